@@ -1,0 +1,88 @@
+"""One pool of threads for the compiled kernels, which release the GIL and work through a block of queries each.
+
+Blocks are fixed by the data and each block writes its own place, so results never depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+_n_threads: int | None = None
+_worker = threading.local()
+
+
+def n_threads() -> int:
+    """Threads that kernels use: ``set_n_threads``, else ``PLACKETT_NUM_THREADS``, else the cores given to this process."""
+    if _n_threads is not None:
+        return _n_threads
+    asked = os.environ.get("PLACKETT_NUM_THREADS", "").strip()
+    if asked:
+        if not asked.isdigit() or int(asked) < 1:
+            raise ValueError(f"PLACKETT_NUM_THREADS is {asked!r}; it must be a whole number of at least 1.")
+        return int(asked)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def set_n_threads(n: int | None) -> None:
+    """Use ``n`` threads from now on; None goes back to the default."""
+    global _n_threads
+    if n is not None and n < 1:
+        raise ValueError(f"n={n} threads were asked for; at least 1 is needed.")
+    _n_threads = n
+    _forget_pool()
+
+
+def _forget_pool() -> None:
+    # Also runs in the child of a fork, where the pool's threads do not exist and its lock may be held.
+    global _pool, _lock
+    _lock = threading.Lock()
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+def _get_pool() -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(n_threads(), thread_name_prefix="plackett", initializer=_mark_worker)
+        return _pool
+
+
+def _mark_worker() -> None:
+    _worker.is_one = True
+
+
+def deal(work: Callable[..., object], blocks: Sequence[tuple]) -> list:
+    """Call ``work(*block)`` for every block, on all threads, and return the results in order of the blocks."""
+    if len(blocks) <= 1 or n_threads() == 1 or getattr(_worker, "is_one", False):  # a worker never waits for workers
+        return [work(*block) for block in blocks]
+    futures = [_get_pool().submit(work, *block) for block in blocks]
+    try:
+        return [future.result() for future in futures]
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
+
+
+def query_blocks(indptr: np.ndarray, docs_per_block: int) -> list[tuple[int, int]]:
+    """Consecutive ranges ``(first, last)`` of whole queries, about ``docs_per_block`` documents each."""
+    n_queries = indptr.size - 1
+    if n_queries < 1:
+        return []
+    targets = np.arange(indptr[0] + docs_per_block, indptr[-1], docs_per_block)
+    cuts = np.unique(np.searchsorted(indptr, targets))
+    edges = np.concatenate([[0], cuts[(cuts > 0) & (cuts < n_queries)], [n_queries]]).tolist()
+    return list(zip(edges[:-1], edges[1:], strict=True))

@@ -1,0 +1,27 @@
+"""Errors that callers may want to tell apart. All of them are also the built-in error a caller would expect."""
+
+from __future__ import annotations
+
+
+class DataFormatError(ValueError):
+    """A file does not say what its format promises; ``path`` and ``line`` (from 1) tell where."""
+
+    def __init__(self, path: str, line: int | None, message: str):
+        self.path, self.line, self.message = path, line, message
+        where = path if line is None else f"{path}, line {line}"
+        super().__init__(f"{where}: {message}")
+
+    def __reduce__(self):
+        return type(self), (self.path, self.line, self.message)
+
+
+class DatasetNotFoundError(FileNotFoundError):
+    """A named data set is not where it was looked for; the message says where to get it and where to put it."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A solver stopped before it reached its tolerance."""
+
+
+class DataWarning(UserWarning):
+    """The data are usable but probably not what was meant."""
