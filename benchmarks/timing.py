@@ -1,0 +1,38 @@
+"""How the benchmarks measure and what they print."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Result:
+    """One comparison: seconds of ours and of the peer (None: the peer is not installed), and the ratio aimed at."""
+
+    what: str
+    ours: float
+    peer_name: str
+    peer: float | None
+    target: float | None = None
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        return None if self.peer is None else self.peer / self.ours
+
+
+def best_of(call: Callable[[], object], repeat: int = 5, *, at_most: float = 30.0) -> float:
+    """The shortest of ``repeat`` calls in seconds: noise only ever adds. Stops early after ``at_most`` seconds in all."""
+    best, spent = float("inf"), 0.0
+    gc.collect()
+    for _ in range(repeat):
+        start = time.perf_counter()
+        call()
+        seconds = time.perf_counter() - start
+        best, spent = min(best, seconds), spent + seconds
+        if spent > at_most:
+            break
+    return best

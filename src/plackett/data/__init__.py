@@ -1,0 +1,1 @@
+"""Files, rows and ids: everything that ends in a ``Queries``."""

@@ -1,0 +1,232 @@
+"""What a set of queries holds, in numbers a person wants to see before training on it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from plackett.validation import ROWS_PER_CHECK, is_sparse
+
+if TYPE_CHECKING:
+    from plackett.data.queries import Queries
+
+LEVELS_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Description:
+    """The answer of ``Queries.describe()``. Columns are given by number, from 0."""
+
+    n_queries: int
+    n_docs: int
+    n_features: int
+    dtype: str
+    is_sparse: bool
+    density: float
+    n_nan: int
+    n_infinite: int
+    label_histogram: dict[float, int] | None
+    n_unjudged: int
+    list_length_min: int
+    list_length_median: float
+    list_length_mean: float
+    list_length_max: int
+    n_single_document: int
+    n_without_relevant: int | None
+    n_single_level: int | None
+    constant_columns: list[int]
+    query_level_columns: list[int]
+    duplicate_columns: list[tuple[int, int]]
+    n_duplicate_rows: int
+    n_duplicate_docids: int | None
+
+    def to_dict(self) -> dict:
+        """Plain values, ready for JSON; labels become text."""
+        answer = asdict(self)
+        if self.label_histogram is not None:
+            answer["label_histogram"] = {f"{label:g}": count for label, count in self.label_histogram.items()}
+        return answer
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Pairs of a heading and a value, as ``plackett info`` shows them."""
+        kind = "sparse" if self.is_sparse else "dense"
+        rows = [
+            ("queries", f"{self.n_queries:,}"),
+            ("documents", f"{self.n_docs:,}"),
+            ("features", f"{self.n_features:,} ({kind} {self.dtype}, {self.density:.1%} non-zero)"),
+            ("labels", self._labels()),
+            (
+                "documents per query",
+                f"{self.list_length_min} to {self.list_length_max:,}, median {self.list_length_median:g}, "
+                f"mean {self.list_length_mean:.1f}",
+            ),
+        ]
+        if self.n_without_relevant is not None:
+            rows.append(("queries without a relevant document", f"{self.n_without_relevant:,}"))
+            rows.append(("queries with one label level only", f"{self.n_single_level:,}"))
+        rows.append(("queries with one document", f"{self.n_single_document:,}"))
+        rows.append(("constant columns", _columns(self.constant_columns)))
+        rows.append(("columns constant within every query", _columns(self.query_level_columns)))
+        same = ", ".join(f"{later} = {earlier}" for earlier, later in self.duplicate_columns[:LEVELS_SHOWN])
+        more = f", and {len(self.duplicate_columns) - LEVELS_SHOWN} more" if len(self.duplicate_columns) > LEVELS_SHOWN else ""
+        rows.append(("duplicate columns", same + more or "none"))
+        rows.append(("documents that repeat another of their query", f"{self.n_duplicate_rows:,}"))
+        if self.n_duplicate_docids is not None:
+            rows.append(("document ids that repeat within their query", f"{self.n_duplicate_docids:,}"))
+        if self.n_nan or self.n_infinite:
+            rows.append(("missing and infinite values", f"{self.n_nan:,} NaN, {self.n_infinite:,} infinite"))
+        return rows
+
+    def _labels(self) -> str:
+        if self.label_histogram is None:
+            return "none"
+        levels = list(self.label_histogram.items())
+        if len(levels) <= LEVELS_SHOWN:
+            text = ", ".join(f"{label:g}: {count:,}" for label, count in levels)
+        elif levels:
+            text = f"{len(levels):,} levels from {levels[0][0]:g} to {levels[-1][0]:g}"
+        else:
+            text = ""
+        return text + (f", not judged: {self.n_unjudged:,}" if self.n_unjudged else "")
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max(len(heading) for heading, _ in rows)
+        return "\n".join(f"{heading:<{width}}  {value}" for heading, value in rows)
+
+
+def describe(queries: Queries, *, relevant_from: float) -> Description:
+    """Describe ``queries``; ``relevant_from`` is the smallest label that counts as relevant."""
+    lengths = np.diff(queries.indptr)
+    X = queries.X
+    stored = X.data if is_sparse(X) else X
+    n_nan, n_infinite, n_nonzero = _count_values(stored)
+    constant, query_level = _constant_columns(queries)
+    fingerprints = _fingerprints(X, axis=0)
+    return Description(
+        n_queries=queries.n_queries,
+        n_docs=queries.n_docs,
+        n_features=queries.n_features,
+        dtype=str(X.dtype),
+        is_sparse=is_sparse(X),
+        density=n_nonzero / max(1, queries.n_docs * queries.n_features),
+        n_nan=n_nan,
+        n_infinite=n_infinite,
+        list_length_min=int(lengths.min(initial=queries.n_docs)),
+        list_length_median=float(np.median(lengths)) if lengths.size else 0.0,
+        list_length_mean=float(lengths.mean()) if lengths.size else 0.0,
+        list_length_max=int(lengths.max(initial=0)),
+        n_single_document=int((lengths == 1).sum()),
+        constant_columns=constant,
+        query_level_columns=query_level,
+        duplicate_columns=_equal_columns(X, fingerprints, set(constant)),
+        n_duplicate_rows=_repeats(_fingerprints(X, axis=1), queries),
+        n_duplicate_docids=None if queries.docid is None else _repeats(queries.docid, queries),
+        **_label_facts(queries, relevant_from),
+    )
+
+
+def _label_facts(queries: Queries, relevant_from: float) -> dict:
+    if queries.y is None:
+        return {"label_histogram": None, "n_unjudged": 0, "n_without_relevant": None, "n_single_level": None}
+    judged = np.isfinite(queries.y)
+    levels, counts = np.unique(queries.y[judged], return_counts=True)
+    query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
+    best = np.full(queries.n_queries, -np.inf)
+    worst = np.full(queries.n_queries, np.inf)
+    np.maximum.at(best, query_of[judged], queries.y[judged])
+    np.minimum.at(worst, query_of[judged], queries.y[judged])
+    return {
+        "label_histogram": dict(zip(levels.tolist(), counts.tolist(), strict=True)),
+        "n_unjudged": int((~judged).sum()),
+        "n_without_relevant": int((best < relevant_from).sum()),
+        "n_single_level": int((best <= worst).sum()),
+    }
+
+
+def _count_values(values: np.ndarray) -> tuple[int, int, int]:
+    n_nan = n_infinite = n_nonzero = 0
+    for start in range(0, values.shape[0], ROWS_PER_CHECK):
+        block = values[start : start + ROWS_PER_CHECK]
+        n_nonzero += int(np.count_nonzero(block))
+        if not np.isfinite(block.sum(dtype=np.float64)):
+            n_nan += int(np.isnan(block).sum())
+            n_infinite += int(np.isinf(block).sum())
+    return n_nan, n_infinite, n_nonzero
+
+
+def _constant_columns(queries: Queries) -> tuple[list[int], list[int]]:
+    """Columns with one value everywhere, and those that vary, but only between queries."""
+    X, indptr = queries.X, queries.indptr
+    if queries.n_docs == 0:
+        return [], []
+    constant = np.ones(queries.n_features, dtype=bool)
+    within = np.ones(queries.n_features, dtype=bool)
+    first = _dense_rows(X, 0, 1)[0]
+    edges = np.unique(np.append(np.searchsorted(indptr, np.arange(0, queries.n_docs, ROWS_PER_CHECK)), queries.n_queries))
+    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        rows = _dense_rows(X, int(indptr[start]), int(indptr[stop]))
+        if rows.shape[0] == 0:
+            continue
+        bounds = indptr[start : stop + 1] - indptr[start]
+        own_first = rows[np.repeat(bounds[:-1], np.diff(bounds))]
+        # NaN counts as a value: a column that is missing everywhere is constant
+        within &= ((rows == own_first) | (np.isnan(rows) & np.isnan(own_first))).all(axis=0)
+        constant &= ((rows == first) | (np.isnan(rows) & np.isnan(first))).all(axis=0)
+    return np.flatnonzero(constant).tolist(), np.flatnonzero(within & ~constant).tolist()
+
+
+def _dense_rows(X, start: int, stop: int) -> np.ndarray:
+    return X[start:stop].toarray() if is_sparse(X) else X[start:stop]
+
+
+def _fingerprints(X, axis: int) -> np.ndarray:
+    """A 64-bit number per row (axis=1) or column (axis=0); equal lines have equal numbers."""
+    n_rows, n_columns = X.shape
+    keys = np.random.default_rng(20131).integers(1, 2**63, size=n_rows if axis == 0 else n_columns, dtype=np.uint64) * 2 + 1
+    answer = np.zeros(n_columns if axis == 0 else n_rows, dtype=np.uint64)
+    step = max(1, (1 << 22) // max(1, n_columns))
+    for start in range(0, n_rows, step):
+        block = _dense_rows(X, start, min(start + step, n_rows)) + 0.0  # + 0.0 turns -0.0 into 0.0
+        bits = block.view(np.uint32 if block.dtype == np.float32 else np.uint64).astype(np.uint64)
+        bits ^= bits >> np.uint64(29)
+        bits *= np.uint64(0xBF58476D1CE4E5B9)
+        bits ^= bits >> np.uint64(32)
+        if axis == 0:
+            answer += (bits * keys[start : start + block.shape[0], None]).sum(axis=0, dtype=np.uint64)
+        else:
+            answer[start : start + block.shape[0]] = (bits * keys).sum(axis=1, dtype=np.uint64)
+    return answer
+
+
+def _equal_columns(X, fingerprints: np.ndarray, left_out: set[int]) -> list[tuple[int, int]]:
+    """Pairs (earlier, later) of equal columns; constant ones are listed elsewhere."""
+    first_with: dict[int, int] = {}
+    pairs = []
+    for column, mark in enumerate(fingerprints.tolist()):
+        if column in left_out:
+            continue
+        earlier = first_with.setdefault(mark, column)
+        if earlier != column:
+            pairs.append((earlier, column))
+    return pairs
+
+
+def _repeats(values: np.ndarray, queries: Queries) -> int:
+    """Rows whose value already stands earlier in their query."""
+    if queries.n_docs == 0 or queries.n_features == 0:
+        return 0
+    _, codes = np.unique(values, return_inverse=True)
+    query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
+    pairs = query_of * (int(codes.max()) + 1) + codes.reshape(-1)
+    return int(values.size - np.unique(pairs).size)
+
+
+def _columns(numbers: list[int]) -> str:
+    if not numbers:
+        return "none"
+    shown = ", ".join(str(number) for number in numbers[:LEVELS_SHOWN])
+    more = f", and {len(numbers) - LEVELS_SHOWN} more" if len(numbers) > LEVELS_SHOWN else ""
+    return f"{len(numbers)}: {shown}{more}"

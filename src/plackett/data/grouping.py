@@ -1,0 +1,90 @@
+"""From one query id per row, in any order, to whole queries side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Groups(NamedTuple):
+    """Queries in order of first appearance.
+
+    ``indptr`` bounds the queries among the grouped rows, ``ids`` holds one id per query, ``order`` the input row of each
+    grouped row, or None when the rows were grouped already.
+    """
+
+    ids: np.ndarray
+    indptr: np.ndarray
+    order: np.ndarray | None
+
+
+def group_rows(qid: Iterable[Hashable] | None, n_docs: int) -> Groups:
+    """Group ``n_docs`` rows by their query ids; ``qid=None`` means one list.
+
+    Ids may be any hashable values. Rows of one query keep their order.
+    """
+    if qid is None:
+        ids = np.zeros(min(n_docs, 1), dtype=np.int64)
+        return Groups(ids, np.array([0, n_docs] if n_docs else [0], dtype=np.int64), None)
+    keys = _as_keys(qid)
+    if keys.size != n_docs:
+        raise ValueError(f"qid has {keys.size:,} ids but there are {n_docs:,} rows.")
+    starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1]) if n_docs else np.zeros(0, dtype=np.int64)
+    ids = keys[starts]
+    if _all_distinct(ids):
+        return Groups(ids, np.append(starts, n_docs).astype(np.int64), None)
+    codes, ids = _codes_by_appearance(keys)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=ids.size))]).astype(np.int64)
+    return Groups(ids, indptr, np.argsort(codes, kind="stable"))
+
+
+def _as_keys(qid: Iterable[Hashable]) -> np.ndarray:
+    """The ids as a one-dimensional array that compares element by element."""
+    if isinstance(qid, np.ndarray) or hasattr(qid, "__array__"):
+        keys = np.asarray(qid)
+        if keys.ndim == 2 and 1 in keys.shape:
+            keys = keys.reshape(-1)
+        if keys.ndim != 1:
+            raise ValueError(f"qid has shape {keys.shape}; it must be a vector with one id per row.")
+    else:
+        keys = _keys_of_list(list(qid))
+    if keys.dtype.kind == "f" and np.isnan(keys).any():
+        raise ValueError(f"qid is NaN in row {int(np.argmax(np.isnan(keys)))}. Every row needs a query id.")
+    if keys.dtype.kind == "O":
+        for row, key in enumerate(keys):
+            if key is None or key != key:
+                raise ValueError(f"qid is {key!r} in row {row}. Every row needs a query id.")
+    return keys
+
+
+def _keys_of_list(ids: list) -> np.ndarray:
+    types = {type(key) for key in ids}
+    if types <= {int} or types <= {str}:  # anything else stays as it is: numpy would turn (1, "a") into text
+        keys = np.array(ids) if ids else np.zeros(0, dtype=np.int64)
+        if keys.dtype.kind in "iuU":
+            return keys
+    keys = np.empty(len(ids), dtype=object)
+    keys[:] = ids
+    return keys
+
+
+def _all_distinct(ids: np.ndarray) -> bool:
+    if ids.dtype.kind == "O":
+        return len(set(ids.tolist())) == ids.size
+    if ids.dtype.kind in "iuf" and (ids[1:] > ids[:-1]).all():  # sorted files are the usual case
+        return True
+    return np.unique(ids).size == ids.size
+
+
+def _codes_by_appearance(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if keys.dtype.kind == "O":
+        places: dict = {}
+        codes = np.fromiter((places.setdefault(key, len(places)) for key in keys), dtype=np.int64, count=keys.size)
+        return codes, _keys_of_list(list(places))
+    values, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    appearance = np.argsort(first, kind="stable")
+    place = np.empty_like(appearance)
+    place[appearance] = np.arange(appearance.size)
+    return place[inverse.reshape(-1)], values[appearance]

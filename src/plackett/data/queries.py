@@ -1,0 +1,381 @@
+"""Judged lists: feature rows grouped by query."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from plackett.data.describe import Description, describe
+from plackett.data.grouping import group_rows
+from plackett.data.text_column import TextColumn, docids_of_comments
+from plackett.validation import check_labels, is_sparse, plain
+
+
+class QueryLists:
+    """Labels and bounds of the queries, all that a loss needs; no X.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_docs,)
+    indptr : ndarray of shape (n_queries + 1,)
+        Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``.
+    """
+
+    def __init__(self, labels: np.ndarray, indptr: np.ndarray):
+        self.labels, self.indptr = labels, indptr
+
+    @property
+    def n_queries(self) -> int:
+        return self.indptr.size - 1
+
+    @property
+    def n_docs(self) -> int:
+        return self.labels.size
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """Rows of each query by falling label; equal labels keep their order. Sorted once."""
+        queries = np.repeat(np.arange(self.n_queries), np.diff(self.indptr))
+        return np.lexsort((-self.labels, queries))
+
+
+class Queries:
+    """Documents with features, and possibly labels, grouped by query.
+
+    Rows may come in any order; they are grouped inside, queries in order of first appearance, rows of a query in their
+    own order. When the rows are grouped already, X is kept as it is and never copied.
+
+    Parameters
+    ----------
+    X : array, data frame or scipy sparse matrix of shape (n_docs, n_features)
+        float32 stays float32; other numbers become float64. Sparse input becomes CSR.
+    y : array-like of shape (n_docs,), default=None
+        Labels, larger is better. NaN stands for "not judged".
+    qid : iterable of hashable ids, one per row, default=None
+        None means that all rows are one list.
+    docid : array-like of shape (n_docs,), default=None
+        Names of the documents; taken from the comments when None.
+    feature_names : sequence of str, default=None
+        Column names; those of a data frame are taken when None.
+    comments : sequence of str, one per row, default=None
+        What stands behind ``#`` in a LETOR file, character by character.
+
+    Attributes
+    ----------
+    X, y, docid, comments : the rows, grouped
+    ids : ndarray of shape (n_queries,)
+        One id per query.
+    indptr : ndarray of shape (n_queries + 1,)
+        Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``.
+    row_order : ndarray of shape (n_docs,) or None
+        The input row of each grouped row; None when the input was grouped.
+
+    Examples
+    --------
+    >>> data = Queries([[0.2], [0.9], [0.4]], y=[0, 2, 1], qid=["b", "a", "b"])
+    >>> data
+    Queries(2 queries, 3 documents, 1 feature, labels 0..2)
+    >>> data.ids, data.indptr, data.y
+    (array(['b', 'a'], dtype='<U1'), array([0, 2, 3]), array([0., 1., 2.]))
+    >>> data.subset(["a"]).X
+    array([[0.9]])
+    """
+
+    def __init__(
+        self,
+        X: object,
+        y: object = None,
+        qid: Iterable[Hashable] | None = None,
+        *,
+        docid: object = None,
+        feature_names: Sequence[str] | None = None,
+        comments: Sequence[str] | None = None,
+    ):
+        rows, names = _as_rows(X)
+        groups = group_rows(qid, rows.shape[0])
+        labels = None if y is None else check_labels(y, rows.shape[0], allow_nan=True)
+        names_of_docs = None if docid is None else _as_docid(docid, rows.shape[0])
+        notes = None if comments is None else _as_comments(comments, rows.shape[0])
+        if groups.order is not None:
+            rows = rows[groups.order]
+            labels = None if labels is None else labels[groups.order]
+            names_of_docs = None if names_of_docs is None else names_of_docs[groups.order]
+            notes = None if notes is None else notes[groups.order]
+        self._set(
+            X=rows,
+            y=labels,
+            ids=groups.ids,
+            indptr=groups.indptr,
+            docid=names_of_docs,
+            comments=notes,
+            feature_names=_check_names(feature_names if feature_names is not None else names, rows.shape[1]),
+            row_order=groups.order,
+        )
+
+    def _set(self, *, X, y, ids, indptr, docid, comments, feature_names, row_order=None) -> None:
+        self.X, self.y, self.ids, self.indptr = X, y, ids, indptr
+        self._docid, self.comments, self.feature_names, self.row_order = docid, comments, feature_names, row_order
+
+    @classmethod
+    def from_groups(cls, X, y, ids, indptr, *, docid=None, comments=None, feature_names=None) -> Queries:
+        """Queries from rows that are grouped already and were checked by the caller: nothing is looked at again."""
+        queries = cls.__new__(cls)
+        queries._set(X=X, y=y, ids=ids, indptr=indptr, docid=docid, comments=comments, feature_names=feature_names)
+        return queries
+
+    @property
+    def n_queries(self) -> int:
+        return self.indptr.size - 1
+
+    @property
+    def n_docs(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.X.shape[1]
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels; an error when there are none."""
+        if self.y is None:
+            raise ValueError("These queries have no labels. Give y to Queries(X, y, qid).")
+        return self.y
+
+    @cached_property
+    def qid(self) -> np.ndarray:
+        """One id per row, as ``fit`` and the metrics take them."""
+        return np.repeat(self.ids, np.diff(self.indptr))
+
+    @cached_property
+    def docid(self) -> np.ndarray | None:
+        """One document name per row, or None: as given, or what the comment says.
+
+        Of a comment ``docid = GX000 inc = 1`` it is ``GX000``, of any other comment the whole text without the blanks
+        around it.
+        """
+        if self._docid is not None or self.comments is None:
+            return self._docid
+        return docids_of_comments(self.comments)
+
+    @cached_property
+    def lists(self) -> QueryLists:
+        """Labels and bounds without X: what a loss works on."""
+        return QueryLists(self.labels, self.indptr)
+
+    @cached_property
+    def _places(self) -> dict:
+        return {key: place for place, key in enumerate(self.ids.tolist())}
+
+    def __len__(self) -> int:
+        return self.n_queries
+
+    def __iter__(self) -> Iterator[Queries]:
+        return (self[place] for place in range(self.n_queries))
+
+    def __contains__(self, query: Hashable) -> bool:
+        return plain(query) in self._places
+
+    def __getitem__(self, which: int | slice | Sequence[int] | Sequence[bool] | np.ndarray) -> Queries:
+        """The chosen queries as a new ``Queries``: by place, slice, list of places, or mask with one entry per query.
+
+        A place or a slice without gaps shares memory with this object.
+        """
+        if isinstance(which, (int, np.integer)) and not isinstance(which, (bool, np.bool_)):
+            place = int(which) + (self.n_queries if which < 0 else 0)
+            if not 0 <= place < self.n_queries:
+                raise IndexError(f"query {which} was asked for, but there are {self.n_queries} queries.")
+            return self._take_range(place, place + 1)
+        if isinstance(which, slice):
+            start, stop, step = which.indices(self.n_queries)
+            if step == 1:
+                return self._take_range(start, max(start, stop))
+            return self._take(np.arange(start, stop, step))
+        places = np.asarray(which)
+        if places.dtype == bool:
+            if places.shape != (self.n_queries,):
+                raise IndexError(f"the mask has shape {places.shape}, but there are {self.n_queries} queries.")
+            return self._take(np.flatnonzero(places))
+        if places.size == 0:
+            return self._take(np.zeros(0, dtype=np.int64))
+        if places.ndim != 1 or places.dtype.kind not in "iu":
+            raise TypeError(f"queries are chosen by place, slice or mask, not by {which!r}. By id: subset([...]).")
+        if places.max(initial=-1) >= self.n_queries or places.min(initial=0) < -self.n_queries:
+            raise IndexError(f"places up to {places.max()} were asked for, but there are {self.n_queries} queries.")
+        return self._take(places % self.n_queries)
+
+    def subset(self, ids: Iterable[Hashable]) -> Queries:
+        """The queries with these ids, in the order given."""
+        wanted = [plain(key) for key in ids]
+        unknown = [key for key in wanted if key not in self._places]
+        if unknown:
+            raise KeyError(f"no query has the id {unknown[0]!r} ({len(unknown)} of {len(wanted)} ids are unknown).")
+        return self._take(np.array([self._places[key] for key in wanted], dtype=np.int64))
+
+    def _take_range(self, start: int, stop: int) -> Queries:
+        rows = slice(int(self.indptr[start]), int(self.indptr[stop]))
+        return Queries.from_groups(
+            _slice_rows(self.X, rows),
+            None if self.y is None else self.y[rows],
+            self.ids[start:stop],
+            self.indptr[start : stop + 1] - self.indptr[start],
+            docid=None if self._docid is None else self._docid[rows],
+            comments=None if self.comments is None else self.comments[rows],
+            feature_names=self.feature_names,
+        )
+
+    def _take(self, places: np.ndarray) -> Queries:
+        if np.unique(places).size < places.size:
+            raise ValueError("a query was chosen twice; ids would no longer be unique.")
+        lengths = np.diff(self.indptr)[places]
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        rows = np.arange(indptr[-1]) + np.repeat(self.indptr[places] - indptr[:-1], lengths)
+        return Queries.from_groups(
+            self.X[rows],
+            None if self.y is None else self.y[rows],
+            self.ids[places],
+            indptr,
+            docid=None if self._docid is None else self._docid[rows],
+            comments=None if self.comments is None else self.comments[rows],
+            feature_names=self.feature_names,
+        )
+
+    @staticmethod
+    def concat(parts: Sequence[Queries]) -> Queries:
+        """All queries of ``parts``, one after the other; no id may occur twice.
+
+        The parts must have the same columns; all or none of them must have labels and document names.
+        """
+        parts = list(parts)
+        if not parts:
+            raise ValueError("there is nothing to concatenate.")
+        first = parts[0]
+        for number, part in enumerate(parts[1:], 1):
+            if part.n_features != first.n_features:
+                raise ValueError(f"part {number} has {part.n_features} features but part 0 has {first.n_features}.")
+            if part.feature_names != first.feature_names:
+                raise ValueError(f"part {number} names its features differently from part 0.")
+            for field in ("y", "_docid", "comments"):
+                if (getattr(part, field) is None) != (getattr(first, field) is None):
+                    name = field.lstrip("_")
+                    raise ValueError(f"either all parts or none must have {name}; parts 0 and {number} differ.")
+        ids = _concat_ids([part.ids for part in parts])
+        seen: dict = {}
+        for key in ids.tolist():
+            if seen.setdefault(key, True) is False:
+                raise ValueError(f"query {key!r} stands in more than one part.")
+            seen[key] = False
+        shifts = np.cumsum([0] + [part.n_docs for part in parts[:-1]])
+        starts = [part.indptr[:-1] + shift for part, shift in zip(parts, shifts, strict=True)]
+        indptr = np.append(np.concatenate(starts), sum(part.n_docs for part in parts)).astype(np.int64)
+        return Queries.from_groups(
+            _stack_rows([part.X for part in parts]),
+            None if first.y is None else np.concatenate([part.labels for part in parts]),
+            ids,
+            indptr,
+            docid=None if first._docid is None else np.concatenate([part._docid for part in parts]),
+            comments=None if first.comments is None else TextColumn.concat([part.comments for part in parts]),
+            feature_names=first.feature_names,
+        )
+
+    def in_row_order(self, values: np.ndarray) -> np.ndarray:
+        """``values``, one per grouped row, put back into the order of the rows as they were given."""
+        if self.row_order is None:
+            return values
+        answer = np.empty_like(values)
+        answer[self.row_order] = values
+        return answer
+
+    def describe(self, *, relevant_from: float = 1.0) -> Description:
+        """What is in the data: sizes, labels, list lengths, empty queries, constant columns, duplicates."""
+        return describe(self, relevant_from=relevant_from)
+
+    def __repr__(self) -> str:
+        def count(n: int, one: str, many: str) -> str:
+            return f"{n:,} {one if n == 1 else many}"
+
+        parts = [count(self.n_queries, "query", "queries"), count(self.n_docs, "document", "documents")]
+        parts.append(count(self.n_features, "feature", "features"))
+        if self.y is None:
+            parts.append("no labels")
+        elif np.isfinite(self.y).any():
+            parts.append(f"labels {np.nanmin(self.y):g}..{np.nanmax(self.y):g}")
+        return f"Queries({', '.join(parts)})"
+
+
+def _as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
+    """X as a two-dimensional float array or CSR matrix, and its column names if it has any."""
+    names = None
+    if is_sparse(X):
+        rows = X.tocsr()  # type: ignore[attr-defined]
+        if not rows.has_sorted_indices:
+            rows = rows.sorted_indices()
+    else:
+        if hasattr(X, "columns") and hasattr(X, "to_numpy"):
+            names = [str(name) for name in X.columns]
+            X = X.to_numpy()
+        rows = np.asarray(X)
+    if rows.ndim != 2:
+        hint = " One column? X.reshape(-1, 1)." if rows.ndim == 1 else ""
+        raise ValueError(f"X has shape {rows.shape}; it must have one row per document and one column per feature.{hint}")
+    if rows.dtype not in (np.float32, np.float64):
+        if rows.dtype.kind not in "fiubO":
+            raise ValueError(f"X has values of type {rows.dtype}; numbers are needed.")
+        try:
+            rows = rows.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"X has values that are not numbers: {error}.") from error
+    return rows, names
+
+
+def _as_docid(docid: object, n_docs: int) -> np.ndarray:
+    names = np.asarray(docid)
+    if names.shape != (n_docs,):
+        raise ValueError(f"docid has shape {names.shape} but X has {n_docs:,} rows.")
+    return names
+
+
+def _as_comments(comments: Sequence[str], n_docs: int) -> TextColumn:
+    column = comments if isinstance(comments, TextColumn) else TextColumn.from_strings(comments)
+    if len(column) != n_docs:
+        raise ValueError(f"comments has {len(column):,} texts but X has {n_docs:,} rows.")
+    return column
+
+
+def _check_names(names: Sequence[str] | None, n_features: int) -> list[str] | None:
+    if names is None:
+        return None
+    names = [str(name) for name in names]
+    if len(names) != n_features:
+        raise ValueError(f"feature_names has {len(names)} names but X has {n_features} columns.")
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise ValueError(f"feature_names has {twice!r} twice.")
+    return names
+
+
+def _slice_rows(X, rows: slice):
+    if not is_sparse(X):
+        return X[rows]
+    start, stop = int(X.indptr[rows.start]), int(X.indptr[rows.stop])
+    parts = (X.data[start:stop], X.indices[start:stop], X.indptr[rows.start : rows.stop + 1] - start)
+    return type(X)(parts, shape=(rows.stop - rows.start, X.shape[1]), copy=False)
+
+
+def _stack_rows(blocks: list):
+    if any(is_sparse(block) for block in blocks):
+        from scipy import sparse
+
+        return sparse.vstack(blocks, format="csr")
+    return np.concatenate(blocks)
+
+
+def _concat_ids(parts: list[np.ndarray]) -> np.ndarray:
+    kinds = {"i" if part.dtype.kind in "iu" else part.dtype.kind for part in parts if part.size}
+    if len(kinds) <= 1:
+        return np.concatenate(parts)
+    ids = np.empty(sum(part.size for part in parts), dtype=object)  # numpy would turn 7 and "a" into text
+    ids[:] = [key for part in parts for key in part.tolist()]
+    return ids

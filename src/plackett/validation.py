@@ -1,0 +1,109 @@
+"""Checks on what comes from outside. Every message says what came, what was needed and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+ROWS_PER_CHECK = 1 << 16  # finite checks run over blocks of rows, so that they need no second copy of X
+
+
+def plain(value: object) -> object:
+    """``value`` as a plain Python number or string, for messages (``7``, not ``np.int64(7)``)."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_sparse(X: object) -> bool:
+    """Whether X is a scipy sparse matrix or array, asked without importing scipy."""
+    return hasattr(X, "nnz") and hasattr(X, "tocsr")
+
+
+def check_labels(labels: object, n_docs: int | None = None, *, name: str = "y", allow_nan: bool = False) -> np.ndarray:
+    """Labels as a contiguous float64 vector of finite numbers, one per document."""
+    vector = _as_numbers(labels, name)
+    if n_docs is not None and vector.size != n_docs:
+        raise ValueError(f"{name} has {vector.size:,} labels but X has {n_docs:,} rows.")
+    bad = np.isinf(vector) if allow_nan else ~np.isfinite(vector)
+    if bad.any():
+        row = int(np.argmax(bad))
+        kind = "NaN" if np.isnan(vector[row]) else "infinite label"
+        raise ValueError(f"{name} has a{'n' if kind[0] == 'i' else ''} {kind} in row {row}. Labels must be finite numbers.")
+    return vector
+
+
+def check_scores(scores: object, n_docs: int | None = None, *, name: str = "scores") -> np.ndarray:
+    """Scores as a contiguous float vector without NaN; infinite scores rank first or last."""
+    vector = _as_numbers(scores, name, keep_float32=True)
+    if n_docs is not None and vector.size != n_docs:
+        raise ValueError(f"{name} has {vector.size:,} values but there are {n_docs:,} labels.")
+    if np.isnan(np.dot(vector, np.zeros_like(vector))):  # one fast pass; infinities are looked at again below
+        missing = np.isnan(vector)
+        if missing.any():
+            raise ValueError(f"{name} has a NaN in row {int(np.argmax(missing))}. A NaN has no place in an order.")
+    return vector
+
+
+def _as_numbers(values: object, name: str, *, keep_float32: bool = False) -> np.ndarray:
+    vector = np.asarray(values)
+    if vector.ndim == 2 and 1 in vector.shape:
+        vector = vector.reshape(-1)
+    if vector.ndim != 1:
+        raise ValueError(f"{name} has shape {vector.shape}; it must be a vector with one number per document.")
+    if vector.dtype.kind not in "fiub":
+        if vector.dtype.kind not in "OUS":
+            raise ValueError(f"{name} has values of type {vector.dtype}; numbers are needed.")
+        if vector.dtype.kind in "US":
+            raise ValueError(f"{name} has text such as {plain(vector[0])!r}; numbers are needed.")
+        try:
+            vector = vector.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} has values that are not numbers: {error}.") from error
+    dtype = np.float32 if keep_float32 and vector.dtype == np.float32 else np.float64
+    return np.ascontiguousarray(vector, dtype=dtype)
+
+
+def check_finite(X: object, feature_names: Sequence[str] | None = None) -> None:
+    """Refuse NaN and infinite features, naming the row and the column of the first."""
+    if is_sparse(X):
+        _check_finite_sparse(X, feature_names)
+        return
+    rows: np.ndarray = X  # type: ignore[assignment]
+    for start in range(0, rows.shape[0], ROWS_PER_CHECK):
+        block = rows[start : start + ROWS_PER_CHECK]
+        if not np.isfinite(block.sum(dtype=np.float64)) and not np.isfinite(block).all():
+            row, column = np.argwhere(~np.isfinite(block))[0]
+            _raise_not_finite(block[row, column], start + int(row), int(column), feature_names)
+
+
+def _check_finite_sparse(X: object, feature_names: Sequence[str] | None) -> None:
+    bad = np.flatnonzero(~np.isfinite(X.data))  # type: ignore[attr-defined]
+    if bad.size:
+        place = int(bad[0])
+        row = int(np.searchsorted(X.indptr, place, side="right")) - 1  # type: ignore[attr-defined]
+        _raise_not_finite(X.data[place], row, int(X.indices[place]), feature_names)  # type: ignore[attr-defined]
+
+
+def _raise_not_finite(value: float, row: int, column: int, feature_names: Sequence[str] | None) -> None:
+    name = f' ("{feature_names[column]}")' if feature_names is not None else ""
+    what = "a NaN" if np.isnan(value) else "an infinite value"
+    raise ValueError(
+        f"X has {what} in row {row}, column {column}{name}. "
+        "Fill or drop it first: rankers here do not guess missing values."
+    )
+
+
+def check_positive_int(value: object, name: str) -> int:
+    """``value`` as an int of at least 1 (True and 10.0 are refused: both are usually mistakes)."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name}={plain(value)!r}; it must be a whole number of at least 1.")
+    return int(value)
+
+
+def check_choice(value: object, name: str, choices: Sequence[object]) -> object:
+    """``value`` if it is one of ``choices``; otherwise an error that lists them."""
+    for choice in choices:
+        if type(value) is type(choice) and value == choice:
+            return value
+    known = ", ".join(repr(choice) for choice in choices)
+    raise ValueError(f"{name}={plain(value)!r} is not known; choose one of {known}.")
