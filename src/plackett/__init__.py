@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 # public name -> module that holds it; a name equal to its module's last part is the module itself
 _HOME = {
     "Queries": "plackett.data.queries",
+    "metrics": "plackett.metrics",
 }
 
 __all__ = ["__version__", *_HOME]

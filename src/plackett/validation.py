@@ -24,8 +24,10 @@ def check_labels(labels: object, n_docs: int | None = None, *, name: str = "y", 
     vector = _as_numbers(labels, name)
     if n_docs is not None and vector.size != n_docs:
         raise ValueError(f"{name} has {vector.size:,} labels but X has {n_docs:,} rows.")
-    bad = np.isinf(vector) if allow_nan else ~np.isfinite(vector)
-    if bad.any():
+    if _may_hold_non_finite(vector):
+        bad = np.isinf(vector) if allow_nan else ~np.isfinite(vector)
+        if not bad.any():
+            return vector
         row = int(np.argmax(bad))
         kind = "NaN" if np.isnan(vector[row]) else "infinite label"
         raise ValueError(f"{name} has a{'n' if kind[0] == 'i' else ''} {kind} in row {row}. Labels must be finite numbers.")
@@ -37,11 +39,17 @@ def check_scores(scores: object, n_docs: int | None = None, *, name: str = "scor
     vector = _as_numbers(scores, name, keep_float32=True)
     if n_docs is not None and vector.size != n_docs:
         raise ValueError(f"{name} has {vector.size:,} values but there are {n_docs:,} labels.")
-    if np.isnan(np.dot(vector, np.zeros_like(vector))):  # one fast pass; infinities are looked at again below
+    if _may_hold_non_finite(vector):
         missing = np.isnan(vector)
         if missing.any():
             raise ValueError(f"{name} has a NaN in row {int(np.argmax(missing))}. A NaN has no place in an order.")
     return vector
+
+
+def _may_hold_non_finite(values: np.ndarray) -> bool:
+    """One fast pass without a temporary: a sum is finite only if its terms are (an overflow is looked at again)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return not np.isfinite(values.sum(dtype=np.float64))
 
 
 def _as_numbers(values: object, name: str, *, keep_float32: bool = False) -> np.ndarray:
@@ -71,7 +79,7 @@ def check_finite(X: object, feature_names: Sequence[str] | None = None) -> None:
     rows: np.ndarray = X  # type: ignore[assignment]
     for start in range(0, rows.shape[0], ROWS_PER_CHECK):
         block = rows[start : start + ROWS_PER_CHECK]
-        if not np.isfinite(block.sum(dtype=np.float64)) and not np.isfinite(block).all():
+        if _may_hold_non_finite(block) and not np.isfinite(block).all():
             row, column = np.argwhere(~np.isfinite(block))[0]
             _raise_not_finite(block[row, column], start + int(row), int(column), feature_names)
 

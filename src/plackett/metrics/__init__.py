@@ -1,0 +1,22 @@
+"""Measures of a ranking: functions of labels and scores that give one value per query."""
+
+from plackett.metrics.binary import average_precision, precision, recall, reciprocal_rank
+from plackett.metrics.graded import dcg, err, mean_ndcg, ndcg, sharp_ndcg, wpd
+from plackett.metrics.order import exact, kendall, mre, persistence
+
+__all__ = [
+    "average_precision",
+    "dcg",
+    "err",
+    "exact",
+    "kendall",
+    "mean_ndcg",
+    "mre",
+    "ndcg",
+    "persistence",
+    "precision",
+    "recall",
+    "reciprocal_rank",
+    "sharp_ndcg",
+    "wpd",
+]

@@ -1,0 +1,94 @@
+"""Kernels of the measures that ask only whether a document is relevant. Conventions as in ``_graded``."""
+
+import numpy as np
+from numba import njit
+
+from plackett.metrics._graded import _group_stop
+
+
+@njit(cache=True, nogil=True)
+def count_relevant(labels, indptr, relevant_from, first, last, values):
+    for q in range(first, last):
+        total = 0
+        for row in range(indptr[q], indptr[q + 1]):
+            total += labels[row] >= relevant_from
+        values[q] = total
+
+
+@njit(cache=True, nogil=True)
+def hits(ranked, group_end, indptr, n_ranked, k, relevant_from, first, last, values):
+    """(Expected) number of relevant documents among the first k."""
+    for q in range(first, last):
+        start, limit = indptr[q], min(k, n_ranked[q])
+        total = 0.0
+        place = 0
+        while place < limit:
+            stop = _group_stop(group_end, start, place)
+            relevant = 0
+            for p in range(place, stop):
+                relevant += ranked[start + p] >= relevant_from
+            total += relevant if stop <= limit else relevant * (limit - place) / (stop - place)
+            place = stop
+        values[q] = total
+
+
+@njit(cache=True, nogil=True)
+def average_precision(
+    ranked, group_end, indptr, n_ranked, n_relevant, k, relevant_from, is_together, first, last, values
+):
+    """Σ over relevant documents of the precision where they stand, before the division by their number.
+
+    In a tie group of d documents, r of them relevant, that starts behind s documents, R of them relevant, place s + i
+    holds a relevant document with probability r/d, and then R + 1 + (i − 1)(r − 1)/(d − 1) relevant ones stand up to it.
+    ``is_together``: tied documents arrive at once, so all r have the precision at the end of the group.
+    """
+    for q in range(first, last):
+        start, limit = indptr[q], min(k, n_ranked[q])
+        if n_relevant[q] == 0:
+            continue
+        total = 0.0
+        seen = place = 0
+        while place < limit:
+            stop = _group_stop(group_end, start, place)
+            size, relevant = stop - place, 0
+            for p in range(place, stop):
+                relevant += ranked[start + p] >= relevant_from
+            if relevant > 0:
+                if size == 1:
+                    total += (seen + 1) / (place + 1)
+                elif is_together:
+                    total += relevant * (seen + relevant) / stop
+                else:
+                    growth = (relevant - 1) / (size - 1)
+                    for p in range(place, min(stop, limit)):
+                        total += relevant / size * (seen + 1 + (p - place) * growth) / (p + 1)
+            seen += relevant
+            place = stop
+        values[q] = total
+
+
+@njit(cache=True, nogil=True)
+def reciprocal_rank(ranked, group_end, indptr, n_ranked, n_relevant, k, relevant_from, first, last, values):
+    """One over the (random) place of the first relevant document, 0 beyond k."""
+    for q in range(first, last):
+        start, limit = indptr[q], min(k, n_ranked[q])
+        if n_relevant[q] == 0:
+            continue
+        total = 0.0
+        place = 0
+        while place < limit:
+            stop = _group_stop(group_end, start, place)
+            relevant = 0
+            for p in range(place, stop):
+                relevant += ranked[start + p] >= relevant_from
+            if relevant > 0:
+                still_none = 1.0  # probability that no relevant document stood at the group's earlier places
+                for p in range(place, min(stop, limit)):
+                    here = still_none * relevant / (stop - p)
+                    total += here / (p + 1)
+                    still_none -= here
+                    if still_none <= 0.0:
+                        break
+                break
+            place = stop
+        values[q] = total

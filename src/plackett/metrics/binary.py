@@ -1,0 +1,165 @@
+"""Measures of relevant against not relevant: precision, recall, average precision, reciprocal rank."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plackett.metrics import _binary
+from plackett.metrics.graded import SHORT_LISTS
+from plackett.metrics.judged import JudgedLists, check_cutoff, fill_empty, judge
+from plackett.metrics.registry import measure_kind
+from plackett.validation import check_choice
+
+
+def _n_relevant(lists: JudgedLists, relevant_from: float) -> np.ndarray:
+    return lists.run(_binary.count_relevant, lists.labels, lists.indptr, float(relevant_from))
+
+
+def _hits(lists: JudgedLists, k: int | None, relevant_from: float, ties: str) -> np.ndarray:
+    ranked = lists.ranked(ties)
+    limit = _limit(lists, k)
+    return lists.run(
+        _binary.hits, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, limit, float(relevant_from)
+    )
+
+
+def _limit(lists: JudgedLists, k: int | None) -> int:
+    check_cutoff(k)
+    return int(lists.lengths.max(initial=0)) if k is None else k
+
+
+@measure_kind("p", "precision", "prec", cutoff="optional")
+def _precision(
+    lists: JudgedLists,
+    *,
+    k: int | None = None,
+    relevant_from: float = 1.0,
+    short_lists: str = "pad",
+    ties: str = "stable",
+) -> np.ndarray:
+    check_choice(short_lists, "short_lists", (*SHORT_LISTS, "cut"))
+    hits = _hits(lists, k, relevant_from, ties)
+    depth = lists.n_ranked if k is None else np.full(lists.n_queries, k)
+    if short_lists == "cut":
+        depth = np.minimum(depth, lists.n_ranked)
+    values = np.divide(hits, depth, out=np.zeros_like(hits), where=depth > 0)
+    if short_lists == "zero" and k is not None:
+        values[lists.lengths < k] = 0.0
+    return np.where(_n_relevant(lists, relevant_from) > 0, values, np.nan)
+
+
+@measure_kind("recall", "r", cutoff="optional")
+def _recall(
+    lists: JudgedLists, *, k: int | None = None, relevant_from: float = 1.0, ties: str = "stable"
+) -> np.ndarray:
+    hits, relevant = _hits(lists, k, relevant_from, ties), _n_relevant(lists, relevant_from)
+    return np.divide(hits, relevant, out=np.full_like(hits, np.nan), where=relevant > 0)
+
+
+@measure_kind("map", "ap", "average-precision", cutoff="optional")
+def _average_precision(
+    lists: JudgedLists,
+    *,
+    k: int | None = None,
+    relevant_from: float = 1.0,
+    denominator: str = "relevant",
+    ties: str = "stable",
+) -> np.ndarray:
+    check_choice(denominator, "denominator", ("relevant", "reachable"))
+    ranked = lists.ranked("average" if ties == "together" else ties)
+    limit, relevant = _limit(lists, k), _n_relevant(lists, relevant_from)
+    sums = lists.run(
+        _binary.average_precision, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, relevant, limit,
+        float(relevant_from), ties == "together",
+    )  # fmt: skip
+    if denominator == "reachable":
+        relevant = np.minimum(relevant, limit)
+    return np.divide(sums, relevant, out=np.full_like(sums, np.nan), where=relevant > 0)
+
+
+@measure_kind("mrr", "rr", "reciprocal-rank", cutoff="optional")
+def _reciprocal_rank(
+    lists: JudgedLists, *, k: int | None = None, relevant_from: float = 1.0, ties: str = "stable"
+) -> np.ndarray:
+    ranked = lists.ranked(ties)
+    relevant = _n_relevant(lists, relevant_from)
+    return lists.run(
+        _binary.reciprocal_rank, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, relevant,
+        _limit(lists, k), float(relevant_from),
+    )  # fmt: skip
+
+
+def precision(
+    labels, scores, *, qid=None, k=None, relevant_from=1, ties="stable", empty=0, short_lists="pad", docid=None
+) -> np.ndarray:
+    """Share of relevant documents among the first k of each query; divided by k even when the list is shorter.
+
+    Parameters
+    ----------
+    relevant_from : float, default=1
+        The smallest label that counts as relevant.
+    short_lists : {"pad", "zero", "cut"}, default="pad"
+        A list shorter than k is divided by k, counts 0 (LETOR 3.0's script), or is divided by its length (XGBoost).
+    labels, scores, qid, k, ties, empty, docid
+        As in :func:`ndcg`. ``k=None`` divides by the length of the list.
+
+    Examples
+    --------
+    >>> precision([1, 0, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7], k=2)
+    array([0.5])
+    """
+    lists = judge(labels, scores, qid, docid)
+    values = _precision(lists, k=k, relevant_from=relevant_from, short_lists=short_lists, ties=ties)
+    return fill_empty(values, empty)
+
+
+def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="stable", empty=0, docid=None) -> np.ndarray:
+    """Share of each query's relevant documents that stand among the first k. Parameters as in :func:`precision`.
+
+    Examples
+    --------
+    >>> recall([1, 0, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7], k=2)
+    array([0.5])
+    """
+    lists = judge(labels, scores, qid, docid)
+    return fill_empty(_recall(lists, k=k, relevant_from=relevant_from, ties=ties), empty)
+
+
+def average_precision(
+    labels, scores, *, qid=None, k=None, relevant_from=1, ties="stable", empty=0, denominator="relevant", docid=None
+) -> np.ndarray:
+    """Mean, over the relevant documents of each query, of the precision at their places; 0 for those beyond k.
+
+    Parameters
+    ----------
+    denominator : {"relevant", "reachable"}, default="relevant"
+        Divide by the number of relevant documents, or by at most k of them, as LightGBM and XGBoost do.
+    ties : as in :func:`ndcg`, and "together"
+        "together": tied documents arrive at once, as in scikit-learn's ``average_precision_score``.
+    labels, scores, qid, k, relevant_from, empty, docid
+        As in :func:`precision`.
+
+    Examples
+    --------
+    >>> average_precision([1, 0, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7]).round(4)  # (1/1 + 2/3) / 2
+    array([0.8333])
+    """
+    lists = judge(labels, scores, qid, docid)
+    values = _average_precision(lists, k=k, relevant_from=relevant_from, denominator=denominator, ties=ties)
+    return fill_empty(values, empty)
+
+
+def reciprocal_rank(
+    labels, scores, *, qid=None, k=None, relevant_from=1, ties="stable", empty=0, docid=None
+) -> np.ndarray:
+    """One over the place of the first relevant document of each query, 0 when it stands beyond k.
+
+    Parameters as in :func:`precision`.
+
+    Examples
+    --------
+    >>> reciprocal_rank([0, 1, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7])
+    array([0.5])
+    """
+    lists = judge(labels, scores, qid, docid)
+    return fill_empty(_reciprocal_rank(lists, k=k, relevant_from=relevant_from, ties=ties), empty)

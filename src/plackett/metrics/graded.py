@@ -1,0 +1,282 @@
+"""Measures of graded labels: DCG, NDCG, ERR, sharp-NDCG and weighted pairwise disagreement.
+
+Each ``_name`` works on :class:`JudgedLists` and marks empty queries by NaN; each public function takes arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from plackett.metrics import _graded
+from plackett.metrics.discounts import discounts, position_weights
+from plackett.metrics.judged import JudgedLists, check_cutoff, fill_empty, judge
+from plackett.metrics.registry import measure_kind
+from plackett.validation import check_choice
+
+GAINS = {"exponential": _graded.EXPONENTIAL, "linear": _graded.LINEAR}
+SHORT_LISTS = ("pad", "zero")
+LARGEST_EXPONENT = 1023
+
+
+def _limits(lists: JudgedLists, k: int | None, discount: str) -> tuple[int, np.ndarray]:
+    """The cut-off as a number, and as many discounts as it can reach."""
+    longest = int(lists.lengths.max(initial=0))
+    check_cutoff(k)
+    return (longest if k is None else k), discounts(discount, longest if k is None else min(k, longest))
+
+
+def _gain_kind(gain: str) -> int:
+    check_choice(gain, "gain", tuple(GAINS))
+    return GAINS[gain]
+
+
+@measure_kind("dcg", cutoff="optional")
+def _dcg(
+    lists: JudgedLists, *, k: int | None = None, gain: str = "exponential", discount: str = "log2", ties: str = "stable"
+) -> np.ndarray:
+    limit, weights = _limits(lists, k, discount)
+    if gain == "exponential" and lists.labels.max(initial=0.0) > LARGEST_EXPONENT:
+        raise ValueError(
+            f"dcg with gain 2**label overflows: a label is {lists.labels.max():g}, above {LARGEST_EXPONENT}. "
+            'Use ndcg, which divides first, or gain="linear".'
+        )
+    ranked = lists.ranked(ties)
+    values = lists.run(
+        _graded.dcg, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, limit, _gain_kind(gain), weights
+    )
+    return np.where(_best_label(lists) > 0, values, np.nan)
+
+
+@measure_kind("ndcg", cutoff="optional")
+def _ndcg(
+    lists: JudgedLists,
+    *,
+    k: int | None = None,
+    gain: str = "exponential",
+    discount: str = "log2",
+    short_lists: str = "pad",
+    ties: str = "stable",
+) -> np.ndarray:
+    limit, weights = _limits(lists, k, discount)
+    check_choice(short_lists, "short_lists", SHORT_LISTS)
+    ranked, ideal = lists.ranked(ties), lists.ideal(k)
+    return lists.run(
+        _graded.ndcg, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, ideal.labels, ideal.indptr,
+        limit, _gain_kind(gain), weights, k is not None and short_lists == "zero",
+    )  # fmt: skip
+
+
+@measure_kind("mean-ndcg", "meanndcg", cutoff="none")
+def _mean_ndcg(
+    lists: JudgedLists, *, gain: str = "exponential", discount: str = "log2", ties: str = "stable"
+) -> np.ndarray:
+    _, weights = _limits(lists, None, discount)
+    ranked, ideal = lists.ranked(ties), lists.ideal(None)
+    return lists.run(
+        _graded.mean_ndcg, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, ideal.labels,
+        _gain_kind(gain), weights,
+    )  # fmt: skip
+
+
+@measure_kind("err", cutoff="optional")
+def _err(
+    lists: JudgedLists, *, k: int | None = None, max_label: float | None = None, ties: str = "stable"
+) -> np.ndarray:
+    check_cutoff(k)
+    largest = float(lists.labels.max(initial=0.0))
+    top = largest if max_label is None else float(max_label)
+    if largest > top:
+        raise ValueError(f"max_label={top:g} but a label is {largest:g}; err needs the largest label there can be.")
+    ranked = lists.ranked(ties)
+    limit = int(lists.lengths.max(initial=0)) if k is None else k
+    return lists.run(
+        _graded.err, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, _best_label(lists), limit, top
+    )
+
+
+@measure_kind("sharp-ndcg", cutoff="none")
+def _sharp_ndcg(lists: JudgedLists, *, gain: str = "exponential", ties: str = "stable") -> np.ndarray:
+    return _disagreement(lists, gain, None, ties, is_ratio=True, normalize=True)
+
+
+@measure_kind("wpd", cutoff="none", higher_is_better=False)
+def _wpd(
+    lists: JudgedLists,
+    *,
+    gain: str = "exponential",
+    weights: str | Callable | None = None,
+    normalize: bool = False,
+    ties: str = "worst",
+) -> np.ndarray:
+    return _disagreement(lists, gain, weights, ties, is_ratio=False, normalize=bool(normalize))
+
+
+def _disagreement(lists: JudgedLists, gain, weights, ties: str, *, is_ratio: bool, normalize: bool) -> np.ndarray:
+    lists = lists.completed()
+    ranked, ideal = lists.ranked(ties), lists.ideal(None).labels
+    worth = np.zeros_like(ideal)
+    if weights is None:
+        _graded.relative_gains(ideal, lists.indptr, _gain_kind(gain), 0, lists.n_queries, worth)
+    else:
+        alpha = np.concatenate([position_weights(weights, int(n)) for n in lists.lengths] or [np.zeros(0)])
+        _graded.level_means(ideal, lists.indptr, alpha, 0, lists.n_queries, worth)
+    return lists.run(
+        _graded.disagreement, ranked.labels, ranked.group_end, lists.indptr, ideal, worth, is_ratio, normalize
+    )
+
+
+def _best_label(lists: JudgedLists) -> np.ndarray:
+    ideal = lists.ideal(1)
+    best = np.full(lists.n_queries, -np.inf)
+    best[lists.lengths > 0] = ideal.labels
+    return best
+
+
+def dcg(
+    labels, scores, *, qid=None, k=None, gain="exponential", discount="log2", ties="stable", empty=0, docid=None
+) -> np.ndarray:
+    """Discounted cumulative gain of each query.
+
+    Takes the parameters of :func:`ndcg`. It has no denominator to scale by, so a label above 1023 is refused with
+    ``gain="exponential"``.
+
+    Examples
+    --------
+    >>> dcg([2, 0, 1], [0.9, 0.4, 0.1], qid=[7, 7, 7])  # 3 + 1 / log2(4)
+    array([3.5])
+    """
+    lists = judge(labels, scores, qid, docid)
+    return fill_empty(_dcg(lists, k=k, gain=gain, discount=discount, ties=ties), empty)
+
+
+def ndcg(
+    labels,
+    scores,
+    *,
+    qid=None,
+    k=None,
+    gain="exponential",
+    discount="log2",
+    ties="stable",
+    empty=0,
+    short_lists="pad",
+    docid=None,
+) -> np.ndarray:
+    """Normalised discounted cumulative gain of each query, by default with gain ``2**label - 1``.
+
+    Equal scores keep the order of the rows. A query without relevant documents counts 0. The gain of a label of 0 or
+    less is 0. Labels of any size are safe: gains are computed relative to the query's largest label.
+
+    Parameters
+    ----------
+    labels, scores : array-like of shape (n_docs,)
+        Larger is better in both.
+    qid : array-like of shape (n_docs,), default=None
+        The query of each row, in any order; None means one list.
+    k : int, default=None
+        Top documents counted; None counts all.
+    gain : {"exponential", "linear"}, default="exponential"
+        ``2**label - 1``, or the label itself.
+    discount : {"log2", "jarvelin"}, default="log2"
+        ``1 / log2(i + 1)`` for position i, or 1, 1, ``1 / log2(i)``.
+    ties : {"stable", "average", "worst", "best", "trec"}, default="stable"
+        Equal scores keep the order of the rows; get the expectation over all their orders; are put in the order that
+        gives the lowest or the highest value; or stand by document id, falling, as trec_eval does (give ``docid``).
+    empty : {0, 1, "skip"}, default=0
+        The value of a query without a relevant document; "skip" gives NaN.
+    short_lists : {"pad", "zero"}, default="pad"
+        A list shorter than k is treated as if irrelevant documents followed, or counts 0 as in LETOR's scripts.
+    docid : array-like of shape (n_docs,), default=None
+        Names of the documents, needed for ``ties="trec"`` only.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
+
+    Examples
+    --------
+    >>> ndcg([2, 0, 1], [0.9, 0.4, 0.1], qid=[7, 7, 7]).round(3)
+    array([0.964])
+    """
+    lists = judge(labels, scores, qid, docid)
+    values = _ndcg(lists, k=k, gain=gain, discount=discount, short_lists=short_lists, ties=ties)
+    return fill_empty(values, empty)
+
+
+def mean_ndcg(
+    labels, scores, *, qid=None, gain="exponential", discount="log2", ties="stable", empty=0, docid=None
+) -> np.ndarray:
+    """Mean over k = 1, 2, …, n of NDCG@k of each query: LETOR's "MeanNDCG". Parameters as in :func:`ndcg`.
+
+    Examples
+    --------
+    >>> mean_ndcg([1, 0], [0.1, 0.2], qid=[7, 7]).round(3)  # (0 + 1 / log2(3)) / 2
+    array([0.315])
+    """
+    lists = judge(labels, scores, qid, docid)
+    return fill_empty(_mean_ndcg(lists, gain=gain, discount=discount, ties=ties), empty)
+
+
+def err(labels, scores, *, qid=None, k=None, max_label=None, ties="stable", empty=0, docid=None) -> np.ndarray:
+    """Expected reciprocal rank of each query: the reader stops at a document with probability R.
+
+    ``R = (2**label - 1) / 2**max_label``; ``max_label`` is the largest label of all queries unless given. Other
+    parameters as in :func:`ndcg`.
+
+    Examples
+    --------
+    >>> err([2, 0, 1], [0.9, 0.4, 0.1], qid=[7, 7, 7]).round(4)  # 3/4 + 1/4 · 1/4 · 1/3
+    array([0.7708])
+    """
+    lists = judge(labels, scores, qid, docid)
+    return fill_empty(_err(lists, k=k, max_label=max_label, ties=ties), empty)
+
+
+def sharp_ndcg(labels, scores, *, qid=None, gain="exponential", ties="stable", empty=0, docid=None) -> np.ndarray:
+    """Σ (n − position) · gain of each query over its best possible value: NDCG with a linear discount.
+
+    Parameters as in :func:`ndcg`. A query with no relevant document, or with a single document, is empty.
+
+    Examples
+    --------
+    >>> sharp_ndcg([2, 0, 1], [0.9, 0.4, 0.1], qid=[7, 7, 7]).round(4)  # (2 · 3) / (2 · 3 + 1 · 1)
+    array([0.8571])
+    """
+    lists = judge(labels, scores, qid, docid)
+    return fill_empty(_sharp_ndcg(lists, gain=gain, ties=ties), empty)
+
+
+def wpd(
+    labels,
+    scores,
+    *,
+    qid=None,
+    gain="exponential",
+    weights=None,
+    normalize=False,
+    ties="worst",
+    empty=0,
+    docid=None,
+) -> np.ndarray:
+    """Weighted pairwise disagreement of each query: Σ over y_i > y_j of D(i, j), where i does not score above j.
+
+    ``D = gain_i − gain_j``, gains relative to the query's largest. A tie of the scores counts as wrong
+    (``ties="worst"``), as in the definition; other rules as in :func:`ndcg`. Lower is better.
+
+    Parameters
+    ----------
+    weights : {"exp2", "dcg", "linear"} or callable(positions, n), default=None
+        Position weights α instead of gains: ``D = α(place of i) − α(place of j)`` in the true order; equal labels
+        share the mean weight of their places.
+    normalize : bool, default=False
+        Divide by the ideal of :func:`sharp_ndcg`: without ties in the scores the value is then ``1 - sharp_ndcg``.
+
+    Examples
+    --------
+    >>> wpd([2, 0, 1], [0.9, 0.4, 0.1], qid=[7, 7, 7]).round(4)  # the pair (1, 0): gain (1 − 0) / 3
+    array([0.3333])
+    """
+    lists = judge(labels, scores, qid, docid)
+    return fill_empty(_wpd(lists, gain=gain, weights=weights, normalize=normalize, ties=ties), empty)

@@ -1,0 +1,185 @@
+"""Labels and scores of whole queries, and the orders that measures need, each computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from plackett._threads import deal, query_blocks
+from plackett.data.grouping import group_rows
+from plackett.metrics import _ranking
+from plackett.validation import check_choice, check_labels, check_positive_int, check_scores
+
+TIES = {
+    "stable": _ranking.STABLE,
+    "average": _ranking.AVERAGE,
+    "worst": _ranking.WORST,
+    "best": _ranking.BEST,
+    "trec": _ranking.TREC,
+    "quicksort": _ranking.QUICKSORT,
+}
+EMPTY = ("skip", 0, 1)
+DOCS_PER_BLOCK = 1 << 16
+
+
+class Ranked(NamedTuple):
+    """Labels in the order of the scores. ``group_end`` is empty unless ties are averaged."""
+
+    labels: np.ndarray
+    group_end: np.ndarray
+
+
+class Ideal(NamedTuple):
+    """The best labels of every query, falling, with bounds of their own."""
+
+    labels: np.ndarray
+    indptr: np.ndarray
+
+
+class JudgedLists:
+    """Labels and scores grouped by query.
+
+    Parameters
+    ----------
+    labels, scores : ndarray of shape (n_docs,)
+    indptr : ndarray of shape (n_queries + 1,)
+    docid : ndarray of shape (n_docs,), default=None
+        Needed for ``ties="trec"`` only.
+    n_retrieved : ndarray of shape (n_queries,), default=None
+        The first so many rows of a query were retrieved, the others only judged: they count in ideals and totals,
+        never in the ranking. None: all rows were retrieved.
+    """
+
+    def __init__(
+        self,
+        labels: np.ndarray,
+        scores: np.ndarray,
+        indptr: np.ndarray,
+        *,
+        docid: np.ndarray | None = None,
+        n_retrieved: np.ndarray | None = None,
+    ):
+        self.labels, self.scores, self.indptr, self.docid = labels, scores, indptr, docid
+        self.lengths = np.diff(indptr)
+        self.n_retrieved = n_retrieved
+        self.n_ranked = self.lengths if n_retrieved is None else n_retrieved
+        self._ranked: dict[str, Ranked] = {}
+        self._ideal: dict[int | None, Ideal] = {}
+        self._completed: JudgedLists | None = None
+        self._long_order: np.ndarray | None = None
+
+    @property
+    def n_queries(self) -> int:
+        return self.indptr.size - 1
+
+    def run(self, kernel: Callable[..., object], *arguments: object) -> np.ndarray:
+        """One value per query from ``kernel(*arguments, first, last, values)``, on all threads."""
+        values = np.full(self.n_queries, np.nan)
+        blocks = query_blocks(self.indptr, DOCS_PER_BLOCK)
+        deal(lambda first, last: kernel(*arguments, first, last, values), blocks)
+        return values
+
+    def ranked(self, ties: str) -> Ranked:
+        """The labels in the order of the scores, equal scores settled by the rule ``ties``."""
+        check_choice(ties, "ties", tuple(TIES))
+        if ties not in self._ranked:
+            ranked = np.empty_like(self.labels)
+            group_end = np.empty(self.labels.size if ties == "average" else 0, dtype=np.int64)
+            arguments = (self.scores, self.labels, self._docid_rank(ties), self.indptr, self.n_ranked, self._sorted_long())
+            blocks = query_blocks(self.indptr, DOCS_PER_BLOCK)
+            deal(
+                lambda first, last: _ranking.rank_labels(*arguments, TIES[ties], first, last, ranked, group_end), blocks
+            )
+            self._ranked[ties] = Ranked(ranked, group_end)
+        return self._ranked[ties]
+
+    def ideal(self, k: int | None) -> Ideal:
+        """The ``k`` best labels of every query, or all of them, falling."""
+        if k not in self._ideal:
+            lengths = self.lengths if k is None else np.minimum(self.lengths, k)
+            indptr = np.concatenate([[0], np.cumsum(lengths)])
+            labels = np.empty(indptr[-1])
+            blocks = query_blocks(self.indptr, DOCS_PER_BLOCK)
+            deal(
+                lambda first, last: _ranking.sort_labels(self.labels, self.indptr, indptr, first, last, labels), blocks
+            )
+            self._ideal[k] = Ideal(labels, indptr)
+        return self._ideal[k]
+
+    def completed(self) -> JudgedLists:
+        """The same lists with the documents that were not retrieved ranked below all others, tied."""
+        if self.n_retrieved is None:
+            return self
+        if self._completed is None:
+            place = np.arange(self.labels.size) - np.repeat(self.indptr[:-1], self.lengths)
+            was_retrieved = place < np.repeat(self.n_retrieved, self.lengths)
+            lowest = np.finfo(self.scores.dtype).min
+            scores = np.where(was_retrieved, np.maximum(self.scores, lowest), -np.inf).astype(self.scores.dtype)
+            self._completed = JudgedLists(self.labels, scores, self.indptr, docid=self.docid)
+        return self._completed
+
+    def has_ties(self) -> bool:
+        """Whether two documents of one query have the same score."""
+        query = np.repeat(np.arange(self.n_queries), self.lengths)
+        order = np.lexsort((self.scores, query))
+        ordered, query = self.scores[order], query[order]
+        return bool(((ordered[1:] == ordered[:-1]) & (query[1:] == query[:-1])).any())
+
+    def _sorted_long(self) -> np.ndarray:
+        if self._long_order is None:
+            long = np.flatnonzero(self.n_ranked > _ranking.COUNT_LIMIT)
+            self._long_order = np.empty(self.labels.size if long.size else 0, dtype=np.int64)
+            deal(self._sort_one, [(int(q),) for q in long])
+        # each rule settles ties in place, which leaves the order of unequal scores as it is
+        return self._long_order
+
+    def _sort_one(self, q: int) -> None:
+        rows = slice(int(self.indptr[q]), int(self.indptr[q] + self.n_ranked[q]))
+        self._long_order[rows] = np.argsort(-self.scores[rows])  # type: ignore[index]
+
+    def _docid_rank(self, ties: str) -> np.ndarray:
+        if ties != "trec":
+            return np.zeros(0, dtype=np.int64)
+        if self.docid is None:
+            if self.has_ties():
+                raise ValueError(
+                    'ties="trec" puts equal scores in the order of the document ids, but there are none. '
+                    "Give docid, or choose another rule for ties."
+                )
+            return np.zeros(self.labels.size, dtype=np.int64)
+        return np.unique(self.docid, return_inverse=True)[1].reshape(-1)
+
+
+def judge(labels: object, scores: object, qid: object = None, docid: object = None) -> JudgedLists:
+    """Check arrays that come from outside and group them by query."""
+    checked = check_labels(labels, name="labels")
+    values = check_scores(scores, checked.size)
+    groups = group_rows(qid, checked.size)  # type: ignore[arg-type]
+    names = None if docid is None else np.asarray(docid)
+    if names is not None and names.shape != checked.shape:
+        raise ValueError(f"docid has shape {names.shape} but there are {checked.size:,} labels.")
+    if groups.order is not None:
+        checked, values = checked[groups.order], values[groups.order]
+        names = None if names is None else names[groups.order]
+    return JudgedLists(checked, values, groups.indptr, docid=names)
+
+
+def check_cutoff(k: object) -> int | None:
+    """The cut-off ``k``: a whole number of at least 1, or None for the whole list."""
+    return None if k is None else check_positive_int(k, "k")
+
+
+def fill_empty(values: np.ndarray, empty: object) -> np.ndarray:
+    """Replace NaN, the mark of an empty query, by what ``empty`` says."""
+    check_empty(empty)
+    return values if empty == "skip" else np.where(np.isnan(values), float(empty), values)  # type: ignore[arg-type]
+
+
+def check_empty(empty: object) -> None:
+    """Refuse anything but "skip", 0 and 1 (as numbers of any kind)."""
+    if not (isinstance(empty, str) and empty == "skip") and not (
+        isinstance(empty, (int, float, np.number)) and not isinstance(empty, bool) and float(empty) in (0.0, 1.0)
+    ):
+        raise ValueError(f'empty={empty!r} is not known; choose "skip" (NaN, left out of means), 0 or 1.')

@@ -1,0 +1,98 @@
+"""Measures of whole orders: Kendall distance, mis-ranking error, persistence of the top, exactness.
+
+Documents that a run did not retrieve stand below all others, tied.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plackett.metrics import _order
+from plackett.metrics.judged import JudgedLists, check_cutoff, fill_empty, judge
+from plackett.metrics.registry import measure_kind
+
+
+def _misordered(lists: JudgedLists, ties: str) -> np.ndarray:
+    lists = lists.completed()
+    ranked = lists.ranked(ties)
+    return lists.run(_order.misordered, ranked.labels, ranked.group_end, lists.indptr)
+
+
+@measure_kind("kendall", cutoff="none", higher_is_better=False)
+def _kendall(lists: JudgedLists, *, ties: str = "best") -> np.ndarray:
+    return _misordered(lists, ties)
+
+
+@measure_kind("mre", cutoff="none", higher_is_better=False)
+def _mre(lists: JudgedLists, *, ties: str = "stable") -> np.ndarray:
+    return _misordered(lists, ties)
+
+
+@measure_kind("persistence", cutoff="required")
+def _persistence(lists: JudgedLists, *, k: int, ties: str = "stable") -> np.ndarray:
+    if check_cutoff(k) is None:
+        raise ValueError("persistence needs a cut-off, such as k=10: all of a list is always kept.")
+    lists = lists.completed()
+    ranked, ideal = lists.ranked(ties), lists.ideal(None).labels
+    return lists.run(_order.persistence, ranked.labels, ranked.group_end, lists.indptr, ideal, k)
+
+
+@measure_kind("exact", cutoff="none")
+def _exact(lists: JudgedLists, *, ties: str = "stable") -> np.ndarray:
+    lists = lists.completed()
+    ranked = lists.ranked(ties)
+    return lists.run(_order.exact, ranked.labels, ranked.group_end, lists.indptr)
+
+
+def kendall(labels, scores, *, qid=None, ties="best", empty=0, docid=None) -> np.ndarray:
+    """Kendall distance of each query: the share of all n(n − 1)/2 pairs that labels and scores order oppositely.
+
+    A tie on either side is not discordant, which is what ``ties="best"`` says; under the other rules of :func:`ndcg`
+    tied scores are ordered first ("average": such a pair counts half). 0 is a perfect order; lower is better. A list
+    with fewer than two documents is empty. O(n log n).
+
+    Examples
+    --------
+    >>> kendall([3, 2, 1], [0.9, 0.1, 0.4], qid=[7, 7, 7]).round(4)  # one pair of three
+    array([0.3333])
+    """
+    return fill_empty(_kendall(judge(labels, scores, qid, docid), ties=ties), empty)
+
+
+def mre(labels, scores, *, qid=None, ties="stable", empty=0, docid=None) -> np.ndarray:
+    """Mis-ranking error of each query: share of all pairs in which the document ranked later has the larger label.
+
+    Differs from :func:`kendall` in its default for tied scores alone. Lower is better.
+
+    Examples
+    --------
+    >>> mre([1, 2], [0.5, 0.5], qid=[7, 7])
+    array([1.])
+    """
+    return fill_empty(_mre(judge(labels, scores, qid, docid), ties=ties), empty)
+
+
+def persistence(labels, scores, *, qid=None, k, ties="stable", empty=0, docid=None) -> np.ndarray:
+    """Share of the true top k of each query that the ranking keeps in its top k, divided by ``min(k, n)``.
+
+    Where equal labels make the true top k ambiguous, the expectation over all choices is taken.
+
+    Examples
+    --------
+    >>> persistence([4, 3, 2, 1], [0.9, 0.1, 0.2, 0.8], qid=[7] * 4, k=2)
+    array([0.5])
+    """
+    return fill_empty(_persistence(judge(labels, scores, qid, docid), k=k, ties=ties), empty)
+
+
+def exact(labels, scores, *, qid=None, ties="stable", empty=0, docid=None) -> np.ndarray:
+    """1 if the whole order of a query is right, else 0: one minus the permutation 0-1 loss.
+
+    Documents with equal labels may stand in any order.
+
+    Examples
+    --------
+    >>> exact([2, 1, 1], [0.9, 0.1, 0.4], qid=[7, 7, 7])
+    array([1.])
+    """
+    return fill_empty(_exact(judge(labels, scores, qid, docid), ties=ties), empty)
