@@ -11,8 +11,8 @@ import numpy as np
 class Groups(NamedTuple):
     """Queries in order of first appearance.
 
-    ``indptr`` bounds the queries among the grouped rows, ``ids`` holds one id per query, ``order`` the input row of each
-    grouped row, or None when the rows were grouped already.
+    ``indptr`` bounds the queries among the grouped rows, ``ids`` holds one id per query, ``order`` the input row of
+    each grouped row, or None when the rows were grouped already.
     """
 
     ids: np.ndarray
@@ -42,6 +42,8 @@ def group_rows(qid: Iterable[Hashable] | None, n_docs: int) -> Groups:
 
 def _as_keys(qid: Iterable[Hashable]) -> np.ndarray:
     """The ids as a one-dimensional array that compares element by element."""
+    if isinstance(qid, (str, bytes)):
+        raise ValueError(f"qid is one text, {qid!r}; one id per row is needed.")
     if isinstance(qid, np.ndarray) or hasattr(qid, "__array__"):
         keys = np.asarray(qid)
         if keys.ndim == 2 and 1 in keys.shape:
@@ -50,24 +52,47 @@ def _as_keys(qid: Iterable[Hashable]) -> np.ndarray:
             raise ValueError(f"qid has shape {keys.shape}; it must be a vector with one id per row.")
     else:
         keys = _keys_of_list(list(qid))
-    if keys.dtype.kind == "f" and np.isnan(keys).any():
-        raise ValueError(f"qid is NaN in row {int(np.argmax(np.isnan(keys)))}. Every row needs a query id.")
+    if keys.dtype.kind in "fcmM" and (keys != keys).any():
+        row = int(np.argmax(keys != keys))
+        raise ValueError(f"qid is {str(keys[row]).replace('nan', 'NaN')} in row {row}. Every row needs a query id.")
     if keys.dtype.kind == "O":
-        for row, key in enumerate(keys):
-            if key is None or key != key:
-                raise ValueError(f"qid is {key!r} in row {row}. Every row needs a query id.")
+        _check_objects(keys)
     return keys
+
+
+def _check_objects(keys: np.ndarray) -> None:
+    for row, key in enumerate(keys.tolist()):
+        if type(key) is str or type(key) is int:
+            continue
+        if isinstance(key, np.ndarray) or not isinstance(key, Hashable):
+            raise TypeError(
+                f"qid is a {type(key).__name__} in row {row}; ids must be hashable, such as numbers, text or tuples."
+            )
+        if is_missing(key):
+            raise ValueError(f"qid is {key!r} in row {row}. Every row needs a query id.")
+
+
+def is_missing(value: object) -> bool:
+    """Whether ``value`` stands for nothing: None, NaN, NaT, or pandas' NA, which will not say if it equals itself."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
 
 
 def _keys_of_list(ids: list) -> np.ndarray:
     types = {type(key) for key in ids}
-    if types <= {int} or types <= {str}:  # anything else stays as it is: numpy would turn (1, "a") into text
+    is_int = all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in types)
+    if is_int or types <= {str, np.str_}:  # anything else stays as it is: numpy would turn (1, "a") into text
         keys = np.array(ids) if ids else np.zeros(0, dtype=np.int64)
         if keys.dtype.kind in "iuU":
             return keys
-    keys = np.empty(len(ids), dtype=object)
-    keys[:] = ids
-    return keys
+    return as_objects(ids)
+
+
+def as_objects(values: list) -> np.ndarray:
+    """A vector of the values as they are; numpy would spread equally long tuples over a second axis."""
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _all_distinct(ids: np.ndarray) -> bool:

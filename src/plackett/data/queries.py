@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from plackett.data.describe import Description, describe
-from plackett.data.grouping import group_rows
+from plackett.data.grouping import as_objects, group_rows
 from plackett.data.text_column import TextColumn, docids_of_comments
 from plackett.validation import check_labels, is_sparse, plain
 
@@ -376,6 +376,4 @@ def _concat_ids(parts: list[np.ndarray]) -> np.ndarray:
     kinds = {"i" if part.dtype.kind in "iu" else part.dtype.kind for part in parts if part.size}
     if len(kinds) <= 1:
         return np.concatenate(parts)
-    ids = np.empty(sum(part.size for part in parts), dtype=object)  # numpy would turn 7 and "a" into text
-    ids[:] = [key for part in parts for key in part.tolist()]
-    return ids
+    return as_objects([key for part in parts for key in part.tolist()])  # numpy would turn 7 and "a" into text

@@ -1,0 +1,164 @@
+"""Tables of words between blanks, split by numpy: no Python object per word, line numbers for messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from plackett.exceptions import DataFormatError
+
+BLOCK = 1 << 22  # bytes split at a time: small enough for the masks below to stay near the processor
+SHOWN = 80  # characters of a bad line that a message quotes
+WIDEST = 64  # a column of longer words is kept as Python strings: padding all to the longest would waste memory
+
+UTF8_MARK = b"\xef\xbb\xbf"  # what Windows editors put before UTF-8
+
+_IS_BLANK = np.zeros(256, dtype=bool)
+_IS_BLANK[list(b" \t\r\n\v\f")] = True
+
+
+class Words(NamedTuple):
+    """Where the words of some whole lines stand: word ``j`` of line ``i`` is ``text[starts[i, j]:stops[i, j]]``."""
+
+    text: bytes
+    starts: np.ndarray
+    stops: np.ndarray
+    lines: np.ndarray
+
+    def column(self, place: int) -> np.ndarray:
+        """One column as byte strings: an ``S`` array, or Python objects where words are long."""
+        starts, lengths = self.starts[:, place], self.stops[:, place] - self.starts[:, place]
+        width = int(lengths.max(initial=1))
+        if width > WIDEST:
+            stops = self.stops[:, place].tolist()
+            return np.fromiter(
+                (self.text[a:b] for a, b in zip(starts.tolist(), stops, strict=True)), object, len(stops)
+            )
+        letters = np.frombuffer(self.text, dtype=np.uint8)
+        inside = np.arange(width) < lengths[:, None]
+        places = np.minimum(starts[:, None] + np.arange(width), letters.size - 1)
+        return np.where(inside, letters[places], 0).astype(np.uint8).view(f"S{width}").reshape(-1)
+
+
+def read_words(
+    file: BinaryIO,
+    n_columns: int,
+    *,
+    name: str,
+    expected: str,
+    more: bool = False,
+    head: bytes = b"",
+    n_lines_before: int = 0,
+) -> Iterator[Words]:
+    """The lines of ``file`` in blocks, each line with ``n_columns`` words; blank lines are passed over.
+
+    Parameters
+    ----------
+    file : binary file
+    n_columns : int
+    name, expected : str
+        The file's name and what a line should look like, for messages.
+    more : bool, default=False
+        Whether a line may go on after its columns; what follows is ignored.
+    head : bytes, default=b""
+        What the caller has read of the file already and gives back.
+    n_lines_before : int, default=0
+        Lines that the caller has read and keeps.
+    """
+    for text in _whole_lines(file, name, head):
+        words = _split(text, n_lines_before, n_columns, name, expected, more)
+        n_lines_before += text.count(b"\n")
+        yield words
+
+
+def _whole_lines(file: BinaryIO, name: str, head: bytes) -> Iterator[bytes]:
+    rest = b""
+    block = (head or file.read(BLOCK)).removeprefix(UTF8_MARK)
+    while block:
+        if b"\0" in block:
+            raise DataFormatError(
+                name, None, "the file holds zero bytes, so it is not plain text. Is it UTF-16 or binary?"
+            )
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield rest + block[:cut]
+            rest = block[cut:]
+        else:
+            rest += block
+        block = file.read(BLOCK)
+    if b"\r" in rest.rstrip():  # only the last line has no "\n" behind it: line ends of an old Macintosh
+        rest = rest.replace(b"\r", b"\n")
+    if rest:
+        yield rest
+
+
+def _split(text: bytes, n_lines_before: int, n_columns: int, name: str, expected: str, more: bool) -> Words:
+    letters = np.frombuffer(text, dtype=np.uint8)
+    is_blank = np.concatenate([[True], _IS_BLANK[letters], [True]])
+    edges = np.flatnonzero(is_blank[1:] != is_blank[:-1])
+    starts, stops = edges[::2], edges[1::2]
+    newlines = np.flatnonzero(letters == ord("\n"))
+    line_of_word = np.searchsorted(newlines, starts)
+    first = np.flatnonzero(np.diff(line_of_word, prepend=-1))  # the first word of each line that has one
+    counts = np.diff(first, append=starts.size)
+    wrong = counts < n_columns if more else counts != n_columns
+    lines = line_of_word[first] + n_lines_before + 1
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        line = text[starts[first[row]] : stops[first[row] + counts[row] - 1]]
+        message = f'expected "{expected}" ({n_columns} columns), found {counts[row]}: {quote(line)}.'
+        raise DataFormatError(name, int(lines[row]), message)
+    if more or first.size * n_columns != starts.size:
+        chosen = first[:, None] + np.arange(n_columns)
+        return Words(text, starts[chosen], stops[chosen], lines)
+    return Words(text, starts.reshape(-1, n_columns), stops.reshape(-1, n_columns), lines)
+
+
+def quote(text: bytes) -> str:
+    """``text`` in quotation marks for a message, cut when it is long."""
+    shown = text.decode("utf-8", "replace")
+    return f'"{shown}"' if len(shown) <= SHOWN else f'"{shown[:SHOWN]}..."'
+
+
+def join_columns(parts: list[np.ndarray]) -> np.ndarray:
+    """The parts of a column one below the other."""
+    if not parts:
+        return np.zeros(0, dtype="S1")
+    if any(part.dtype.kind == "O" for part in parts):
+        return np.concatenate([part.astype(object) for part in parts])
+    return np.concatenate(parts)
+
+
+def as_text(column: np.ndarray) -> np.ndarray:
+    """A column of byte strings as text; bytes that are not UTF-8 become surrogate escapes and can be written back."""
+    if column.dtype.kind == "S":
+        try:
+            return column.astype(f"U{column.dtype.itemsize}")  # fast, but ASCII only
+        except UnicodeDecodeError:
+            return np.array([word.decode("utf-8", "surrogateescape") for word in column.tolist()], dtype=str)
+    return np.fromiter((word.decode("utf-8", "surrogateescape") for word in column), object, column.size)
+
+
+def as_numbers(column: np.ndarray, dtype: type, lines: np.ndarray, *, name: str, what: str) -> np.ndarray:
+    """A column of byte strings as numbers; the first word that is none is named with its line."""
+    kind = "whole number" if dtype is np.int64 else "number"
+    try:
+        numbers = column.astype(dtype)
+    except (ValueError, OverflowError):
+        numbers = None
+    if numbers is None or (column.dtype.kind == "S" and (column.view(np.uint8) == ord("_")).any()):
+        for word, line in zip(column.tolist(), lines.tolist(), strict=True):
+            if not _is_number(word, dtype):
+                raise DataFormatError(name, line, f"expected a {kind} as {what}, found {quote(word)}.")
+        numbers = np.array([dtype(word) for word in column.tolist()])
+    return numbers
+
+
+def _is_number(word: bytes, dtype: type) -> bool:
+    try:
+        np.array([word]).astype(dtype)
+    except (ValueError, OverflowError):
+        return False
+    return b"_" not in word  # Python reads 1_000 as 1000; no ranking tool writes that

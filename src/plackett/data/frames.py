@@ -1,0 +1,171 @@
+"""Data frames of pandas, polars and pyarrow (whatever narwhals knows) to ``Queries`` and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett.data.queries import Queries
+from plackett.validation import is_sparse
+
+COLUMNS_LISTED = 12
+
+
+def from_frame(
+    frame: Any,
+    *,
+    label: str | None = "label",
+    qid: str = "qid",
+    docid: str | None = None,
+    features: Sequence[str] | None = None,
+) -> Queries:
+    """``Queries`` from a data frame, columns chosen by name.
+
+    Parameters
+    ----------
+    frame : data frame of pandas or polars, pyarrow table, or anything else that narwhals knows
+        Of a lazy frame only the columns that are needed are collected.
+    label : str or None, default="label"
+        Column of the labels; a null means "not judged". None: the frame has no labels.
+    qid : str, default="qid"
+        Column of the query ids, in any row order. Nulls are refused.
+    docid : str, default=None
+        Column of the document names.
+    features : sequence of str, default=None
+        Columns of X, in this order. None takes all other columns in the order of the frame; they must be numeric.
+
+    Returns
+    -------
+    Queries
+        X is float32 when all feature columns are, else float64; nulls become NaN.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"qid": ["b", "a", "b"], "label": [0, 2, 1], "bm25": [0.2, 0.9, 0.4]})
+    >>> data = from_frame(frame)
+    >>> data.feature_names, data.y
+    (['bm25'], array([0., 1., 2.]))
+    """
+    nw = import_optional("narwhals", extra="frames", needed_for="from_frame")
+    table = nw.from_native(frame, pass_through=True)
+    if not isinstance(table, (nw.DataFrame, nw.LazyFrame)):
+        raise TypeError(f"from_frame needs a data frame, not {type(frame).__name__}.")
+    schema = dict(table.collect_schema())
+    named = [name for name in (label, qid, docid) if name is not None]
+    chosen = [name for name in schema if name not in named] if features is None else list(features)
+    _check_columns(named + chosen, list(schema))
+    _check_numeric(chosen, schema, features is None)
+    table = table.select(list(dict.fromkeys(named + chosen)))
+    if isinstance(table, nw.LazyFrame):
+        table = table.collect()
+    return Queries(
+        _as_matrix(table, chosen, schema, nw),
+        None if label is None else _as_labels(table, label, schema, nw),
+        _as_ids(table, qid),
+        docid=None if docid is None else _as_ids(table, docid),
+        feature_names=chosen,
+    )
+
+
+def to_frame(
+    queries: Queries, backend: str = "pandas", *, label: str = "label", qid: str = "qid", docid: str = "docid"
+) -> Any:
+    """A data frame with one row per document: query id, document name, label, then the features.
+
+    Parameters
+    ----------
+    queries : Queries
+        Sparse features are written out in full. Columns without a name are called ``feature_0``, ``feature_1``, ...
+    backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+        Or any other eager backend of narwhals.
+    label, qid, docid : str
+        Names of these columns; labels and document names appear only where the queries have them.
+
+    Examples
+    --------
+    >>> to_frame(Queries([[0.5], [0.25]], y=[1, 0], qid=[7, 7], feature_names=["bm25"]))
+       qid  label  bm25
+    0    7    1.0  0.50
+    1    7    0.0  0.25
+    """
+    nw = import_optional("narwhals", extra="frames", needed_for="to_frame")
+    import_optional(backend, extra="frames", needed_for=f"to_frame with backend={backend!r}")
+    names = queries.feature_names or [f"feature_{column}" for column in range(queries.n_features)]
+    columns = {qid: _as_values(queries.qid)}
+    if queries.docid is not None:
+        columns[docid] = _as_values(queries.docid)
+    if queries.y is not None:
+        columns[label] = queries.y
+    taken = [name for name in names if name in columns]
+    if taken:
+        raise ValueError(
+            f"a feature is called {taken[0]!r}, like a column of its own. Choose another: to_frame(..., qid=...)."
+        )
+    X = queries.X.toarray() if is_sparse(queries.X) else queries.X
+    columns |= {name: np.ascontiguousarray(X[:, place]) for place, name in enumerate(names)}
+    return nw.from_dict(columns, backend=backend).to_native()
+
+
+def _check_columns(wanted: list[str], present: list[str]) -> None:
+    for name in wanted:
+        if name not in present:
+            near = get_close_matches(str(name), present, n=3)
+            if near:
+                hint = f"Did you mean {' or '.join(repr(other) for other in near)}?"
+            else:
+                more = ", ..." if len(present) > COLUMNS_LISTED else ""
+                hint = f"Its columns are {', '.join(map(repr, present[:COLUMNS_LISTED]))}{more}."
+            raise ValueError(f"the frame has no column {name!r}. {hint}")
+
+
+def _check_numeric(features: list[str], schema: dict, chosen_by_us: bool) -> None:
+    if len(set(features)) < len(features):
+        twice = next(name for place, name in enumerate(features) if name in features[:place])
+        raise ValueError(f"features names {twice!r} twice.")
+    other = [name for name in features if not (schema[name].is_numeric() or str(schema[name]) == "Boolean")]
+    if other:
+        listed = ", ".join(f"{name!r} ({schema[name]})" for name in other[:COLUMNS_LISTED])
+        more = f" and {len(other) - COLUMNS_LISTED} more" if len(other) > COLUMNS_LISTED else ""
+        hint = " Name the columns to use: features=[...]." if chosen_by_us else ""
+        raise ValueError(f"features must be numeric, but these columns are not: {listed}{more}.{hint}")
+
+
+def _as_matrix(table: Any, features: list[str], schema: dict, nw: Any) -> np.ndarray:
+    is_float32 = bool(features) and all(schema[name] == nw.Float32 for name in features)
+    X = np.empty((len(table), len(features)), dtype=np.float32 if is_float32 else np.float64)
+    for place, name in enumerate(features):
+        X[:, place] = _as_floats(table[name], nw.Float32 if is_float32 else nw.Float64)
+    return X
+
+
+def _as_labels(table: Any, label: str, schema: dict, nw: Any) -> np.ndarray:
+    if not (schema[label].is_numeric() or str(schema[label]) == "Boolean"):
+        raise ValueError(f"labels must be numbers, but column {label!r} is {schema[label]}.")
+    return _as_floats(table[label], nw.Float64)
+
+
+def _as_floats(column: Any, dtype: Any) -> np.ndarray:
+    """The column as floats; the null of any library becomes NaN."""
+    values = column.cast(dtype)
+    is_null = values.is_null().to_numpy().astype(bool)
+    if is_null.any():
+        values = values.fill_null(float("nan"))
+    return np.asarray(values.to_numpy(), dtype=np.float32 if str(dtype) == "Float32" else np.float64)
+
+
+def _as_ids(table: Any, name: str) -> np.ndarray | list:
+    column = table[name]
+    is_null = column.is_null().to_numpy().astype(bool)
+    if is_null.any():
+        raise ValueError(f"column {name!r} is null in row {int(np.argmax(is_null))}. Every row needs an id.")
+    # text as Python strings, from which numpy makes a compact array; numbers as they are
+    return column.to_numpy() if column.dtype.is_integer() else column.to_list()
+
+
+def _as_values(ids: np.ndarray) -> np.ndarray | list:
+    return ids if ids.dtype.kind in "iuf" else ids.tolist()

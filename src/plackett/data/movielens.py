@@ -1,0 +1,199 @@
+"""MovieLens: ratings and films as GroupLens publishes them."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+
+from plackett.data.columns import UTF8_MARK, as_numbers, quote, read_words
+from plackett.data.opening import name_of, open_bytes
+from plackett.exceptions import DataFormatError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+GENRES = (
+    "unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime", "Documentary", "Drama", "Fantasy",
+    "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western",
+)  # fmt: skip
+CSV_HEADER = b"userId,movieId,rating,timestamp"
+RATING_LINE = "user item rating timestamp"
+COLUMNS_BEFORE_GENRES = 5  # item, title, release date, video release date, address
+
+
+class Ratings:
+    """Who rated what, how and when, in the order of the file.
+
+    Parameters
+    ----------
+    user, item : array-like of int of shape (n_ratings,)
+    rating : array-like of shape (n_ratings,)
+    timestamp : array-like of int of shape (n_ratings,)
+        Seconds since 1970.
+
+    Attributes
+    ----------
+    users, items : ndarray
+        The ids that occur, ascending.
+
+    Examples
+    --------
+    >>> ratings = Ratings([1, 1, 7], [10, 20, 10], [5, 3, 4], [0, 0, 0])
+    >>> ratings
+    Ratings(3 ratings of 2 items by 2 users)
+    >>> ratings.matrix().toarray()
+    array([[5., 3.],
+           [4., 0.]])
+    """
+
+    def __init__(self, user: object, item: object, rating: object, timestamp: object):
+        self.user, self.item = np.asarray(user, dtype=np.int64), np.asarray(item, dtype=np.int64)
+        self.rating, self.timestamp = np.asarray(rating, dtype=np.float64), np.asarray(timestamp, dtype=np.int64)
+        sizes = {values.shape for values in (self.user, self.item, self.rating, self.timestamp)}
+        if len(sizes) > 1 or self.user.ndim != 1:
+            raise ValueError(
+                f"user, item, rating and timestamp must be vectors of one length, not of shapes {sorted(sizes)}."
+            )
+
+    @cached_property
+    def users(self) -> np.ndarray:
+        return np.unique(self.user)
+
+    @cached_property
+    def items(self) -> np.ndarray:
+        return np.unique(self.item)
+
+    @property
+    def n_users(self) -> int:
+        return self.users.size
+
+    @property
+    def n_items(self) -> int:
+        return self.items.size
+
+    def matrix(self) -> csr_array:
+        """The ratings as a CSR array: row ``i`` is user ``users[i]``, column ``j`` is item ``items[j]``.
+
+        A rating of 0 stays a stored value. An item that a user rated twice is an error.
+        """
+        from scipy.sparse import csr_array
+
+        rows = np.searchsorted(self.users, self.user)
+        columns = np.searchsorted(self.items, self.item)
+        order = np.lexsort((columns, rows))
+        repeats = np.flatnonzero((np.diff(rows[order]) == 0) & (np.diff(columns[order]) == 0))
+        if repeats.size:
+            row = order[repeats[0] + 1]
+            raise ValueError(
+                f"user {self.user[row]} rated item {self.item[row]} twice (rows {order[repeats[0]]} and {row})."
+            )
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.n_users))])
+        parts = (self.rating[order], columns[order].astype(np.int32), indptr.astype(np.int32))
+        return csr_array(parts, shape=(self.n_users, self.n_items))
+
+    def __len__(self) -> int:
+        return self.user.size
+
+    def __repr__(self) -> str:
+        return f"Ratings({len(self):,} ratings of {self.n_items:,} items by {self.n_users:,} users)"
+
+
+class Movies:
+    """Films with their genres.
+
+    Attributes
+    ----------
+    item : ndarray of int of shape (n_movies,)
+    title : ndarray of str of shape (n_movies,)
+    genres : ndarray of bool of shape (n_movies, n_genres)
+    genre_names : list of str
+    """
+
+    def __init__(self, item: np.ndarray, title: np.ndarray, genres: np.ndarray, genre_names: list[str]):
+        self.item, self.title, self.genres, self.genre_names = item, title, genres, genre_names
+
+    def __len__(self) -> int:
+        return self.item.size
+
+    def __repr__(self) -> str:
+        return f"Movies({len(self):,} movies, {len(self.genre_names)} genres)"
+
+
+def read_movielens(source: str | os.PathLike | IO) -> Ratings:
+    r"""Ratings from ``u.data`` (100k, tabs), ``ratings.dat`` (1M, ``::``) or ``ratings.csv`` (later editions).
+
+    Parameters
+    ----------
+    source : path, ``"-"`` for standard input, or file object
+        Plain or compressed (gzip, xz, bzip2, Zstandard).
+
+    Examples
+    --------
+    >>> import io
+    >>> read_movielens(io.StringIO("196\t242\t3\t881250949\n186\t302\t3\t891717742\n")).user
+    array([196, 186])
+    """
+    name = name_of(source)
+    with open_bytes(source) as file:
+        first = file.readline().removeprefix(UTF8_MARK)
+        is_csv = first.strip() == CSV_HEADER
+        separator = b"," if is_csv else b"::" if b"::" in first else None
+        text = b"\n" if is_csv else first  # an empty line in place of the header keeps the line numbers right
+        words = _words_of(text + file.read(), separator, name)
+    numbers = zip((0, 1, 2, 3), (np.int64, np.int64, np.float64, np.int64), RATING_LINE.split(), strict=True)
+    columns = [
+        as_numbers(words.column(place), kind, words.lines, name=name, what=what) for place, kind, what in numbers
+    ]
+    bad = ~np.isfinite(columns[2])
+    if bad.any():
+        raise DataFormatError(name, int(words.lines[np.argmax(bad)]), "expected a finite number as rating.")
+    return Ratings(*columns)
+
+
+def _words_of(text: bytes, separator: bytes | None, name: str):
+    """All four columns at once: even the 25 million ratings of the largest edition fit into memory."""
+    if separator is not None:
+        text = text.replace(separator, b"\t")
+    return next(read_words(_Whole(), 4, name=name, expected=RATING_LINE, head=text or b"\n"))
+
+
+class _Whole:
+    """A file that has been read to its end."""
+
+    def read(self, size: int = -1) -> bytes:
+        return b""
+
+
+def read_movies(source: str | os.PathLike | IO, genre_names: list[str] | None = None) -> Movies:
+    """Films from ``u.item`` (100k): ``item|title|release date|video release date|address|`` and a 0 or 1 per genre.
+
+    The file is latin-1.
+
+    Parameters
+    ----------
+    source : path, ``"-"`` for standard input, or file object
+        Plain or compressed (gzip, xz, bzip2, Zstandard).
+    genre_names : list of str, default=None
+        Names of the genre columns; None means the 19 of ``u.genre``.
+    """
+    names = list(GENRES if genre_names is None else genre_names)
+    n_columns = COLUMNS_BEFORE_GENRES + len(names)
+    item, title, genres = [], [], []
+    with open_bytes(source) as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            fields = line.rstrip(b"\r\n").split(b"|")
+            flags = fields[COLUMNS_BEFORE_GENRES:]
+            if len(fields) != n_columns or not fields[0].isdigit() or not set(flags) <= {b"0", b"1"}:
+                expected = f"item|title|date|date|address and {len(names)} times 0 or 1"
+                message = f"expected {expected} ({n_columns} columns), found {len(fields)}: {quote(line.strip())}."
+                raise DataFormatError(name_of(source), number, message)
+            item.append(int(fields[0]))
+            title.append(fields[1].decode("latin-1"))
+            genres.append([flag == b"1" for flag in flags])
+    flags_of_all = np.array(genres, dtype=bool).reshape(len(item), len(names))
+    return Movies(np.array(item, dtype=np.int64), np.array(title, dtype=str), flags_of_all, names)

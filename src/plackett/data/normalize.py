@@ -1,0 +1,229 @@
+"""Scaling features within each query, as scikit-learn transformers that take ``qid``."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from plackett._threads import deal, query_blocks
+from plackett.data.grouping import group_rows
+from plackett.validation import check_choice, check_finite, is_sparse
+
+VALUES_PER_BLOCK = 1 << 18
+
+
+class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Base of the transformers that scale each column within each query.
+
+    They learn nothing from ``fit`` but the number and names of the columns: a query is scaled by its own documents, so
+    a new query needs all of its documents, and ``transform`` needs ``qid`` (None means that all rows are one query).
+    Rows may come in any order and answers come back in the same order. A column that is constant within a query becomes
+    0 there, as in the LETOR data sets, because it cannot order the query's documents (``QueryUnitLength``, which moves
+    nothing, is the exception). float32 stays float32, X is never changed, NaN and infinite values are refused.
+
+    Pipelines and searches pass ``qid`` on by itself once metadata routing is enabled
+    (``sklearn.set_config(enable_metadata_routing=True)``).
+    """
+
+    __metadata_request__fit: ClassVar = {"qid": True}
+    __metadata_request__transform: ClassVar = {"qid": True}
+
+    _accepts_sparse = False
+
+    def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> QueryNormalizer:
+        """Check X and remember the number and names of its columns.
+
+        Parameters
+        ----------
+        X : array, data frame or scipy sparse matrix of shape (n_docs, n_features)
+        y : ignored
+        qid : iterable of hashable ids, one per row, default=None
+
+        Returns
+        -------
+        self
+        """
+        self._check(X, qid, reset=True)
+        return self
+
+    def transform(self, X: Any, *, qid: Any = None) -> Any:
+        """X with every column scaled within every query.
+
+        Parameters
+        ----------
+        X : array, data frame or scipy sparse matrix of shape (n_docs, n_features)
+        qid : iterable of hashable ids, one per row, in any order, default=None
+            None means that all rows are one query.
+
+        Returns
+        -------
+        ndarray, or CSR matrix where X is sparse, of the shape of X
+        """
+        return self._scaled(*self._check(X, qid, reset=False))
+
+    def fit_transform(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
+        """``fit`` and ``transform`` in one, with one check of X."""
+        return self._scaled(*self._check(X, qid, reset=True))
+
+    def _check(self, X: Any, qid: Any, *, reset: bool) -> tuple:
+        if is_sparse(X) and not self._accepts_sparse:
+            raise ValueError(
+                f"{type(self).__name__} would fill a sparse X, because zeros do not stay zeros. "
+                "Use QueryUnitLength, or give a dense array: X.toarray()."
+            )
+        accept_sparse = "csr" if self._accepts_sparse else False
+        checked = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=accept_sparse,
+            dtype=(np.float64, np.float32),
+            order="C",
+            ensure_all_finite=False,  # looked at below, with a message that says where
+        )
+        names = getattr(self, "feature_names_in_", None)
+        check_finite(checked, None if names is None else [str(name) for name in names])
+        return checked, group_rows(qid, checked.shape[0])
+
+    def _scaled(self, X: Any, groups: Any) -> Any:
+        from plackett.data import _normalize
+
+        out = np.zeros_like(X)
+        rows = np.arange(X.shape[0]) if groups.order is None else groups.order
+        kernel = self._kernel(_normalize)
+        blocks = query_blocks(groups.indptr, max(1, VALUES_PER_BLOCK // max(1, X.shape[1])))
+        deal(lambda first, last: kernel(X, rows, groups.indptr, first, last, out), blocks)
+        return out
+
+    def _kernel(self, kernels: Any) -> Any:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.sparse = self._accepts_sparse
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class QueryMinMax(QueryNormalizer):
+    """Each column moved and stretched to run from 0 to 1 within each query, as in the LETOR data sets.
+
+    A column that is constant within a query becomes 0 there. Sparse X is refused: zeros do not stay zeros.
+
+    Examples
+    --------
+    >>> QueryMinMax().fit_transform([[2.0], [5.0], [4.0], [9.0]], qid=["a", "b", "a", "a"]).ravel().round(3)
+    array([0.   , 0.   , 0.286, 1.   ])
+    """
+
+    def _kernel(self, kernels: Any) -> Any:
+        return kernels.min_max
+
+
+class QueryZScore(QueryNormalizer):
+    """Each column with mean 0 and standard deviation 1 within each query (the deviation divides by n).
+
+    A column that is constant within a query becomes 0 there. Sparse X is refused: zeros do not stay zeros.
+
+    Examples
+    --------
+    >>> QueryZScore().fit_transform([[1.0], [7.0], [3.0]], qid=["a", "b", "a"]).ravel()
+    array([-1.,  0.,  1.])
+    """
+
+    def _kernel(self, kernels: Any) -> Any:
+        return kernels.z_score
+
+
+class QueryUnitLength(QueryNormalizer):
+    """Each column with Euclidean length 1 within each query: values divided by the root of their sum of squares.
+
+    Columns are only stretched, not moved, so zeros stay zeros and sparse X stays sparse (a column of zeros stays so, a
+    constant one becomes ``1 / sqrt(n)``).
+
+    Examples
+    --------
+    >>> QueryUnitLength().fit_transform([[3.0], [7.0], [4.0]], qid=["a", "b", "a"]).ravel()
+    array([0.6, 1. , 0.8])
+    """
+
+    _accepts_sparse = True
+
+    def _scaled(self, X: Any, groups: Any) -> Any:
+        if not is_sparse(X):
+            return super()._scaled(X, groups)
+        from plackett.data import _normalize
+
+        if not X.has_canonical_format:  # values stored in parts would be squared in parts
+            X = X.copy()
+            X.sum_duplicates()
+        out = np.zeros_like(X.data)
+        rows = np.arange(X.shape[0]) if groups.order is None else groups.order
+        parts = (X.data, X.indices, X.indptr, rows, groups.indptr)
+        blocks = query_blocks(groups.indptr, max(1, VALUES_PER_BLOCK * X.shape[0] // max(1, X.nnz)))
+        deal(lambda first, last: _normalize.unit_length_sparse(*parts, first, last, X.shape[1], out), blocks)
+        return type(X)((out, X.indices.copy(), X.indptr.copy()), shape=X.shape)
+
+    def _kernel(self, kernels: Any) -> Any:
+        return kernels.unit_length
+
+
+class QueryRank(QueryNormalizer):
+    """Each value replaced by its rank within its query, scaled to run from 0 to 1.
+
+    Of n values the smallest has rank 1, equal values share their mean rank, and rank r becomes ``(r - 1) / (n - 1)``:
+    the share of the other documents that lie below, ties counting one half. A column that is constant within a query
+    becomes 0 there, not one half. Sparse X is refused: zeros do not stay zeros.
+
+    Examples
+    --------
+    >>> QueryRank().fit_transform([[10.0], [5.0], [30.0], [10.0]]).ravel()
+    array([0.5, 0. , 1. , 0.5])
+    """
+
+    def _kernel(self, kernels: Any) -> Any:
+        return kernels.rank
+
+
+NAMES = ("query-minmax", "query-zscore", "query-unit", "query-rank", "minmax", "zscore", "quantile")
+
+
+def get_normalizer(normalizer: Any) -> Any:
+    """The transformer that a name stands for; a transformer is given back as it is.
+
+    Parameters
+    ----------
+    normalizer : str or transformer
+        Within queries ``"query-minmax"``, ``"query-zscore"``, ``"query-unit"``, ``"query-rank"``; over all rows, by
+        what scikit-learn learns from the training data, ``"minmax"``, ``"zscore"``, ``"quantile"``.
+
+    Returns
+    -------
+    transformer
+        Those within queries are ``QueryNormalizer`` objects, and only these take ``qid``.
+
+    Examples
+    --------
+    >>> get_normalizer("query-zscore")
+    QueryZScore()
+    """
+    if not isinstance(normalizer, str) and hasattr(normalizer, "transform"):
+        return normalizer
+    name = check_choice(normalizer, "normalizer", NAMES)
+    own = {
+        "query-minmax": QueryMinMax,
+        "query-zscore": QueryZScore,
+        "query-unit": QueryUnitLength,
+        "query-rank": QueryRank,
+    }
+    if name in own:
+        return own[name]()
+    from sklearn import preprocessing
+
+    if name == "quantile":
+        return preprocessing.QuantileTransformer(random_state=0)  # it may draw rows; the same ones every time
+    return preprocessing.MinMaxScaler() if name == "minmax" else preprocessing.StandardScaler()

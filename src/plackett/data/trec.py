@@ -1,0 +1,514 @@
+"""Judgements and runs as TREC keeps them, and both laid side by side for evaluation."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import pairwise
+from typing import IO, NamedTuple
+
+import numpy as np
+
+from plackett.data.columns import UTF8_MARK, WIDEST, Words, as_numbers, as_text, join_columns, read_words
+from plackett.data.grouping import Groups, group_rows, is_missing
+from plackett.data.opening import name_of, open_bytes, write_bytes
+from plackett.data.queries import Queries
+from plackett.exceptions import DataFormatError
+from plackett.validation import check_labels, check_scores, plain
+
+QRELS_LINE = "qid iteration docid label"
+RUN_LINE = "qid Q0 docid rank score tag"
+BEIR_LINE = "query-id corpus-id score"
+DEFAULT_TAG = "plackett"
+ROWS_PER_WRITE = 1 << 16
+
+_BLANK = re.compile(r"[ \t\r\n\v\f\0]")
+
+
+class Qrels:
+    """Judgements: one row per judged document of a query. Ids are text, as in the files.
+
+    Parameters
+    ----------
+    qid, docid : array-like of shape (n_rows,)
+        Anything that is not text becomes text by ``str``.
+    labels : array-like of shape (n_rows,)
+        Finite numbers, larger is better.
+    iteration : array-like of shape (n_rows,), default=None
+        The second column of a qrels file, which nothing reads; kept for writing. None means ``"0"``.
+
+    Examples
+    --------
+    >>> qrels = Qrels(["301", "301", "302"], ["d7", "d2", "d7"], [1, 0, 2])
+    >>> qrels
+    Qrels(2 queries, 3 judgements, labels 0..2)
+    >>> qrels.to_dict()
+    {'301': {'d7': 1, 'd2': 0}, '302': {'d7': 2}}
+    """
+
+    def __init__(self, qid: object, docid: object, labels: object, iteration: object = None):
+        self.qid, self.docid = _check_ids(qid, docid)
+        self.labels = check_labels(labels, name="labels")
+        _check_length(self.labels, "labels", self.qid.size)
+        self.iteration = np.full(self.qid.size, "0") if iteration is None else _as_ids(iteration, "iteration")
+        _check_length(self.iteration, "iteration", self.qid.size)
+        _check_repeats(self.groups, self.docid, "judges")
+
+    @classmethod
+    def from_dict(cls, judgements: Mapping[str, Mapping[str, float]]) -> Qrels:
+        """Judgements from ``{qid: {docid: label}}``, the shape of pytrec_eval and ranx."""
+        return cls(*_rows_of_dict(judgements))
+
+    @classmethod
+    def _of_checked(cls, qid, docid, labels, iteration) -> Qrels:
+        qrels = cls.__new__(cls)
+        qrels.qid, qrels.docid, qrels.labels, qrels.iteration = qid, docid, labels, iteration
+        return qrels
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The rows by query, queries in order of first appearance."""
+        return group_rows(self.qid, self.qid.size)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """``{qid: {docid: label}}``; the labels are ints when all of them are whole, as pytrec_eval wants them."""
+        is_whole = bool((self.labels == np.floor(self.labels)).all()) and bool((np.abs(self.labels) < 2**53).all())
+        return _dict_of_rows(self.groups, self.docid, self.labels.astype(np.int64) if is_whole else self.labels)
+
+    def __len__(self) -> int:
+        return self.qid.size
+
+    def __repr__(self) -> str:
+        levels = f", labels {self.labels.min():g}..{self.labels.max():g}" if len(self) else ""
+        return f"Qrels({_count(self.groups.ids.size, 'query', 'queries')}, {_count(len(self), 'judgement')}{levels})"
+
+
+class Run:
+    """The answer of a system: one row per retrieved document of a query. Ids are text, as in the files.
+
+    Parameters
+    ----------
+    qid, docid : array-like of shape (n_rows,)
+        Anything that is not text becomes text by ``str``.
+    scores : array-like of shape (n_rows,)
+        Higher is better. NaN is refused.
+    rank : array-like of int of shape (n_rows,), default=None
+        The rank column of a run file. Nothing here reads it: scores decide, as in trec_eval. None numbers the documents
+        of each query from 1 by falling score, equal scores in row order.
+    tag : str, default=None
+        Name of the system; None means ``"plackett"``.
+
+    Examples
+    --------
+    >>> run = Run(["301", "301", "302"], ["d7", "d2", "d7"], [0.2, 0.9, 0.5])
+    >>> run
+    Run('plackett', 2 queries, 3 documents)
+    >>> run.rank
+    array([2, 1, 1])
+    """
+
+    def __init__(self, qid: object, docid: object, scores: object, rank: object = None, tag: str | None = None):
+        self.qid, self.docid = _check_ids(qid, docid)
+        self.scores = check_scores(scores).astype(np.float64, copy=False)
+        _check_length(self.scores, "scores", self.qid.size)
+        self.tag = DEFAULT_TAG if tag is None else str(tag)
+        _check_repeats(self.groups, self.docid, "retrieves")
+        self.rank = self._ranks() if rank is None else _as_ranks(rank)
+        _check_length(self.rank, "rank", self.qid.size)
+
+    @classmethod
+    def from_dict(cls, scores: Mapping[str, Mapping[str, float]], tag: str | None = None) -> Run:
+        """A run from ``{qid: {docid: score}}``, the shape of pytrec_eval and ranx."""
+        return cls(*_rows_of_dict(scores), tag=tag)
+
+    @classmethod
+    def from_scores(cls, queries: Queries, scores: object, tag: str | None = None) -> Run:
+        """The run that ``scores`` make of ``queries``: each query's documents by falling score, ties in row order.
+
+        Parameters
+        ----------
+        queries : Queries
+            Document names are ``queries.docid``, or the row numbers, from 0, when it has none.
+        scores : array-like of shape (n_docs,)
+            One per row of ``queries.X``, as ``ranker.predict(queries.X, qid=queries.qid)`` gives them.
+
+        Examples
+        --------
+        >>> queries = Queries([[1.0], [2.0]], qid=[7, 7], docid=["a", "b"])
+        >>> Run.from_scores(queries, [0.1, 0.3]).docid
+        array(['b', 'a'], dtype='<U1')
+        """
+        checked = check_scores(scores)
+        if checked.size != queries.n_docs:
+            raise ValueError(f"scores has {checked.size:,} values but the queries have {queries.n_docs:,} documents.")
+        docid = np.arange(queries.n_docs) if queries.docid is None else queries.docid
+        query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
+        order = np.lexsort((-checked, query_of))
+        rank = np.arange(order.size) - np.repeat(queries.indptr[:-1], np.diff(queries.indptr)) + 1
+        names = _as_ids(queries.ids, "qid")
+        if len(set(names.tolist())) < names.size:
+            raise ValueError("two query ids are different but the same as text, such as 7 and '7'. Rename one of them.")
+        return cls(names[query_of], _as_ids(docid, "docid")[order], checked[order], rank, tag)
+
+    @classmethod
+    def _of_checked(cls, qid, docid, scores, rank, tag) -> Run:
+        run = cls.__new__(cls)
+        run.qid, run.docid, run.scores, run.rank, run.tag = qid, docid, scores, rank, tag
+        return run
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The rows by query, queries in order of first appearance."""
+        return group_rows(self.qid, self.qid.size)
+
+    def _ranks(self) -> np.ndarray:
+        rows = _grouped_rows(self.groups)
+        lengths = np.diff(self.groups.indptr)
+        by_score = rows[np.lexsort((-self.scores[rows], np.repeat(np.arange(lengths.size), lengths)))]
+        rank = np.empty(self.qid.size, dtype=np.int64)
+        rank[by_score] = np.arange(self.qid.size) - np.repeat(self.groups.indptr[:-1], lengths) + 1
+        return rank
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """``{qid: {docid: score}}``, the shape of pytrec_eval and ranx."""
+        return _dict_of_rows(self.groups, self.docid, self.scores)
+
+    def __len__(self) -> int:
+        return self.qid.size
+
+    def __repr__(self) -> str:
+        queries = _count(self.groups.ids.size, "query", "queries")
+        return f"Run({self.tag!r}, {queries}, {_count(len(self), 'document')})"
+
+
+def read_qrels(source: str | os.PathLike | IO) -> Qrels:
+    r"""Judgements from a TREC qrels file: ``qid iteration docid label`` between blanks or tabs.
+
+    A file that begins with the header ``query-id corpus-id score`` is read as BEIR's three columns. A document that is
+    judged twice for a query is an error, even with equal labels, as in trec_eval.
+
+    Parameters
+    ----------
+    source : path, ``"-"`` for standard input, or file object
+        Plain or compressed (gzip, xz, bzip2, Zstandard).
+
+    Examples
+    --------
+    >>> import io
+    >>> read_qrels(io.StringIO("301 0 FT941-7 1\n301 0 FT943-2 0\n")).labels
+    array([1., 0.])
+    """
+    name = name_of(source)
+    with open_bytes(source) as file:
+        first = file.readline()
+        is_beir = first.removeprefix(UTF8_MARK).split() == BEIR_LINE.encode().split()
+        if is_beir:
+            blocks = read_words(file, 3, name=name, expected=BEIR_LINE, n_lines_before=1)
+        else:
+            blocks = read_words(file, 4, name=name, expected=QRELS_LINE, head=first)
+        lines, (qid, docid, *numbers) = _collect(blocks, (0, 1, 2) if is_beir else (0, 2, 3, 1))
+    labels = as_numbers(numbers[0], np.float64, lines, name=name, what="label")
+    _refuse(~np.isfinite(labels), numbers[0], lines, name, "a finite number as label")
+    _check_repeats_in_file(qid, docid, lines, name, "judged")
+    iteration = np.full(labels.size, "0") if is_beir else as_text(numbers[1])
+    return Qrels._of_checked(as_text(qid), as_text(docid), labels, iteration)
+
+
+def read_trec_run(source: str | os.PathLike | IO) -> Run:
+    r"""A run from a TREC run file: ``qid Q0 docid rank score tag`` between blanks or tabs.
+
+    What follows the tag is ignored, as trec_eval does; the tag of the first line is the run's. A document that is
+    retrieved twice for a query is an error.
+
+    Parameters
+    ----------
+    source : path, ``"-"`` for standard input, or file object
+        Plain or compressed (gzip, xz, bzip2, Zstandard).
+
+    Examples
+    --------
+    >>> import io
+    >>> read_trec_run(io.StringIO("301 Q0 FT941-7 1 2.5 bm25\n301 Q0 FT943-2 2 1.75 bm25\n"))
+    Run('bm25', 1 query, 2 documents)
+    """
+    name = name_of(source)
+    tag: list[str] = []
+
+    def noting_the_tag(blocks: Iterator[Words]) -> Iterator[Words]:
+        for words in blocks:
+            if not tag and words.lines.size:
+                tag.append(words.text[words.starts[0, 5] : words.stops[0, 5]].decode("utf-8", "surrogateescape"))
+            yield words
+
+    with open_bytes(source) as file:
+        blocks = read_words(file, 6, name=name, expected=RUN_LINE, more=True)
+        lines, (qid, docid, rank_words, score_words) = _collect(noting_the_tag(blocks), (0, 2, 3, 4))
+    rank = as_numbers(rank_words, np.int64, lines, name=name, what="rank")
+    scores = as_numbers(score_words, np.float64, lines, name=name, what="score")
+    _refuse(np.isnan(scores), score_words, lines, name, "a number as score")
+    _check_repeats_in_file(qid, docid, lines, name, "retrieved")
+    return Run._of_checked(as_text(qid), as_text(docid), scores, rank, tag[0] if tag else DEFAULT_TAG)
+
+
+def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:
+    """Write judgements as ``qid iteration docid label``, rows in their order; whole labels without a point.
+
+    A path is replaced only when everything was written; names that end in .gz, .xz, .bz2 or .zst are compressed.
+    """
+    _check_writable(qrels.qid, qrels.docid, qrels.iteration)
+    labels = [_as_label(label) for label in qrels.labels.tolist()]
+    rows = zip(qrels.qid.tolist(), qrels.iteration.tolist(), qrels.docid.tolist(), labels, strict=True)
+    _write_lines((f"{qid} {iteration} {docid} {label}\n" for qid, iteration, docid, label in rows), target)
+
+
+def write_trec_run(run: Run, target: str | os.PathLike | IO, *, tag: str | None = None) -> None:
+    """Write a run as ``qid Q0 docid rank score tag``, rows in their order; scores read back as the same float64.
+
+    A path is replaced only when everything was written; names that end in .gz, .xz, .bz2 or .zst are compressed.
+
+    Parameters
+    ----------
+    run : Run
+        Scores of a ranker become one by ``Run.from_scores(queries, scores)``.
+    target : path, ``"-"`` for standard output, or file object
+    tag : str, default=None
+        Name of the system; None means ``run.tag``.
+
+    Examples
+    --------
+    >>> import sys
+    >>> write_trec_run(Run(["301", "301"], ["d7", "d2"], [0.9, 0.25]), sys.stdout, tag="bm25")
+    301 Q0 d7 1 0.9 bm25
+    301 Q0 d2 2 0.25 bm25
+    """
+    if not isinstance(run, Run):
+        raise TypeError(
+            f"write_trec_run needs a Run, not {type(run).__name__}. Make one: Run.from_scores(queries, scores)."
+        )
+    tag = run.tag if tag is None else str(tag)
+    _check_writable(run.qid, run.docid, np.array([tag]))
+    rows = zip(run.qid.tolist(), run.docid.tolist(), run.rank.tolist(), run.scores.tolist(), strict=True)
+    _write_lines((f"{qid} Q0 {docid} {rank} {score!r} {tag}\n" for qid, docid, rank, score in rows), target)
+
+
+class Judged(NamedTuple):
+    """A run beside its judgements, query by query: what an evaluation needs.
+
+    Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``; the first ``n_retrieved[q]`` of them were retrieved and stand in
+    the order of the run, the others are judged documents that the run lacks, in the order of the qrels.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n_queries,)
+        The queries of the qrels, in their order.
+    indptr : ndarray of shape (n_queries + 1,)
+    labels : ndarray of shape (n_rows,)
+        0 for a document that was not judged.
+    scores : ndarray of shape (n_rows,)
+        0 for a document that was not retrieved.
+    docid : ndarray of shape (n_rows,)
+    is_judged : ndarray of bool of shape (n_rows,)
+    n_retrieved : ndarray of shape (n_queries,)
+        0 for a query that the run does not answer.
+    n_ignored_queries : int
+        Queries of the run that have no judgements.
+    """
+
+    ids: np.ndarray
+    indptr: np.ndarray
+    labels: np.ndarray
+    scores: np.ndarray
+    docid: np.ndarray
+    is_judged: np.ndarray
+    n_retrieved: np.ndarray
+    n_ignored_queries: int
+
+
+def join(qrels: Qrels, run: Run) -> Judged:
+    """``run`` beside ``qrels``: for every query of the qrels, its retrieved documents, then the judged ones it lacks.
+
+    Examples
+    --------
+    >>> judged = join(Qrels([1, 1], ["a", "b"], [1, 2]), Run([1, 1, 2], ["c", "b", "a"], [0.9, 0.4, 0.1]))
+    >>> judged.docid, judged.labels, judged.n_retrieved, judged.n_ignored_queries
+    (array(['c', 'b', 'a'], dtype='<U1'), array([0., 2., 1.]), array([2]), 1)
+    """
+    run_rows, qrels_rows, n_retrieved, lengths = _pair_rows(qrels, run)
+    is_retrieved, is_judged = run_rows >= 0, qrels_rows >= 0
+    labels, scores = np.zeros(run_rows.size), np.zeros(run_rows.size)
+    labels[is_judged] = qrels.labels[qrels_rows[is_judged]]
+    scores[is_retrieved] = run.scores[run_rows[is_retrieved]]
+    docid = np.empty(run_rows.size, dtype=np.result_type(qrels.docid, run.docid))
+    docid[is_judged] = qrels.docid[qrels_rows[is_judged]]
+    docid[is_retrieved] = run.docid[run_rows[is_retrieved]]
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    n_ignored = run.groups.ids.size - int((n_retrieved > 0).sum())
+    return Judged(qrels.groups.ids, indptr, labels, scores, docid, is_judged, n_retrieved, n_ignored)
+
+
+def _pair_rows(qrels: Qrels, run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """For every row of the answer its row in ``run`` and in ``qrels``, -1 where it is missing; per query two counts.
+
+    The counts are of the retrieved documents and of all rows. One dictionary per query keeps lookups in the cache.
+    """
+    place_in_run = {qid: place for place, qid in enumerate(run.groups.ids.tolist())}
+    rows_of_run, rows_of_qrels = _grouped_rows(run.groups), _grouped_rows(qrels.groups)
+    run_docs, qrels_docs = run.docid[rows_of_run].tolist(), qrels.docid[rows_of_qrels].tolist()
+    run_bounds, qrels_bounds = run.groups.indptr.tolist(), qrels.groups.indptr.tolist()
+    in_run: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
+    in_qrels: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
+    n_queries = len(qrels_bounds) - 1
+    n_retrieved, lengths = np.zeros(n_queries, dtype=np.int64), np.zeros(n_queries, dtype=np.int64)
+    for q, qid in enumerate(qrels.groups.ids.tolist()):
+        start, stop = qrels_bounds[q : q + 2]
+        place = place_in_run.get(qid)
+        first, last = (0, 0) if place is None else run_bounds[place : place + 2]
+        row_of = dict(zip(qrels_docs[start:stop], range(start, stop), strict=True))
+        judged = np.array([row_of.pop(doc, -1) for doc in run_docs[first:last]], dtype=np.int64)
+        lacking = np.fromiter(row_of.values(), dtype=np.int64, count=len(row_of))
+        in_run += [rows_of_run[first:last], np.full(lacking.size, -1)]
+        in_qrels += [np.where(judged >= 0, rows_of_qrels[judged], -1), rows_of_qrels[lacking]]
+        n_retrieved[q], lengths[q] = last - first, last - first + lacking.size
+    return np.concatenate(in_run), np.concatenate(in_qrels), n_retrieved, lengths
+
+
+def _grouped_rows(groups: Groups) -> np.ndarray:
+    return np.arange(groups.indptr[-1]) if groups.order is None else groups.order
+
+
+def _count(n: int, one: str, many: str | None = None) -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def _check_ids(qid: object, docid: object) -> tuple[np.ndarray, np.ndarray]:
+    queries, docs = _as_ids(qid, "qid"), _as_ids(docid, "docid")
+    _check_length(docs, "docid", queries.size)
+    return queries, docs
+
+
+def _check_length(values: np.ndarray, name: str, n_rows: int) -> None:
+    if values.size != n_rows:
+        raise ValueError(f"{name} has {values.size:,} values but qid has {n_rows:,}.")
+
+
+def _as_ids(ids: object, name: str) -> np.ndarray:
+    """The ids as a vector of text."""
+    if isinstance(ids, (str, bytes)):
+        raise ValueError(f"{name} is one text, {ids!r}; one id per row is needed.")
+    values = ids if isinstance(ids, np.ndarray) else list(ids)  # type: ignore[call-overload]
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise ValueError(f"{name} has shape {values.shape}; it must be a vector with one id per row.")
+        if values.dtype.kind in "U":
+            return values
+        values = values.tolist()
+    texts = [value if type(value) is str else str(plain(value)) for value in values]
+    for row, value in enumerate(values):
+        if type(value) is not str and is_missing(value):
+            raise ValueError(f"{name} is {value!r} in row {row}. Every row needs an id.")
+    if not texts:
+        return np.zeros(0, dtype="U1")
+    is_long = max(map(len, texts)) > WIDEST
+    return np.fromiter(texts, object, len(texts)) if is_long else np.array(texts, dtype=str)
+
+
+def _as_ranks(rank: object) -> np.ndarray:
+    ranks = np.asarray(rank)
+    if ranks.dtype.kind not in "iu" and ranks.size:
+        raise ValueError(f"rank has values of type {ranks.dtype}; whole numbers are needed.")
+    return ranks.astype(np.int64)
+
+
+def _rows_of_dict(queries: Mapping[str, Mapping[str, float]]) -> tuple[list, list, list]:
+    qid = [query for query, docs in queries.items() for _ in docs]
+    docid = [doc for docs in queries.values() for doc in docs]
+    return qid, docid, [value for docs in queries.values() for value in docs.values()]
+
+
+def _dict_of_rows(groups: Groups, docid: np.ndarray, values: np.ndarray) -> dict:
+    rows = _grouped_rows(groups)
+    docs, numbers, bounds = docid[rows].tolist(), values[rows].tolist(), groups.indptr.tolist()
+    parts = zip(groups.ids.tolist(), bounds[:-1], bounds[1:], strict=True)
+    return {qid: dict(zip(docs[start:stop], numbers[start:stop], strict=True)) for qid, start, stop in parts}
+
+
+def _find_repeat(groups: Groups, docid: np.ndarray) -> tuple[int, int] | None:
+    """The first two rows of a query that name the same document, or None."""
+    rows = _grouped_rows(groups)
+    docs, bounds = docid[rows].tolist(), groups.indptr.tolist()
+    for start, stop in pairwise(bounds):
+        if len(set(docs[start:stop])) == stop - start:
+            continue
+        seen: dict = {}
+        for place in range(start, stop):
+            if docs[place] in seen:
+                return int(rows[seen[docs[place]]]), int(rows[place])
+            seen[docs[place]] = place
+    return None
+
+
+def _check_repeats(groups: Groups, docid: np.ndarray, verb: str) -> None:
+    repeat = _find_repeat(groups, docid)
+    if repeat is not None:
+        earlier, later = repeat
+        query = _query_of_row(groups, later)
+        raise ValueError(f"query {query!r} {verb} document {str(docid[later])!r} twice: rows {earlier} and {later}.")
+
+
+def _query_of_row(groups: Groups, row: int) -> str:
+    place = row if groups.order is None else int(np.flatnonzero(groups.order == row)[0])
+    return str(groups.ids[np.searchsorted(groups.indptr, place, side="right") - 1])
+
+
+def _check_repeats_in_file(qid: np.ndarray, docid: np.ndarray, lines: np.ndarray, name: str, verb: str) -> None:
+    repeat = _find_repeat(group_rows(qid, qid.size), docid)
+    if repeat is not None:
+        earlier, later = repeat
+        query, doc = (values[later].decode("utf-8", "replace") for values in (qid, docid))
+        message = (
+            f"document {doc!r} of query {query!r} was {verb} in line {lines[earlier]} already. Keep one of the two."
+        )
+        raise DataFormatError(name, int(lines[later]), message)
+
+
+def _refuse(bad: np.ndarray, words: np.ndarray, lines: np.ndarray, name: str, needed: str) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataFormatError(name, int(lines[row]), f'expected {needed}, found "{words[row].decode()}".')
+
+
+def _collect(blocks: Iterable[Words], columns: tuple[int, ...]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Line numbers and the chosen columns of all blocks."""
+    lines: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
+    parts: list[list[np.ndarray]] = [[] for _ in columns]
+    for words in blocks:
+        lines.append(words.lines)
+        for part, column in zip(parts, columns, strict=True):
+            part.append(words.column(column))
+    return np.concatenate(lines), [join_columns(part) for part in parts]
+
+
+def _as_label(label: float) -> str:
+    return str(int(label)) if label.is_integer() and abs(label) < 2**53 else repr(label)
+
+
+def _check_writable(*columns: np.ndarray) -> None:
+    for column in columns:
+        words = column.tolist()
+        if all(words) and not _BLANK.search("".join(words)):  # one search for all is much faster than one for each
+            continue
+        word = next(word for word in words if not word or _BLANK.search(word))
+        raise ValueError(f"the id or tag {word!r} is empty or has a blank in it; TREC files cannot hold it.")
+
+
+def _write_lines(lines: Iterator[str], target: str | os.PathLike | IO) -> None:
+    with write_bytes(target) as file:
+        pending: list[str] = []
+        for line in lines:
+            pending.append(line)
+            if len(pending) == ROWS_PER_WRITE:
+                file.write("".join(pending).encode("utf-8", "surrogateescape"))
+                pending = []
+        file.write("".join(pending).encode("utf-8", "surrogateescape"))
