@@ -9,15 +9,29 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what a type checker and an editor see; at run time each name is loaded when it is first used
-    from plackett import datasets as datasets
     from plackett import metrics as metrics
+    from plackett.data import datasets as datasets
+    from plackett.data.letor import read_letor as read_letor
+    from plackett.data.letor import write_letor as write_letor
+    from plackett.data.queries import Queries as Queries
+    from plackett.data.trec import read_qrels as read_qrels
+    from plackett.data.trec import read_trec_run as read_trec_run
+    from plackett.data.trec import write_trec_run as write_trec_run
+    from plackett.evaluation.evaluate import evaluate as evaluate
 
 __version__ = "0.1.0"
 
-# public name -> module that holds it; a name equal to its module's last part is the module itself
+# public name -> module that holds it, or the module itself where that bears the name
 _HOME = {
     "Queries": "plackett.data.queries",
+    "read_letor": "plackett.data.letor",
+    "write_letor": "plackett.data.letor",
+    "read_trec_run": "plackett.data.trec",
+    "read_qrels": "plackett.data.trec",
+    "write_trec_run": "plackett.data.trec",
+    "datasets": "plackett.data.datasets",
     "metrics": "plackett.metrics",
+    "evaluate": "plackett.evaluation.evaluate",
 }
 
 __all__ = ["__version__", *_HOME]
@@ -28,7 +42,7 @@ def __getattr__(name: str):
     if home is None:
         raise AttributeError(f"module 'plackett' has no attribute {name!r}")
     module = importlib.import_module(home)
-    value = module if home.rpartition(".")[2] == name else getattr(module, name)
+    value = module if home.rpartition(".")[2] == name and not hasattr(module, name) else getattr(module, name)
     globals()[name] = value
     return value
 

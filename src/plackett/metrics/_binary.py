@@ -48,6 +48,13 @@ def average_precision(
             continue
         total = 0.0
         seen = place = 0
+        if group_end.size == 0:
+            own = ranked[start : start + limit]
+            for p in range(limit):  # without branches: which documents are relevant cannot be predicted
+                is_relevant = np.int64(own[p] >= relevant_from)
+                seen += is_relevant
+                total += is_relevant * (seen / (p + 1))
+            place = limit
         while place < limit:
             stop = _group_stop(group_end, start, place)
             size, relevant = stop - place, 0

@@ -10,23 +10,23 @@ _RUN = 32
 
 
 @njit(cache=True, nogil=True)
-def _rises_direct(values):
-    """Pairs i < j with values[i] < values[j], counted one by one, eight i at a time."""
+def _rises_direct(values, lower):
+    """Pairs i < j with values[i] < values[j], counted one by one, eight i at a time; ``lower`` is room for counts."""
     n = values.size
     total = 0
+    for j in range(n):
+        lower[j] = 0
     i = 0
     while i + 8 <= n:
         v0, v1, v2, v3 = values[i], values[i + 1], values[i + 2], values[i + 3]
         v4, v5, v6, v7 = values[i + 4], values[i + 5], values[i + 6], values[i + 7]
-        block = np.int32(0)
-        rest = values[i + 8 :]
-        for j in range(rest.size):
+        rest, counts = values[i + 8 :], lower[i + 8 :]
+        for j in range(rest.size):  # a count per j instead of one sum: this form becomes vector instructions
             x = rest[j]
-            block += (
+            counts[j] += (
                 np.int32(v0 < x) + np.int32(v1 < x) + np.int32(v2 < x) + np.int32(v3 < x)
                 + np.int32(v4 < x) + np.int32(v5 < x) + np.int32(v6 < x) + np.int32(v7 < x)
             )  # fmt: skip
-        total += block
         for a in range(i, i + 8):
             for b in range(a + 1, i + 8):
                 total += values[a] < values[b]
@@ -34,17 +34,19 @@ def _rises_direct(values):
     for a in range(i, n):
         for b in range(a + 1, n):
             total += values[a] < values[b]
+    for j in range(n):
+        total += lower[j]
     return total
 
 
 @njit(cache=True, nogil=True)
-def _rises_merge(values, spare):
+def _rises_merge(values, spare, lower):
     """The same by merge sort, O(n log n); ``values`` and ``spare`` are overwritten."""
     n = values.size
     total = 0
     for start in range(0, n, _RUN):
         run = values[start : min(start + _RUN, n)]
-        total += _rises_direct(run)
+        total += _rises_direct(run, lower)
         run[:] = -np.sort(-run)
     half = _RUN
     while half < n:
@@ -89,7 +91,7 @@ def misordered(ranked, group_end, indptr, first, last, values):
     for q in range(first, last):
         longest = max(longest, indptr[q + 1] - indptr[q])
     coarse = np.empty(longest, np.float32)
-    copy, spare = np.empty(longest), np.empty(longest)
+    copy, spare, lower = np.empty(longest), np.empty(longest), np.empty(longest, np.int32)
     for q in range(first, last):
         start, n_docs = indptr[q], indptr[q + 1] - indptr[q]
         if n_docs < 2:
@@ -100,10 +102,10 @@ def misordered(ranked, group_end, indptr, first, last, values):
             for i in range(n_docs):
                 coarse[i] = own[i]
                 is_exact = is_exact and coarse[i] == own[i]
-            rises = float(_rises_direct(coarse[:n_docs]) if is_exact else _rises_direct(own))
+            rises = float(_rises_direct(coarse[:n_docs], lower) if is_exact else _rises_direct(own, lower))
         else:
             copy[:n_docs] = own
-            rises = float(_rises_merge(copy[:n_docs], spare[:n_docs]))
+            rises = float(_rises_merge(copy[:n_docs], spare[:n_docs], lower))
         place = 0
         while group_end.size > 0 and place < n_docs:
             stop = _group_stop(group_end, start, place)

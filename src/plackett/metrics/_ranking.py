@@ -134,32 +134,28 @@ def rank_labels(scores, labels, docid_rank, indptr, n_ranked, long_order, ties, 
 
 
 @njit(cache=True, nogil=True)
-def sort_labels(labels, indptr, top_indptr, first, last, top):
-    """The best labels of every query, falling, into ``top[top_indptr[q]:top_indptr[q + 1]]``."""
+def sort_labels(labels, indptr, low, top_indptr, first, last, top):
+    """The best labels of every query, falling, into ``top[top_indptr[q]:top_indptr[q + 1]]``; no label is below low."""
     levels = 64
     counts = np.zeros(levels, np.int64)
     for q in range(first, last):
         own = labels[indptr[q] : indptr[q + 1]]
         best = top[top_indptr[q] : top_indptr[q + 1]]
-        if own.size == 0:
-            continue
-        low = own[0]
-        for i in range(own.size):
-            low = min(low, own[i])
+        counts[:] = 0
         is_small = True
-        for i in range(own.size):
-            level = own[i] - low
-            is_small = is_small and level < levels and level == np.floor(level)
+        for i in range(own.size):  # few whole levels, the usual case, are counted
+            level = np.int64(min(own[i] - low, levels - 1.0))
+            is_small = is_small and low + level == own[i]
+            counts[level] += 1
         if not is_small:
             falling = -np.sort(-own)
             best[:] = falling[: best.size]
             continue
-        counts[:] = 0
-        for i in range(own.size):
-            counts[np.uint64(own[i] - low)] += 1
         place = 0
-        for level in range(levels - 1, -1, -1):
+        level = levels - 1
+        while place < best.size:
             stop = min(place + counts[level], best.size)
             for p in range(place, stop):
                 best[p] = low + level
             place = stop
+            level -= 1

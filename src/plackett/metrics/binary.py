@@ -12,7 +12,10 @@ from plackett.validation import check_choice
 
 
 def _n_relevant(lists: JudgedLists, relevant_from: float) -> np.ndarray:
-    return lists.run(_binary.count_relevant, lists.labels, lists.indptr, float(relevant_from))
+    threshold = float(relevant_from)
+    return lists.once(
+        ("relevant", threshold), lambda: lists.run(_binary.count_relevant, lists.labels, lists.indptr, threshold)
+    )
 
 
 def _hits(lists: JudgedLists, k: int | None, relevant_from: float, ties: str) -> np.ndarray:

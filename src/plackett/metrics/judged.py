@@ -50,6 +50,8 @@ class JudgedLists:
     n_retrieved : ndarray of shape (n_queries,), default=None
         The first so many rows of a query were retrieved, the others only judged: they count in ideals and totals,
         never in the ranking. None: all rows were retrieved.
+    ids : ndarray of shape (n_queries,), default=None
+        Query ids, for tables.
     """
 
     def __init__(
@@ -60,8 +62,9 @@ class JudgedLists:
         *,
         docid: np.ndarray | None = None,
         n_retrieved: np.ndarray | None = None,
+        ids: np.ndarray | None = None,
     ):
-        self.labels, self.scores, self.indptr, self.docid = labels, scores, indptr, docid
+        self.labels, self.scores, self.indptr, self.docid, self.ids = labels, scores, indptr, docid, ids
         self.lengths = np.diff(indptr)
         self.n_retrieved = n_retrieved
         self.n_ranked = self.lengths if n_retrieved is None else n_retrieved
@@ -69,6 +72,7 @@ class JudgedLists:
         self._ideal: dict[int | None, Ideal] = {}
         self._completed: JudgedLists | None = None
         self._long_order: np.ndarray | None = None
+        self._shared: dict[object, np.ndarray] = {}
 
     @property
     def n_queries(self) -> int:
@@ -80,6 +84,12 @@ class JudgedLists:
         blocks = query_blocks(self.indptr, DOCS_PER_BLOCK)
         deal(lambda first, last: kernel(*arguments, first, last, values), blocks)
         return values
+
+    def once(self, key: object, compute: Callable[[], np.ndarray]) -> np.ndarray:
+        """What ``compute`` gives, computed the first time only: several measures share it."""
+        if key not in self._shared:
+            self._shared[key] = compute()
+        return self._shared[key]
 
     def ranked(self, ties: str) -> Ranked:
         """The labels in the order of the scores, equal scores settled by the rule ``ties``."""
@@ -101,9 +111,11 @@ class JudgedLists:
             lengths = self.lengths if k is None else np.minimum(self.lengths, k)
             indptr = np.concatenate([[0], np.cumsum(lengths)])
             labels = np.empty(indptr[-1])
+            low = float(self.labels.min(initial=0.0))
             blocks = query_blocks(self.indptr, DOCS_PER_BLOCK)
             deal(
-                lambda first, last: _ranking.sort_labels(self.labels, self.indptr, indptr, first, last, labels), blocks
+                lambda first, last: _ranking.sort_labels(self.labels, self.indptr, low, indptr, first, last, labels),
+                blocks,
             )
             self._ideal[k] = Ideal(labels, indptr)
         return self._ideal[k]
@@ -117,8 +129,26 @@ class JudgedLists:
             was_retrieved = place < np.repeat(self.n_retrieved, self.lengths)
             lowest = np.finfo(self.scores.dtype).min
             scores = np.where(was_retrieved, np.maximum(self.scores, lowest), -np.inf).astype(self.scores.dtype)
-            self._completed = JudgedLists(self.labels, scores, self.indptr, docid=self.docid)
+            self._completed = JudgedLists(self.labels, scores, self.indptr, docid=self.docid, ids=self.ids)
         return self._completed
+
+    def with_scores(self, scores: np.ndarray) -> JudgedLists:
+        """The same lists under other scores."""
+        return JudgedLists(
+            self.labels, scores, self.indptr, docid=self.docid, n_retrieved=self.n_retrieved, ids=self.ids
+        )
+
+    def keep(self, which: np.ndarray) -> JudgedLists:
+        """The queries of a mask."""
+        rows = np.repeat(which, self.lengths)
+        return JudgedLists(
+            self.labels[rows],
+            self.scores[rows],
+            np.concatenate([[0], np.cumsum(self.lengths[which])]),
+            docid=None if self.docid is None else self.docid[rows],
+            n_retrieved=None if self.n_retrieved is None else self.n_retrieved[which],
+            ids=None if self.ids is None else self.ids[which],
+        )
 
     def has_ties(self) -> bool:
         """Whether two documents of one query have the same score."""
@@ -163,7 +193,7 @@ def judge(labels: object, scores: object, qid: object = None, docid: object = No
     if groups.order is not None:
         checked, values = checked[groups.order], values[groups.order]
         names = None if names is None else names[groups.order]
-    return JudgedLists(checked, values, groups.indptr, docid=names)
+    return JudgedLists(checked, values, groups.indptr, docid=names, ids=groups.ids)
 
 
 def check_cutoff(k: object) -> int | None:

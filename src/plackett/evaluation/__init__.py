@@ -1,0 +1,1 @@
+"""Per-query tables of measures: the honest side of ranking."""

@@ -1,0 +1,161 @@
+"""From labels and scores to a table of measures under a named convention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.data.trec import Qrels, Run, join
+from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER, best_feature_floor, random_floor
+from plackett.evaluation.table import Evaluation
+from plackett.metrics.conventions import Convention, get_convention
+from plackett.metrics.judged import JudgedLists, judge
+from plackett.metrics.measure import Measure
+from plackett.validation import check_labels, check_scores
+
+DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
+
+
+def evaluate(
+    labels: Any,
+    scores: Any,
+    *,
+    qid: Any = None,
+    metrics: Sequence[str | Measure] | str | Measure = DEFAULT_METRICS,
+    convention: str | Convention = "standard",
+    docid: Any = None,
+    complete: bool | None = None,
+    floors: bool = False,
+) -> Evaluation:
+    """Values of ``metrics`` for every query, under the rules of a convention.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_docs,), Queries, or Qrels
+        A ``Queries`` brings its query ids, document ids and features along; ``Qrels`` go with a ``Run`` as scores.
+    scores : array-like of shape (n_docs,), or Run
+        Higher is better.
+    qid : array-like of shape (n_docs,), default=None
+        The query of each row, in any order; None means one list.
+    metrics : sequence of str or Measure, default=("ndcg@10", "map", "mrr")
+    convention : str or Convention, default="standard"
+        ``standard``, ``letor3``, ``letor4``, ``trec``, ``sklearn``, ``lightgbm``, ``xgboost``, ``gdeval`` or ``ranx``:
+        how that tool breaks ties, discounts, and counts queries without a relevant document. A parameter that a
+        measure spells out, as in ``"ndcg@10(gain=linear)"``, wins.
+    docid : array-like of shape (n_docs,), default=None
+        Document ids; conventions that break ties by them (``trec``, ``gdeval``) need them where scores tie.
+    complete : bool, default=None
+        For qrels and a run: whether queries of the qrels that the run does not answer count, with the worst value.
+        None leaves it to the convention (``trec`` and ``gdeval`` leave them out, all others count them).
+    floors : bool, default=False
+        Also compute what a random order would reach on average (exactly) and, for a ``Queries``, the best single
+        feature, rising or falling. The latter is chosen on the same queries, so it is a generous floor.
+
+    Returns
+    -------
+    Evaluation
+        A table of query × metric with ``.mean()``, ``.to_frame()``, ``.to_json()`` and more.
+
+    Examples
+    --------
+    >>> result = evaluate([2, 0, 1, 0, 1], [0.9, 0.4, 0.1, 0.7, 0.2], qid=[1, 1, 1, 2, 2], metrics=["ndcg@10", "map"])
+    >>> {metric: round(value, 4) for metric, value in result.mean().items()}
+    {'ndcg@10': 0.7974, 'map': 0.6667}
+    >>> result["map"].round(4)
+    array([0.8333, 0.5   ])
+    """
+    rules = get_convention(convention)
+    measures, names = _parse_metrics(metrics)
+    queries = labels if isinstance(labels, Queries) else None
+    notes: list[str] = []
+    if isinstance(labels, Qrels) or isinstance(scores, Run):
+        lists, notes = _lists_of_run(labels, scores, rules.is_complete if complete is None else complete)
+    elif queries is not None:
+        if qid is not None or docid is not None:
+            raise ValueError("a Queries brings its own qid and docid; do not give them again.")
+        lists = _lists_of_queries(queries, scores, with_docid=rules.ties == "trec")
+    else:
+        lists = judge(labels, scores, qid, docid)
+    viewed = rules.view(lists)
+    columns, n_empty = [], {}
+    for measure, name in zip(measures, names, strict=True):
+        values, is_empty = rules.values(measure, viewed)
+        columns.append(values)
+        n_empty[name] = int(is_empty.sum())
+    rows: dict[str, dict[str, float]] = {}
+    best: dict[str, str] = {}
+    if floors:
+        rows[RANDOM_ORDER] = random_floor(measures, names, viewed, rules)
+        if queries is not None:
+            rows[BEST_FEATURE], best = best_feature_floor(measures, names, viewed, rules, queries)
+    return Evaluation(
+        names,
+        lists.ids if lists.ids is not None else np.arange(lists.n_queries),
+        np.column_stack(columns),
+        convention=rules.name,
+        n_empty=n_empty,
+        notes=notes + _notes_on_empty(n_empty, rules),
+        floors=rows,
+        best_features=best,
+    )
+
+
+def _parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[list[Measure], list[str]]:
+    if isinstance(metrics, (str, Measure)):
+        metrics = [metrics]
+    measures = [Measure.parse(metric) for metric in metrics]
+    if not measures:
+        raise ValueError('metrics is empty; name at least one, such as "ndcg@10".')
+    names = [str(metric) for metric in metrics]
+    if len(set(names)) < len(names):
+        raise ValueError(f"metrics names {next(n for n in names if names.count(n) > 1)!r} twice.")
+    return measures, names
+
+
+def _lists_of_queries(queries: Queries, scores: Any, *, with_docid: bool) -> JudgedLists:
+    # document ids are decoded from the comments only when a rule asks for them
+    labels = check_labels(queries.labels)
+    return JudgedLists(
+        labels,
+        check_scores(scores, labels.size),
+        queries.indptr,
+        docid=queries.docid if with_docid else None,
+        ids=queries.ids,
+    )
+
+
+def _lists_of_run(qrels: Any, run: Any, complete: bool) -> tuple[JudgedLists, list[str]]:
+    if not isinstance(qrels, Qrels) or not isinstance(run, Run):
+        raise TypeError(
+            f"qrels go with a run: evaluate(read_qrels(...), read_trec_run(...)); "
+            f"here are {type(qrels).__name__} and {type(run).__name__}."
+        )
+    judged = join(qrels, run)
+    lists = JudgedLists(
+        judged.labels,
+        judged.scores,
+        judged.indptr,
+        docid=judged.docid,
+        n_retrieved=judged.n_retrieved,
+        ids=judged.ids,
+    )
+    notes = []
+    if judged.n_ignored_queries:
+        notes.append(f"{judged.n_ignored_queries:,} queries of the run have no judgements and were left out")
+    answered = judged.n_retrieved > 0
+    if not answered.all():
+        what = "count with the worst value" if complete else "are left out"
+        notes.append(f"{int((~answered).sum()):,} judged queries are not answered by the run; they {what}")
+        lists = lists if complete else lists.keep(answered)
+    return lists, notes
+
+
+def _notes_on_empty(n_empty: dict[str, int], convention: Convention) -> list[str]:
+    most = max(n_empty.values(), default=0)
+    if most == 0:
+        return []
+    what = "are left out" if convention.empty == "skip" else f"count {convention.empty}"
+    return [f"{most:,} queries have no relevant document, or are too short, and {what}"]

@@ -1,0 +1,61 @@
+"""What a score must beat to mean anything: a random order, and the best single feature."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.metrics.conventions import Convention
+from plackett.metrics.judged import JudgedLists
+from plackett.metrics.measure import Measure
+from plackett.validation import is_sparse
+
+RANDOM_ORDER, BEST_FEATURE = "random order", "best feature"
+
+
+def random_floor(
+    measures: list[Measure], names: list[str], lists: JudgedLists, convention: Convention
+) -> dict[str, float]:
+    """The expected value of each measure under a random order, exactly.
+
+    When all scores are equal, the expectation over the orders of tied documents is the one over all orders.
+    """
+    flat = lists.with_scores(np.zeros_like(lists.scores))
+    return {
+        name: _mean(convention.values(measure, flat, ties="average")[0])
+        for measure, name in zip(measures, names, strict=True)
+    }
+
+
+def best_feature_floor(
+    measures: list[Measure], names: list[str], lists: JudgedLists, convention: Convention, queries: Queries
+) -> tuple[dict[str, float], dict[str, str]]:
+    """The best mean of each measure when documents are ranked by one feature, rising or falling, and that feature.
+
+    A missing value ranks last. Equal features are settled by their number, falling before rising.
+    """
+    best: dict[str, float] = {}
+    which: dict[str, str] = {}
+    for column in range(queries.n_features):
+        feature = _column(queries.X, column)
+        label = str(column + 1) if queries.feature_names is None else queries.feature_names[column]
+        for sign, direction in ((1.0, "falling"), (-1.0, "rising")):
+            scores = np.where(np.isnan(feature), -np.inf, sign * feature)
+            ranked = convention.view(lists.with_scores(scores))
+            for measure, name in zip(measures, names, strict=True):
+                value = _mean(convention.values(measure, ranked)[0])
+                is_better = value > best.get(name, np.nan) if measure.higher_is_better else value < best.get(name, np.nan)
+                if name not in best or is_better:
+                    best[name], which[name] = value, f"{label} ({direction})"
+    return best, which
+
+
+def _column(X, column: int) -> np.ndarray:
+    if is_sparse(X):
+        return np.asarray(X[:, [column]].toarray(), dtype=np.float64).reshape(-1)
+    return np.asarray(X[:, column], dtype=np.float64)
+
+
+def _mean(values: np.ndarray) -> float:
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if counted.size else float("nan")

@@ -1,0 +1,173 @@
+"""The result of an evaluation: one value per query and measure, and ways to take it elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett.validation import plain
+
+
+class Evaluation:
+    """Values of measures, query by query.
+
+    Indexing with a measure's name gives its values, one per query; NaN marks a query that the convention leaves out.
+
+    Attributes
+    ----------
+    metrics : list of str
+        The measures, as they were asked for.
+    queries : ndarray of shape (n_queries,)
+        Query ids.
+    values : ndarray of shape (n_queries, n_metrics)
+    convention : str
+        The rules under which the values were computed.
+    n_empty : dict of str to int
+        How many queries had no relevant document, or were too short, for each measure.
+    notes : list of str
+        What a reader of the numbers should know.
+    floors : dict of str to dict
+        For each floor ("random order", "best feature") the value of each measure; empty unless asked for.
+    best_features : dict of str to str
+        The feature behind each measure's "best feature" floor.
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[str],
+        queries: np.ndarray,
+        values: np.ndarray,
+        *,
+        convention: str,
+        n_empty: Mapping[str, int] | None = None,
+        notes: Sequence[str] = (),
+        floors: Mapping[str, Mapping[str, float]] | None = None,
+        best_features: Mapping[str, str] | None = None,
+    ):
+        self.metrics, self.queries, self.values, self.convention = list(metrics), queries, values, convention
+        self.n_empty = dict(n_empty or {})
+        self.notes = list(notes)
+        self.floors = {name: dict(row) for name, row in (floors or {}).items()}
+        self.best_features = dict(best_features or {})
+
+    def __getitem__(self, metric: str) -> np.ndarray:
+        if metric not in self.metrics:
+            raise KeyError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}.")
+        return self.values[:, self.metrics.index(metric)]
+
+    def __len__(self) -> int:
+        return self.queries.size
+
+    def mean(self) -> dict[str, float]:
+        """The mean of each measure over the queries that count; NaN when none does."""
+        means = {}
+        for column, metric in enumerate(self.metrics):
+            counted = self.values[~np.isnan(self.values[:, column]), column]
+            means[metric] = float(counted.mean()) if counted.size else math.nan
+        return means
+
+    def rows(self) -> list[tuple[str, dict[str, float]]]:
+        """The mean and, where asked for, the floors: what a summary shows."""
+        return [("mean", self.mean()), *self.floors.items()]
+
+    def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
+        """Plain values, ready for JSON; NaN becomes None."""
+        answer: dict[str, Any] = {
+            "convention": self.convention,
+            "n_queries": len(self),
+            "mean": {metric: _or_none(value) for metric, value in self.mean().items()},
+            "n_empty": self.n_empty,
+        }
+        if self.floors:
+            answer["floors"] = {
+                name: {metric: _or_none(value) for metric, value in row.items()} for name, row in self.floors.items()
+            }
+        if self.best_features:
+            answer["best_features"] = self.best_features
+        if self.notes:
+            answer["notes"] = self.notes
+        if per_query:
+            answer["queries"] = [
+                {"qid": _plain_id(key), **{m: _or_none(v) for m, v in zip(self.metrics, row.tolist(), strict=True)}}
+                for key, row in zip(self.queries.tolist(), self.values, strict=True)
+            ]
+        return answer
+
+    def to_json(self, *, per_query: bool = True, indent: int | None = 2) -> str:
+        """The table as JSON text."""
+        return json.dumps(self.to_dict(per_query=per_query), indent=indent, ensure_ascii=False)
+
+    def to_csv(self) -> str:
+        """The per-query values as CSV: one line per query, the convention in a column of its own."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["qid", *self.metrics, "convention"])
+        for key, row in zip(self.queries.tolist(), self.values.tolist(), strict=True):
+            writer.writerow([key, *("" if math.isnan(value) else repr(value) for value in row), self.convention])
+        return out.getvalue()
+
+    def to_markdown(self, *, digits: int = 4) -> str:
+        """The summary as a Markdown table."""
+        lines = [f"| {self.convention} | {' | '.join(self.metrics)} |", "|---" * (len(self.metrics) + 1) + "|"]
+        for name, row in self.rows():
+            lines.append(f"| {name} | {' | '.join(_round(row[metric], digits) for metric in self.metrics)} |")
+        return "\n".join(lines) + "\n"
+
+    def to_latex(self, *, digits: int = 4) -> str:
+        """The summary as a LaTeX ``tabular`` with booktabs rules."""
+        lines = [r"\begin{tabular}{l" + "r" * len(self.metrics) + "}", r"\toprule"]
+        lines.append(" & ".join(_tex(text) for text in (self.convention, *self.metrics)) + r" \\")
+        lines.append(r"\midrule")
+        for name, row in self.rows():
+            cells = [_round(row[metric], digits) for metric in self.metrics]
+            lines.append(" & ".join(_tex(text) for text in (name, *cells)) + r" \\")
+        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+    def to_frame(self):
+        """The per-query values as a pandas data frame, indexed by query; ``frame.attrs`` holds the convention."""
+        pandas = import_optional("pandas", extra="frames", needed_for="Evaluation.to_frame")
+        index = pandas.Index(self.queries, name="qid", tupleize_cols=False)
+        frame = pandas.DataFrame(self.values, index=index, columns=self.metrics)
+        frame.attrs["convention"] = self.convention
+        return frame
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in self.rows())
+        widths = [max(len(metric), 8) for metric in self.metrics]
+        heading = "  ".join(f"{metric:>{w}}" for metric, w in zip(self.metrics, widths, strict=True))
+        lines = [f"{'':{width}}  {heading}"]
+        for name, row in self.rows():
+            cells = (f"{_round(row[metric], 4):>{w}}" for metric, w in zip(self.metrics, widths, strict=True))
+            lines.append(f"{name:<{width}}  {'  '.join(cells)}")
+        lines.append(f"{len(self):,} queries, convention {self.convention}")
+        lines.extend(self.notes)
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Evaluation({len(self):,} queries × {', '.join(self.metrics)}; convention {self.convention!r})"
+
+
+def _plain_id(key: object) -> object:
+    value = plain(key)
+    return value if isinstance(value, (int, float, str, bool)) else str(value)
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _round(value: float, digits: int) -> str:
+    return "–" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def _tex(text: str) -> str:
+    for character in "\\&%$#_{}":
+        text = text.replace(character, r"\textbackslash{}" if character == "\\" else "\\" + character)
+    return text.replace("–", "--")

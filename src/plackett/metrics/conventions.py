@@ -1,0 +1,147 @@
+"""Each tool's rules under a name: the same scores give a different "NDCG@10" in nearly every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from plackett.metrics.judged import JudgedLists
+from plackett.metrics.measure import Measure
+
+
+@dataclass(frozen=True)
+class Convention:
+    """The choices that a tool makes where this library lets the user choose.
+
+    Attributes
+    ----------
+    name, summary : str
+    ties : str
+        The rule for equal scores, for measures that do not define their own.
+    empty : "skip", 0 or 1
+        The value of queries without a relevant document, or too short.
+    rules : dict of str to dict
+        Parameters by measure; ``"*"`` holds those of every measure that has them.
+    is_single_precision : bool
+        The tool keeps scores as float32, so that near scores tie.
+    is_complete : bool
+        With qrels and a run: whether queries that the run does not answer count.
+    """
+
+    name: str
+    summary: str
+    ties: str = "stable"
+    empty: str | int = 0
+    rules: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    is_single_precision: bool = False
+    is_complete: bool = True
+
+    def rules_for(self, measure: Measure) -> dict[str, object]:
+        """The parameters, "empty" among them, that this convention gives to ``measure``; the measure's own win."""
+        defaults = measure.kind.defaults
+        rules: dict[str, object] = {"empty": self.empty}
+        if defaults.get("ties") == "stable":  # kendall and wpd define what a tie is
+            rules["ties"] = self.ties
+        for source in ("*", measure.name):
+            rules.update({key: value for key, value in self.rules.get(source, {}).items() if key in (*defaults, "empty")})
+        return {**rules, **measure.parameters}
+
+    def view(self, lists: JudgedLists) -> JudgedLists:
+        """``lists`` as the tool would hold them."""
+        if not self.is_single_precision or lists.scores.dtype == np.float32:
+            return lists
+        with np.errstate(over="ignore"):
+            scores = lists.scores.astype(np.float32)
+        return lists.with_scores(scores)
+
+    def values(self, measure: Measure, lists: JudgedLists, **changes: object) -> tuple[np.ndarray, np.ndarray]:
+        """The values of ``measure``, one per query, and which queries were empty for it.
+
+        ``changes`` replace rules of the convention. A query that the run does not answer at all gets the worst value.
+        """
+        rules = {**self.rules_for(measure), **changes}
+        empty = rules.pop("empty")
+        values = measure.kind.compute(lists, **rules, **({} if measure.kind.cutoff == "none" else {"k": measure.k}))
+        is_empty = np.isnan(values)
+        if lists.n_retrieved is not None:
+            values[(lists.n_retrieved == 0) & ~is_empty] = measure.kind.worst
+        if empty != "skip":
+            values[is_empty] = float(empty)  # type: ignore[arg-type]
+        return values, is_empty
+
+
+_JARVELIN = {"discount": "jarvelin", "short_lists": "zero"}
+
+CONVENTIONS: dict[str, Convention] = {
+    convention.name: convention
+    for convention in (
+        Convention(
+            "standard",
+            "gain 2^y − 1, discount 1/log2(i + 1); ties keep the order of the rows; empty queries count 0",
+        ),
+        Convention(
+            "letor3",
+            "LETOR 3.0's script: discounts 1, 1, 1/log2 i; NDCG@k and P@k of a list shorter than k count 0; empty 0",
+            rules={"*": {"discount": "jarvelin"}, "ndcg": _JARVELIN, "p": {"short_lists": "zero"}},
+        ),
+        Convention(
+            "letor4",
+            "LETOR 4.0's script: discounts 1, 1, 1/log2 i; NDCG@k of a list shorter than k counts 0; empty 0",
+            rules={"*": {"discount": "jarvelin"}, "ndcg": _JARVELIN},
+        ),
+        Convention(
+            "trec",
+            "trec_eval: gain y; scores as float32, ties by document id, falling; only queries that the run answers",
+            ties="trec",
+            rules={"*": {"gain": "linear"}},
+            is_single_precision=True,
+            is_complete=False,
+        ),
+        Convention(
+            "sklearn",
+            "scikit-learn: gain y; ties averaged, in average precision retrieved together; empty 0",
+            ties="average",
+            rules={"*": {"gain": "linear"}, "map": {"ties": "together"}},
+        ),
+        Convention(
+            "lightgbm",
+            "LightGBM: gain 2^y − 1; ties stable; MAP@k divides by at most k; empty queries count 1",
+            empty=1,
+            rules={"map": {"denominator": "reachable"}},
+        ),
+        Convention(
+            "xgboost",
+            "XGBoost: gain 2^y − 1; scores as float32, ties stable; MAP@k divides by at most k, P@k by at most n; "
+            "empty queries count 1 (P: 0)",
+            empty=1,
+            rules={"map": {"denominator": "reachable"}, "p": {"short_lists": "cut", "empty": 0}},
+            is_single_precision=True,
+        ),
+        Convention(
+            "gdeval",
+            "TREC's gdeval.pl: gain 2^y − 1, ERR with largest label 4; ties by document id, falling; queries without a "
+            "relevant document, or that the run does not answer, are left out",
+            ties="trec",
+            empty="skip",
+            rules={"err": {"max_label": 4}},
+            is_complete=False,
+        ),
+        Convention(
+            "ranx",
+            "ranx: gain y; ties in the order that numba's quicksort leaves; empty 0",
+            ties="quicksort",
+            rules={"*": {"gain": "linear"}},
+        ),
+    )
+}
+
+
+def get_convention(name: str | Convention) -> Convention:
+    """The convention of that name, or the one given."""
+    if isinstance(name, Convention):
+        return name
+    if name not in CONVENTIONS:
+        raise ValueError(f"convention={name!r} is not known; choose one of {', '.join(CONVENTIONS)}.")
+    return CONVENTIONS[name]

@@ -1,0 +1,156 @@
+"""A measure as a value: ``ndcg@10`` can be parsed, printed, compared, and asked for its values."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from plackett.metrics import binary, graded, order  # noqa: F401  they fill the registry
+from plackett.metrics.judged import check_cutoff, check_empty, fill_empty, judge
+from plackett.metrics.registry import ALIASES, KINDS, MeasureKind
+
+_PATTERN = re.compile(
+    r"\s*(?P<name>[A-Za-z][A-Za-z0-9_-]*?)\s*(?:@\s*(?P<k>[^\s(]+))?\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL
+)
+
+
+class Measure:
+    """A measure with its cut-off and the parameters that were given; all others are left to a convention.
+
+    Parameters
+    ----------
+    name : str
+        ``ndcg``, ``map``, ``mrr``, ``p``, ``recall``, ``err``, ``dcg``, ``mean-ndcg``, ``kendall``, ``mre``,
+        ``persistence``, ``exact``, ``sharp-ndcg``, ``wpd``, or another name of theirs such as ``precision``.
+    k : int, default=None
+        Cut-off; None counts the whole list.
+    **parameters
+        Keywords of the function in :mod:`plackett.metrics`, such as ``gain="linear"``.
+
+    Examples
+    --------
+    >>> Measure.parse("NDCG@10")
+    Measure('ndcg@10')
+    >>> Measure("err", k=20, max_label=4) == Measure.parse("err@20(max_label=4)")
+    True
+    >>> Measure.parse("precision@5").values([1, 0, 1], [3, 2, 1])
+    array([0.4])
+    """
+
+    __slots__ = ("k", "kind", "parameters")
+
+    kind: MeasureKind
+    k: int | None
+    parameters: Mapping[str, object]
+
+    def __init__(self, name: str, k: int | None = None, **parameters: object):
+        kind = KINDS[_known_name(name)]
+        k = check_cutoff(k)
+        if kind.cutoff == "none" and k is not None:
+            raise ValueError(f"{kind.name} looks at the whole list; it takes no cut-off, but {name}@{k} was asked for.")
+        if kind.cutoff == "required" and k is None:
+            raise ValueError(f"{kind.name} needs a cut-off, such as {kind.name}@10.")
+        known = (*kind.defaults, "empty")
+        for key in parameters:
+            if key not in known:
+                raise ValueError(f"{kind.name} has no parameter {key!r}; it has {', '.join(sorted(known))}.")
+        if "empty" in parameters:
+            check_empty(parameters["empty"])
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "k", k)
+        object.__setattr__(self, "parameters", dict(sorted(parameters.items())))
+
+    @classmethod
+    def parse(cls, text: str | Measure) -> Measure:
+        """The measure that ``text`` names: ``name``, ``name@k`` or ``name@k(key=value, ...)``. Case does not matter."""
+        if isinstance(text, Measure):
+            return text
+        match = _PATTERN.fullmatch(text)
+        if match is None:
+            raise ValueError(f'{text!r} is not a measure; write it like "ndcg@10" or "err@20(max_label=4)".')
+        k = match["k"]
+        if k is not None and not k.isdecimal():
+            raise ValueError(f"{text!r}: the cut-off behind @ must be a whole number of at least 1, not {k!r}.")
+        return cls(match["name"], None if k is None else int(k), **_parse_parameters(text, match["inside"]))
+
+    @property
+    def name(self) -> str:
+        return self.kind.name
+
+    @property
+    def higher_is_better(self) -> bool:
+        return self.kind.higher_is_better
+
+    def values(self, labels, scores, *, qid=None, docid=None) -> np.ndarray:
+        """One value per query, from arrays, with this library's defaults."""
+        arguments = dict(self.parameters)
+        empty = arguments.pop("empty", 0)
+        if self.kind.cutoff != "none":
+            arguments["k"] = self.k
+        return fill_empty(self.kind.compute(judge(labels, scores, qid, docid), **arguments), empty)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Measure does not change; make a new one.")
+
+    def __reduce__(self):
+        return Measure.parse, (str(self),)
+
+    def _key(self) -> tuple:
+        return (self.kind.name, self.k, tuple(self.parameters.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Measure) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __str__(self) -> str:
+        cutoff = "" if self.k is None else f"@{self.k}"
+        inside = ", ".join(f"{key}={_print_value(value)}" for key, value in self.parameters.items())
+        return f"{self.kind.name}{cutoff}" + (f"({inside})" if inside else "")
+
+    def __repr__(self) -> str:
+        return f"Measure({str(self)!r})"
+
+
+def _known_name(name: str) -> str:
+    key = name.strip().lower().replace("_", "-")
+    if key not in ALIASES:
+        near = difflib.get_close_matches(key, ALIASES, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"there is no measure {name!r}.{hint} Known are: {', '.join(sorted(KINDS))}.")
+    return ALIASES[key]
+
+
+def _parse_parameters(text: str, inside: str | None) -> dict[str, object]:
+    parameters: dict[str, object] = {}
+    for part in (inside or "").split(","):
+        if not part.strip():
+            continue
+        key, equals, value = part.partition("=")
+        if not equals or not value.strip():
+            raise ValueError(f"{text!r}: expected key=value between the brackets, found {part.strip()!r}.")
+        key = key.strip()
+        if key in parameters:
+            raise ValueError(f"{text!r}: {key} is given twice.")
+        parameters[key] = _parse_value(value.strip())
+    return parameters
+
+
+def _parse_value(text: str) -> object:
+    bare = text.strip("'\"")
+    if bare in ("True", "False"):
+        return bare == "True"
+    for number in (int, float):
+        try:
+            return number(bare)
+        except ValueError:
+            continue
+    return bare
+
+
+def _print_value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) and value == int(value) else str(value)
