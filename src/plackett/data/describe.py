@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,7 +47,7 @@ class Description:
         """Plain values, ready for JSON; labels become text."""
         answer = asdict(self)
         if self.label_histogram is not None:
-            answer["label_histogram"] = {f"{label:g}": count for label, count in self.label_histogram.items()}
+            answer["label_histogram"] = {_as_text(label): count for label, count in self.label_histogram.items()}
         return answer
 
     def rows(self) -> list[tuple[str, str]]:
@@ -70,7 +71,11 @@ class Description:
         rows.append(("constant columns", _columns(self.constant_columns)))
         rows.append(("columns constant within every query", _columns(self.query_level_columns)))
         same = ", ".join(f"{later} = {earlier}" for earlier, later in self.duplicate_columns[:LEVELS_SHOWN])
-        more = f", and {len(self.duplicate_columns) - LEVELS_SHOWN} more" if len(self.duplicate_columns) > LEVELS_SHOWN else ""
+        more = (
+            f", and {len(self.duplicate_columns) - LEVELS_SHOWN} more"
+            if len(self.duplicate_columns) > LEVELS_SHOWN
+            else ""
+        )
         rows.append(("duplicate columns", same + more or "none"))
         rows.append(("documents that repeat another of their query", f"{self.n_duplicate_rows:,}"))
         if self.n_duplicate_docids is not None:
@@ -121,8 +126,8 @@ def describe(queries: Queries, *, relevant_from: float) -> Description:
         n_single_document=int((lengths == 1).sum()),
         constant_columns=constant,
         query_level_columns=query_level,
-        duplicate_columns=_equal_columns(X, fingerprints, set(constant)),
-        n_duplicate_rows=_repeats(_fingerprints(X, axis=1), queries),
+        duplicate_columns=_equal_columns(fingerprints, set(constant)) if queries.n_docs else [],
+        n_duplicate_rows=_repeats(_fingerprints(X, axis=1), queries) if queries.n_features else 0,
         n_duplicate_docids=None if queries.docid is None else _repeats(queries.docid, queries),
         **_label_facts(queries, relevant_from),
     )
@@ -151,7 +156,9 @@ def _count_values(values: np.ndarray) -> tuple[int, int, int]:
     for start in range(0, values.shape[0], ROWS_PER_CHECK):
         block = values[start : start + ROWS_PER_CHECK]
         n_nonzero += int(np.count_nonzero(block))
-        if not np.isfinite(block.sum(dtype=np.float64)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = block.sum(dtype=np.float64)
+        if not np.isfinite(total):
             n_nan += int(np.isnan(block).sum())
             n_infinite += int(np.isinf(block).sum())
     return n_nan, n_infinite, n_nonzero
@@ -165,8 +172,10 @@ def _constant_columns(queries: Queries) -> tuple[list[int], list[int]]:
     constant = np.ones(queries.n_features, dtype=bool)
     within = np.ones(queries.n_features, dtype=bool)
     first = _dense_rows(X, 0, 1)[0]
-    edges = np.unique(np.append(np.searchsorted(indptr, np.arange(0, queries.n_docs, ROWS_PER_CHECK)), queries.n_queries))
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    edges = np.unique(
+        np.append(np.searchsorted(indptr, np.arange(0, queries.n_docs, ROWS_PER_CHECK)), queries.n_queries)
+    )
+    for start, stop in pairwise(edges.tolist()):
         rows = _dense_rows(X, int(indptr[start]), int(indptr[stop]))
         if rows.shape[0] == 0:
             continue
@@ -185,7 +194,10 @@ def _dense_rows(X, start: int, stop: int) -> np.ndarray:
 def _fingerprints(X, axis: int) -> np.ndarray:
     """A 64-bit number per row (axis=1) or column (axis=0); equal lines have equal numbers."""
     n_rows, n_columns = X.shape
-    keys = np.random.default_rng(20131).integers(1, 2**63, size=n_rows if axis == 0 else n_columns, dtype=np.uint64) * 2 + 1
+    keys = (
+        np.random.default_rng(20131).integers(1, 2**63, size=n_rows if axis == 0 else n_columns, dtype=np.uint64) * 2
+        + 1
+    )
     answer = np.zeros(n_columns if axis == 0 else n_rows, dtype=np.uint64)
     step = max(1, (1 << 22) // max(1, n_columns))
     for start in range(0, n_rows, step):
@@ -201,7 +213,7 @@ def _fingerprints(X, axis: int) -> np.ndarray:
     return answer
 
 
-def _equal_columns(X, fingerprints: np.ndarray, left_out: set[int]) -> list[tuple[int, int]]:
+def _equal_columns(fingerprints: np.ndarray, left_out: set[int]) -> list[tuple[int, int]]:
     """Pairs (earlier, later) of equal columns; constant ones are listed elsewhere."""
     first_with: dict[int, int] = {}
     pairs = []
@@ -216,12 +228,16 @@ def _equal_columns(X, fingerprints: np.ndarray, left_out: set[int]) -> list[tupl
 
 def _repeats(values: np.ndarray, queries: Queries) -> int:
     """Rows whose value already stands earlier in their query."""
-    if queries.n_docs == 0 or queries.n_features == 0:
+    if queries.n_docs == 0:
         return 0
     _, codes = np.unique(values, return_inverse=True)
     query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
     pairs = query_of * (int(codes.max()) + 1) + codes.reshape(-1)
     return int(values.size - np.unique(pairs).size)
+
+
+def _as_text(label: float) -> str:
+    return str(int(label)) if label.is_integer() else repr(label)
 
 
 def _columns(numbers: list[int]) -> str:

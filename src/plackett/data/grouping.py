@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +44,8 @@ def _as_keys(qid: Iterable[Hashable]) -> np.ndarray:
     """The ids as a one-dimensional array that compares element by element."""
     if isinstance(qid, (str, bytes)):
         raise ValueError(f"qid is one text, {qid!r}; one id per row is needed.")
+    if isinstance(qid, (set, frozenset, Mapping)):
+        raise ValueError(f"qid is a {type(qid).__name__}; one id per row is needed, in the order of the rows.")
     if isinstance(qid, np.ndarray) or hasattr(qid, "__array__"):
         keys = np.asarray(qid)
         if keys.ndim == 2 and 1 in keys.shape:
@@ -54,7 +56,7 @@ def _as_keys(qid: Iterable[Hashable]) -> np.ndarray:
         keys = _keys_of_list(list(qid))
     if keys.dtype.kind in "fcmM" and (keys != keys).any():
         row = int(np.argmax(keys != keys))
-        raise ValueError(f"qid is {str(keys[row]).replace('nan', 'NaN')} in row {row}. Every row needs a query id.")
+        raise ValueError(f"qid is {_spelled(keys[row])} in row {row}. Every row needs a query id.")
     if keys.dtype.kind == "O":
         _check_objects(keys)
     return keys
@@ -64,12 +66,18 @@ def _check_objects(keys: np.ndarray) -> None:
     for row, key in enumerate(keys.tolist()):
         if type(key) is str or type(key) is int:
             continue
-        if isinstance(key, np.ndarray) or not isinstance(key, Hashable):
-            raise TypeError(
-                f"qid is a {type(key).__name__} in row {row}; ids must be hashable, such as numbers, text or tuples."
-            )
+        try:
+            hash(key)
+        except TypeError as error:
+            kind = type(key).__name__
+            hint = "ids must be hashable, such as numbers, text or tuples of them"
+            raise TypeError(f"qid holds a {kind} in row {row} that cannot be an id ({error}); {hint}.") from error
         if is_missing(key):
-            raise ValueError(f"qid is {key!r} in row {row}. Every row needs a query id.")
+            raise ValueError(f"qid is {_spelled(key)} in row {row}. Every row needs a query id.")
+
+
+def _spelled(key: object) -> str:
+    return {"nan": "NaN"}.get(str(key), str(key))
 
 
 def is_missing(value: object) -> bool:

@@ -85,7 +85,8 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             ensure_all_finite=False,  # looked at below, with a message that says where
         )
         names = getattr(self, "feature_names_in_", None)
-        check_finite(checked, None if names is None else [str(name) for name in names])
+        with np.errstate(over="ignore", invalid="ignore"):  # sums of huge or infinite values
+            check_finite(checked, None if names is None else [str(name) for name in names])
         return checked, group_rows(qid, checked.shape[0])
 
     def _scaled(self, X: Any, groups: Any) -> Any:

@@ -202,12 +202,16 @@ class Queries:
             return self._take(np.zeros(0, dtype=np.int64))
         if places.ndim != 1 or places.dtype.kind not in "iu":
             raise TypeError(f"queries are chosen by place, slice or mask, not by {which!r}. By id: subset([...]).")
-        if places.max(initial=-1) >= self.n_queries or places.min(initial=0) < -self.n_queries:
-            raise IndexError(f"places up to {places.max()} were asked for, but there are {self.n_queries} queries.")
+        outside = (places >= self.n_queries) | (places < -self.n_queries)
+        if outside.any():
+            place = places[np.argmax(outside)]
+            raise IndexError(f"query {place} was asked for, but there are {self.n_queries} queries.")
         return self._take(places % self.n_queries)
 
     def subset(self, ids: Iterable[Hashable]) -> Queries:
         """The queries with these ids, in the order given."""
+        if isinstance(ids, (str, bytes)):
+            raise TypeError(f"subset takes a list of ids; for one query: subset([{ids!r}]).")
         wanted = [plain(key) for key in ids]
         unknown = [key for key in wanted if key not in self._places]
         if unknown:
@@ -282,6 +286,9 @@ class Queries:
 
     def in_row_order(self, values: np.ndarray) -> np.ndarray:
         """``values``, one per grouped row, put back into the order of the rows as they were given."""
+        values = np.asarray(values)
+        if values.shape[:1] != (self.n_docs,):
+            raise ValueError(f"values has shape {values.shape} but there are {self.n_docs:,} rows.")
         if self.row_order is None:
             return values
         answer = np.empty_like(values)
@@ -310,16 +317,21 @@ def _as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
     names = None
     if is_sparse(X):
         rows = X.tocsr()  # type: ignore[attr-defined]
-        if not rows.has_sorted_indices:
-            rows = rows.sorted_indices()
+        if not rows.has_canonical_format:  # a value stored in parts, or columns out of order
+            rows = rows.copy()
+            rows.sum_duplicates()
     else:
         if hasattr(X, "columns") and hasattr(X, "to_numpy"):
             names = [str(name) for name in X.columns]
             X = X.to_numpy()
+        elif hasattr(X, "column_names") and hasattr(X, "to_pydict"):  # a pyarrow table
+            names = list(X.column_names)
         rows = np.asarray(X)
     if rows.ndim != 2:
         hint = " One column? X.reshape(-1, 1)." if rows.ndim == 1 else ""
-        raise ValueError(f"X has shape {rows.shape}; it must have one row per document and one column per feature.{hint}")
+        raise ValueError(
+            f"X has shape {rows.shape}; it must have one row per document and one column per feature.{hint}"
+        )
     if rows.dtype not in (np.float32, np.float64):
         if rows.dtype.kind not in "fiubO":
             raise ValueError(f"X has values of type {rows.dtype}; numbers are needed.")
@@ -347,6 +359,8 @@ def _as_comments(comments: Sequence[str], n_docs: int) -> TextColumn:
 def _check_names(names: Sequence[str] | None, n_features: int) -> list[str] | None:
     if names is None:
         return None
+    if isinstance(names, str):
+        raise TypeError(f"feature_names is one text, {names!r}; one name per column is needed.")
     names = [str(name) for name in names]
     if len(names) != n_features:
         raise ValueError(f"feature_names has {len(names)} names but X has {n_features} columns.")
