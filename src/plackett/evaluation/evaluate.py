@@ -11,7 +11,7 @@ from plackett.data.queries import Queries
 from plackett.data.trec import Qrels, Run, join
 from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER, best_feature_floor, random_floor
 from plackett.evaluation.table import Evaluation
-from plackett.metrics.conventions import Convention, get_convention
+from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged import JudgedLists, judge
 from plackett.metrics.measure import Measure
 from plackett.validation import check_labels, check_scores
@@ -159,3 +159,14 @@ def _notes_on_empty(n_empty: dict[str, int], convention: Convention) -> list[str
         return []
     what = "are left out" if convention.empty == "skip" else f"count {convention.empty}"
     return [f"{most:,} queries have no relevant document, or are too short, and {what}"]
+
+
+def evaluate_every_convention(labels: Any, scores: Any, **arguments: Any) -> dict[str, Evaluation | str]:
+    """``evaluate`` under every convention, by name; where one cannot apply (it needs document ids, say), the reason."""
+    results: dict[str, Evaluation | str] = {}
+    for name in CONVENTIONS:
+        try:
+            results[name] = evaluate(labels, scores, convention=name, **arguments)
+        except ValueError as error:
+            results[name] = str(error)
+    return results

@@ -1,0 +1,57 @@
+"""The command's frame: its verbs, how errors look, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import typer
+
+from plackett import __version__
+from plackett.cli.evaluate import evaluate
+from plackett.cli.info import info
+
+app = typer.Typer(
+    name="plackett",
+    help="Learning to rank: look at judged lists, and measure rankings under the rules of every tool.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(info)
+app.command()(evaluate)
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"plackett {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command: exit status 0, 1 for a failed run, 2 for wrong usage, 130 after Ctrl-C."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        typer.echo("plackett: stopped.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:  # `plackett … | head` closes the pipe; that is no failure of ours
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+    except Exception as error:
+        if os.environ.get("PLACKETT_DEBUG"):
+            raise
+        message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+        typer.echo(f"plackett: error: {message or type(error).__name__}", err=True)
+        if not isinstance(error, (ValueError, OSError, KeyError, ModuleNotFoundError, MemoryError)):
+            typer.echo(f"  ({type(error).__name__}; PLACKETT_DEBUG=1 shows where it comes from)", err=True)
+        sys.exit(1)
