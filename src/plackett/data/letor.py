@@ -1,0 +1,124 @@
+"""Judged lists as text: ``label qid:ID index:value ... #comment``, as LETOR, MSLR, SVMlight and their kin write them."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+
+from plackett.data.letor_text import Waves, inputs_of
+from plackett.data.queries import Queries
+from plackett.exceptions import DataFormatError
+from plackett.validation import check_choice, plain
+
+
+def read_letor(
+    source: object,
+    *,
+    n_features: int | None = None,
+    first_index: int = 1,
+    missing: float = 0.0,
+    null: float = math.nan,
+    dtype: object = np.float32,
+    sparse: bool | None = None,
+    comments: bool = True,
+    cache: bool | str | os.PathLike = False,
+) -> Queries:
+    """Queries from LETOR or SVMlight text with query ids.
+
+    Each line is ``label qid:ID index:value ... #comment``; white space is blanks and tabs. Lines that are blank or hold
+    only a comment are skipped. Anything else is an error that names the file and the line: nothing is guessed.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, "-" or binary file object
+        "-" is standard input. gzip, xz and zstd (which needs ``plackett[zstd]``) are recognised by their first bytes.
+        Several files are read in order, as one; a query may go on in the next file.
+    n_features : int, default=None
+        Columns of X; None takes the largest index seen. A larger index in the file is an error.
+    first_index : {1, 0}, default=1
+        The index of the first column.
+    missing : float, default=0.0
+        What X holds where a row does not name an index.
+    null : float, default=nan
+        What X holds for the value ``NULL``.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
+        Numbers are read as Python's ``float()`` reads them (correctly rounded to float64) and then rounded to ``dtype``.
+        ``inf``, ``infinity`` and ``nan`` are read in any case; digit groups (``1_000``) are not. A finite number that
+        is too large for ``dtype`` is an error.
+    sparse : bool, default=None
+        Whether X is a CSR matrix. None decides: CSR when less than 10 % of at least ten million cells are in the text
+        and ``missing`` is 0, dense otherwise. A CSR matrix does not store the zeros that are in the text.
+    comments : bool, default=True
+        Whether to keep what follows ``#``, byte by byte; ``docid`` is found in it. A row with ``#`` and nothing behind
+        it is as one without comment; a file without comments has ``comments=None``.
+    cache : bool or path, default=False
+        True keeps a copy of the arrays beside the (first) file, a path in that folder; the next call with the same
+        options maps it into memory instead of reading the text again, and its arrays are read-only. A cache that does
+        not belong to the files as they are now is built anew.
+
+    Returns
+    -------
+    Queries, with float64 labels and int64 query ids; the ids are str when at least one of them is not a whole number
+    written plainly (``007``, ``+7`` and ``MQ-7`` are not).
+
+    Examples
+    --------
+    >>> import io
+    >>> data = read_letor(io.BytesIO(b"2 qid:7 1:0.5 3:0.25 #docid = GX1\\n0 qid:7 2:1 #docid = GX2\\n"))
+    >>> data.X
+    array([[0.5 , 0.  , 0.25],
+           [0.  , 1.  , 0.  ]], dtype=float32)
+    >>> data.y, data.qid, data.docid
+    (array([2., 0.]), array([7, 7]), array(['GX1', 'GX2'], dtype='<U3'))
+    """
+    from plackett.data.letor_parse import parse
+
+    options = _options(n_features, first_index, missing, null, dtype, sparse, comments)
+    inputs = inputs_of(source)
+
+    def read_text() -> Queries:
+        waves = Waves(inputs)
+        try:
+            queries = parse(waves, options)
+        finally:
+            waves.close()
+        if not queries.n_docs:
+            names = inputs[0].name if len(inputs) == 1 else f"{inputs[0].name} and {len(inputs) - 1} more"
+            raise DataFormatError(names, None, 'no rows found; expected lines "label qid:ID index:value ...".')
+        return queries
+
+    if cache is False or cache is None:
+        return read_text()
+    from plackett.data.letor_cache import read_through
+
+    return read_through(inputs, options, None if cache is True else cache, read_text)
+
+
+def _options(n_features, first_index, missing, null, dtype, sparse, comments):
+    """The arguments of ``read_letor``, checked."""
+    from plackett.data.letor_parse import Options
+
+    if n_features is not None and (
+        isinstance(n_features, bool) or not isinstance(n_features, (int, np.integer)) or n_features < 0
+    ):
+        raise ValueError(f"n_features={plain(n_features)!r}; it must be a whole number of at least 0, or None.")
+    first_index = check_choice(plain(first_index), "first_index", (1, 0))
+    kind = np.dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        raise ValueError(f"dtype={kind}; X can be float32 or float64.")
+    if sparse is not None:
+        check_choice(plain(sparse), "sparse", (True, False))
+    missing, null = _as_fill(missing, "missing", kind), _as_fill(null, "null", kind)
+    if sparse and missing != 0:
+        raise ValueError(f"missing={missing} does not go with sparse=True: what a CSR matrix does not store is 0.")
+    n_columns = None if n_features is None else int(n_features)
+    return Options(n_columns, first_index, missing, null, kind, sparse, bool(comments))
+
+
+def _as_fill(value: object, name: str, dtype: np.dtype) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ValueError(f"{name}={plain(value)!r}; it must be a number.")
+    with np.errstate(over="ignore"):
+        return float(dtype.type(value))

@@ -1,0 +1,422 @@
+"""From waves of LETOR lines to the arrays of a ``Queries``: rows of X, labels, query ids, comments.
+
+The first wave is read into pairs, which tells how many columns there are and how full they are. From then on each chunk
+is parsed straight into its rows of X, or kept as pairs when X becomes CSR.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from plackett._threads import deal
+from plackett.data.letor_text import Chunk, Waves
+from plackett.data.queries import Queries
+from plackett.data.text_column import TextColumn
+from plackett.exceptions import DataFormatError
+
+SPARSE_BELOW = 0.1  # fill under which X becomes CSR when the caller does not say
+SPARSE_FROM_CELLS = 10_000_000  # smaller tables are dense in any case: 40 MB of float32 hurt nobody
+_GROWTH = 1.25
+_SPARE = 1.02  # rows to come are estimated from the rows so far
+_LONGEST_QUOTE = 80
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to read; the arguments of ``read_letor`` under their own names, checked."""
+
+    n_features: int | None
+    first_index: int
+    missing: float
+    null: float
+    dtype: np.dtype
+    sparse: bool | None
+    comments: bool
+
+    @property
+    def may_be_sparse(self) -> bool:
+        return self.sparse is not False and self.missing == 0
+
+    def wants_sparse(self, n_pairs: int, n_cells: int) -> bool:
+        """Whether a table of that fill becomes CSR."""
+        if self.sparse is not None:
+            return self.sparse
+        return self.may_be_sparse and n_cells >= SPARSE_FROM_CELLS and n_pairs < SPARSE_BELOW * n_cells
+
+
+class ParsedRows(NamedTuple):
+    """What one chunk held. ``pairs`` is None when the rows went into X already."""
+
+    n_rows: int
+    n_pairs: int
+    width: int
+    labels: np.ndarray
+    qid: np.ndarray
+    id_texts: list[tuple[int, str]] | None  # first row of each run of equal ids, and the id; None: all are numbers
+    comments: np.ndarray
+    comment_ends: np.ndarray
+    pairs: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+
+
+class _TooWide(Exception):
+    """A chunk has a larger index than X has columns."""
+
+
+def parse(waves: Waves, options: Options) -> Queries:
+    """All rows of all inputs, grouped by query."""
+    table = _Table(options)
+    parts: list[ParsedRows] = []
+    expected = waves.expected_bytes()
+    wave = waves.read()
+    while wave:
+        places = table.make_room(sum(chunk.n_lines for chunk in wave), wave)
+        tasks = [(_read_ahead, waves)] + [
+            (_parse_chunk, chunk, options, place) for chunk, place in zip(wave, places, strict=True)
+        ]
+        ahead, *parsed = deal(_call, tasks)
+        del places, tasks  # views of a buffer that may move
+        for failure in parsed:
+            if isinstance(failure, Exception):
+                raise failure
+        table.add(parsed, wave, expected)
+        parts += [part._replace(pairs=None) for part in parsed]
+        if isinstance(ahead, Exception):
+            raise ahead
+        wave = ahead
+    n_docs = sum(part.n_rows for part in parts)
+    return _as_queries(parts, table.finish(), n_docs, options)
+
+
+def _call(work, *arguments):
+    return work(*arguments)
+
+
+def _read_ahead(waves: Waves):
+    """The next wave, or the error that reading it gave: an error in the wave before it comes first."""
+    try:
+        return waves.read()
+    except Exception as error:
+        return error
+
+
+def _parse_chunk(chunk: Chunk, options: Options, X: np.ndarray | None):
+    """The rows of a chunk, or the error to raise. Without X, or where X is too narrow, they stay pairs."""
+    try:
+        try:
+            return _parse(chunk, options, X)
+        except _TooWide:
+            return _parse(chunk, options, None)
+    except DataFormatError as error:
+        return error
+
+
+def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
+    from plackett.data import _letor
+
+    text, n = chunk.text, chunk.n_lines
+    widest = _letor.LARGEST_INDEX if options.n_features is None else options.n_features
+    end_index = widest if X is None else X.shape[1]
+    is_dense = X is not None
+    rows = np.empty((0, 0), dtype=options.dtype) if X is None else X
+    most_pairs = text.size // 4 + 1  # the shortest pair is "1:2 "
+    index, value = np.empty(most_pairs, dtype=np.int32), np.empty(most_pairs, dtype=options.dtype)
+    labels, qid, qid_span = np.empty(n), np.empty(n, dtype=np.int64), np.empty((n, 2), dtype=np.uint64)
+    row_end, comment_end = np.empty(0 if is_dense else n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    comments = np.empty(text.size if options.comments else 0, dtype=np.uint8)
+    hard = np.empty((most_pairs, 4), dtype=np.int64)
+    limits = np.array([options.first_index, end_index, is_dense, options.comments], dtype=np.int64)
+    fills = np.array([options.missing, options.null, _smallest_overflow(options.dtype)])
+    report = np.empty(9, dtype=np.int64)
+    _letor.parse(
+        text, rows, labels, qid, qid_span, index, value, row_end, comments, comment_end, hard, limits, fills, report
+    )
+    if report[_letor.CODE] == _letor.INDEX_TOO_LARGE and is_dense and end_index < widest:
+        raise _TooWide
+    n_rows, n_pairs = int(report[_letor.ROWS]), int(report[_letor.PAIRS])
+    problems = [] if report[_letor.CODE] == _letor.FINE else [_error(chunk, options, report)]
+    for row, column, start, stop in hard[: report[_letor.N_HARD]].tolist():
+        if row >= n_rows:
+            break  # in the row that is wrong
+        number = _hard_number(chunk, options, start, stop, problems, is_label=column < 0)
+        if column < 0:
+            labels[row] = number
+        elif is_dense:
+            rows[row, column] = number
+        else:
+            begin = row_end[row - 1] if row else 0
+            value[begin + np.searchsorted(index[begin : row_end[row]], column)] = number
+    texts = None
+    if report[_letor.TEXT_IDS]:
+        texts = _id_texts(chunk, qid[:n_rows], qid_span[:n_rows], problems)
+    if problems:
+        raise min(problems, key=lambda problem: problem.line)
+    return ParsedRows(
+        n_rows,
+        n_pairs,
+        int(report[_letor.LARGEST]) + 1,
+        labels[:n_rows].copy(),
+        qid[:n_rows].copy(),
+        texts,
+        comments[: report[_letor.COMMENT_BYTES]].copy(),
+        comment_end[:n_rows].copy(),
+        None if is_dense else (row_end[:n_rows].copy(), index[:n_pairs].copy(), value[:n_pairs].copy()),
+    )
+
+
+def _smallest_overflow(dtype: np.dtype) -> float:
+    """The smallest number that rounds to infinity: half a step beyond the largest one."""
+    if dtype == np.float64:
+        return math.inf
+    largest = float(np.finfo(dtype).max)
+    return largest + (largest - float(np.nextafter(np.float32(largest), np.float32(0)))) / 2
+
+
+def _hard_number(chunk: Chunk, options: Options, start: int, stop: int, problems: list, *, is_label: bool) -> float:
+    """A number that the kernel left to Python: very long, very small or very large."""
+    from plackett.data import _letor
+
+    number = float(chunk.text[start:stop].tobytes())
+    limit = math.inf if is_label else _smallest_overflow(options.dtype)
+    if abs(number) >= limit:
+        report = np.zeros(9, dtype=np.int64)
+        report[_letor.CODE] = _letor.LABEL_NOT_FINITE if is_label else _letor.OVERFLOW
+        report[_letor.PLACE] = start
+        problems.append(_error(chunk, options, report))
+    return number
+
+
+def _id_texts(chunk: Chunk, qid: np.ndarray, qid_span: np.ndarray, problems: list) -> list[tuple[int, str]]:
+    from plackett.data import _letor
+
+    starts = np.empty(qid.size, dtype=np.int64)
+    starts = starts[: _letor.id_runs(chunk.text, qid, qid_span, starts)]
+    texts = []
+    for row in starts.tolist():
+        start, stop = qid_span[row].tolist()
+        if stop == 0:
+            texts.append((row, str(int(qid[row]))))
+            continue
+        try:
+            texts.append((row, chunk.text[start:stop].tobytes().decode("utf-8")))
+        except UnicodeDecodeError:
+            line, found = _line_at(chunk, start)
+            problems.append(DataFormatError(chunk.name, line, f'the query id in "{_quote(found)}" is not UTF-8.'))
+            break
+    return texts
+
+
+def _line_at(chunk: Chunk, place: int) -> tuple[int, bytes]:
+    """The number and the bytes of the line around a place."""
+    before = chunk.text[:place].tobytes()
+    start = before.rfind(b"\n") + 1
+    end = int(np.argmax(chunk.text[place:] == 10)) + place
+    return chunk.lines_before + before.count(b"\n") + 1, chunk.text[start:end].tobytes().removesuffix(b"\r")
+
+
+def _quote(text: bytes) -> str:
+    """Text for a message: printable and not too long."""
+    shown = text.decode("utf-8", "backslashreplace")
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown[: 2 * _LONGEST_QUOTE])
+    return shown if len(shown) <= _LONGEST_QUOTE else shown[: _LONGEST_QUOTE - 3] + "..."
+
+
+def _error(chunk: Chunk, options: Options, report: np.ndarray) -> DataFormatError:
+    from plackett.data import _letor
+
+    code, place = int(report[_letor.CODE]), int(report[_letor.PLACE])
+    line, text = _line_at(chunk, place)
+    token = chunk.text[place : place + 4 * _LONGEST_QUOTE].tobytes().split(b"\n")[0].replace(b"\t", b" ").split(b" ")[0]
+    found, token_shown = _quote(text), _quote(token.removesuffix(b"\r"))
+    first = options.first_index
+    message = f'expected "label qid:ID index:value ...", found "{found}".'
+    if code == _letor.LABEL_NOT_FINITE:
+        message = f'the label is "{token_shown}"; labels must be finite numbers.'
+    elif code == _letor.BAD_PAIR:
+        message = f'expected index:value, found "{token_shown}" in "{found}".'
+    elif code == _letor.INDEX_TOO_SMALL:
+        message = f'found "{token_shown}", but indices start from 1. If this file counts from 0, pass first_index=0.'
+    elif code == _letor.INDEX_TOO_LARGE and options.n_features is not None:
+        allowed = f"indices {first} to {options.n_features - 1 + first}"
+        message = f'found "{token_shown}", but n_features={options.n_features} allows {allowed}.'
+    elif code == _letor.INDEX_TOO_LARGE:
+        message = f'found "{token_shown}", but indices end at {_letor.LARGEST_INDEX - 1 + first}.'
+    elif code == _letor.TWICE:
+        message = f'index {int(report[_letor.DETAIL]) + first} stands twice in "{found}".'
+    elif code == _letor.OVERFLOW:
+        hint = " Pass dtype=numpy.float64." if options.dtype == np.float32 else ""
+        message = f"the value {token_shown} does not fit into {options.dtype}.{hint}"
+    return DataFormatError(chunk.name, line, message)
+
+
+class _Table:
+    """X while it grows: at first pairs, then rows in one buffer, or pairs to the end when X becomes CSR."""
+
+    def __init__(self, options: Options):
+        self._options = options
+        self._is_dense = False
+        self._is_started = False
+        self._cells = np.empty(0, dtype=options.dtype)
+        self._pairs: list = []
+        self._n_rows = self._n_pairs = self._width = 0
+
+    def _rows(self, n: int) -> np.ndarray:
+        return self._cells[: n * self._width].reshape(n, self._width)
+
+    def make_room(self, n_lines: int, wave: list[Chunk]) -> list[np.ndarray | None]:
+        """A piece of X for each chunk, one row per line; None for each while X is kept as pairs."""
+        if not self._is_dense:
+            return [None] * len(wave)
+        self._reserve(self._n_rows + n_lines)
+        X = self._rows(self._n_rows + n_lines)
+        ends = np.cumsum([self._n_rows] + [chunk.n_lines for chunk in wave]).tolist()
+        return [X[start:stop] for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+
+    def add(self, parts: list[ParsedRows], wave: list[Chunk], expected_bytes: int | None) -> None:
+        """Take in a parsed wave."""
+        self._n_pairs += sum(part.n_pairs for part in parts)
+        width = max([self._width, self._options.n_features or 0] + [part.width for part in parts])
+        if self._is_dense:
+            self._add_dense(parts, wave, width)
+            return
+        self._pairs += [part.pairs for part in parts]
+        self._n_rows += sum(part.n_rows for part in parts)
+        self._width = width
+        if not self._is_started and self._n_rows:
+            self._is_started = True
+            if not self._looks_sparse(width):
+                n_bytes = sum(chunk.text.size for chunk in wave)
+                self._become_dense(int(_SPARE * (expected_bytes or 0) * self._n_rows / n_bytes))
+
+    def _looks_sparse(self, width: int) -> bool:
+        if self._options.sparse is not None:
+            return self._options.sparse
+        return self._options.may_be_sparse and self._n_pairs < SPARSE_BELOW * self._n_rows * width
+
+    def _add_dense(self, parts: list[ParsedRows], wave: list[Chunk], width: int) -> None:
+        from plackett.data import _letor
+
+        n_lines = sum(chunk.n_lines for chunk in wave)
+        old, first = self._width, self._n_rows
+        if width > old:
+            # the rows of this wave move along; those of a chunk that was too wide hold nothing yet
+            self._n_rows += n_lines
+            self._change_width(width)
+        X = self._rows(first + n_lines)
+        start = end = first
+        for part, chunk in zip(parts, wave, strict=True):
+            if part.pairs is not None:
+                _letor.scatter(*part.pairs, X[end : end + part.n_rows], self._options.missing)
+            elif end < start:  # lines without data left a gap
+                X[end : end + part.n_rows] = X[start : start + part.n_rows]
+            start += chunk.n_lines
+            end += part.n_rows
+        self._n_rows = end
+        if width > old and self._looks_sparse(width) and self._options.sparse is None:
+            self._become_sparse()
+
+    def _become_dense(self, n_rows: int) -> None:
+        from plackett.data import _letor
+
+        self._is_dense = True
+        self._cells = np.empty(max(n_rows, self._n_rows) * self._width, dtype=self._options.dtype)
+        X = self._rows(self._n_rows)
+        start = 0
+        for pairs in self._pairs:
+            _letor.scatter(*pairs, X[start : start + pairs[0].size], self._options.missing)
+            start += pairs[0].size
+        self._pairs = []
+
+    def _become_sparse(self) -> None:
+        from scipy.sparse import csr_matrix
+
+        rows = csr_matrix(self._rows(self._n_rows))
+        self._pairs = [(rows.indptr[1:].astype(np.int64), rows.indices.astype(np.int32), rows.data)]
+        self._cells = np.empty(0, dtype=self._options.dtype)
+        self._is_dense = False
+
+    def _reserve(self, n_rows: int) -> None:
+        needed = n_rows * self._width
+        if needed > self._cells.size:
+            # grows in place where the system can move pages; nothing else holds the buffer between two waves
+            self._cells.resize(max(needed, int(self._cells.size * _GROWTH)), refcheck=False)
+
+    def _change_width(self, width: int) -> None:
+        from plackett.data import _letor
+
+        old, self._width = self._width, width
+        self._reserve(self._n_rows)
+        _letor.change_width(self._cells, self._n_rows, old, width, self._options.missing)
+
+    def finish(self):
+        """X as it is handed out."""
+        is_sparse = self._options.wants_sparse(self._n_pairs, self._n_rows * self._width)
+        if is_sparse and self._is_dense:
+            self._become_sparse()
+        elif not is_sparse and not self._is_dense:
+            self._become_dense(self._n_rows)
+        if is_sparse:
+            return self._as_csr()
+        self._cells.resize(self._n_rows * self._width, refcheck=False)
+        return self._cells.reshape(self._n_rows, self._width)
+
+    def _as_csr(self):
+        from scipy.sparse import csr_matrix
+
+        from plackett.data import _letor
+
+        kept = [_letor.drop_zeros(*pairs) for pairs in self._pairs]
+        shifts = np.cumsum([0, *kept])
+        ends = [pairs[0] + shift for pairs, shift in zip(self._pairs, shifts, strict=False)]
+        indptr = np.concatenate([np.zeros(1, dtype=np.int64), *ends])
+        indices = np.concatenate([pairs[1][:n] for pairs, n in zip(self._pairs, kept, strict=True)])
+        data = np.concatenate([pairs[2][:n] for pairs, n in zip(self._pairs, kept, strict=True)])
+        self._pairs = []
+        if indptr[-1] < 2**31:
+            indptr = indptr.astype(np.int32)
+        X = csr_matrix((data, indices, indptr), shape=(self._n_rows, self._width), copy=False)
+        X.has_sorted_indices = X.has_canonical_format = True
+        return X
+
+
+def _as_queries(parts: list[ParsedRows], X, n_docs: int, options: Options) -> Queries:
+    labels = np.concatenate([part.labels for part in parts]) if parts else np.empty(0)
+    comments = _comments(parts, n_docs) if options.comments else None
+    if all(part.id_texts is None for part in parts):
+        qid = np.concatenate([part.qid for part in parts]) if parts else np.empty(0, dtype=np.int64)
+        return Queries(X, labels, qid, comments=comments)
+    codes, ids = _text_ids(parts)
+    queries = Queries(X, labels, codes, comments=comments)
+    queries.ids = np.array(ids, dtype=str)  # codes count by appearance, and so do queries
+    return queries
+
+
+def _text_ids(parts: list[ParsedRows]) -> tuple[np.ndarray, list[str]]:
+    """One number per row and the text of each number, when at least one id is not a number."""
+    places: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        runs = part.id_texts
+        if runs is None:
+            starts = np.flatnonzero(np.append(True, part.qid[1:] != part.qid[:-1])) if part.n_rows else []
+            runs = [(int(row), str(int(part.qid[row]))) for row in starts]
+        numbers = [places.setdefault(text, len(places)) for _, text in runs]
+        lengths = np.diff([row for row, _ in runs] + [part.n_rows])
+        codes.append(np.repeat(np.array(numbers, dtype=np.int64), lengths))
+    return np.concatenate(codes), list(places)
+
+
+def _comments(parts: list[ParsedRows], n_docs: int) -> TextColumn | None:
+    buffer = np.concatenate([part.comments for part in parts]) if parts else np.empty(0, dtype=np.uint8)
+    if not buffer.size:
+        return None
+    bounds = np.zeros(n_docs + 1, dtype=np.int64)
+    start = shift = 0
+    for part in parts:
+        bounds[start + 1 : start + 1 + part.n_rows] = part.comment_ends + shift
+        start += part.n_rows
+        shift += part.comments.size
+    return TextColumn(buffer, bounds)
