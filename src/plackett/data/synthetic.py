@@ -80,7 +80,8 @@ def make_web_like(
     rng = np.random.default_rng(random_state)
     indptr = _bounds(n_queries, docs_per_query, rng)
     columns = _Columns(n_features, noise, rng)
-    X, labels = np.empty((int(indptr[-1]), n_features), dtype=dtype), np.empty(int(indptr[-1]))
+    X: np.ndarray = np.empty((int(indptr[-1]), n_features), dtype=dtype)
+    labels = np.empty(X.shape[0])
     for first, last in _chunks(indptr):
         rows = slice(int(indptr[first]), int(indptr[last]))
         query = np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1]))
@@ -152,8 +153,12 @@ class _Columns:
         shown = rng.standard_normal((n_features, latent.size), dtype=np.float32)  # noise; each row becomes a column
         for column, kind in enumerate(self.kinds):
             loading, row = self.loading[column], shown[column]
-            row *= np.float32(self.noise * np.sqrt(1.0 - loading**2) if loading else 1.0)
-            row += np.float32(loading) * seen
+            own = self.noise * np.sqrt(1.0 - loading**2) if loading else 1.0
+            spread = np.sqrt(
+                own**2 + loading**2 * (1.0 + self.noise**2)
+            )  # so that noise leaves the column's shape alone
+            row *= np.float32(own / spread)
+            row += np.float32(loading / spread) * seen
             row[:] = self._show(kind, column, row, of_query[column][query], n_terms, shown)
         X[:] = shown.T
 
