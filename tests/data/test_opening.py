@@ -106,9 +106,8 @@ def test_what_was_written_is_read_back(ending, tmp_path):
 def test_an_error_while_writing_leaves_the_old_file_and_no_draft(tmp_path):
     path = tmp_path / "out.txt"
     path.write_text("old")
-    with pytest.raises(RuntimeError), write_bytes(path) as file:
-        file.write(b"new")
-        raise RuntimeError
+    with pytest.raises(TypeError), write_bytes(path) as file:
+        file.writelines([b"new", "not bytes"])
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["out.txt"]
 

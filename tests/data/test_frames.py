@@ -1,0 +1,176 @@
+"""Data frames of three libraries give the same queries, and come back."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from plackett.data.frames import from_frame, to_frame
+from plackett.data.queries import Queries
+
+COLUMNS = {
+    "qid": ["b", "a", "b", "c"],
+    "label": [0, 2, 1, 0],
+    "bm25": [0.5, 1.5, 2.5, 3.5],
+    "length": [10, 20, 30, 40],
+    "is_title": [True, False, True, False],
+}
+MAKE = {
+    "pandas": pd.DataFrame,
+    "pandas nullable": lambda columns: pd.DataFrame(columns).convert_dtypes(),
+    "polars": pl.DataFrame,
+    "polars lazy": pl.LazyFrame,
+    "pyarrow": pa.table,
+}
+BACKENDS = ["pandas", "polars", "pyarrow"]
+
+
+@pytest.fixture(params=MAKE.values(), ids=MAKE.keys())
+def make(request):
+    return request.param
+
+
+def test_columns_are_found_by_name_and_rows_are_grouped(make):
+    data = from_frame(make(COLUMNS))
+    assert data.ids.tolist() == ["b", "a", "c"]
+    assert data.indptr.tolist() == [0, 2, 3, 4]
+    assert data.y.tolist() == [0, 1, 2, 0]
+    assert data.feature_names == ["bm25", "length", "is_title"]
+    assert data.X.tolist() == [[0.5, 10, 1], [2.5, 30, 1], [1.5, 20, 0], [3.5, 40, 0]]
+    assert data.X.dtype == np.float64
+    assert data.docid is None
+
+
+def test_features_are_taken_in_the_order_asked_for_and_other_columns_left_alone(make):
+    frame = make(COLUMNS | {"title": ["w", "x", "y", "z"]})
+    data = from_frame(frame, docid="title", features=["length", "bm25"])
+    assert data.feature_names == ["length", "bm25"]
+    assert data.X[0].tolist() == [10, 0.5]
+    assert data.docid.tolist() == ["w", "y", "x", "z"]
+
+
+def test_columns_may_have_other_names(make):
+    frame = make({"query": [3, 1, 3], "grade": [1.5, 0.0, 2.0], "x": [1, 2, 3]})
+    data = from_frame(frame, qid="query", label="grade")
+    assert (data.ids.tolist(), data.y.tolist(), data.X[:, 0].tolist()) == ([3, 1], [1.5, 2.0, 0.0], [1, 3, 2])
+
+
+def test_a_frame_may_have_no_labels(make):
+    assert from_frame(make({"qid": [1, 2], "x": [1.0, 2.0]}), label=None).y is None
+
+
+def test_nulls_in_features_and_labels_become_nan(make):
+    frame = make({"qid": [1, 1, 1], "label": [1, None, 0], "x": [None, 2.5, 3.5], "n": [1, 2, None]})
+    data = from_frame(frame)
+    np.testing.assert_array_equal(data.X, [[np.nan, 1], [2.5, 2], [3.5, np.nan]])
+    np.testing.assert_array_equal(data.y, [1, np.nan, 0])
+
+
+@pytest.mark.parametrize("ids", [["a", None, "b"], [1, None, 2]], ids=["text", "ints"])
+def test_a_null_id_is_refused_with_its_row(make, ids):
+    with pytest.raises(ValueError, match="column 'qid' is null in row 1"):
+        from_frame(make({"qid": ids, "x": [1.0, 2.0, 3.0]}), label=None)
+    with pytest.raises(ValueError, match="column 'doc' is null in row 1"):
+        from_frame(make({"qid": [1, 1, 1], "doc": ids, "x": [1.0, 2.0, 3.0]}), label=None, docid="doc")
+
+
+FLOAT32 = {
+    "pandas": lambda columns: pd.DataFrame(columns).astype({"x": np.float32, "z": np.float32}),
+    "polars": lambda columns: pl.DataFrame(columns, schema_overrides={"x": pl.Float32, "z": pl.Float32}),
+    "pyarrow": lambda columns: pa.table(
+        columns, pa.schema([("qid", pa.int64()), ("x", pa.float32()), ("z", pa.float32())])
+    ),
+}
+
+
+@pytest.mark.parametrize("make_float32", FLOAT32.values(), ids=FLOAT32.keys())
+def test_float32_stays_when_all_features_are(make_float32):
+    frame = make_float32({"qid": [1, 1], "x": [0.1, None], "z": [0.3, 0.4]})
+    X = from_frame(frame, label=None).X
+    assert X.dtype == np.float32
+    np.testing.assert_array_equal(X, np.array([[0.1, 0.3], [np.nan, 0.4]], dtype=np.float32))
+    assert from_frame(frame, label=None, features=["x", "qid"]).X.dtype == np.float64
+
+
+def test_categories_and_dates_are_ids():
+    frame = pd.DataFrame({"qid": pd.Categorical(["x", "y", "x"]), "x": [1.0, 2.0, 3.0]})
+    assert from_frame(frame, label=None).ids.tolist() == ["x", "y"]
+    days = pl.DataFrame({"qid": ["2020-01-02", "2020-01-01", "2020-01-02"], "x": [1.0, 2.0, 3.0]}).with_columns(
+        pl.col("qid").str.to_date()
+    )
+    assert from_frame(days, label=None).indptr.tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"qid": "quid"}, r"the frame has no column 'quid'\. Did you mean 'qid'\?"),
+        (
+            {"label": "relevance"},
+            r"no column 'relevance'\. Its columns are 'qid', 'label', 'bm25', 'length', 'is_title', 'title'",
+        ),
+        ({"features": ["bm52"]}, r"no column 'bm52'\. Did you mean 'bm25'\?"),
+        ({}, r"these columns are not: 'title' \(String\)\. Name the columns to use"),
+        ({"features": ["title"]}, r"these columns are not: 'title' \(String\)\.$"),
+        ({"label": "title", "features": ["bm25"]}, "labels must be numbers, but column 'title' is String"),
+        ({"features": ["bm25", "bm25"]}, "features names 'bm25' twice"),
+    ],
+)
+def test_a_wrong_choice_of_columns_says_what_is_wrong(make, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        from_frame(make(COLUMNS | {"title": ["w", "x", "y", "z"]}), **arguments)
+
+
+@pytest.mark.parametrize("thing", [[1, 2], None, np.zeros((2, 2)), {"qid": [1]}], ids=["list", "none", "array", "dict"])
+def test_what_is_no_frame_is_refused(thing):
+    with pytest.raises(TypeError, match="from_frame needs a data frame, not"):
+        from_frame(thing)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ids", [["b", "a", "b"], [7, 3, 7]], ids=["text", "ints"])
+def test_queries_come_back_from_a_frame(backend, dtype, ids):
+    X = np.array([[0.1, 1.0], [0.2, np.nan], [0.3, 3.0]], dtype=dtype)
+    data = Queries(X, [0, 1, np.nan], ids, docid=["d1", "d2", "d3"], feature_names=["one", "two"])
+    frame = to_frame(data, backend)
+    assert type(frame).__module__.split(".")[0] == backend
+    again = from_frame(frame, docid="docid")
+    np.testing.assert_array_equal(again.X, data.X)
+    np.testing.assert_array_equal(again.y, data.y)
+    assert again.X.dtype == dtype
+    assert (again.ids.tolist(), again.docid.tolist()) == (data.ids.tolist(), data.docid.tolist())
+    assert again.feature_names == ["one", "two"]
+
+
+def test_a_frame_has_only_the_columns_that_the_queries_have():
+    frame = to_frame(Queries(sparse.csr_matrix([[0.0, 2.0]]), qid=["q"]))
+    assert frame.to_dict("list") == {"qid": ["q"], "feature_0": [0.0], "feature_1": [2.0]}
+
+
+def test_a_feature_with_a_reserved_name_needs_another_name_for_the_column():
+    data = Queries([[1.0]], [2], ["q"], feature_names=["label"])
+    with pytest.raises(ValueError, match="a feature is called 'label'"):
+        to_frame(data)
+    assert list(to_frame(data, label="grade").columns) == ["qid", "grade", "label"]
+
+
+def test_missing_narwhals_is_named_with_its_extra(monkeypatch):
+    real = builtins.__import__
+
+    def without_narwhals(name, *args, **kwargs):
+        if name.partition(".")[0] == "narwhals":
+            raise ModuleNotFoundError("No module named 'narwhals'", name="narwhals")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    monkeypatch.setattr(builtins, "__import__", without_narwhals)
+    with pytest.raises(ModuleNotFoundError, match=r"from_frame needs narwhals.*plackett\[frames\]"):
+        from_frame(pd.DataFrame(COLUMNS))
