@@ -14,9 +14,13 @@ import benchmarks
 
 
 def main() -> None:
-    known = sorted(m.name.removeprefix("bench_") for m in pkgutil.iter_modules(benchmarks.__path__) if m.name.startswith("bench_"))
+    known = sorted(
+        m.name.removeprefix("bench_") for m in pkgutil.iter_modules(benchmarks.__path__) if m.name.startswith("bench_")
+    )
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=benchmarks.__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones ({', '.join(known)}); all when none is named")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"which ones ({', '.join(known)}); all when none is named"
+    )
     names = parser.parse_args().names or known
     table = Table(title="seconds, and how many times faster than the peer")
     for heading in ("what", "plackett", "peer", "its time", "ratio", "aim", "note"):

@@ -30,7 +30,9 @@ def check_labels(labels: object, n_docs: int | None = None, *, name: str = "y", 
             return vector
         row = int(np.argmax(bad))
         kind = "NaN" if np.isnan(vector[row]) else "infinite label"
-        raise ValueError(f"{name} has a{'n' if kind[0] == 'i' else ''} {kind} in row {row}. Labels must be finite numbers.")
+        raise ValueError(
+            f"{name} has a{'n' if kind[0] == 'i' else ''} {kind} in row {row}. Labels must be finite numbers."
+        )
     return vector
 
 

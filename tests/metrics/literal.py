@@ -43,7 +43,11 @@ def precision(ranked, k=None, relevant_from=1):
 
 def recall(ranked, k=None, relevant_from=1):
     total = sum(label >= relevant_from for label in ranked)
-    return sum(label >= relevant_from for label in ranked[: len(ranked) if k is None else k]) / total if total else math.nan
+    return (
+        sum(label >= relevant_from for label in ranked[: len(ranked) if k is None else k]) / total
+        if total
+        else math.nan
+    )
 
 
 def average_precision(ranked, k=None, relevant_from=1):

@@ -157,7 +157,9 @@ ALL = [
 def test_shuffling_rows_changes_only_the_order_of_the_output(metric, keywords, seed):
     rng = np.random.default_rng(seed)
     labels, scores, qid = random_lists(rng, score_levels=8)
-    values = dict(zip(dict.fromkeys(qid.tolist()), metric(labels, scores, qid=qid, ties="average", **keywords), strict=True))
+    values = dict(
+        zip(dict.fromkeys(qid.tolist()), metric(labels, scores, qid=qid, ties="average", **keywords), strict=True)
+    )
     shuffle = rng.permutation(qid.size)
     again = metric(labels[shuffle], scores[shuffle], qid=qid[shuffle], ties="average", **keywords)
     for query, value in zip(dict.fromkeys(qid[shuffle].tolist()), again, strict=True):

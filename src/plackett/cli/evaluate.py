@@ -28,7 +28,9 @@ def evaluate(
     ] = False,
     complete: Annotated[
         bool | None,
-        typer.Option("--complete/--answered", help="Qrels and run: count queries that the run does not answer, or not."),
+        typer.Option(
+            "--complete/--answered", help="Qrels and run: count queries that the run does not answer, or not."
+        ),
     ] = None,
     floors: Annotated[
         bool, typer.Option("--floors", help="Add what a random order, and the best single feature, would reach.")

@@ -44,7 +44,9 @@ def best_feature_floor(
             ranked = convention.view(lists.with_scores(scores))
             for measure, name in zip(measures, names, strict=True):
                 value = _mean(convention.values(measure, ranked)[0])
-                is_better = value > best.get(name, np.nan) if measure.higher_is_better else value < best.get(name, np.nan)
+                is_better = (
+                    value > best.get(name, np.nan) if measure.higher_is_better else value < best.get(name, np.nan)
+                )
                 if name not in best or is_better:
                     best[name], which[name] = value, f"{label} ({direction})"
     return best, which

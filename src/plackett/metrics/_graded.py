@@ -61,7 +61,19 @@ def dcg(ranked, group_end, indptr, n_ranked, k, gain_kind, discounts, first, las
 
 @njit(cache=True, nogil=True)
 def ndcg(
-    ranked, group_end, indptr, n_ranked, ideal, ideal_indptr, k, gain_kind, discounts, zero_if_short, first, last, values
+    ranked,
+    group_end,
+    indptr,
+    n_ranked,
+    ideal,
+    ideal_indptr,
+    k,
+    gain_kind,
+    discounts,
+    zero_if_short,
+    first,
+    last,
+    values,
 ):
     for q in range(first, last):
         best_labels = ideal[ideal_indptr[q] : ideal_indptr[q + 1]]

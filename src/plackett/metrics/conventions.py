@@ -26,6 +26,8 @@ class Convention:
         Parameters by measure; ``"*"`` holds those of every measure that has them.
     is_single_precision : bool
         The tool keeps scores as float32, so that near scores tie.
+    cutoffs : dict of str to int
+        The cut-off of measures that were named without one, by measure.
     is_complete : bool
         With qrels and a run: whether queries that the run does not answer count.
     """
@@ -35,6 +37,7 @@ class Convention:
     ties: str = "stable"
     empty: str | int = 0
     rules: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    cutoffs: Mapping[str, int] = field(default_factory=dict)
     is_single_precision: bool = False
     is_complete: bool = True
 
@@ -45,7 +48,9 @@ class Convention:
         if defaults.get("ties") == "stable":  # kendall and wpd define what a tie is
             rules["ties"] = self.ties
         for source in ("*", measure.name):
-            rules.update({key: value for key, value in self.rules.get(source, {}).items() if key in (*defaults, "empty")})
+            rules.update(
+                {key: value for key, value in self.rules.get(source, {}).items() if key in (*defaults, "empty")}
+            )
         return {**rules, **measure.parameters}
 
     def view(self, lists: JudgedLists) -> JudgedLists:
@@ -63,7 +68,9 @@ class Convention:
         """
         rules = {**self.rules_for(measure), **changes}
         empty = rules.pop("empty")
-        values = measure.kind.compute(lists, **rules, **({} if measure.kind.cutoff == "none" else {"k": measure.k}))
+        if measure.kind.cutoff != "none":
+            rules["k"] = self.cutoffs.get(measure.name) if measure.k is None else measure.k
+        values = measure.kind.compute(lists, **rules)
         is_empty = np.isnan(values)
         if lists.n_retrieved is not None:
             values[(lists.n_retrieved == 0) & ~is_empty] = measure.kind.worst
@@ -114,8 +121,9 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "xgboost",
             "XGBoost: gain 2^y − 1; scores as float32, ties stable; MAP@k divides by at most k, P@k by at most n; "
-            "empty queries count 1 (P: 0)",
+            "without a cut-off the first 32 documents count; empty queries count 1 (P: 0)",
             empty=1,
+            cutoffs={"ndcg": 32, "map": 32, "p": 32},
             rules={"map": {"denominator": "reachable"}, "p": {"short_lists": "cut", "empty": 0}},
             is_single_precision=True,
         ),

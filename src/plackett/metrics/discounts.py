@@ -21,9 +21,7 @@ def discounts(name: str, n: int) -> np.ndarray:
     return 1.0 / np.log2(np.maximum(positions, 2.0))
 
 
-def position_weights(
-    rule: str | Callable[[np.ndarray, int], np.ndarray], n: int, *, base: float = 2.0
-) -> np.ndarray:
+def position_weights(rule: str | Callable[[np.ndarray, int], np.ndarray], n: int, *, base: float = 2.0) -> np.ndarray:
     """Weights α of positions 1 to n, falling, α(1) at most 1 for the named rules except ``"linear"``.
 
     ``"exp2"`` is (2^(n−i) − 1)/(2^(n−1) − 1), ``"exp"`` the same with ``base``, ``"dcg"`` 1/log2(i + 1), ``"linear"``

@@ -97,7 +97,14 @@ class JudgedLists:
         if ties not in self._ranked:
             ranked = np.empty_like(self.labels)
             group_end = np.empty(self.labels.size if ties == "average" else 0, dtype=np.int64)
-            arguments = (self.scores, self.labels, self._docid_rank(ties), self.indptr, self.n_ranked, self._sorted_long())
+            arguments = (
+                self.scores,
+                self.labels,
+                self._docid_rank(ties),
+                self.indptr,
+                self.n_ranked,
+                self._sorted_long(),
+            )
             blocks = query_blocks(self.indptr, DOCS_PER_BLOCK)
             deal(
                 lambda first, last: _ranking.rank_labels(*arguments, TIES[ties], first, last, ranked, group_end), blocks
