@@ -303,7 +303,8 @@ def test_transformers_pass_and_unknown_names_are_answered_with_the_known_ones():
 
 def test_scikit_learn_is_loaded_by_this_module_alone():
     rooms = "queries, trec, frames, movielens, columns, opening, grouping"
-    code = f"from plackett.data import {rooms}; import sys; print([m for m in ('sklearn', 'numba', 'pandas') if m in sys.modules])"
+    loaded = "[name for name in ('sklearn', 'numba', 'pandas') if name in sys.modules]"
+    code = f"import sys; from plackett.data import {rooms}; print({loaded})"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
 

@@ -46,6 +46,11 @@ def test_a_callers_file_is_read_and_left_open(pack):
     assert not source.closed
 
 
+def test_text_that_begins_like_a_compressed_file_is_text():
+    with open_bytes(io.BytesIO(b"BZh9 Q0 a 1 2 tag\n")) as file:
+        assert file.read() == b"BZh9 Q0 a 1 2 tag\n"
+
+
 def test_text_files_and_standard_input_are_read_too(tmp_path, monkeypatch):
     with open_bytes(io.StringIO("é\n")) as file:
         assert file.read() == "é\n".encode()

@@ -64,6 +64,7 @@ SPELLINGS = {
     "no last line end": QRELS.rstrip(),
     "blank lines": b"\n \t\n" + QRELS.replace(b"\n", b"\n\n \n"),
     "blanks around": QRELS.replace(b"30", b"\t 30").replace(b"\n", b"  \n"),
+    "comments": b"# judged in 1993\n" + QRELS.replace(b"\n", b"\n # more\n"),
     "byte order mark": b"\xef\xbb\xbf" + QRELS,
     "gzip": gzip.compress(QRELS),
 }
@@ -177,6 +178,12 @@ def test_a_long_bad_line_is_quoted_in_part():
     assert len(str(caught.value)) < 250
 
 
+def test_the_tag_is_that_of_the_last_line_as_in_trec_eval(monkeypatch):
+    monkeypatch.setattr(columns, "BLOCK", 16)
+    assert read_run(b"1 Q0 a 1 2 first\n1 Q0 b 2 1 last\n# end\n").tag == "last"
+    assert read_run(b"").tag == "plackett"
+
+
 # making them by hand
 
 
@@ -275,16 +282,24 @@ def test_ids_that_a_file_cannot_hold_are_refused_and_nothing_is_written(docid, t
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_query_id_that_would_make_a_comment_is_refused():
+    with pytest.raises(ValueError, match="begins with '#'"):
+        write_trec_run(Run(["#1"], ["a"], [1.0]), io.BytesIO())
+
+
 def test_only_a_run_is_written_as_a_run():
     with pytest.raises(TypeError, match=r"needs a Run, not dict.*Run\.from_scores"):
         write_trec_run({}, io.BytesIO())
 
 
 words = st.text(
-    st.characters(codec="utf-8", exclude_characters=" \t\r\n\v\f\0", exclude_categories=["Cs"]), min_size=1, max_size=8
+    st.characters(codec="utf-8", exclude_characters=" \t\r\n\v\f\0\ufeff", exclude_categories=["Cs"]),
+    min_size=1,
+    max_size=8,
 )
+query_ids = words.filter(lambda word: not word.startswith("#"))
 rows_of_runs = st.dictionaries(
-    words, st.dictionaries(words, st.floats(allow_nan=False), min_size=1, max_size=5), max_size=5
+    query_ids, st.dictionaries(words, st.floats(allow_nan=False), min_size=1, max_size=5), max_size=5
 )
 
 
@@ -297,7 +312,7 @@ def test_runs_survive_the_round_trip_bit_by_bit(found):
 
 @given(
     st.dictionaries(
-        words, st.dictionaries(words, st.floats(allow_nan=False, allow_infinity=False), min_size=1), max_size=5
+        query_ids, st.dictionaries(words, st.floats(allow_nan=False, allow_infinity=False), min_size=1), max_size=5
     )
 )
 def test_qrels_survive_the_round_trip_bit_by_bit(judged):

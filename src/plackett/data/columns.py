@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -52,7 +52,7 @@ def read_words(
     head: bytes = b"",
     n_lines_before: int = 0,
 ) -> Iterator[Words]:
-    """The lines of ``file`` in blocks, each line with ``n_columns`` words; blank lines are passed over.
+    """The lines of ``file`` in blocks, each line with ``n_columns`` words; blank lines and ``#`` lines are passed over.
 
     Parameters
     ----------
@@ -74,20 +74,19 @@ def read_words(
 
 
 def _whole_lines(file: BinaryIO, name: str, head: bytes) -> Iterator[bytes]:
-    rest = b""
+    begun: list[bytes] = []  # a line whose end has not come yet
     block = (head or file.read(BLOCK)).removeprefix(UTF8_MARK)
     while block:
         if b"\0" in block:
-            raise DataFormatError(
-                name, None, "the file holds zero bytes, so it is not plain text. Is it UTF-16 or binary?"
-            )
+            message = "the file holds zero bytes, so it is not plain text. Is it UTF-16 or binary?"
+            raise DataFormatError(name, None, message)
         cut = block.rfind(b"\n") + 1
         if cut:
-            yield rest + block[:cut]
-            rest = block[cut:]
-        else:
-            rest += block
+            yield b"".join([*begun, block[:cut]])
+            begun = []
+        begun.append(block[cut:])
         block = file.read(BLOCK)
+    rest = b"".join(begun)
     if b"\r" in rest.rstrip():  # only the last line has no "\n" behind it: line ends of an old Macintosh
         rest = rest.replace(b"\r", b"\n")
     if rest:
@@ -103,6 +102,9 @@ def _split(text: bytes, n_lines_before: int, n_columns: int, name: str, expected
     line_of_word = np.searchsorted(newlines, starts)
     first = np.flatnonzero(np.diff(line_of_word, prepend=-1))  # the first word of each line that has one
     counts = np.diff(first, append=starts.size)
+    is_comment = letters[starts[first]] == ord("#")
+    if is_comment.any():
+        first, counts = first[~is_comment], counts[~is_comment]
     wrong = counts < n_columns if more else counts != n_columns
     lines = line_of_word[first] + n_lines_before + 1
     if wrong.any():
@@ -122,10 +124,18 @@ def quote(text: bytes) -> str:
     return f'"{shown}"' if len(shown) <= SHOWN else f'"{shown[:SHOWN]}..."'
 
 
-def join_columns(parts: list[np.ndarray]) -> np.ndarray:
-    """The parts of a column one below the other."""
-    if not parts:
-        return np.zeros(0, dtype="S1")
+def collect(blocks: Iterable[Words], columns: Sequence[int]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Line numbers and the chosen columns of all blocks."""
+    lines: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
+    parts: list[list[np.ndarray]] = [[np.zeros(0, dtype="S1")] for _ in columns]
+    for words in blocks:
+        lines.append(words.lines)
+        for part, column in zip(parts, columns, strict=True):
+            part.append(words.column(column))
+    return np.concatenate(lines), [_join(part) for part in parts]
+
+
+def _join(parts: list[np.ndarray]) -> np.ndarray:
     if any(part.dtype.kind == "O" for part in parts):
         return np.concatenate([part.astype(object) for part in parts])
     return np.concatenate(parts)
@@ -143,17 +153,16 @@ def as_text(column: np.ndarray) -> np.ndarray:
 
 def as_numbers(column: np.ndarray, dtype: type, lines: np.ndarray, *, name: str, what: str) -> np.ndarray:
     """A column of byte strings as numbers; the first word that is none is named with its line."""
-    kind = "whole number" if dtype is np.int64 else "number"
+    has_groups = column.dtype.kind == "S" and bool((column.view(np.uint8) == ord("_")).any())
     try:
-        numbers = column.astype(dtype)
+        numbers: np.ndarray = column.astype(dtype)
+        if not has_groups:
+            return numbers
     except (ValueError, OverflowError):
-        numbers = None
-    if numbers is None or (column.dtype.kind == "S" and (column.view(np.uint8) == ord("_")).any()):
-        for word, line in zip(column.tolist(), lines.tolist(), strict=True):
-            if not _is_number(word, dtype):
-                raise DataFormatError(name, line, f"expected a {kind} as {what}, found {quote(word)}.")
-        numbers = np.array([dtype(word) for word in column.tolist()])
-    return numbers
+        pass
+    row = next(row for row, word in enumerate(column.tolist()) if not _is_number(word, dtype))
+    kind = "whole number" if dtype is np.int64 else "number"
+    raise DataFormatError(name, int(lines[row]), f"expected a {kind} as {what}, found {quote(column[row])}.")
 
 
 def _is_number(word: bytes, dtype: type) -> bool:

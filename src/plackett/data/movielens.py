@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from plackett.data.columns import UTF8_MARK, as_numbers, quote, read_words
+from plackett.data.columns import UTF8_MARK, as_numbers, collect, quote, read_words
 from plackett.data.opening import name_of, open_bytes
 from plackett.exceptions import DataFormatError
 
@@ -140,31 +141,17 @@ def read_movielens(source: str | os.PathLike | IO) -> Ratings:
     with open_bytes(source) as file:
         first = file.readline().removeprefix(UTF8_MARK)
         is_csv = first.strip() == CSV_HEADER
-        separator = b"," if is_csv else b"::" if b"::" in first else None
-        text = b"\n" if is_csv else first  # an empty line in place of the header keeps the line numbers right
-        words = _words_of(text + file.read(), separator, name)
-    numbers = zip((0, 1, 2, 3), (np.int64, np.int64, np.float64, np.int64), RATING_LINE.split(), strict=True)
-    columns = [
-        as_numbers(words.column(place), kind, words.lines, name=name, what=what) for place, kind, what in numbers
-    ]
+        text = (b"\n" if is_csv else first) + file.read()  # an empty line for the header keeps the line numbers right
+    if is_csv or b"::" in first:
+        text = text.replace(b"," if is_csv else b"::", b"\t")
+    lines, words = collect(read_words(io.BytesIO(text), 4, name=name, expected=RATING_LINE), range(4))
+    kinds = (np.int64, np.int64, np.float64, np.int64)
+    numbers = zip(words, kinds, RATING_LINE.split(), strict=True)
+    columns = [as_numbers(column, kind, lines, name=name, what=what) for column, kind, what in numbers]
     bad = ~np.isfinite(columns[2])
     if bad.any():
-        raise DataFormatError(name, int(words.lines[np.argmax(bad)]), "expected a finite number as rating.")
+        raise DataFormatError(name, int(lines[np.argmax(bad)]), "expected a finite number as rating.")
     return Ratings(*columns)
-
-
-def _words_of(text: bytes, separator: bytes | None, name: str):
-    """All four columns at once: even the 25 million ratings of the largest edition fit into memory."""
-    if separator is not None:
-        text = text.replace(separator, b"\t")
-    return next(read_words(_Whole(), 4, name=name, expected=RATING_LINE, head=text or b"\n"))
-
-
-class _Whole:
-    """A file that has been read to its end."""
-
-    def read(self, size: int = -1) -> bytes:
-        return b""
 
 
 def read_movies(source: str | os.PathLike | IO, genre_names: list[str] | None = None) -> Movies:

@@ -10,7 +10,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from plackett._optional import import_optional
 from plackett.exceptions import DataFormatError
@@ -47,10 +47,10 @@ def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     """
     is_path = isinstance(source, (str, os.PathLike)) and source != "-"
     # a BufferedReader that is collected closes what it wraps, so a caller's file is detached from it at the end
-    buffered = open(source, "rb") if is_path else _buffered(source)  # type: ignore[arg-type]  # noqa: SIM115
+    buffered: Any = open(source, "rb") if is_path else _buffered(source)  # type: ignore[arg-type]  # noqa: SIM115
     try:
-        yield _decompressed(buffered, name_of(source))  # type: ignore[misc]
-    except (EOFError, zlib.error, gzip.BadGzipFile, *_lzma_errors()) as error:
+        yield _decompressed(buffered, name_of(source))
+    except _damage() as error:
         message = f"the compressed data are damaged or end too early ({error})."
         raise DataFormatError(name_of(source), None, message) from error
     finally:
@@ -60,39 +60,40 @@ def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
             buffered.detach()
 
 
-def _lzma_errors() -> tuple[type[Exception], ...]:
+def _damage() -> tuple[type[Exception], ...]:
+    """What the decompressors raise."""
     try:
         import lzma
     except ImportError:  # a Python that was built without it
-        return ()
-    return (lzma.LZMAError,)
+        return EOFError, zlib.error, gzip.BadGzipFile
+    return EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError
 
 
-def _buffered(source: object) -> io.BufferedReader:
+def _buffered(source: Any) -> Any:
     """A reader of a caller's file object that can look ahead."""
     if source == "-":
-        return sys.stdin.buffer  # type: ignore[return-value]
+        return sys.stdin.buffer
     if hasattr(source, "buffer"):  # a text file over a binary one
         return source.buffer
     if isinstance(source, io.BufferedReader):
         return source
     if isinstance(source, (io.RawIOBase, io.BytesIO)):
-        return io.BufferedReader(source)  # type: ignore[arg-type]
+        return io.BufferedReader(source)
     if not hasattr(source, "read"):
         raise TypeError(f"a path, '-' or a file object is needed, not {type(source).__name__}.")
     content = source.read()
-    return io.BufferedReader(io.BytesIO(content.encode() if isinstance(content, str) else content))  # type: ignore[arg-type]
+    return io.BufferedReader(io.BytesIO(content.encode() if isinstance(content, str) else content))
 
 
-def _decompressed(file: io.BufferedReader, name: str) -> object:
-    head = file.peek(6)[:6]
+def _decompressed(file: io.BufferedReader, name: str) -> Any:
+    head = file.peek(10)[:10]
     if head.startswith(b"\x1f\x8b"):
         return gzip.GzipFile(fileobj=file)
     if head.startswith(b"\xfd7zXZ\x00"):
         import lzma
 
         return lzma.LZMAFile(file)
-    if head.startswith(b"BZh"):
+    if head.startswith(b"BZh") and head[4:] == b"1AY&SY":  # "BZh" alone may begin a text
         import bz2
 
         return bz2.BZ2File(file)
@@ -150,15 +151,15 @@ def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
             return
         yield from _replacing(path)
         return
-    file = sys.stdout if target == "-" else target
-    if isinstance(file, io.TextIOBase) and not hasattr(file, "buffer"):
+    stream: Any = sys.stdout if target == "-" else target
+    if isinstance(stream, io.TextIOBase) and not hasattr(stream, "buffer"):
         content = io.BytesIO()
         yield content
-        file.write(content.getvalue().decode("utf-8", "surrogateescape"))
+        stream.write(content.getvalue().decode("utf-8", "surrogateescape"))
         return
-    binary = getattr(file, "buffer", file)
-    file.flush()  # type: ignore[union-attr]
-    yield binary  # type: ignore[misc]
+    binary = getattr(stream, "buffer", stream)
+    stream.flush()
+    yield binary
     binary.flush()
 
 
@@ -167,7 +168,7 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
     try:
         with open(draft, "wb") as plain:
             packed = _compressed(plain, path)
-            yield packed  # type: ignore[misc]
+            yield packed
             if packed is not plain:
                 packed.close()
             plain.flush()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 from typing import IO, NamedTuple
 
 import numpy as np
 
-from plackett.data.columns import UTF8_MARK, WIDEST, Words, as_numbers, as_text, join_columns, read_words
+from plackett.data.columns import UTF8_MARK, WIDEST, Words, as_numbers, as_text, collect, read_words
 from plackett.data.grouping import Groups, group_rows, is_missing
 from plackett.data.opening import name_of, open_bytes, write_bytes
 from plackett.data.queries import Queries
@@ -186,8 +186,9 @@ class Run:
 def read_qrels(source: str | os.PathLike | IO) -> Qrels:
     r"""Judgements from a TREC qrels file: ``qid iteration docid label`` between blanks or tabs.
 
-    A file that begins with the header ``query-id corpus-id score`` is read as BEIR's three columns. A document that is
-    judged twice for a query is an error, even with equal labels, as in trec_eval.
+    Blank lines and lines that begin with ``#`` are passed over. A file that begins with the header
+    ``query-id corpus-id score`` is read as BEIR's three columns. A document that is judged twice for a query is an error,
+    even with equal labels, as in trec_eval.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ def read_qrels(source: str | os.PathLike | IO) -> Qrels:
             blocks = read_words(file, 3, name=name, expected=BEIR_LINE, n_lines_before=1)
         else:
             blocks = read_words(file, 4, name=name, expected=QRELS_LINE, head=first)
-        lines, (qid, docid, *numbers) = _collect(blocks, (0, 1, 2) if is_beir else (0, 2, 3, 1))
+        lines, (qid, docid, *numbers) = collect(blocks, (0, 1, 2) if is_beir else (0, 2, 3, 1))
     labels = as_numbers(numbers[0], np.float64, lines, name=name, what="label")
     _refuse(~np.isfinite(labels), numbers[0], lines, name, "a finite number as label")
     _check_repeats_in_file(qid, docid, lines, name, "judged")
@@ -219,8 +220,8 @@ def read_qrels(source: str | os.PathLike | IO) -> Qrels:
 def read_trec_run(source: str | os.PathLike | IO) -> Run:
     r"""A run from a TREC run file: ``qid Q0 docid rank score tag`` between blanks or tabs.
 
-    What follows the tag is ignored, as trec_eval does; the tag of the first line is the run's. A document that is
-    retrieved twice for a query is an error.
+    As in trec_eval, blank lines and lines that begin with ``#`` are passed over, what follows the tag is ignored, the tag
+    of the last line is the run's, and a document that is retrieved twice for a query is an error.
 
     Parameters
     ----------
@@ -238,13 +239,13 @@ def read_trec_run(source: str | os.PathLike | IO) -> Run:
 
     def noting_the_tag(blocks: Iterator[Words]) -> Iterator[Words]:
         for words in blocks:
-            if not tag and words.lines.size:
-                tag.append(words.text[words.starts[0, 5] : words.stops[0, 5]].decode("utf-8", "surrogateescape"))
+            if words.lines.size:
+                tag[:] = [words.text[words.starts[-1, 5] : words.stops[-1, 5]].decode("utf-8", "surrogateescape")]
             yield words
 
     with open_bytes(source) as file:
         blocks = read_words(file, 6, name=name, expected=RUN_LINE, more=True)
-        lines, (qid, docid, rank_words, score_words) = _collect(noting_the_tag(blocks), (0, 2, 3, 4))
+        lines, (qid, docid, rank_words, score_words) = collect(noting_the_tag(blocks), (0, 2, 3, 4))
     rank = as_numbers(rank_words, np.int64, lines, name=name, what="rank")
     scores = as_numbers(score_words, np.float64, lines, name=name, what="score")
     _refuse(np.isnan(scores), score_words, lines, name, "a number as score")
@@ -310,6 +311,7 @@ class Judged(NamedTuple):
         0 for a document that was not retrieved.
     docid : ndarray of shape (n_rows,)
     is_judged : ndarray of bool of shape (n_rows,)
+        Whether the document stands in the qrels, with whatever label.
     n_retrieved : ndarray of shape (n_queries,)
         0 for a query that the run does not answer.
     n_ignored_queries : int
@@ -479,17 +481,6 @@ def _refuse(bad: np.ndarray, words: np.ndarray, lines: np.ndarray, name: str, ne
         raise DataFormatError(name, int(lines[row]), f'expected {needed}, found "{words[row].decode()}".')
 
 
-def _collect(blocks: Iterable[Words], columns: tuple[int, ...]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Line numbers and the chosen columns of all blocks."""
-    lines: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
-    parts: list[list[np.ndarray]] = [[] for _ in columns]
-    for words in blocks:
-        lines.append(words.lines)
-        for part, column in zip(parts, columns, strict=True):
-            part.append(words.column(column))
-    return np.concatenate(lines), [join_columns(part) for part in parts]
-
-
 def _as_label(label: float) -> str:
     return str(int(label)) if label.is_integer() and abs(label) < 2**53 else repr(label)
 
@@ -501,6 +492,11 @@ def _check_writable(*columns: np.ndarray) -> None:
             continue
         word = next(word for word in words if not word or _BLANK.search(word))
         raise ValueError(f"the id or tag {word!r} is empty or has a blank in it; TREC files cannot hold it.")
+    for query in dict.fromkeys(columns[0].tolist()):
+        if query.startswith("#"):
+            raise ValueError(
+                f"the query id {query!r} begins with '#', which makes a comment of its line in TREC files."
+            )
 
 
 def _write_lines(lines: Iterator[str], target: str | os.PathLike | IO) -> None:
