@@ -187,8 +187,8 @@ def read_qrels(source: str | os.PathLike | IO) -> Qrels:
     r"""Judgements from a TREC qrels file: ``qid iteration docid label`` between blanks or tabs.
 
     Blank lines and lines that begin with ``#`` are passed over. A file that begins with the header
-    ``query-id corpus-id score`` is read as BEIR's three columns. A document that is judged twice for a query is an error,
-    even with equal labels, as in trec_eval.
+    ``query-id corpus-id score`` is read as BEIR's three columns. A document that is judged twice for a query is an
+    error, even with equal labels, as in trec_eval.
 
     Parameters
     ----------
@@ -220,8 +220,8 @@ def read_qrels(source: str | os.PathLike | IO) -> Qrels:
 def read_trec_run(source: str | os.PathLike | IO) -> Run:
     r"""A run from a TREC run file: ``qid Q0 docid rank score tag`` between blanks or tabs.
 
-    As in trec_eval, blank lines and lines that begin with ``#`` are passed over, what follows the tag is ignored, the tag
-    of the last line is the run's, and a document that is retrieved twice for a query is an error.
+    As in trec_eval, blank lines and lines that begin with ``#`` are passed over, what follows the tag is ignored, the
+    tag of the last line is the run's, and a document that is retrieved twice for a query is an error.
 
     Parameters
     ----------
