@@ -25,7 +25,7 @@ class Result:
 
 
 def best_of(call: Callable[[], object], repeat: int = 5, *, at_most: float = 30.0) -> float:
-    """The shortest of ``repeat`` calls in seconds: noise only ever adds. Stops early after ``at_most`` seconds in all."""
+    """The shortest of ``repeat`` calls in seconds, as noise only ever adds; no more calls after ``at_most`` seconds."""
     best, spent = float("inf"), 0.0
     gc.collect()
     for _ in range(repeat):

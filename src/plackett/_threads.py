@@ -5,6 +5,7 @@ Blocks are fixed by the data and each block writes its own place, so results nev
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ _worker = threading.local()
 
 
 def n_threads() -> int:
-    """Threads that kernels use: ``set_n_threads``, else ``PLACKETT_NUM_THREADS``, else the cores given to this process."""
+    """Threads that kernels use: ``set_n_threads``, else ``PLACKETT_NUM_THREADS``, else the cores of this process."""
     if _n_threads is not None:
         return _n_threads
     asked = os.environ.get("PLACKETT_NUM_THREADS", "").strip()
@@ -85,4 +86,4 @@ def query_blocks(indptr: np.ndarray, docs_per_block: int) -> list[tuple[int, int
     targets = np.arange(indptr[0] + docs_per_block, indptr[-1], docs_per_block)
     cuts = np.unique(np.searchsorted(indptr, targets))
     edges = np.concatenate([[0], cuts[(cuts > 0) & (cuts < n_queries)], [n_queries]]).tolist()
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(itertools.pairwise(edges))

@@ -64,7 +64,8 @@ def _as_numbers(values: object, name: str, *, keep_float32: bool = False) -> np.
         if vector.dtype.kind not in "OUS":
             raise ValueError(f"{name} has values of type {vector.dtype}; numbers are needed.")
         if vector.dtype.kind in "US":
-            raise ValueError(f"{name} has text such as {plain(vector[0])!r}; numbers are needed.")
+            example = f" such as {plain(vector[0])!r}" if vector.size else ""
+            raise ValueError(f"{name} has text{example}; numbers are needed.")
         try:
             vector = vector.astype(np.float64)
         except (TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
 """Every measure once more, as slow literal loops over one list in a given order, straight from the definitions."""
 
 import math
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 
 def gain_of(label, gain):
@@ -95,13 +95,13 @@ def persistence(ranked, k):
     places = range(len(ranked))
     shares = []
     for true_order in permutations(places):
-        if all(ranked[a] >= ranked[b] for a, b in zip(true_order, true_order[1:], strict=False)):
+        if all(ranked[a] >= ranked[b] for a, b in pairwise(true_order)):
             shares.append(len(set(true_order[:k]) & set(places[:k])) / min(k, len(ranked)))
     return sum(shares) / len(shares)
 
 
 def exact(ranked):
-    return float(all(a >= b for a, b in zip(ranked, ranked[1:], strict=False)))
+    return float(all(a >= b for a, b in pairwise(ranked)))
 
 
 def sharp_ndcg(ranked, gain="exponential"):

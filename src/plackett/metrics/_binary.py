@@ -39,7 +39,7 @@ def average_precision(
     """Σ over relevant documents of the precision where they stand, before the division by their number.
 
     In a tie group of d documents, r of them relevant, that starts behind s documents, R of them relevant, place s + i
-    holds a relevant document with probability r/d, and then R + 1 + (i − 1)(r − 1)/(d − 1) relevant ones stand up to it.
+    holds a relevant document with probability r/d; then R + 1 + (i − 1)(r − 1)/(d − 1) relevant ones stand up to it.
     ``is_together``: tied documents arrive at once, so all r have the precision at the end of the group.
     """
     for q in range(first, last):

@@ -1,7 +1,7 @@
 """Kernels of the measures that read graded labels: DCG and kin, ERR, weighted pairwise disagreement.
 
 All take labels in ranked order. Where ties are averaged, ``group_end[p]`` says where the tie group of place ``p`` ends
-and every place of a group gets the group's expectation; otherwise ``group_end`` is empty and each document stands alone.
+and every place of a group gets the group's expectation; otherwise it is empty and each document stands alone.
 An empty query is NaN. ``first``, ``last`` and ``values`` come last: queries to work through, and where results go.
 """
 

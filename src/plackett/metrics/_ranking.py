@@ -8,15 +8,15 @@ from numba import njit
 
 STABLE, TREC, WORST, BEST, AVERAGE, QUICKSORT = range(6)
 
-# Counting, for every document, how many score higher is quadratic but vectorises fully: up to about this length it beats
-# any sort. Longer lists come with their order, sorted by numpy.
+# Counting, for every document, how many score higher is quadratic but vectorises fully: up to about this length it
+# beats any sort. Longer lists come with their order, sorted by numpy.
 COUNT_LIMIT = 512
 _PAD = 16
 
 
 @njit(cache=True, nogil=True)
 def _count_above(buffer, n_padded, n_docs, above):
-    """above[i] = number of documents with a higher score. Pads are -inf: nothing counts them, and they count nothing."""
+    """above[i] = number of documents with a higher score. Pads are -inf: they count for nothing."""
     for i in range(n_padded):
         above[i] = 0
     for j in range(0, n_docs, 8):
@@ -65,7 +65,7 @@ def _settle_ties(order, start, stop, labels, docid_rank, ties):
         keys = -docid_rank[tied].astype(np.float64)
     elif ties == WORST:
         keys = labels[tied]
-    elif ties == BEST or ties == AVERAGE:
+    elif ties in (BEST, AVERAGE):
         keys = -labels[tied]
     else:
         order[start:stop] = tied

@@ -182,8 +182,8 @@ def ndcg(
     discount : {"log2", "jarvelin"}, default="log2"
         ``1 / log2(i + 1)`` for position i, or 1, 1, ``1 / log2(i)``.
     ties : {"stable", "average", "worst", "best", "trec"}, default="stable"
-        Equal scores keep the order of the rows; get the expectation over all their orders; are put in the order that
-        gives the lowest or the highest value; or stand by document id, falling, as trec_eval does (give ``docid``).
+        Equal scores keep the order of the rows; get the expectation over all their orders; stand with the smallest or
+        with the largest label first; or stand by document id, falling, as trec_eval does (give ``docid``).
     empty : {0, 1, "skip"}, default=0
         The value of a query without a relevant document; "skip" gives NaN.
     short_lists : {"pad", "zero"}, default="pad"

@@ -9,14 +9,12 @@ from typing import Literal
 
 import numpy as np
 
-from plackett.metrics.judged import JudgedLists
-
 Cutoff = Literal["none", "optional", "required"]
 
 
 @dataclass(frozen=True)
 class MeasureKind:
-    """A family of measures such as NDCG: ``compute(lists, **parameters)`` gives one value per query, NaN where empty."""
+    """A family of measures such as NDCG: ``compute(lists, **parameters)`` gives a value per query, NaN where empty."""
 
     name: str
     aliases: tuple[str, ...]

@@ -1,0 +1,207 @@
+"""Tables of measures: what goes in, what comes out, floors, qrels with a run."""
+
+import csv
+import io
+import json
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import plackett as pk
+from plackett.data.trec import Qrels, Run
+from plackett.evaluation.evaluate import evaluate_every_convention
+from plackett.metrics.conventions import CONVENTIONS
+from plackett.metrics.measure import Measure
+
+LABELS, SCORES, QID = [2, 0, 1, 0, 1, 0, 0], [0.9, 0.4, 0.1, 0.7, 0.2, 0.1, 0.3], [1, 1, 1, 2, 2, 3, 3]
+
+
+def test_means_are_keyed_by_the_names_as_given():
+    result = pk.evaluate(LABELS, SCORES, qid=QID, metrics=["NDCG@10", "AP", Measure("p", 2)])
+    assert list(result.mean()) == ["NDCG@10", "AP", "p@2"]
+    assert result["AP"] == pytest.approx([(1 + 2 / 3) / 2, 1 / 2, 0])
+    assert result.mean()["AP"] == pytest.approx(((1 + 2 / 3) / 2 + 1 / 2 + 0) / 3)
+
+
+def test_one_metric_may_be_given_as_text():
+    assert list(pk.evaluate(LABELS, SCORES, qid=QID, metrics="map").mean()) == ["map"]
+
+
+def test_empty_queries_are_counted_and_reported():
+    result = pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map"])
+    assert result.n_empty == {"map": 1}
+    assert "1 queries have no relevant document, or are too short, and count 0" in str(result)
+    skipped = pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map(empty=skip)"])
+    assert math.isnan(skipped["map(empty=skip)"][2])
+    assert skipped.mean()["map(empty=skip)"] == pytest.approx(((1 + 2 / 3) / 2 + 1 / 2) / 2)
+
+
+def test_all_queries_left_out_give_a_mean_of_nan():
+    assert math.isnan(pk.evaluate([0, 0], [1, 2], metrics=["map(empty=skip)"]).mean()["map(empty=skip)"])
+
+
+def test_queries_of_any_row_order_and_kind_come_back_in_order_of_appearance():
+    shuffle = [6, 0, 3, 1, 5, 4, 2]
+    names = {1: ("a", 1), 2: "b", 3: 3.5}
+    result = pk.evaluate(
+        [LABELS[i] for i in shuffle],
+        [SCORES[i] for i in shuffle],
+        qid=[names[QID[i]] for i in shuffle],
+        metrics=["map"],
+    )
+    assert result.queries.tolist() == [3.5, ("a", 1), "b"]
+    assert result["map"] == pytest.approx([0, (1 + 2 / 3) / 2, 1 / 2])
+
+
+def test_a_queries_object_brings_its_ids_along():
+    data = pk.Queries(np.arange(7.0).reshape(-1, 1), LABELS, QID)
+    result = pk.evaluate(data, SCORES, metrics=["map"])
+    assert result["map"] == pytest.approx(pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map"])["map"])
+    with pytest.raises(ValueError, match="brings its own qid and docid"):
+        pk.evaluate(data, SCORES, qid=QID)
+    with pytest.raises(ValueError, match="have no labels"):
+        pk.evaluate(pk.Queries(data.X, qid=QID), SCORES)
+
+
+def test_wrong_arguments_are_explained():
+    with pytest.raises(ValueError, match="metrics is empty; name at least one"):
+        pk.evaluate(LABELS, SCORES, qid=QID, metrics=[])
+    with pytest.raises(ValueError, match="metrics names 'map' twice"):
+        pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map", "map"])
+    with pytest.raises(KeyError, match="'ndcg' was not evaluated; there are map"):
+        pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map"])["ndcg"]
+    with pytest.raises(TypeError, match="qrels go with a run"):
+        pk.evaluate(Qrels(["1"], ["a"], [1]), [0.5])
+
+
+def test_exports_hold_the_convention_and_the_values():
+    result = pk.evaluate(LABELS, SCORES, qid=QID, metrics=["ndcg@2", "map(empty=skip)"], convention="letor4")
+    plain = json.loads(result.to_json())
+    assert plain["convention"] == "letor4"
+    assert plain["queries"][2] == {"qid": 3, "ndcg@2": 0.0, "map(empty=skip)": None}
+    rows = list(csv.DictReader(io.StringIO(result.to_csv())))
+    assert [float(row["ndcg@2"]) for row in rows] == result["ndcg@2"].tolist()
+    assert {row["convention"] for row in rows} == {"letor4"}
+    assert result.to_markdown().splitlines()[0] == "| letor4 | ndcg@2 | map(empty=skip) |"
+    assert r"letor4 & ndcg@2 & map(empty=skip) \\" in result.to_latex()
+    assert "letor4" in repr(result)
+    assert "letor4" in str(result)
+    frame = result.to_frame()
+    assert frame.index.tolist() == [1, 2, 3]
+    assert frame.attrs["convention"] == "letor4"
+    assert frame["ndcg@2"].tolist() == result["ndcg@2"].tolist()
+
+
+def test_latex_escapes_what_latex_reads():
+    assert r"max\_label=4" in pk.evaluate([1, 0], [1, 2], metrics=["err@5(max_label=4)"]).to_latex()
+
+
+METRICS = [
+    "ndcg@2",
+    "map",
+    "mrr",
+    "p@2",
+    "recall@2",
+    "err@3",
+    "mre",
+    "persistence@2",
+    "exact",
+    "sharp-ndcg",
+    "mean-ndcg",
+]
+
+
+@pytest.mark.parametrize("convention", ["standard", "letor4", "sklearn"])
+def test_the_random_floor_is_the_mean_over_all_orders(convention):
+    labels = [2, 0, 1, 1, 0]
+    result = pk.evaluate(labels, np.arange(5), metrics=METRICS, convention=convention, floors=True)
+    sums = dict.fromkeys(METRICS, 0.0)
+    for order in permutations(range(5)):
+        for name, value in pk.evaluate(labels, order, metrics=METRICS, convention=convention).mean().items():
+            sums[name] += value / 120
+    assert result.floors["random order"] == pytest.approx(sums, abs=1e-12)
+
+
+def test_the_random_floor_agrees_with_the_closed_forms():
+    labels = np.array([3, 2, 0, 0, 1, 0])
+    floor = pk.evaluate(labels, labels, metrics=["ndcg@3", "p@4"], floors=True).floors["random order"]
+    gains, discounts = 2.0**labels - 1, 1 / np.log2(np.arange(2, 8))
+    ideal = (np.sort(gains)[::-1] * discounts)[:3].sum()
+    assert floor["ndcg@3"] == pytest.approx(gains.mean() * discounts[:3].sum() / ideal)
+    assert floor["p@4"] == pytest.approx((labels > 0).mean())
+
+
+def test_the_best_feature_is_found_in_either_direction():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 60)
+    X = np.column_stack([rng.random(60), -labels + 0.3 * rng.random(60), np.full(60, 2.0)])
+    data = pk.Queries(X, labels, np.repeat(np.arange(6), 10), feature_names=["noise", "age", "constant"])
+    result = pk.evaluate(data, rng.random(60), metrics=["ndcg@5", "kendall"], floors=True)
+    assert result.best_features == {"ndcg@5": "age (rising)", "kendall": "age (rising)"}
+    assert result.floors["best feature"] == {"ndcg@5": 1.0, "kendall": 0.0}
+    assert result.to_dict()["best_features"]["kendall"] == "age (rising)"
+
+
+def test_missing_feature_values_rank_last():
+    data = pk.Queries([[np.nan], [1.0], [2.0]], [0, 1, 2], [7, 7, 7])
+    assert pk.evaluate(data, [1, 2, 3], metrics=["exact"], floors=True).floors["best feature"]["exact"] == 1
+
+
+def qrels_and_run():
+    qrels = Qrels(["1", "1", "1", "2", "2", "3"], ["a", "b", "c", "a", "b", "z"], [2, 0, 1, 1, 0, 1])
+    run = Run(["1", "1", "1", "2", "9"], ["b", "a", "x", "b", "a"], [3.0, 2.0, 1.0, 1.0, 1.0])
+    return qrels, run
+
+
+def test_documents_that_were_not_retrieved_count_in_ideals_only():
+    qrels, run = qrels_and_run()
+    result = pk.evaluate(
+        qrels, run, metrics=["ndcg@10(gain=linear)", "map", "recall@10", "p@2", "mrr"], convention="trec"
+    )
+    assert result.queries.tolist() == ["1", "2"]
+    # query 1 is answered by b, a, x with labels 0, 2, none; c, which is relevant, was not found
+    ideal = 2 + 1 / math.log2(3)
+    assert result.values[0] == pytest.approx([2 / math.log2(3) / ideal, (1 / 2) / 2, 1 / 2, 1 / 2, 1 / 2])
+    assert result.values[1] == pytest.approx([0, 0, 0, 0, 0])
+    assert any("1 judged queries are not answered by the run; they are left out" in note for note in result.notes)
+    assert any("1 queries of the run have no judgements" in note for note in result.notes)
+
+
+def test_unanswered_queries_count_with_the_worst_value():
+    qrels, run = qrels_and_run()
+    result = pk.evaluate(qrels, run, metrics=["map", "kendall", "persistence@1", "exact"], complete=True)
+    assert result.queries.tolist() == ["1", "2", "3"]
+    assert result.values[2] == pytest.approx([0, 0, 0, 0])  # a single document has no pairs: kendall is empty, hence 0
+    assert result.n_empty["kendall"] == 1
+    unanswered = pk.evaluate(
+        Qrels(["1", "1"], ["a", "b"], [1, 0]), Run(["2"], ["a"], [1.0]), metrics=["kendall", "exact"]
+    )
+    assert unanswered.values[0] == pytest.approx([1, 0])
+
+
+def test_order_measures_put_what_was_not_retrieved_below_the_rest():
+    qrels = Qrels(["1"] * 4, list("abcd"), [3, 2, 1, 0])
+    run = Run(["1", "1"], ["b", "a"], [2.0, 1.0])
+    result = pk.evaluate(qrels, run, metrics=["kendall", "mre(ties=worst)"])
+    # b above a is wrong; c and d tie below: not discordant, but wrong at worst
+    assert result.values[0] == pytest.approx([1 / 6, 2 / 6])
+
+
+def test_every_convention_is_tried_and_a_reason_given_where_one_cannot_apply():
+    results = evaluate_every_convention([1, 0], [0.5, 0.5], metrics=["ndcg@10"])
+    assert list(results) == list(CONVENTIONS)
+    assert "document ids" in results["trec"]
+    assert results["sklearn"].mean()["ndcg@10"] == pytest.approx((1 + 1 / math.log2(3)) / 2)
+
+
+def test_the_nine_conventions_disagree_on_the_same_scores():
+    rng = np.random.default_rng(2)
+    qid = np.repeat(np.arange(40), rng.integers(2, 20, 40))
+    labels = np.where(rng.random(qid.size) < 0.15, rng.integers(1, 5, qid.size), 0)
+    scores = rng.integers(0, 4, qid.size) / 3 + 1e-9 * rng.random(qid.size)
+    docid = np.array([f"d{i}" for i in rng.permutation(qid.size)])
+    results = evaluate_every_convention(labels, scores, qid=qid, docid=docid, metrics=["ndcg@10"])
+    values = {name: round(result.mean()["ndcg@10"], 6) for name, result in results.items()}
+    assert len(set(values.values())) >= 7, values
