@@ -11,13 +11,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # what a type checker and an editor see; at run time each name is loaded when it is first used
     from plackett import metrics as metrics
     from plackett.data import datasets as datasets
+    from plackett.data.frames import from_frame as from_frame
+    from plackett.data.frames import to_frame as to_frame
     from plackett.data.letor import read_letor as read_letor
     from plackett.data.letor import write_letor as write_letor
+    from plackett.data.movielens import read_movielens as read_movielens
+    from plackett.data.normalize import QueryMinMax as QueryMinMax
+    from plackett.data.normalize import QueryRank as QueryRank
+    from plackett.data.normalize import QueryUnitLength as QueryUnitLength
+    from plackett.data.normalize import QueryZScore as QueryZScore
     from plackett.data.queries import Queries as Queries
+    from plackett.data.trec import Qrels as Qrels
+    from plackett.data.trec import Run as Run
     from plackett.data.trec import read_qrels as read_qrels
     from plackett.data.trec import read_trec_run as read_trec_run
+    from plackett.data.trec import write_qrels as write_qrels
     from plackett.data.trec import write_trec_run as write_trec_run
     from plackett.evaluation.evaluate import evaluate as evaluate
+    from plackett.metrics.measure import Measure as Measure
 
 __version__ = "0.1.0"
 
@@ -26,11 +37,22 @@ _HOME = {
     "Queries": "plackett.data.queries",
     "read_letor": "plackett.data.letor",
     "write_letor": "plackett.data.letor",
-    "read_trec_run": "plackett.data.trec",
+    "Qrels": "plackett.data.trec",
+    "Run": "plackett.data.trec",
     "read_qrels": "plackett.data.trec",
+    "read_trec_run": "plackett.data.trec",
+    "write_qrels": "plackett.data.trec",
     "write_trec_run": "plackett.data.trec",
+    "from_frame": "plackett.data.frames",
+    "to_frame": "plackett.data.frames",
+    "read_movielens": "plackett.data.movielens",
     "datasets": "plackett.data.datasets",
+    "QueryMinMax": "plackett.data.normalize",
+    "QueryZScore": "plackett.data.normalize",
+    "QueryUnitLength": "plackett.data.normalize",
+    "QueryRank": "plackett.data.normalize",
     "metrics": "plackett.metrics",
+    "Measure": "plackett.metrics.measure",
     "evaluate": "plackett.evaluation.evaluate",
 }
 

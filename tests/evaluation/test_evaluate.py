@@ -144,6 +144,12 @@ def test_the_best_feature_is_found_in_either_direction():
     assert result.to_dict()["best_features"]["kendall"] == "age (rising)"
 
 
+def test_a_constant_feature_is_worth_no_more_than_a_random_order():
+    data = pk.Queries(np.ones((6, 1)), [3, 2, 2, 1, 0, 0], [7] * 6)  # the best documents stand first in the file
+    floors = pk.evaluate(data, range(6), metrics=["ndcg@3", "kendall", "map"], floors=True, convention="trec").floors
+    assert floors["best feature"] == pytest.approx(floors["random order"])
+
+
 def test_missing_feature_values_rank_last():
     data = pk.Queries([[np.nan], [1.0], [2.0]], [0, 1, 2], [7, 7, 7])
     assert pk.evaluate(data, [1, 2, 3], metrics=["exact"], floors=True).floors["best feature"]["exact"] == 1

@@ -12,6 +12,8 @@ from plackett import __version__
 from plackett.cli.evaluate import evaluate
 from plackett.cli.info import info
 
+STOPPED = 130  # what shells expect of a command that Ctrl-C ended
+
 app = typer.Typer(
     name="plackett",
     help="Learning to rank: look at judged lists, and measure rankings under the rules of every tool.",
@@ -41,9 +43,11 @@ def main() -> None:
     """Run the command: exit status 0, 1 for a failed run, 2 for wrong usage, 130 after Ctrl-C."""
     try:
         app()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
+        if isinstance(end, SystemExit) and end.code != STOPPED:  # typer turns Ctrl-C into this exit
+            raise
         typer.echo("plackett: stopped.", err=True)
-        sys.exit(130)
+        sys.exit(STOPPED)
     except BrokenPipeError:  # `plackett … | head` closes the pipe; that is no failure of ours
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)

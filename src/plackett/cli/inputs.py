@@ -16,15 +16,17 @@ if TYPE_CHECKING:
 
 def load_queries(names: list[str], *, zero_based: bool, cache: bool) -> Queries:
     """LETOR files, or the name of a known data set found in ``PLACKETT_DATA``."""
-    from plackett.data import datasets
     from plackett.data.letor import read_letor
     from plackett.data.queries import Queries
 
-    if len(names) == 1 and not Path(names[0]).exists() and names[0] in datasets.names():
-        loaded = datasets.load(names[0], cache=cache)
-        if not isinstance(loaded, Queries):
-            raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
-        return loaded
+    if len(names) == 1 and names[0] != "-" and not Path(names[0]).exists():
+        from plackett.data import datasets
+
+        if names[0] in datasets.names():
+            loaded = datasets.load(names[0], cache=cache)
+            if not isinstance(loaded, Queries):
+                raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
+            return loaded
     source = names[0] if len(names) == 1 else names
     if cache and "-" in names:
         cache = False  # standard input cannot be recognised again

@@ -21,6 +21,7 @@ import numpy as np
 from plackett.data import text_collections
 from plackett.data._catalogue import CATALOGUE, FIVE_PARTS, DatasetInfo
 from plackett.data._locate import find_file, find_folder
+from plackett.data.synthetic import make_query_dependent, make_rankings, make_web_like
 from plackett.data.text_collections import TextCollection
 from plackett.exceptions import DataFormatError, DatasetNotFoundError, DataWarning
 from plackett.validation import check_choice
@@ -29,7 +30,19 @@ if TYPE_CHECKING:
     from plackett.data.movielens import Ratings
     from plackett.data.queries import Queries
 
-__all__ = ["DatasetInfo", "Fold", "FoldParts", "fold_parts", "info", "load", "load_fold", "names"]
+__all__ = [
+    "DatasetInfo",
+    "Fold",
+    "FoldParts",
+    "fold_parts",
+    "info",
+    "load",
+    "load_fold",
+    "make_query_dependent",
+    "make_rankings",
+    "make_web_like",
+    "names",
+]
 
 VARIABLE = "PLACKETT_DATA"
 N_FOLDS = 5

@@ -18,7 +18,7 @@ LEVELS_SHOWN = 12
 
 @dataclass(frozen=True)
 class Description:
-    """The answer of ``Queries.describe()``. Columns are given by number, from 0."""
+    """The answer of ``Queries.describe()``. Columns are given by number, from 0; the text shows names where known."""
 
     n_queries: int
     n_docs: int
@@ -42,6 +42,7 @@ class Description:
     duplicate_columns: list[tuple[int, int]]
     n_duplicate_rows: int
     n_duplicate_docids: int | None
+    feature_names: list[str] | None = None
 
     def to_dict(self) -> dict:
         """Plain values, ready for JSON; labels become text."""
@@ -68,21 +69,21 @@ class Description:
             rows.append(("queries without a relevant document", f"{self.n_without_relevant:,}"))
             rows.append(("queries with one label level only", f"{self.n_single_level:,}"))
         rows.append(("queries with one document", f"{self.n_single_document:,}"))
-        rows.append(("constant columns", _columns(self.constant_columns)))
-        rows.append(("columns constant within every query", _columns(self.query_level_columns)))
-        same = ", ".join(f"{later} = {earlier}" for earlier, later in self.duplicate_columns[:LEVELS_SHOWN])
-        more = (
-            f", and {len(self.duplicate_columns) - LEVELS_SHOWN} more"
-            if len(self.duplicate_columns) > LEVELS_SHOWN
-            else ""
-        )
-        rows.append(("duplicate columns", same + more or "none"))
+        from_where = "" if self.feature_names is not None else " (from 0)"
+        same = [f"{self._name(later)} = {self._name(earlier)}" for earlier, later in self.duplicate_columns]
+        rows.append((f"constant columns{from_where}", _some([self._name(c) for c in self.constant_columns])))
+        within = [self._name(column) for column in self.query_level_columns]
+        rows.append((f"columns constant within every query{from_where}", _some(within)))
+        rows.append((f"duplicate columns{from_where}", _some(same)))
         rows.append(("documents that repeat another of their query", f"{self.n_duplicate_rows:,}"))
         if self.n_duplicate_docids is not None:
             rows.append(("document ids that repeat within their query", f"{self.n_duplicate_docids:,}"))
         if self.n_nan or self.n_infinite:
             rows.append(("missing and infinite values", f"{self.n_nan:,} NaN, {self.n_infinite:,} infinite"))
         return rows
+
+    def _name(self, column: int) -> str:
+        return str(column) if self.feature_names is None else self.feature_names[column]
 
     def _labels(self) -> str:
         if self.label_histogram is None:
@@ -127,6 +128,7 @@ def describe(queries: Queries, *, relevant_from: float) -> Description:
         constant_columns=constant,
         query_level_columns=query_level,
         duplicate_columns=_equal_columns(fingerprints, set(constant)) if queries.n_docs else [],
+        feature_names=queries.feature_names,
         n_duplicate_rows=_repeats(_fingerprints(X, axis=1), queries) if queries.n_features else 0,
         n_duplicate_docids=None if queries.docid is None else _repeats(queries.docid, queries),
         **_label_facts(queries, relevant_from),
@@ -240,9 +242,9 @@ def _as_text(label: float) -> str:
     return str(int(label)) if label.is_integer() else repr(label)
 
 
-def _columns(numbers: list[int]) -> str:
-    if not numbers:
+def _some(texts: list[str]) -> str:
+    """How many there are, and the first of them."""
+    if not texts:
         return "none"
-    shown = ", ".join(str(number) for number in numbers[:LEVELS_SHOWN])
-    more = f", and {len(numbers) - LEVELS_SHOWN} more" if len(numbers) > LEVELS_SHOWN else ""
-    return f"{len(numbers)}: {shown}{more}"
+    more = f", and {len(texts) - LEVELS_SHOWN} more" if len(texts) > LEVELS_SHOWN else ""
+    return f"{len(texts)}: {', '.join(texts[:LEVELS_SHOWN])}{more}"

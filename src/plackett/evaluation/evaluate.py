@@ -52,7 +52,7 @@ def evaluate(
         None leaves it to the convention (``trec`` and ``gdeval`` leave them out, all others count them).
     floors : bool, default=False
         Also compute what a random order would reach on average (exactly) and, for a ``Queries``, the best single
-        feature, rising or falling. The latter is chosen on the same queries, so it is a generous floor.
+        feature, rising or falling, its ties averaged. The latter is chosen on the same queries: a generous floor.
 
     Returns
     -------

@@ -32,7 +32,9 @@ def best_feature_floor(
 ) -> tuple[dict[str, float], dict[str, str]]:
     """The best mean of each measure when documents are ranked by one feature, rising or falling, and that feature.
 
-    A missing value ranks last. Equal features are settled by their number, falling before rising.
+    Equal values count with the expectation over their orders, whatever the convention: otherwise a constant feature
+    would profit from a file that lists the best documents first, and have a perfect Kendall distance. A missing value
+    ranks last. Equal features are settled by their number, falling before rising.
     """
     best: dict[str, float] = {}
     which: dict[str, str] = {}
@@ -43,7 +45,7 @@ def best_feature_floor(
             scores = np.where(np.isnan(feature), -np.inf, sign * feature)
             ranked = convention.view(lists.with_scores(scores))
             for measure, name in zip(measures, names, strict=True):
-                value = _mean(convention.values(measure, ranked)[0])
+                value = _mean(convention.values(measure, ranked, ties="average")[0])
                 is_better = (
                     value > best.get(name, np.nan) if measure.higher_is_better else value < best.get(name, np.nan)
                 )
