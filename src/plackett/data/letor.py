@@ -1,4 +1,4 @@
-"""Judged lists as text: ``label qid:ID index:value ... #comment``, as LETOR, MSLR, SVMlight and their kin write them."""
+"""Judged lists as text, ``label qid:ID index:value ... #comment``, as LETOR, MSLR, SVMlight and their kin write them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 
 import numpy as np
 
-from plackett.data.letor_text import Waves, inputs_of
+from plackett.data.letor_text import inputs_of
+from plackett.data.opening import name_of
 from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
 from plackett.validation import check_choice, plain
@@ -25,7 +26,7 @@ def read_letor(
     comments: bool = True,
     cache: bool | str | os.PathLike = False,
 ) -> Queries:
-    """Queries from LETOR or SVMlight text with query ids.
+    r"""Queries from LETOR or SVMlight text with query ids.
 
     Each line is ``label qid:ID index:value ... #comment``; white space is blanks and tabs. Lines that are blank or hold
     only a comment are skipped. Anything else is an error that names the file and the line: nothing is guessed.
@@ -33,7 +34,8 @@ def read_letor(
     Parameters
     ----------
     source : path, sequence of paths, "-" or binary file object
-        "-" is standard input. gzip, xz and zstd (which needs ``plackett[zstd]``) are recognised by their first bytes.
+        "-" is standard input. gzip, xz, bzip2 and Zstandard (which needs ``plackett[zstd]``) are recognised by their
+        first bytes.
         Several files are read in order, as one; a query may go on in the next file.
     n_features : int, default=None
         Columns of X; None takes the largest index seen. A larger index in the file is an error.
@@ -44,7 +46,7 @@ def read_letor(
     null : float, default=nan
         What X holds for the value ``NULL``.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
-        Numbers are read as Python's ``float()`` reads them (correctly rounded to float64) and then rounded to ``dtype``.
+        Numbers are read as Python's ``float()`` reads them, correctly rounded to float64, then rounded to ``dtype``.
         ``inf``, ``infinity`` and ``nan`` are read in any case; digit groups (``1_000``) are not. A finite number that
         is too large for ``dtype`` is an error.
     sparse : bool, default=None
@@ -66,7 +68,7 @@ def read_letor(
     Examples
     --------
     >>> import io
-    >>> data = read_letor(io.BytesIO(b"2 qid:7 1:0.5 3:0.25 #docid = GX1\\n0 qid:7 2:1 #docid = GX2\\n"))
+    >>> data = read_letor(io.BytesIO(b"2 qid:7 1:0.5 3:0.25 #docid = GX1\n0 qid:7 2:1 #docid = GX2\n"))
     >>> data.X
     array([[0.5 , 0.  , 0.25],
            [0.  , 1.  , 0.  ]], dtype=float32)
@@ -79,14 +81,10 @@ def read_letor(
     inputs = inputs_of(source)
 
     def read_text() -> Queries:
-        waves = Waves(inputs)
-        try:
-            queries = parse(waves, options)
-        finally:
-            waves.close()
+        queries = parse(inputs, options)
         if not queries.n_docs:
-            names = inputs[0].name if len(inputs) == 1 else f"{inputs[0].name} and {len(inputs) - 1} more"
-            raise DataFormatError(names, None, 'no rows found; expected lines "label qid:ID index:value ...".')
+            name = name_of(inputs[0]) + (f" and {len(inputs) - 1} more" if len(inputs) > 1 else "")
+            raise DataFormatError(name, None, 'no rows found; expected lines "label qid:ID index:value ...".')
         return queries
 
     if cache is False or cache is None:
@@ -122,3 +120,42 @@ def _as_fill(value: object, name: str, dtype: np.dtype) -> float:
         raise ValueError(f"{name}={plain(value)!r}; it must be a number.")
     with np.errstate(over="ignore"):
         return float(dtype.type(value))
+
+
+def write_letor(
+    queries: Queries, target: object, *, first_index: int = 1, comments: bool = True, zeros: bool | None = None
+) -> None:
+    r"""Write queries as LETOR text, such that ``read_letor`` gives back the same values, ids and comments.
+
+    Numbers are written with the fewest decimals that read back to the same float32 or float64. NaN features are written
+    as ``NULL``. What the format cannot hold is refused: rows without a label, query ids with blanks or ``#``, comments
+    with line breaks. Not kept: feature names, and whether ids that are whole numbers were text.
+
+    Parameters
+    ----------
+    queries : Queries
+    target : path, "-" or binary file object
+        "-" is standard output. A path that ends in .gz, .xz, .bz2 or .zst is compressed; a file changes only when all
+        was written.
+    first_index : {1, 0}, default=1
+        The index of the first column.
+    comments : bool, default=True
+        Whether to write comments behind ``#``; without comments, ``docid = NAME`` where document names are known.
+    zeros : bool, default=None
+        Whether to write values that are 0. None writes those of a dense X and leaves out those of a sparse one. The last
+        column of the first row is written in any case, so that the number of columns is kept.
+
+    Examples
+    --------
+    >>> import sys
+    >>> data = Queries([[0.5, 0.0], [0.1, 7.0]], y=[2, 0], qid=["a", "a"], docid=["GX1", "GX2"])
+    >>> write_letor(data, sys.stdout.buffer)  # doctest: +SKIP
+    2 qid:a 1:0.5 2:0 #docid = GX1
+    0 qid:a 1:0.1 2:7 #docid = GX2
+    """
+    from plackett.data.letor_write import write
+
+    if not isinstance(queries, Queries):
+        raise TypeError(f"queries is {type(queries).__name__}; write_letor needs a Queries.")
+    check_choice(plain(first_index), "first_index", (1, 0))
+    write(queries, target, first_index, comments, zeros)

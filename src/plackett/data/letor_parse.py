@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from plackett._threads import deal
-from plackett.data.letor_text import Chunk, Waves
+from plackett.data.letor_text import Chunk, expected_bytes, waves
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataFormatError
@@ -66,39 +67,42 @@ class _TooWide(Exception):
     """A chunk has a larger index than X has columns."""
 
 
-def parse(waves: Waves, options: Options) -> Queries:
+def parse(inputs: list, options: Options) -> Queries:
     """All rows of all inputs, grouped by query."""
-    table = _Table(options)
+    table = _Table(options, expected_bytes(inputs))
     parts: list[ParsedRows] = []
-    expected = waves.expected_bytes()
-    wave = waves.read()
-    while wave:
-        places = table.make_room(sum(chunk.n_lines for chunk in wave), wave)
-        tasks = [(_read_ahead, waves)] + [
-            (_parse_chunk, chunk, options, place) for chunk, place in zip(wave, places, strict=True)
-        ]
-        ahead, *parsed = deal(_call, tasks)
-        del places, tasks  # views of a buffer that may move
-        for failure in parsed:
-            if isinstance(failure, Exception):
-                raise failure
-        table.add(parsed, wave, expected)
-        parts += [part._replace(pairs=None) for part in parsed]
-        if isinstance(ahead, Exception):
-            raise ahead
-        wave = ahead
-    n_docs = sum(part.n_rows for part in parts)
-    return _as_queries(parts, table.finish(), n_docs, options)
+    text = waves(inputs)
+    try:
+        wave = next(text, [])
+        while wave:
+            wave = _parse_wave(wave, text, table, parts, options)
+    finally:
+        text.close()
+    return _as_queries(parts, table.finish(), options)
+
+
+def _parse_wave(wave: list[Chunk], text, table: _Table, parts: list[ParsedRows], options: Options) -> list[Chunk]:
+    """Parse a wave on all threads while one of them reads the next, which is returned."""
+    rows = table.make_room(wave)
+    tasks = [(_read_ahead, text), *((_parse_chunk, chunk, options, X) for chunk, X in zip(wave, rows, strict=True))]
+    ahead, *parsed = deal(_call, tasks)
+    del rows, tasks  # views of a buffer that may move
+    for failure in [*parsed, ahead]:
+        if isinstance(failure, Exception):
+            raise failure
+    table.add(parsed, wave)
+    parts += [part._replace(pairs=None) for part in parsed]
+    return ahead
 
 
 def _call(work, *arguments):
     return work(*arguments)
 
 
-def _read_ahead(waves: Waves):
+def _read_ahead(text):
     """The next wave, or the error that reading it gave: an error in the wave before it comes first."""
     try:
-        return waves.read()
+        return next(text, [])
     except Exception as error:
         return error
 
@@ -255,8 +259,8 @@ def _error(chunk: Chunk, options: Options, report: np.ndarray) -> DataFormatErro
 class _Table:
     """X while it grows: at first pairs, then rows in one buffer, or pairs to the end when X becomes CSR."""
 
-    def __init__(self, options: Options):
-        self._options = options
+    def __init__(self, options: Options, expected_bytes: int):
+        self._options, self._expected_bytes = options, expected_bytes
         self._is_dense = False
         self._is_started = False
         self._cells = np.empty(0, dtype=options.dtype)
@@ -266,16 +270,17 @@ class _Table:
     def _rows(self, n: int) -> np.ndarray:
         return self._cells[: n * self._width].reshape(n, self._width)
 
-    def make_room(self, n_lines: int, wave: list[Chunk]) -> list[np.ndarray | None]:
+    def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
         """A piece of X for each chunk, one row per line; None for each while X is kept as pairs."""
         if not self._is_dense:
             return [None] * len(wave)
+        n_lines = sum(chunk.n_lines for chunk in wave)
         self._reserve(self._n_rows + n_lines)
         X = self._rows(self._n_rows + n_lines)
         ends = np.cumsum([self._n_rows] + [chunk.n_lines for chunk in wave]).tolist()
-        return [X[start:stop] for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+        return [X[start:stop] for start, stop in pairwise(ends)]
 
-    def add(self, parts: list[ParsedRows], wave: list[Chunk], expected_bytes: int | None) -> None:
+    def add(self, parts: list[ParsedRows], wave: list[Chunk]) -> None:
         """Take in a parsed wave."""
         self._n_pairs += sum(part.n_pairs for part in parts)
         width = max([self._width, self._options.n_features or 0] + [part.width for part in parts])
@@ -289,7 +294,7 @@ class _Table:
             self._is_started = True
             if not self._looks_sparse(width):
                 n_bytes = sum(chunk.text.size for chunk in wave)
-                self._become_dense(int(_SPARE * (expected_bytes or 0) * self._n_rows / n_bytes))
+                self._become_dense(int(_SPARE * self._expected_bytes * self._n_rows / n_bytes))
 
     def _looks_sparse(self, width: int) -> bool:
         if self._options.sparse is not None:
@@ -382,9 +387,9 @@ class _Table:
         return X
 
 
-def _as_queries(parts: list[ParsedRows], X, n_docs: int, options: Options) -> Queries:
+def _as_queries(parts: list[ParsedRows], X, options: Options) -> Queries:
     labels = np.concatenate([part.labels for part in parts]) if parts else np.empty(0)
-    comments = _comments(parts, n_docs) if options.comments else None
+    comments = _comments(parts, X.shape[0]) if options.comments else None
     if all(part.id_texts is None for part in parts):
         qid = np.concatenate([part.qid for part in parts]) if parts else np.empty(0, dtype=np.int64)
         return Queries(X, labels, qid, comments=comments)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 _DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
+_FEW = 10_000
+_WASTE = 100  # bytes of a str array for a byte of text
 
 
 class TextColumn:
@@ -49,6 +51,9 @@ class TextColumn:
         places = np.asarray(which)
         if places.dtype == bool:
             places = np.flatnonzero(places)
+        elif places.size == 0:
+            places = np.zeros(0, dtype=np.int64)
+        places = np.arange(len(self))[places]  # counts negative places from the end, refuses those beyond it
         lengths = np.diff(self.bounds)[places]
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         source = np.arange(bounds[-1]) + np.repeat(self.bounds[places] - bounds[:-1], lengths)
@@ -66,7 +71,12 @@ class TextColumn:
         return texts if dtype is None else texts.astype(dtype)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TextColumn) and len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+        if not isinstance(other, TextColumn):
+            return NotImplemented
+        if not np.array_equal(np.diff(self.bounds), np.diff(other.bounds)):
+            return False
+        ours, theirs = (column.buffer[column.bounds[0] : column.bounds[-1]] for column in (self, other))
+        return np.array_equal(ours, theirs)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -75,9 +85,37 @@ class TextColumn:
 
 
 def docids_of_comments(comments: TextColumn) -> np.ndarray:
-    """The document name in each comment: what follows ``docid =``, else the whole comment without blanks around it."""
-    names = []
-    for comment in comments:
-        match = _DOCID.match(comment)
-        names.append(match.group(1) if match else comment.strip())
+    """The document name in each comment: what follows ``docid =``, else the whole comment without blanks around it.
+
+    An array of str; of Python strings where one name is so long that an array of its width would waste memory.
+    """
+    if len(comments) < _FEW:  # not worth loading the compiled search
+        return _as_str_array([_docid_of(comment) for comment in comments])
+    from plackett.data import _text_column
+
+    bounds = np.ascontiguousarray(comments.bounds)
+    spans = np.empty((len(comments), 2), dtype=np.int64)
+    longest = int(_text_column.docid_spans(comments.buffer, bounds, spans))
+    others = {int(row): _docid_of(comments[row]) for row in np.flatnonzero(spans[:, 0] < 0)}
+    longest = max([longest, 1, *map(len, others.values())])
+    if 4 * longest * len(comments) > _WASTE * (int(bounds[-1] - bounds[0]) + len(comments)):
+        return _as_str_array([_docid_of(comment) for comment in comments])
+    names = np.zeros(len(comments), dtype=f"U{longest}")
+    _text_column.copy_spans(comments.buffer, spans, names.view(np.uint32).reshape(len(comments), longest))
+    for row, name in others.items():
+        names[row] = name
+    return names
+
+
+def _docid_of(comment: str) -> str:
+    match = _DOCID.match(comment)
+    return match.group(1) if match else comment.strip()
+
+
+def _as_str_array(names: list[str]) -> np.ndarray:
+    width = max(map(len, names), default=1)
+    if len(names) >= _FEW and 4 * width * len(names) > _WASTE * (sum(map(len, names)) + len(names)):
+        array = np.empty(len(names), dtype=object)
+        array[:] = names
+        return array
     return np.array(names, dtype=str) if names else np.zeros(0, dtype="U1")

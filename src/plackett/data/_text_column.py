@@ -1,0 +1,60 @@
+"""Compiled search for document names in comments."""
+
+from __future__ import annotations
+
+from numba import njit
+
+_EQUALS = 61
+
+
+@njit(cache=True, nogil=True)
+def _is_blank(byte):
+    """White space as ``str.strip`` and ``\\s`` know it among the ASCII characters."""
+    return byte == 32 or 9 <= byte <= 13 or 28 <= byte <= 31
+
+
+@njit(cache=True, nogil=True)
+def docid_spans(buffer, bounds, spans):
+    """Where in each text the document name stands; the start -1 for texts with other than ASCII characters.
+
+    Returns the length of the longest name.
+    """
+    longest = 0
+    for row in range(bounds.size - 1):
+        start, stop = bounds[row], bounds[row + 1]
+        spans[row, 0] = spans[row, 1] = -1
+        is_ascii = True
+        for k in range(start, stop):
+            is_ascii = is_ascii and buffer[k] < 128
+        if not is_ascii:
+            continue
+        while start < stop and _is_blank(buffer[start]):
+            start += 1
+        while stop > start and _is_blank(buffer[stop - 1]):
+            stop -= 1
+        at = start
+        if stop - start > 6 and buffer[at] == 100 and buffer[at + 1] == 111 and buffer[at + 2] == 99:  # doc
+            if buffer[at + 3] == 105 and buffer[at + 4] == 100:  # id
+                at += 5
+                while at < stop and _is_blank(buffer[at]):
+                    at += 1
+                if at < stop and buffer[at] == _EQUALS:
+                    at += 1
+                    while at < stop and _is_blank(buffer[at]):
+                        at += 1
+                    if at < stop:
+                        start = at
+                        while at < stop and not _is_blank(buffer[at]):
+                            at += 1
+                        stop = at
+        spans[row, 0], spans[row, 1] = start, stop
+        longest = max(longest, stop - start)
+    return longest
+
+
+@njit(cache=True, nogil=True)
+def copy_spans(buffer, spans, characters):
+    """Copy each span to its row of ``characters``, one code point per cell."""
+    for row in range(spans.shape[0]):
+        for k in range(spans[row, 1] - spans[row, 0]):
+            characters[row, k] = buffer[spans[row, 0] + k]

@@ -1,0 +1,190 @@
+"""From ``Queries`` back to LETOR text that reads as the same numbers, ids and comments."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from plackett._threads import deal, n_threads
+from plackett.data.opening import write_bytes
+from plackett.data.queries import Queries
+from plackett.data.text_column import TextColumn, docids_of_comments
+from plackett.validation import is_sparse
+
+CELLS_PER_BLOCK = 1 << 18
+_LONGEST_NUMBER = 26  # sign, 24 digits with the zeros in front, a point
+_LONGEST_INDEX = 13  # a blank, ten digits, a colon
+_NOT_IN_ID = re.compile(r"[\x00-\x20#]")
+_LOOKS_LIKE_DOCID = re.compile(r"\s*docid\s*=\s*\S")
+
+
+class _Rows(NamedTuple):
+    """What every block of rows is written from."""
+
+    X: object
+    labels: np.ndarray
+    query: np.ndarray
+    ids: TextColumn
+    comments: TextColumn | None
+    first_index: int
+    zeros: bool
+
+
+def write(queries: Queries, target: object, first_index: int, comments: bool, zeros: bool | None) -> None:
+    """See ``write_letor``."""
+    rows = _Rows(
+        queries.X,
+        _finite_labels(queries),
+        np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr)),
+        TextColumn.from_strings(_id_texts(queries.ids)),
+        _checked_comments(_comments_of(queries)) if comments else None,
+        first_index,
+        not is_sparse(queries.X) if zeros is None else zeros,
+    )
+    per_block = max(1, CELLS_PER_BLOCK // max(1, queries.n_features))
+    blocks = [(rows, start, min(start + per_block, queries.n_docs)) for start in range(0, queries.n_docs, per_block)]
+    at_once = 2 * n_threads()
+    with write_bytes(target) as file:  # type: ignore[arg-type]
+        for first in range(0, len(blocks), at_once):
+            for lines in deal(_lines, blocks[first : first + at_once]):
+                file.write(lines)
+
+
+def _finite_labels(queries: Queries) -> np.ndarray:
+    labels = queries.labels
+    if not queries.n_docs:
+        raise ValueError("there are no rows to write.")
+    bad = np.flatnonzero(~np.isfinite(labels))
+    if bad.size:
+        raise ValueError(f"y is {labels[bad[0]]} in row {bad[0]}; a LETOR file holds finite labels only.")
+    return labels
+
+
+def _id_texts(ids: np.ndarray) -> list[str]:
+    texts = []
+    for key in ids.tolist():
+        if isinstance(key, bool) or not isinstance(key, (int, str)):
+            raise ValueError(f"query id {key!r} is a {type(key).__name__}; a LETOR file holds whole numbers or text.")
+        text = str(key)
+        if not text or _NOT_IN_ID.search(text):
+            raise ValueError(
+                f"query id {text!r} cannot be written: an id has at least one character, no blank and no '#'."
+            )
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"query id {text!r} cannot be written as UTF-8.") from None
+        texts.append(text)
+    return texts
+
+
+def _comments_of(queries: Queries) -> TextColumn | None:
+    """The comments as they are, or such as give back the document names."""
+    names = queries._docid
+    if names is None:
+        return queries.comments
+    if queries.comments is not None:
+        if not np.array_equal(docids_of_comments(queries.comments), np.asarray(names).astype(str)):
+            raise ValueError("docid and the comments name different documents; a LETOR file holds only the comments.")
+        return queries.comments
+    return TextColumn.from_strings([_comment_of(str(name)) for name in names.tolist()])
+
+
+def _comment_of(name: str) -> str:
+    if name and not re.search(r"\s", name):
+        return f"docid = {name}"
+    if name != name.strip() or _LOOKS_LIKE_DOCID.match(name):
+        raise ValueError(
+            f"document name {name!r} would not be read back from a comment. Pass comments=False to leave it out."
+        )
+    return name
+
+
+def _checked_comments(comments: TextColumn | None) -> TextColumn | None:
+    if comments is None:
+        return None
+    bounds = comments.bounds
+    breaks = np.flatnonzero(comments.buffer[bounds[0] : bounds[-1]] == 10)
+    if breaks.size:
+        row = int(np.searchsorted(bounds, breaks[0] + bounds[0], side="right")) - 1
+        raise ValueError(f"the comment of row {row} holds a line break: {comments[row]!r}.")
+    filled = np.flatnonzero(np.diff(bounds))
+    returns = filled[comments.buffer[bounds[1:][filled] - 1] == 13]
+    if returns.size:
+        row = int(returns[0])
+        raise ValueError(f"the comment of row {row} ends in a carriage return, which reads as part of the line end.")
+    return comments
+
+
+def _lines(rows: _Rows, start: int, stop: int) -> np.ndarray:
+    """The text of some rows."""
+    from plackett.data import _letor_write
+
+    pair_ptr, index, values = _pairs(rows, start, stop)
+    labels = rows.labels[start:stop]
+    label_at = pair_ptr[:-1] + np.arange(stop - start)
+    is_label = np.zeros(values.size + labels.size, dtype=bool)
+    is_label[label_at] = True
+    parts = [np.empty(is_label.size, dtype=np.int64), np.empty(is_label.size, dtype=np.int8)]
+    numbers = np.empty(is_label.size)
+    texts: dict[int, bytes] = {}
+    for chosen, source in ((is_label, labels.copy()), (~is_label, values)):
+        digits, places = np.empty(source.size, dtype=np.int64), np.empty(source.size, dtype=np.int8)
+        if _letor_write.decimals(source, digits, places) or (places == _letor_write.AS_NULL).any():
+            spots = np.flatnonzero(places < 0)
+            at = np.flatnonzero(chosen)[spots].tolist()
+            texts.update(zip(at, _number_texts(source[spots]), strict=True))
+        parts[0][chosen], parts[1][chosen], numbers[chosen] = digits, places, source
+    ordered = [texts[at] for at in sorted(texts)]
+    text_bounds = np.cumsum([0] + [len(text) for text in ordered])
+    packed = np.frombuffer(b"".join(ordered), dtype=np.uint8)
+    query, ids = rows.query[start:stop], rows.ids
+    note_bounds, notes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8)
+    if rows.comments is not None:
+        note_bounds, notes = rows.comments.bounds[start : stop + 1], rows.comments.buffer
+    size = numbers.size * (_LONGEST_NUMBER + _LONGEST_INDEX) + packed.size + (stop - start) * 8
+    size += int(np.diff(ids.bounds)[query].sum()) + (int(note_bounds[-1] - note_bounds[0]) if note_bounds.size else 0)
+    out = np.empty(size, dtype=np.uint8)
+    n = _letor_write.write_lines(
+        numbers, *parts, packed, text_bounds, pair_ptr, index, query, ids.buffer, ids.bounds, notes, note_bounds, out
+    )
+    return out[:n]
+
+
+def _pairs(rows: _Rows, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Bounds, indices and a copy of the values that are written for some rows."""
+    X, width = rows.X, rows.X.shape[1]  # type: ignore[attr-defined]
+    if is_sparse(X):
+        X = X[start:stop].toarray() if rows.zeros else X[start:stop]
+    else:
+        X = np.ascontiguousarray(X[start:stop])
+    if is_sparse(X):
+        ptr, columns, values = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.copy()
+        of_row = np.repeat(np.arange(stop - start), np.diff(ptr))
+        keep = values != 0
+    else:
+        values = X.reshape(-1).copy()
+        columns, of_row = np.tile(np.arange(width), stop - start), np.repeat(np.arange(stop - start), width)
+        # a zero that is left out reads as 0, so -0.0 must stay
+        keep = np.ones(values.size, dtype=bool) if rows.zeros else (values != 0) | np.signbit(values)
+    columns, values, of_row = columns[keep], values[keep], of_row[keep]
+    if start == 0 and width and not (columns[of_row == 0] == width - 1).any():
+        # the last column stands in the first row at least, for the number of columns is read from it
+        at = int(np.searchsorted(of_row, 0, side="right"))
+        columns, values = np.insert(columns, at, width - 1), np.insert(values, at, 0)
+        of_row = np.insert(of_row, at, 0)
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=stop - start))]).astype(np.int64)
+    return ptr, columns + rows.first_index, values
+
+
+def _number_texts(numbers: np.ndarray) -> list[bytes]:
+    """The shortest text of numbers that are too long for the kernel, and of those that are none."""
+    texts = [repr(number) for number in numbers.tolist()]
+    if numbers.dtype == np.float32:
+        for k, number in enumerate(numbers):
+            # the shorter text, unless it comes back changed when it is rounded to float64 first, as the reader does
+            if np.float32(float(str(number))) == number:
+                texts[k] = str(number)
+    return [b"NULL" if text == "nan" else text.encode() for text in texts]
