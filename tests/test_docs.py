@@ -1,0 +1,256 @@
+"""What the pages and docstrings show is what the code prints: every example is run, every table compared."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import plackett
+from plackett.data import datasets
+from plackett.metrics.conventions import CONVENTIONS
+from plackett.metrics.registry import KINDS
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = [
+    *(page for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md") if page.exists()),
+    *sorted(DOCS.glob("*.md")),
+]
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(plackett.__path__, "plackett.") if not module.name.endswith("__main__")
+)
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+COMPILING = "compiling for this machine"  # said on standard error by the first run on a machine only
+
+
+class Block(NamedTuple):
+    """A fenced block of a page: its language, its ``:option: value`` lines, its text, and the line it starts in."""
+
+    language: str
+    options: dict[str, str]
+    text: str
+    line: int
+
+
+def blocks_of(page: Path) -> Iterator[Block]:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    place = 0
+    while place < len(lines):
+        fence = re.fullmatch(r"(`{3,})\s*(?:\{code-block\}\s*)?([\w{}-]*)\s*", lines[place])
+        place += 1
+        if fence is None:
+            continue
+        start = place
+        while lines[place] != fence[1]:
+            place += 1
+        body = lines[start:place]
+        options = {}
+        while body and (option := re.fullmatch(r":(\w+):\s*(.*)", body[0])):
+            options[option[1]] = option[2]
+            body, start = body[1:], start + 1
+        yield Block(fence[2], options, "\n".join(body) + "\n", start)
+        place += 1
+
+
+class Runner(doctest.DocTestRunner):
+    """A runner that skips what needs a package of an extra that is not installed, and names it."""
+
+    def report_unexpected_exception(self, out, test, example, exc_info):
+        error = exc_info[1]
+        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("plackett"):
+            pytest.skip(f"{test.name} needs {error.name}, which is not installed")
+        super().report_unexpected_exception(out, test, example, exc_info)
+
+
+def run_doctest(test: doctest.DocTest) -> None:
+    report: list[str] = []
+    runner = Runner(optionflags=FLAGS)
+    runner.run(test, out=report.append, clear_globs=False)
+    assert not runner.failures, "".join(report)
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """Run a command line in the page's folder and return what a terminal would show; ``$?`` is the one before."""
+    tools, folder = tmp_path / "tools", tmp_path / "page"
+    tools.mkdir()
+    folder.mkdir()
+    start = "import sys; sys.argv[0] = 'plackett'; from plackett.cli import main; main()"
+    command = tools / "plackett"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{start}" "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("PLACKETT_DATA", raising=False)
+    environment = {
+        **os.environ,
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        **{"PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1", "COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"},
+    }
+    status = 0
+
+    def run(line: str) -> str:
+        nonlocal status
+        process = subprocess.run(
+            f"(exit {status}); {line}",
+            shell=True,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            timeout=300,
+        )
+        status = process.returncode
+        return "".join(text for text in process.stdout.splitlines(keepends=True) if COMPILING not in text)
+
+    return run
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_shows_what_the_code_prints(page, shell):
+    """Python blocks with ``>>>`` and console blocks with ``$`` run in order; a block with a caption is a file of that name."""
+    names: dict[str, object] = {}
+    for block in blocks_of(page):
+        if "caption" in block.options:
+            Path(block.options["caption"]).write_text(block.text, encoding="utf-8")
+        elif block.language == "python" and block.text.startswith(">>>"):
+            where = f"{page.name}, line {block.line}"
+            examples = doctest.DocTestParser().get_doctest(block.text, names, where, str(page), block.line)
+            run_doctest(examples)
+            names = examples.globs
+        elif block.language == "python":
+            compile(block.text, f"{page.name}, line {block.line}", "exec")  # a sketch: at least it is Python
+        elif block.language == "console":
+            if os.name == "nt":
+                pytest.skip("the shell examples need a POSIX shell")
+            for command, shown in commands_of(block.text):
+                printed = shell(command)
+                where = f"{page.name}, line {block.line}: $ {command}\nprinted\n{printed}\nbut the page shows\n{shown}"
+                assert doctest.OutputChecker().check_output(shown, printed, FLAGS), where
+
+
+def commands_of(text: str) -> Iterator[tuple[str, str]]:
+    """Command lines behind ``$``, each with the output shown below it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        yield command, shown
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings_show_what_the_code_prints(name, tmp_path, monkeypatch):
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("plackett"):
+            raise
+        pytest.skip(f"{name} needs {error.name}, which is not installed")
+    monkeypatch.chdir(tmp_path)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+        run_doctest(test)
+
+
+def table_of(page: str, heading: str) -> list[list[str]]:
+    """The cells of the first Markdown table below a heading, its head and rule left out."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    section = text.partition(f"\n## {heading}\n")[2]
+    assert section, f"{page} has no section {heading!r}"
+    lines = [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    return cells[2:]
+
+
+def as_table(rows: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def rules_as_text(name: str) -> str:
+    rules = CONVENTIONS[name].rules
+    parts = [
+        f"`{key}={value}`" + ("" if measure == "*" else f" ({measure})")
+        for measure, given in rules.items()
+        for key, value in given.items()
+        if rules.get("*", {}).get(key) != value or measure == "*"
+    ]
+    return ", ".join(parts) or "–"
+
+
+def test_table_of_conventions_is_that_of_the_code():
+    expected = [
+        [
+            f"`{name}`",
+            f"`{rules.ties}`",
+            f"`{rules.empty}`",
+            rules_as_text(name),
+            ", ".join(f"{measure} {k}" for measure, k in rules.cutoffs.items()) or "–",
+            "float32" if rules.is_single_precision else "as given",
+            "count" if rules.is_complete else "left out",
+        ]
+        for name, rules in CONVENTIONS.items()
+    ]
+    shown = table_of("conventions.md", "Every rule of every convention")
+    assert shown == expected, "docs/conventions.md needs this table:\n" + as_table(expected)
+
+
+def test_every_convention_is_summed_up_on_its_page():
+    text = (DOCS / "conventions.md").read_text(encoding="utf-8")
+    for name, rules in CONVENTIONS.items():
+        assert f"`{name}`\n: {rules.summary}\n" in text, f"docs/conventions.md needs\n`{name}`\n: {rules.summary}"
+
+
+def test_table_of_measures_is_that_of_the_code():
+    expected = [
+        [
+            ", ".join(f"`{alias}`" for alias in (name, *kind.aliases)),
+            {"none": "–", "optional": "`@k`", "required": "`@k`, always"}[kind.cutoff],
+            "higher" if kind.higher_is_better else "lower",
+            ", ".join(f"`{key}={value}`" for key, value in kind.defaults.items()),
+        ]
+        for name, kind in KINDS.items()
+    ]
+    shown = table_of("metrics.md", "Names and parameters")
+    assert shown == expected, "docs/metrics.md needs this table:\n" + as_table(expected)
+
+
+def test_every_measure_has_its_formula_on_the_page():
+    formulas = {row[0].split("`")[1] for row in table_of("metrics.md", "What each measure computes")}
+    assert formulas == set(KINDS)
+
+
+def test_table_of_data_sets_is_that_of_the_code():
+    def number(value: int | None) -> str:
+        return "–" if value is None else f"{value:,}"
+
+    expected = []
+    for name in datasets.names():
+        for version in datasets.info(name).versions:
+            facts = datasets.info(name, version=version)
+            label = f"`{name}`" + (f" `{version}`" if version else "")
+            levels = "–" if facts.label_range is None else "{:g} to {:g}".format(*facts.label_range)
+            sizes = [number(n) for n in (facts.n_queries, facts.n_docs, facts.n_features)]
+            folders = ", ".join(f"`{folder}`" for folder in facts.folders)
+            expected.append([label, *sizes, levels, str(facts.n_folds or "–"), folders])
+    shown = table_of("datasets.md", "Sets that have a name")
+    assert shown == expected, "docs/datasets.md needs this table:\n" + as_table(expected)
+
+
+def test_reference_lists_every_public_name():
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    public = [name for name in plackett.__all__ if name != "__version__"]
+    missing = [name for name in (*public, *plackett.metrics.__all__, *datasets.__all__) if not re.search(rf"\b{name}\b", text)]
+    assert not missing, f"docs/api.md does not mention {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_files_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
