@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -36,3 +38,15 @@ def best_of(call: Callable[[], object], repeat: int = 5, *, at_most: float = 30.
         if spent > at_most:
             break
     return best
+
+
+def peer(module: str):
+    """The peer's module, or None where it is not installed; a peer that is installed but broken raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+                raise
+            return None

@@ -21,10 +21,11 @@ def is_sparse(X: object) -> bool:
 
 def check_labels(labels: object, n_docs: int | None = None, *, name: str = "y", allow_nan: bool = False) -> np.ndarray:
     """Labels as a contiguous float64 vector of finite numbers, one per document."""
+    is_float = getattr(labels, "dtype", None) is None or labels.dtype.kind not in "iub"  # type: ignore[attr-defined]
     vector = _as_numbers(labels, name)
     if n_docs is not None and vector.size != n_docs:
         raise ValueError(f"{name} has {vector.size:,} labels but X has {n_docs:,} rows.")
-    if _may_hold_non_finite(vector):
+    if is_float and _may_hold_non_finite(vector):
         bad = np.isinf(vector) if allow_nan else ~np.isfinite(vector)
         if not bad.any():
             return vector

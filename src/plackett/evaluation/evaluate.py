@@ -79,22 +79,18 @@ def evaluate(
         lists = _lists_of_queries(queries, scores, with_docid=rules.ties == "trec")
     else:
         lists = judge(labels, scores, qid, docid)
-    viewed = rules.view(lists)
-    columns, n_empty = [], {}
-    for measure, name in zip(measures, names, strict=True):
-        values, is_empty = rules.values(measure, viewed)
-        columns.append(values)
-        n_empty[name] = int(is_empty.sum())
+    values, is_empty = rules.table(measures, lists)
+    n_empty = {name: int(is_empty[:, column].sum()) for column, name in enumerate(names)}
     rows: dict[str, dict[str, float]] = {}
     best: dict[str, str] = {}
     if floors:
-        rows[RANDOM_ORDER] = random_floor(measures, names, viewed, rules)
+        rows[RANDOM_ORDER] = random_floor(measures, names, lists, rules)
         if queries is not None:
-            rows[BEST_FEATURE], best = best_feature_floor(measures, names, viewed, rules, queries)
+            rows[BEST_FEATURE], best = best_feature_floor(measures, names, lists, rules, queries)
     return Evaluation(
         names,
         lists.ids if lists.ids is not None else np.arange(lists.n_queries),
-        np.column_stack(columns),
+        values,
         convention=rules.name,
         n_empty=n_empty,
         notes=notes + _notes_on_empty(n_empty, rules),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plackett.data.queries import Queries
+from plackett.evaluation.table import mean_of_counted
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
@@ -21,10 +22,8 @@ def random_floor(
     When all scores are equal, the expectation over the orders of tied documents is the one over all orders.
     """
     flat = lists.with_scores(np.zeros_like(lists.scores))
-    return {
-        name: _mean(convention.values(measure, flat, ties="average")[0])
-        for measure, name in zip(measures, names, strict=True)
-    }
+    values, _ = convention.table(measures, flat, ties="average")
+    return {name: mean_of_counted(values[:, column]) for column, name in enumerate(names)}
 
 
 def best_feature_floor(
@@ -43,9 +42,9 @@ def best_feature_floor(
         label = str(column + 1) if queries.feature_names is None else queries.feature_names[column]
         for sign, direction in ((1.0, "falling"), (-1.0, "rising")):
             scores = np.where(np.isnan(feature), -np.inf, sign * feature)
-            ranked = convention.view(lists.with_scores(scores))
-            for measure, name in zip(measures, names, strict=True):
-                value = _mean(convention.values(measure, ranked, ties="average")[0])
+            values, _ = convention.table(measures, lists.with_scores(scores), ties="average")
+            for place, (measure, name) in enumerate(zip(measures, names, strict=True)):
+                value = mean_of_counted(values[:, place])
                 is_better = (
                     value > best.get(name, np.nan) if measure.higher_is_better else value < best.get(name, np.nan)
                 )
@@ -58,8 +57,3 @@ def _column(X, column: int) -> np.ndarray:
     if is_sparse(X):
         return np.asarray(X[:, [column]].toarray(), dtype=np.float64).reshape(-1)
     return np.asarray(X[:, column], dtype=np.float64)
-
-
-def _mean(values: np.ndarray) -> float:
-    counted = values[~np.isnan(values)]
-    return float(counted.mean()) if counted.size else float("nan")

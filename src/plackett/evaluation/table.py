@@ -67,11 +67,7 @@ class Evaluation:
 
     def mean(self) -> dict[str, float]:
         """The mean of each measure over the queries that count; NaN when none does."""
-        means = {}
-        for column, metric in enumerate(self.metrics):
-            counted = self.values[~np.isnan(self.values[:, column]), column]
-            means[metric] = float(counted.mean()) if counted.size else math.nan
-        return means
+        return {metric: mean_of_counted(self.values[:, column]) for column, metric in enumerate(self.metrics)}
 
     def rows(self) -> list[tuple[str, dict[str, float]]]:
         """The mean and, where asked for, the floors: what a summary shows."""
@@ -152,6 +148,12 @@ class Evaluation:
 
     def __repr__(self) -> str:
         return f"Evaluation({len(self):,} queries × {', '.join(self.metrics)}; convention {self.convention!r})"
+
+
+def mean_of_counted(values: np.ndarray) -> float:
+    """The mean over all that is not NaN; NaN when nothing is left."""
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if counted.size else math.nan
 
 
 def _plain_id(key: object) -> object:

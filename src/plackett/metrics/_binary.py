@@ -9,9 +9,10 @@ from plackett.metrics._graded import _group_stop
 @njit(cache=True, nogil=True)
 def count_relevant(labels, indptr, relevant_from, first, last, values):
     for q in range(first, last):
+        own = labels[indptr[q] : indptr[q + 1]]
         total = 0
-        for row in range(indptr[q], indptr[q + 1]):
-            total += labels[row] >= relevant_from
+        for i in range(own.size):
+            total += np.int64(own[i] >= relevant_from)
         values[q] = total
 
 

@@ -36,8 +36,12 @@ def _group_stop(group_end, start, place):
 
 
 @njit(cache=True, nogil=True)
-def _discounted_gain(ranked, group_end, start, n_ranked, limit, best, gain_kind, discounts):
+def _discounted_gain(ranked, group_end, start, limit, best, gain_kind, discounts):
     total = 0.0
+    if group_end.size == 0:
+        for p in range(limit):
+            total += gain(ranked[start + p], best, gain_kind) * discounts[p]
+        return total
     place = 0
     while place < limit:
         stop = _group_stop(group_end, start, place)
@@ -56,7 +60,7 @@ def _discounted_gain(ranked, group_end, start, n_ranked, limit, best, gain_kind,
 def dcg(ranked, group_end, indptr, n_ranked, k, gain_kind, discounts, first, last, values):
     for q in range(first, last):
         limit = min(k, n_ranked[q])
-        values[q] = _discounted_gain(ranked, group_end, indptr[q], n_ranked[q], limit, 0.0, gain_kind, discounts)
+        values[q] = _discounted_gain(ranked, group_end, indptr[q], limit, 0.0, gain_kind, discounts)
 
 
 @njit(cache=True, nogil=True)
@@ -87,7 +91,7 @@ def ndcg(
             values[q] = 0.0
             continue
         limit = min(k, n_ranked[q])
-        found = _discounted_gain(ranked, group_end, indptr[q], n_ranked[q], limit, best, gain_kind, discounts)
+        found = _discounted_gain(ranked, group_end, indptr[q], limit, best, gain_kind, discounts)
         values[q] = found / best_dcg
 
 

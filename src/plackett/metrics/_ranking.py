@@ -133,29 +133,37 @@ def rank_labels(scores, labels, docid_rank, indptr, n_ranked, long_order, ties, 
             own_ranked[place] = own_labels[order[place]]
 
 
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def _largest_below(labels, limit):
+    """The largest label below ``limit``, -inf when there is none."""
+    best = -np.inf
+    for i in range(labels.size):
+        best = max(best, labels[i] if labels[i] < limit else -np.inf)
+    return best
+
+
 @njit(cache=True, nogil=True)
-def sort_labels(labels, indptr, low, top_indptr, first, last, top):
-    """The best labels of every query, falling, into ``top[top_indptr[q]:top_indptr[q + 1]]``; no label is below low."""
-    levels = 64
-    counts = np.zeros(levels, np.int64)
+def _count_equal(labels, level):
+    n = 0
+    for i in range(labels.size):
+        n += np.int64(labels[i] == level)
+    return n
+
+
+@njit(cache=True, nogil=True)
+def sort_labels(labels, indptr, top_indptr, first, last, top):
+    """The best labels of every query, falling, into ``top[top_indptr[q]:top_indptr[q + 1]]``."""
     for q in range(first, last):
         own = labels[indptr[q] : indptr[q + 1]]
         best = top[top_indptr[q] : top_indptr[q + 1]]
-        counts[:] = 0
-        is_small = True
-        for i in range(own.size):  # few whole levels, the usual case, are counted
-            level = np.int64(min(own[i] - low, levels - 1.0))
-            is_small = is_small and low + level == own[i]
-            counts[level] += 1
-        if not is_small:
+        level, place, n_levels = np.inf, 0, 0
+        while place < best.size and n_levels < 8:  # few levels, the usual case, are counted; each pass vectorises
+            level = _largest_below(own, level)
+            stop = min(place + _count_equal(own, level), best.size)
+            for p in range(place, stop):
+                best[p] = level
+            place = stop
+            n_levels += 1
+        if place < best.size:
             falling = -np.sort(-own)
             best[:] = falling[: best.size]
-            continue
-        place = 0
-        level = levels - 1
-        while place < best.size:
-            stop = min(place + counts[level], best.size)
-            for p in range(place, stop):
-                best[p] = low + level
-            place = stop
-            level -= 1

@@ -85,7 +85,7 @@ def _err(
     lists: JudgedLists, *, k: int | None = None, max_label: float | None = None, ties: str = "stable"
 ) -> np.ndarray:
     check_cutoff(k)
-    largest = float(lists.labels.max(initial=0.0))
+    largest = lists.largest_label
     top = largest if max_label is None else float(max_label)
     if largest > top:
         raise ValueError(f"max_label={top:g} but a label is {largest:g}; err needs the largest label there can be.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -81,9 +82,37 @@ class JudgedLists:
     def run(self, kernel: Callable[..., object], *arguments: object) -> np.ndarray:
         """One value per query from ``kernel(*arguments, first, last, values)``, on all threads."""
         values = np.full(self.n_queries, np.nan)
-        blocks = query_blocks(self.indptr, DOCS_PER_BLOCK)
-        deal(lambda first, last: kernel(*arguments, first, last, values), blocks)
+        self._deal(lambda first, last: kernel(*arguments, first, last, values))
         return values
+
+    def _deal(self, work: Callable[[int, int], object]) -> None:
+        if self.labels.size <= 2 * DOCS_PER_BLOCK:  # a block of blocks() is at most so large, but for one long list
+            work(0, self.n_queries)
+        else:
+            deal(work, self.blocks())
+
+    def blocks(self) -> list[tuple[int, int]]:
+        """Ranges of whole queries, small enough for all that a measure needs of them to stay in a core's cache."""
+        return query_blocks(self.indptr, DOCS_PER_BLOCK)
+
+    def block(self, first: int, last: int) -> JudgedLists:
+        """Queries ``first`` to ``last``, sharing memory with these."""
+        rows = slice(int(self.indptr[first]), int(self.indptr[last]))
+        part = JudgedLists(
+            self.labels[rows],
+            self.scores[rows],
+            self.indptr[first : last + 1] - self.indptr[first],
+            docid=None if self.docid is None else self.docid[rows],
+            n_retrieved=None if self.n_retrieved is None else self.n_retrieved[first:last],
+            ids=None if self.ids is None else self.ids[first:last],
+        )
+        part.largest_label = self.largest_label
+        return part
+
+    @cached_property
+    def largest_label(self) -> float:
+        """The largest label of the whole evaluation set, also in a block of it; 0 when there is none above."""
+        return float(self.labels.max(initial=0.0))
 
     def once(self, key: object, compute: Callable[[], np.ndarray]) -> np.ndarray:
         """What ``compute`` gives, computed the first time only: several measures share it."""
@@ -105,9 +134,8 @@ class JudgedLists:
                 self.n_ranked,
                 self._sorted_long(),
             )
-            blocks = query_blocks(self.indptr, DOCS_PER_BLOCK)
-            deal(
-                lambda first, last: _ranking.rank_labels(*arguments, TIES[ties], first, last, ranked, group_end), blocks
+            self._deal(
+                lambda first, last: _ranking.rank_labels(*arguments, TIES[ties], first, last, ranked, group_end)
             )
             self._ranked[ties] = Ranked(ranked, group_end)
         return self._ranked[ties]
@@ -118,11 +146,8 @@ class JudgedLists:
             lengths = self.lengths if k is None else np.minimum(self.lengths, k)
             indptr = np.concatenate([[0], np.cumsum(lengths)])
             labels = np.empty(indptr[-1])
-            low = float(self.labels.min(initial=0.0))
-            blocks = query_blocks(self.indptr, DOCS_PER_BLOCK)
-            deal(
-                lambda first, last: _ranking.sort_labels(self.labels, self.indptr, low, indptr, first, last, labels),
-                blocks,
+            self._deal(
+                lambda first, last: _ranking.sort_labels(self.labels, self.indptr, indptr, first, last, labels)
             )
             self._ideal[k] = Ideal(labels, indptr)
         return self._ideal[k]
