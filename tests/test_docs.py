@@ -28,7 +28,9 @@ PAGES = [
     *sorted(DOCS.glob("*.md")),
 ]
 MODULES = sorted(
-    module.name for module in pkgutil.walk_packages(plackett.__path__, "plackett.") if not module.name.endswith("__main__")
+    module.name
+    for module in pkgutil.walk_packages(plackett.__path__, "plackett.")
+    if not module.name.endswith("__main__")
 )
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 COMPILING = "compiling for this machine"  # said on standard error by the first run on a machine only
@@ -95,7 +97,11 @@ def shell(tmp_path, monkeypatch):
     environment = {
         **os.environ,
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
-        **{"PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1", "COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"},
+        "PYTHONUNBUFFERED": "1",  # standard output and error in the order in which they were written
+        "PYTHONUTF8": "1",
+        "COLUMNS": "80",
+        "TERM": "dumb",
+        "NO_COLOR": "1",
     }
     status = 0
 
@@ -118,7 +124,7 @@ def shell(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_shows_what_the_code_prints(page, shell):
-    """Python blocks with ``>>>`` and console blocks with ``$`` run in order; a block with a caption is a file of that name."""
+    """Python blocks with ``>>>`` and console blocks with ``$`` run in order; a block with a caption is a file."""
     names: dict[str, object] = {}
     for block in blocks_of(page):
         if "caption" in block.options:
@@ -245,8 +251,8 @@ def test_table_of_data_sets_is_that_of_the_code():
 
 def test_reference_lists_every_public_name():
     text = (DOCS / "api.md").read_text(encoding="utf-8")
-    public = [name for name in plackett.__all__ if name != "__version__"]
-    missing = [name for name in (*public, *plackett.metrics.__all__, *datasets.__all__) if not re.search(rf"\b{name}\b", text)]
+    public = {*plackett.__all__, *plackett.metrics.__all__, *datasets.__all__} - {"__version__"}
+    missing = [name for name in sorted(public) if not re.search(rf"\b{name}\b", text)]
     assert not missing, f"docs/api.md does not mention {', '.join(missing)}"
 
 
