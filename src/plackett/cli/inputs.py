@@ -27,6 +27,7 @@ def load_queries(names: list[str], *, zero_based: bool, cache: bool) -> Queries:
             if not isinstance(loaded, Queries):
                 raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
             return loaded
+    check_exists(*names)
     source = names[0] if len(names) == 1 else names
     if cache and "-" in names:
         cache = False  # standard input cannot be recognised again
