@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,9 @@ def is_sparse(X: object) -> bool:
     return hasattr(X, "nnz") and hasattr(X, "tocsr")
 
 
-def check_labels(labels: object, n_docs: int | None = None, *, name: str = "y", allow_nan: bool = False) -> np.ndarray:
+def check_labels(labels: Any, n_docs: int | None = None, *, name: str = "y", allow_nan: bool = False) -> np.ndarray:
     """Labels as a contiguous float64 vector of finite numbers, one per document."""
-    is_float = getattr(labels, "dtype", None) is None or labels.dtype.kind not in "iub"  # type: ignore[attr-defined]
+    is_float = getattr(labels, "dtype", None) is None or labels.dtype.kind not in "iub"
     vector = _as_numbers(labels, name)
     if n_docs is not None and vector.size != n_docs:
         raise ValueError(f"{name} has {vector.size:,} labels but X has {n_docs:,} rows.")
@@ -75,25 +76,24 @@ def _as_numbers(values: object, name: str, *, keep_float32: bool = False) -> np.
     return np.ascontiguousarray(vector, dtype=dtype)
 
 
-def check_finite(X: object, feature_names: Sequence[str] | None = None) -> None:
+def check_finite(X: Any, feature_names: Sequence[str] | None = None) -> None:
     """Refuse NaN and infinite features, naming the row and the column of the first."""
     if is_sparse(X):
         _check_finite_sparse(X, feature_names)
         return
-    rows: np.ndarray = X  # type: ignore[assignment]
-    for start in range(0, rows.shape[0], ROWS_PER_CHECK):
-        block = rows[start : start + ROWS_PER_CHECK]
+    for start in range(0, X.shape[0], ROWS_PER_CHECK):
+        block = X[start : start + ROWS_PER_CHECK]
         if _may_hold_non_finite(block) and not np.isfinite(block).all():
             row, column = np.argwhere(~np.isfinite(block))[0]
             _raise_not_finite(block[row, column], start + int(row), int(column), feature_names)
 
 
-def _check_finite_sparse(X: object, feature_names: Sequence[str] | None) -> None:
-    bad = np.flatnonzero(~np.isfinite(X.data))  # type: ignore[attr-defined]
+def _check_finite_sparse(X: Any, feature_names: Sequence[str] | None) -> None:
+    bad = np.flatnonzero(~np.isfinite(X.data))
     if bad.size:
         place = int(bad[0])
-        row = int(np.searchsorted(X.indptr, place, side="right")) - 1  # type: ignore[attr-defined]
-        _raise_not_finite(X.data[place], row, int(X.indices[place]), feature_names)  # type: ignore[attr-defined]
+        row = int(np.searchsorted(X.indptr, place, side="right")) - 1
+        _raise_not_finite(X.data[place], row, int(X.indices[place]), feature_names)
 
 
 def _raise_not_finite(value: float, row: int, column: int, feature_names: Sequence[str] | None) -> None:

@@ -42,7 +42,7 @@ def test_info_describes_a_file(folder):
     assert facts["documents"] == "5"
     assert facts["labels"] == "0: 2, 1: 2, 2: 1"
     assert facts["documents per query"] == "2 to 3, median 2.5, mean 2.5"
-    assert facts["constant columns"].startswith("1: ")
+    assert facts["constant columns (from 0)"] == "1: 1"
 
 
 def test_info_in_json_has_plain_values(folder):
@@ -97,13 +97,26 @@ def test_evaluate_reads_qrels_and_a_run(folder):
 def test_every_convention_side_by_side(folder):
     done = plackett(folder, "evaluate", "data.txt", "scores.txt", "--every-convention", "-m", "ndcg@10")
     names = [line.split()[0] for line in done.stdout.splitlines()]
-    assert names == ["convention", "standard", "letor3", "letor4", "trec", "sklearn", "lightgbm", "xgboost", "gdeval", "ranx"]
+    assert names == [
+        "convention",
+        "standard",
+        "letor3",
+        "letor4",
+        "trec",
+        "sklearn",
+        "lightgbm",
+        "xgboost",
+        "gdeval",
+        "ranx",
+    ]
     plain = json.loads(plackett(folder, "evaluate", "data.txt", "scores.txt", "--every-convention", "--json").stdout)
     assert plain["letor4"]["mean"]["ndcg@10"] == 0
 
 
 def test_markdown_and_latex(folder):
-    assert plackett(folder, "evaluate", "data.txt", "scores.txt", "--markdown").stdout.startswith("| standard | ndcg@10")
+    assert plackett(folder, "evaluate", "data.txt", "scores.txt", "--markdown").stdout.startswith(
+        "| standard | ndcg@10"
+    )
     assert plackett(folder, "evaluate", "data.txt", "scores.txt", "--latex").stdout.startswith(r"\begin{tabular}")
 
 
@@ -166,7 +179,9 @@ def test_version_and_help(folder):
 
 
 def test_a_closed_pipe_is_not_an_error(folder):
-    command = f"{sys.executable} -c 'from plackett.cli import main; main()' evaluate data.txt scores.txt --json | head -c 1"
+    command = (
+        f"{sys.executable} -c 'from plackett.cli import main; main()' evaluate data.txt scores.txt --json | head -c 1"
+    )
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.stdout == "{"
     assert "Traceback" not in done.stderr

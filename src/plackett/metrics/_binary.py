@@ -1,6 +1,5 @@
 """Kernels of the measures that ask only whether a document is relevant. Conventions as in ``_graded``."""
 
-import numpy as np
 from numba import njit
 
 from plackett.metrics._graded import _group_stop
@@ -12,7 +11,7 @@ def count_relevant(labels, indptr, relevant_from, first, last, values):
         own = labels[indptr[q] : indptr[q + 1]]
         total = 0
         for i in range(own.size):
-            total += np.int64(own[i] >= relevant_from)
+            total += int(own[i] >= relevant_from)
         values[q] = total
 
 
@@ -52,7 +51,7 @@ def average_precision(
         if group_end.size == 0:
             own = ranked[start : start + limit]
             for p in range(limit):  # without branches: which documents are relevant cannot be predicted
-                is_relevant = np.int64(own[p] >= relevant_from)
+                is_relevant = int(own[p] >= relevant_from)
                 seen += is_relevant
                 total += is_relevant * (seen / (p + 1))
             place = limit

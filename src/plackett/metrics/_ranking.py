@@ -146,7 +146,7 @@ def _largest_below(labels, limit):
 def _count_equal(labels, level):
     n = 0
     for i in range(labels.size):
-        n += np.int64(labels[i] == level)
+        n += int(labels[i] == level)
     return n
 
 

@@ -134,9 +134,7 @@ class JudgedLists:
                 self.n_ranked,
                 self._sorted_long(),
             )
-            self._deal(
-                lambda first, last: _ranking.rank_labels(*arguments, TIES[ties], first, last, ranked, group_end)
-            )
+            self._deal(lambda first, last: _ranking.rank_labels(*arguments, TIES[ties], first, last, ranked, group_end))
             self._ranked[ties] = Ranked(ranked, group_end)
         return self._ranked[ties]
 
@@ -146,9 +144,7 @@ class JudgedLists:
             lengths = self.lengths if k is None else np.minimum(self.lengths, k)
             indptr = np.concatenate([[0], np.cumsum(lengths)])
             labels = np.empty(indptr[-1])
-            self._deal(
-                lambda first, last: _ranking.sort_labels(self.labels, self.indptr, indptr, first, last, labels)
-            )
+            self._deal(lambda first, last: _ranking.sort_labels(self.labels, self.indptr, indptr, first, last, labels))
             self._ideal[k] = Ideal(labels, indptr)
         return self._ideal[k]
 
