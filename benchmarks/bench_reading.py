@@ -1,4 +1,4 @@
-"""Reading 300 MB of MSLR-like LETOR text: 136 features, comments kept. Against scikit-learn, XGBoost and our own cache."""
+"""Reading 300 MB of MSLR-like LETOR text, comments kept, against scikit-learn, XGBoost and our own cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.timing import Result, best_of
+from benchmarks.timing import Result, best_of, peer
 from plackett.data.letor import read_letor, write_letor
 from plackett.data.queries import Queries
 
@@ -46,10 +46,8 @@ def write_mslr_like(path: Path, n_bytes: int) -> None:
     X[:, kind == 2] = (X[:, kind == 2] / 40).round(6) * (rng.random((n_docs, (kind == 2).sum())) < 0.6)
     X[:, kind == 3] = (X[:, kind == 3] - 12).round(6)
     labels = rng.choice(5, size=n_docs, p=[0.52, 0.32, 0.13, 0.02, 0.01])
-    names = [
-        f"docid = GX{k % 273:03d}-{k * 7919 % 100:02d}-{k * 104729 % 10**7:07d} inc = 1 prob = 0.25"
-        for k in range(n_docs)
-    ]
+    texts = "docid = GX{:03d}-{:02d}-{:07d} inc = 1 prob = 0.25"
+    names = [texts.format(k % 273, k * 7919 % 100, k * 104729 % 10**7) for k in range(n_docs)]
     with path.open("wb") as file:
         first = 0
         while file.tell() < n_bytes:
@@ -73,9 +71,8 @@ def seconds_of_sklearn(path: Path) -> float:
 
 
 def seconds_of_xgboost(path: Path) -> float | None:
-    try:
-        import xgboost
-    except ImportError:
+    xgboost = peer("xgboost")
+    if xgboost is None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

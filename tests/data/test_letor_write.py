@@ -73,7 +73,7 @@ IDS = st.one_of(
 COMMENTS = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data(), st.sampled_from([np.float32, np.float64]), st.booleans(), st.sampled_from([0, 1]))
 def test_any_queries_come_back_exactly(data, dtype, zeros, first_index):
     n_docs, n_features = data.draw(st.integers(1, 6)), data.draw(st.integers(0, 4))

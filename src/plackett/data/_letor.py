@@ -269,16 +269,21 @@ def _head(text, place, row, labels, qid, qid_span, hard, report):
 
 
 @njit(cache=True, nogil=True)
-def _keep_comment(text, place, comments, used, is_kept):
-    """Copy the rest of the line to ``comments``: the place of the newline, and the bytes used so far."""
-    start = place
+def _newline(text, place):
+    """The place of the next newline."""
     while text[place] != NEWLINE:
         place += ONE
-    if is_kept and place > start:
-        n = place - start - (ONE if text[place - ONE] == RETURN else ZERO)
-        comments[used : used + n] = text[start : start + n]
-        used += n
-    return place, used
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _keep_comment(text, start, end, comments, used):
+    """Copy the bytes up to a newline, less a carriage return before it: how many are used now."""
+    if end > start and text[end - ONE] == RETURN:
+        end -= ONE
+    for k in range(start, end):  # a slice would do, but takes three seconds to compile
+        comments[used + uint64(k) - start] = text[uint64(k)]
+    return used + end - start
 
 
 @njit(cache=True, nogil=True)
@@ -286,14 +291,13 @@ def parse(text, X, labels, qid, qid_span, index, value, row_end, comments, comme
     """Read every line of ``text``; stop at the first that is wrong and say in ``report`` what and where.
 
     ``limits``: first index, number of columns allowed, whether to fill X, whether to keep comments. ``fills``: what
-    stands for absent indices and for NULL, and the smallest number that is too large. Arrays have room for a row per
-    newline.
+    stands for absent indices and for NULL, and the smallest number that is too large. ``report`` comes as zeros; the
+    other arrays have room for a row per newline.
     """
     first_index, end_index, is_dense, is_kept = limits[0], limits[1], limits[2] == 1, limits[3] == 1
     missing, null, overflow = fills[0], fills[1], fills[2]
     place, row, pair, used = ZERO, ZERO, ZERO, ZERO
     end = uint64(text.size)
-    report[:] = 0
     report[LARGEST] = -1
     while place < end:
         place = _skip_blanks(text, place)
@@ -301,8 +305,7 @@ def parse(text, X, labels, qid, qid_span, index, value, row_end, comments, comme
             place += ONE if text[place] == NEWLINE else ONE + ONE
             continue
         if text[place] == HASH:
-            place, _ = _keep_comment(text, place, comments, used, False)
-            place += ONE
+            place = _newline(text, place) + ONE
             continue
         line = place
         place = _head(text, place, row, labels, qid, qid_span, hard, report)
@@ -323,7 +326,10 @@ def parse(text, X, labels, qid, qid_span, index, value, row_end, comments, comme
         else:
             row_end[row] = pair
         if text[place] == HASH:
-            place, used = _keep_comment(text, place + ONE, comments, used, is_kept)
+            start = place + ONE
+            place = _newline(text, start)
+            if is_kept:
+                used = _keep_comment(text, start, place, comments, used)
         comment_end[row] = used
         row += ONE
         place += ONE if text[place] == NEWLINE else ONE + ONE

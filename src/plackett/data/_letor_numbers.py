@@ -141,7 +141,7 @@ def _exponent(text, place):
     is_good = uint8(text[place] - 48) < 10
     while uint8(text[place] - 48) < 10:
         if exponent < 100_000_000:
-            exponent = 10 * exponent + np.int64(text[place] - 48)
+            exponent = 10 * exponent + int(text[place] - 48)
         place += ONE
     return place, -exponent if negative else exponent, is_good
 

@@ -9,7 +9,7 @@ from numba import njit, uint64
 
 from plackett.data._letor_numbers import BLANK, COLON, DOT, HASH, MINUS, NEWLINE, POWERS_OF_TEN
 
-AS_TEXT, AS_NULL = -1, -2  # in ``places``: the number stands among the texts; it is NaN
+AS_TEXT = -1  # in ``places``: the number stands among the texts
 _EXACT = 2.0**53
 
 
@@ -23,10 +23,7 @@ def decimals(numbers, digits, places):
     for k in range(numbers.size):
         number = numbers[k]
         places[k] = AS_TEXT
-        if math.isnan(number):
-            places[k] = AS_NULL
-            continue
-        size = abs(float(number))
+        size = abs(float(number))  # NaN and infinity leave the loop at once
         for place in range(POWERS_OF_TEN.size):
             shifted = size * POWERS_OF_TEN[place]
             if not shifted < _EXACT:
@@ -57,7 +54,8 @@ def _put_digits(out, at, digits, n_least):
 
 @njit(cache=True, nogil=True)
 def _put_text(out, at, buffer, start, stop):
-    out[at : at + stop - start] = buffer[start:stop]
+    for k in range(stop - start):
+        out[uint64(at + k)] = buffer[uint64(start + k)]
     return at + stop - start
 
 
@@ -76,32 +74,33 @@ def _put_number(out, at, number, digits, places):
 
 
 @njit(cache=True, nogil=True)
-def write_lines(
-    numbers, digits, places, texts, text_bounds, pair_ptr, index, query, ids, id_bounds, notes, note_bounds, out
-):
-    """Write rows; the numbers of a row are its label and then its values. The bytes written are returned.
+def write_lines(labels, values, pair_ptr, index, query, ids, id_bounds, notes, note_bounds, out):
+    """Write rows; how many bytes they are.
 
     ``pair_ptr`` bounds the pairs of each row, ``query`` says whose id it has; empty ``note_bounds``: no comments.
     """
-    at, number, text = 0, 0, 0
+    digits, places, numbers = values.digits, values.places, values.numbers
+    at, label_text, value_text = 0, 0, 0
     for row in range(query.size):
-        for pair in range(pair_ptr[row] - 1, pair_ptr[row + 1]):
-            if pair >= pair_ptr[row]:
-                out[at] = BLANK
-                at = _put_digits(out, at + 1, index[pair], 1)
-                out[at] = COLON
-                at += 1
-            if places[number] >= 0:
-                at = _put_number(out, at, numbers[number], digits[number], places[number])
+        if labels.places[row] >= 0:
+            at = _put_number(out, at, labels.numbers[row], labels.digits[row], labels.places[row])
+        else:
+            at = _put_text(out, at, labels.texts, labels.bounds[label_text], labels.bounds[label_text + 1])
+            label_text += 1
+        for c in (32, 113, 105, 100, 58):  # " qid:"
+            out[at] = c
+            at += 1
+        at = _put_text(out, at, ids, id_bounds[query[row]], id_bounds[query[row] + 1])
+        for pair in range(pair_ptr[row], pair_ptr[row + 1]):
+            out[at] = BLANK
+            at = _put_digits(out, at + 1, index[pair], 1)
+            out[at] = COLON
+            at += 1
+            if places[pair] >= 0:
+                at = _put_number(out, at, numbers[pair], digits[pair], places[pair])
             else:
-                at = _put_text(out, at, texts, text_bounds[text], text_bounds[text + 1])
-                text += 1
-            number += 1
-            if pair < pair_ptr[row]:
-                for c in (32, 113, 105, 100, 58):  # " qid:"
-                    out[at] = c
-                    at += 1
-                at = _put_text(out, at, ids, id_bounds[query[row]], id_bounds[query[row] + 1])
+                at = _put_text(out, at, values.texts, values.bounds[value_text], values.bounds[value_text + 1])
+                value_text += 1
         if note_bounds.size and note_bounds[row + 1] > note_bounds[row]:
             out[at], out[at + 1] = BLANK, HASH
             at = _put_text(out, at + 2, notes, note_bounds[row], note_bounds[row + 1])

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
+_DOCID = np.frombuffer(b"docid", dtype=np.uint8)
 _EQUALS = 61
 
 
 @njit(cache=True, nogil=True)
 def _is_blank(byte):
-    """White space as ``str.strip`` and ``\\s`` know it among the ASCII characters."""
+    """White space as ``str.strip`` knows it among the ASCII characters."""
     return byte == 32 or 9 <= byte <= 13 or 28 <= byte <= 31
+
+
+@njit(cache=True, nogil=True)
+def _after_docid(buffer, start, stop):
+    """The word behind ``docid =`` in a text without blanks around it; the whole text where there is none."""
+    for k in range(_DOCID.size):
+        if start + k >= stop or buffer[start + k] != _DOCID[k]:
+            return start, stop
+    at = start + _DOCID.size
+    while at < stop and _is_blank(buffer[at]):
+        at += 1
+    if at == stop or buffer[at] != _EQUALS:
+        return start, stop
+    at += 1
+    while at < stop and _is_blank(buffer[at]):
+        at += 1
+    if at == stop:
+        return start, stop
+    end = at
+    while end < stop and not _is_blank(buffer[end]):
+        end += 1
+    return at, end
 
 
 @njit(cache=True, nogil=True)
@@ -32,21 +56,7 @@ def docid_spans(buffer, bounds, spans):
             start += 1
         while stop > start and _is_blank(buffer[stop - 1]):
             stop -= 1
-        at = start
-        if stop - start > 6 and buffer[at] == 100 and buffer[at + 1] == 111 and buffer[at + 2] == 99:  # doc
-            if buffer[at + 3] == 105 and buffer[at + 4] == 100:  # id
-                at += 5
-                while at < stop and _is_blank(buffer[at]):
-                    at += 1
-                if at < stop and buffer[at] == _EQUALS:
-                    at += 1
-                    while at < stop and _is_blank(buffer[at]):
-                        at += 1
-                    if at < stop:
-                        start = at
-                        while at < stop and not _is_blank(buffer[at]):
-                            at += 1
-                        stop = at
+        start, stop = _after_docid(buffer, start, stop)
         spans[row, 0], spans[row, 1] = start, stop
         longest = max(longest, stop - start)
     return longest

@@ -1,4 +1,4 @@
-"""Judged lists as text, ``label qid:ID index:value ... #comment``, as LETOR, MSLR, SVMlight and their kin write them."""
+"""Judged lists as text: ``label qid:ID index:value ... #comment``, as LETOR, MSLR and SVMlight write them."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ def write_letor(
     comments : bool, default=True
         Whether to write comments behind ``#``; without comments, ``docid = NAME`` where document names are known.
     zeros : bool, default=None
-        Whether to write values that are 0. None writes those of a dense X and leaves out those of a sparse one. The last
-        column of the first row is written in any case, so that the number of columns is kept.
+        Whether to write values that are 0. None writes those of a dense X and leaves out those of a sparse one. The
+        last column of the first row is written in any case, so that the number of columns is kept.
 
     Examples
     --------

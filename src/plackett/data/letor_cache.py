@@ -5,8 +5,8 @@ place, length and the magic again. The header says which files the cache was mad
 samples of their bytes), how they were read, and where each array lies. Nothing in it is ever unpickled, and nothing is
 believed before the header, the extents, the files it was made from and samples of the arrays have been checked.
 
-A cache is written to a file of its own name and then moved into place: whoever reads sees an old one, a new one or none,
-and two processes may build one at once. That it cannot be written is a warning: the data are there all the same.
+A cache is written to a file of its own name and then moved into place: whoever reads sees an old one, a new one or
+none, and two processes may build one at once. That it cannot be written is a warning: the data are there all the same.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import struct
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class _Unusable(Exception):
     """A cache that cannot be used, for whatever reason: it is built anew."""
 
 
-def read_through(inputs: list, options: Options, folder: object, read_text: Callable[[], Queries]) -> Queries:
+def read_through(inputs: list, options: Options, folder: Any, read_text: Callable[[], Queries]) -> Queries:
     """The queries from a cache that fits, or else from the text, leaving a cache behind."""
     for entry in inputs:
         if entry == "-" or not isinstance(entry, (str, os.PathLike)):
@@ -66,14 +67,14 @@ def read_through(inputs: list, options: Options, folder: object, read_text: Call
     return queries
 
 
-def cache_path(paths: list[Path], options: Options, folder: object = None) -> Path:
+def cache_path(paths: list[Path], options: Options, folder: str | os.PathLike | None = None) -> Path:
     """Where the cache of these files, read in this way, lies: beside the first of them, or in ``folder``.
 
     Beside the files their names tell caches apart, so that a folder may be moved; elsewhere their full paths do.
     """
     names = [path.name if folder is None else str(path.resolve()) for path in paths]
     key = hashlib.blake2b(json.dumps([FORMAT, names, _described(options)]).encode(), digest_size=8).hexdigest()
-    where = paths[0].parent if folder is None else Path(os.fspath(folder))  # type: ignore[arg-type]
+    where = paths[0].parent if folder is None else Path(folder)
     return where / f"{paths[0].name}.{key}.plackett-cache"
 
 
@@ -91,7 +92,7 @@ def _signature(path: Path) -> list:
 
 
 def _sample_hash(file, start: int, size: int) -> str:
-    """A hash of ``size`` bytes from ``start``: of all if they are few, else of the first page, the last and some between."""
+    """A hash of ``size`` bytes from ``start``: of all if they are few, else of the first page, the last and others."""
     digest = hashlib.blake2b(digest_size=16)
     if size <= _WHOLE_BELOW:
         offsets, length = [0], size
@@ -128,7 +129,8 @@ def _store(place: Path, queries: Queries, made_from: list, options: Options) -> 
     draft = place.with_name(f".{place.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
         with open(draft, "x+b") as file:
-            entries, end = {}, _PAGE
+            entries: dict[str, dict[str, Any]] = {}
+            end = _PAGE
             for name, array in arrays.items():
                 file.seek(end)
                 array.tofile(file)

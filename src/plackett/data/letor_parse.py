@@ -7,9 +7,10 @@ is parsed straight into its rows of X, or kept as pairs when X becomes CSR.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,7 +78,8 @@ def parse(inputs: list, options: Options) -> Queries:
         while wave:
             wave = _parse_wave(wave, text, table, parts, options)
     finally:
-        text.close()
+        with suppress(ValueError):  # an interrupt may leave a thread reading, which ends by itself
+            text.close()
     return _as_queries(parts, table.finish(), options)
 
 
@@ -131,10 +133,10 @@ def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
     labels, qid, qid_span = np.empty(n), np.empty(n, dtype=np.int64), np.empty((n, 2), dtype=np.uint64)
     row_end, comment_end = np.empty(0 if is_dense else n, dtype=np.int64), np.empty(n, dtype=np.int64)
     comments = np.empty(text.size if options.comments else 0, dtype=np.uint8)
-    hard = np.empty((most_pairs, 4), dtype=np.int64)
+    hard = np.empty((text.size // 7 + 1, 4), dtype=np.int64)  # the shortest is "1:1e99 "
     limits = np.array([options.first_index, end_index, is_dense, options.comments], dtype=np.int64)
     fills = np.array([options.missing, options.null, _smallest_overflow(options.dtype)])
-    report = np.empty(9, dtype=np.int64)
+    report = np.zeros(9, dtype=np.int64)
     _letor.parse(
         text, rows, labels, qid, qid_span, index, value, row_end, comments, comment_end, hard, limits, fills, report
     )
@@ -157,7 +159,7 @@ def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
     if report[_letor.TEXT_IDS]:
         texts = _id_texts(chunk, qid[:n_rows], qid_span[:n_rows], problems)
     if problems:
-        raise min(problems, key=lambda problem: problem.line)
+        raise min(problems, key=lambda problem: problem.line or 0)
     return ParsedRows(
         n_rows,
         n_pairs,
@@ -330,9 +332,9 @@ class _Table:
         self._cells = np.empty(max(n_rows, self._n_rows) * self._width, dtype=self._options.dtype)
         X = self._rows(self._n_rows)
         start = 0
-        for pairs in self._pairs:
-            _letor.scatter(*pairs, X[start : start + pairs[0].size], self._options.missing)
-            start += pairs[0].size
+        for row_end, index, value in self._pairs:
+            _letor.scatter(row_end, index, value, X[start : start + row_end.size], self._options.missing)
+            start += row_end.size
         self._pairs = []
 
     def _become_sparse(self) -> None:
@@ -373,7 +375,7 @@ class _Table:
 
         from plackett.data import _letor
 
-        kept = [_letor.drop_zeros(*pairs) for pairs in self._pairs]
+        kept = [_letor.drop_zeros(row_end, index, value) for row_end, index, value in self._pairs]
         shifts = np.cumsum([0, *kept])
         ends = [pairs[0] + shift for pairs, shift in zip(self._pairs, shifts, strict=False)]
         indptr = np.concatenate([np.zeros(1, dtype=np.int64), *ends])
@@ -389,7 +391,7 @@ class _Table:
 
 def _as_queries(parts: list[ParsedRows], X, options: Options) -> Queries:
     labels = np.concatenate([part.labels for part in parts]) if parts else np.empty(0)
-    comments = _comments(parts, X.shape[0]) if options.comments else None
+    comments: Any = _comments(parts, X.shape[0]) if options.comments else None
     if all(part.id_texts is None for part in parts):
         qid = np.concatenate([part.qid for part in parts]) if parts else np.empty(0, dtype=np.int64)
         return Queries(X, labels, qid, comments=comments)
@@ -406,7 +408,7 @@ def _text_ids(parts: list[ParsedRows]) -> tuple[np.ndarray, list[str]]:
     for part in parts:
         runs = part.id_texts
         if runs is None:
-            starts = np.flatnonzero(np.append(True, part.qid[1:] != part.qid[:-1])) if part.n_rows else []
+            starts = np.flatnonzero(np.append(True, part.qid[1:] != part.qid[:-1]))[: part.n_rows]
             runs = [(int(row), str(int(part.qid[row]))) for row in starts]
         numbers = [places.setdefault(text, len(places)) for _, text in runs]
         lengths = np.diff([row for row, _ in runs] + [part.n_rows])

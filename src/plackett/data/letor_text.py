@@ -6,7 +6,7 @@ Files are read, never memory-mapped: a mapped file that another process cuts sho
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -46,7 +46,7 @@ def expected_bytes(inputs: list) -> int:
     return sum(path.stat().st_size for path in plain)
 
 
-def waves(inputs: list) -> Iterator[list[Chunk]]:
+def waves(inputs: list) -> Generator[list[Chunk], None, None]:
     """The lines of all inputs, in waves of chunks; the chunks of a wave belong to one input.
 
     Two buffers take turns, so that one wave may be parsed while the next one is read. Chunks of a wave are valid until
@@ -89,7 +89,7 @@ def _whole_lines(file: BinaryIO, buffers: list[bytearray]) -> Iterator[tuple[byt
 
 
 def _fill(file: BinaryIO, buffer: bytearray, filled: int) -> tuple[int, bool]:
-    """Read until all but the last byte of the buffer is full or the file ends: how far it is filled, and which it was."""
+    """Fill all but the last byte of the buffer, or as much as the file still has: how far, and whether it ended."""
     with memoryview(buffer) as view:
         while filled < len(view) - 1:
             n = file.readinto(view[filled:-1])  # type: ignore[attr-defined]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,13 +23,23 @@ _LOOKS_LIKE_DOCID = re.compile(r"\s*docid\s*=\s*\S")
 class _Rows(NamedTuple):
     """What every block of rows is written from."""
 
-    X: object
+    X: Any
     labels: np.ndarray
     query: np.ndarray
     ids: TextColumn
     comments: TextColumn | None
     first_index: int
     zeros: bool
+
+
+class _Decimals(NamedTuple):
+    """Numbers as ``digits / 10**places``; where ``places`` is negative, as the next of the texts."""
+
+    numbers: np.ndarray
+    digits: np.ndarray
+    places: np.ndarray
+    texts: np.ndarray
+    bounds: np.ndarray
 
 
 def write(queries: Queries, target: object, first_index: int, comments: bool, zeros: bool | None) -> None:
@@ -123,60 +133,56 @@ def _lines(rows: _Rows, start: int, stop: int) -> np.ndarray:
     from plackett.data import _letor_write
 
     pair_ptr, index, values = _pairs(rows, start, stop)
-    labels = rows.labels[start:stop]
-    label_at = pair_ptr[:-1] + np.arange(stop - start)
-    is_label = np.zeros(values.size + labels.size, dtype=bool)
-    is_label[label_at] = True
-    parts = [np.empty(is_label.size, dtype=np.int64), np.empty(is_label.size, dtype=np.int8)]
-    numbers = np.empty(is_label.size)
-    texts: dict[int, bytes] = {}
-    for chosen, source in ((is_label, labels.copy()), (~is_label, values)):
-        digits, places = np.empty(source.size, dtype=np.int64), np.empty(source.size, dtype=np.int8)
-        if _letor_write.decimals(source, digits, places) or (places == _letor_write.AS_NULL).any():
-            spots = np.flatnonzero(places < 0)
-            at = np.flatnonzero(chosen)[spots].tolist()
-            texts.update(zip(at, _number_texts(source[spots]), strict=True))
-        parts[0][chosen], parts[1][chosen], numbers[chosen] = digits, places, source
-    ordered = [texts[at] for at in sorted(texts)]
-    text_bounds = np.cumsum([0] + [len(text) for text in ordered])
-    packed = np.frombuffer(b"".join(ordered), dtype=np.uint8)
+    labels = _as_decimals(rows.labels[start:stop].copy())
+    pairs = _as_decimals(values)
     query, ids = rows.query[start:stop], rows.ids
-    note_bounds, notes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8)
+    notes = TextColumn(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int64))
+    size = (values.size + query.size) * (_LONGEST_NUMBER + _LONGEST_INDEX)
+    size += labels.texts.size + pairs.texts.size + int(np.diff(ids.bounds)[query].sum())
     if rows.comments is not None:
-        note_bounds, notes = rows.comments.bounds[start : stop + 1], rows.comments.buffer
-    size = numbers.size * (_LONGEST_NUMBER + _LONGEST_INDEX) + packed.size + (stop - start) * 8
-    size += int(np.diff(ids.bounds)[query].sum()) + (int(note_bounds[-1] - note_bounds[0]) if note_bounds.size else 0)
+        notes = rows.comments[start:stop]
+        size += int(notes.bounds[-1] - notes.bounds[0])
     out = np.empty(size, dtype=np.uint8)
     n = _letor_write.write_lines(
-        numbers, *parts, packed, text_bounds, pair_ptr, index, query, ids.buffer, ids.bounds, notes, note_bounds, out
+        labels, pairs, pair_ptr, index, query, ids.buffer, ids.bounds, notes.buffer, notes.bounds, out
     )
     return out[:n]
 
 
+def _as_decimals(numbers: np.ndarray) -> _Decimals:
+    from plackett.data import _letor_write
+
+    digits, places = np.empty(numbers.size, dtype=np.int64), np.empty(numbers.size, dtype=np.int8)
+    texts: list[bytes] = []
+    if _letor_write.decimals(numbers, digits, places):
+        texts = _number_texts(numbers[places < 0])
+    bounds = np.cumsum([0, *map(len, texts)])
+    return _Decimals(numbers, digits, places, np.frombuffer(b"".join(texts), dtype=np.uint8), bounds)
+
+
 def _pairs(rows: _Rows, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bounds, indices and a copy of the values that are written for some rows."""
-    X, width = rows.X, rows.X.shape[1]  # type: ignore[attr-defined]
+    X, n_rows, width = rows.X[start:stop], stop - start, rows.X.shape[1]
+    if is_sparse(X) and rows.zeros:
+        X = X.toarray()
     if is_sparse(X):
-        X = X[start:stop].toarray() if rows.zeros else X[start:stop]
+        columns, values, keep = X.indices.astype(np.int64), X.data.copy(), X.data != 0
+        of_row = np.repeat(np.arange(n_rows), np.diff(X.indptr))
     else:
-        X = np.ascontiguousarray(X[start:stop])
-    if is_sparse(X):
-        ptr, columns, values = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.copy()
-        of_row = np.repeat(np.arange(stop - start), np.diff(ptr))
-        keep = values != 0
-    else:
-        values = X.reshape(-1).copy()
-        columns, of_row = np.tile(np.arange(width), stop - start), np.repeat(np.arange(stop - start), width)
+        columns, values = np.tile(np.arange(width), n_rows), X.flatten()
+        of_row = np.repeat(np.arange(n_rows), width)
         # a zero that is left out reads as 0, so -0.0 must stay
         keep = np.ones(values.size, dtype=bool) if rows.zeros else (values != 0) | np.signbit(values)
-    columns, values, of_row = columns[keep], values[keep], of_row[keep]
-    if start == 0 and width and not (columns[of_row == 0] == width - 1).any():
+    if not keep.all():
+        columns, values, of_row = columns[keep], values[keep], of_row[keep]
+    n_first = int(np.searchsorted(of_row, 0, side="right"))
+    if start == 0 and width and (n_first == 0 or columns[n_first - 1] < width - 1):
         # the last column stands in the first row at least, for the number of columns is read from it
-        at = int(np.searchsorted(of_row, 0, side="right"))
-        columns, values = np.insert(columns, at, width - 1), np.insert(values, at, 0)
-        of_row = np.insert(of_row, at, 0)
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=stop - start))]).astype(np.int64)
-    return ptr, columns + rows.first_index, values
+        columns, values = np.insert(columns, n_first, width - 1), np.insert(values, n_first, 0)
+        of_row = np.insert(of_row, n_first, 0)
+    pair_ptr = np.zeros(n_rows + 1, dtype=np.int64)
+    np.cumsum(np.bincount(of_row, minlength=n_rows), out=pair_ptr[1:])
+    return pair_ptr, columns + rows.first_index, values
 
 
 def _number_texts(numbers: np.ndarray) -> list[bytes]:
