@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what a type checker and an editor see; at run time each name is loaded when it is first used
+    from plackett import exceptions as exceptions
     from plackett import metrics as metrics
     from plackett.data import datasets as datasets
     from plackett.data.frames import from_frame as from_frame
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.data.normalize import QueryUnitLength as QueryUnitLength
     from plackett.data.normalize import QueryZScore as QueryZScore
     from plackett.data.queries import Queries as Queries
+    from plackett.data.score_file import read_scores as read_scores
     from plackett.data.trec import Qrels as Qrels
     from plackett.data.trec import Run as Run
     from plackett.data.trec import read_qrels as read_qrels
@@ -28,6 +30,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.data.trec import write_qrels as write_qrels
     from plackett.data.trec import write_trec_run as write_trec_run
     from plackett.evaluation.evaluate import evaluate as evaluate
+    from plackett.evaluation.evaluate import evaluate_every_convention as evaluate_every_convention
     from plackett.metrics.measure import Measure as Measure
 
 __version__ = "0.1.0"
@@ -46,6 +49,7 @@ _HOME = {
     "from_frame": "plackett.data.frames",
     "to_frame": "plackett.data.frames",
     "read_movielens": "plackett.data.movielens",
+    "read_scores": "plackett.data.score_file",
     "datasets": "plackett.data.datasets",
     "QueryMinMax": "plackett.data.normalize",
     "QueryZScore": "plackett.data.normalize",
@@ -54,6 +58,8 @@ _HOME = {
     "metrics": "plackett.metrics",
     "Measure": "plackett.metrics.measure",
     "evaluate": "plackett.evaluation.evaluate",
+    "evaluate_every_convention": "plackett.evaluation.evaluate",
+    "exceptions": "plackett.exceptions",
 }
 
 __all__ = ["__version__", *_HOME]

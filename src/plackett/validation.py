@@ -15,6 +15,11 @@ def plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def count_of(n: int, one: str, many: str | None = None) -> str:
+    """``n`` with its noun: "1 query", "1,692 queries"."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
 def is_sparse(X: object) -> bool:
     """Whether X is a scipy sparse matrix or array, asked without importing scipy."""
     return hasattr(X, "nnz") and hasattr(X, "tocsr")

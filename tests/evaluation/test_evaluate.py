@@ -32,7 +32,7 @@ def test_one_metric_may_be_given_as_text():
 def test_empty_queries_are_counted_and_reported():
     result = pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map"])
     assert result.n_empty == {"map": 1}
-    assert "1 queries have no relevant document, or are too short, and count 0" in str(result)
+    assert "1 query has no relevant document, or is too short, and counts 0" in str(result)
     skipped = pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map(empty=skip)"])
     assert math.isnan(skipped["map(empty=skip)"][2])
     assert skipped.mean()["map(empty=skip)"] == pytest.approx(((1 + 2 / 3) / 2 + 1 / 2) / 2)
@@ -59,7 +59,7 @@ def test_a_queries_object_brings_its_ids_along():
     data = pk.Queries(np.arange(7.0).reshape(-1, 1), LABELS, QID)
     result = pk.evaluate(data, SCORES, metrics=["map"])
     assert result["map"] == pytest.approx(pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map"])["map"])
-    with pytest.raises(ValueError, match="brings its own qid and docid"):
+    with pytest.raises(ValueError, match="qid was given, but a Queries brings its own ids"):
         pk.evaluate(data, SCORES, qid=QID)
     with pytest.raises(ValueError, match="have no labels"):
         pk.evaluate(pk.Queries(data.X, qid=QID), SCORES)
@@ -171,8 +171,8 @@ def test_documents_that_were_not_retrieved_count_in_ideals_only():
     ideal = 2 + 1 / math.log2(3)
     assert result.values[0] == pytest.approx([2 / math.log2(3) / ideal, (1 / 2) / 2, 1 / 2, 1 / 2, 1 / 2])
     assert result.values[1] == pytest.approx([0, 0, 0, 0, 0])
-    assert any("1 judged queries are not answered by the run; they are left out" in note for note in result.notes)
-    assert any("1 queries of the run have no judgements" in note for note in result.notes)
+    assert any("1 judged query is not answered by the run; it is left out" in note for note in result.notes)
+    assert any("1 query of the run has no judgements" in note for note in result.notes)
 
 
 def test_unanswered_queries_count_with_the_worst_value():
@@ -211,3 +211,56 @@ def test_the_nine_conventions_disagree_on_the_same_scores():
     results = evaluate_every_convention(labels, scores, qid=qid, docid=docid, metrics=["ndcg@10"])
     values = {name: round(result.mean()["ndcg@10"], 6) for name, result in results.items()}
     assert len(set(values.values())) >= 7, values
+
+
+def test_the_note_on_empty_queries_says_what_each_measure_does():
+    skipped = pk.evaluate(LABELS, SCORES, qid=QID, metrics=["ndcg@10(empty=skip)"])
+    assert skipped.notes == ["1 query has no relevant document, or is too short, and is left out"]
+    mixed = pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map", "p@5", "kendall"], convention="xgboost")
+    assert mixed.notes == [
+        "map: 1 query has no relevant document, or is too short, and counts 1",
+        "p@5: 1 query has no relevant document, or is too short, and counts 0",
+    ]
+
+
+def test_a_measure_that_breaks_ties_by_document_id_gets_the_ids_of_a_queries():
+    data = pk.Queries(np.zeros((2, 1)), [1, 0], [7, 7], docid=["a", "b"])
+    result = pk.evaluate(data, [0.5, 0.5], metrics=["mrr(ties=trec)", "mrr"])
+    assert result.values[0].tolist() == [0.5, 1.0]
+
+
+def test_values_are_found_under_any_name_of_the_measure():
+    result = pk.evaluate(LABELS, SCORES, qid=QID, metrics="ndcg@10, p@2")
+    assert result["NDCG@10"].tolist() == result[Measure("ndcg", 10)].tolist() == result["ndcg@10"].tolist()
+    assert result["precision@2"].tolist() == result["p@2"].tolist()
+
+
+def test_dictionaries_are_taken_as_qrels_and_run():
+    qrels, run = qrels_and_run()
+    result = pk.evaluate(qrels.to_dict(), run.to_dict(), metrics=["map"], convention="trec")
+    assert result["map"].tolist() == pk.evaluate(qrels, run, metrics=["map"], convention="trec")["map"].tolist()
+
+
+def test_arguments_that_would_be_ignored_are_refused():
+    qrels, run = qrels_and_run()
+    with pytest.raises(ValueError, match="qid was given, but qrels and a run bring their own ids"):
+        pk.evaluate(qrels, run, qid=[1, 2])
+    with pytest.raises(ValueError, match="complete was given, but complete goes with qrels and a run"):
+        pk.evaluate(LABELS, SCORES, qid=QID, complete=True)
+
+
+def test_unjudged_documents_are_not_measured_by_accident():
+    data = pk.Queries(np.zeros((3, 1)), [1, np.nan, 0], [7, 7, 7])
+    with pytest.raises(ValueError, match=r"1 document of these queries is not judged \(label NaN\). Leave them out"):
+        pk.evaluate(data, [1, 2, 3])
+
+
+def test_results_do_not_depend_on_the_size_of_blocks(monkeypatch):
+    rng = np.random.default_rng(1)
+    qid = np.repeat(np.arange(50), rng.integers(1, 30, 50))
+    labels, scores = rng.integers(0, 4, qid.size), rng.integers(0, 9, qid.size)
+    labels[qid < 40] = np.minimum(labels[qid < 40], 2)  # the largest label stands in the last blocks only
+    wanted = ["ndcg@5", "err@10", "map(ties=average)", "kendall", "wpd"]
+    whole = pk.evaluate(labels, scores, qid=qid, metrics=wanted).values
+    monkeypatch.setattr("plackett.metrics.judged.DOCS_PER_BLOCK", 40)
+    assert np.array_equal(pk.evaluate(labels, scores, qid=qid, metrics=wanted).values, whole)

@@ -1,6 +1,8 @@
 """Measures as values, and the conventions that fill in what a measure leaves open."""
 
+import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from plackett import metrics
 from plackett.metrics.conventions import CONVENTIONS, get_convention
 from plackett.metrics.discounts import position_weights
 from plackett.metrics.judged import judge
-from plackett.metrics.measure import Measure
+from plackett.metrics.measure import Measure, split_measures
 from plackett.metrics.registry import KINDS
 
 
@@ -30,6 +32,9 @@ from plackett.metrics.registry import KINDS
         ("wpd(normalize=True)", "wpd(normalize=True)"),
         ("map(relevant_from=1.5)", "map(relevant_from=1.5)"),
         ("ndcg@3(empty=skip)", "ndcg@3(empty=skip)"),
+        ("wpd(normalize=false)", "wpd(normalize=False)"),
+        ("err@5(max_label=None)", "err@5(max_label=None)"),
+        ("p@5(relevant_from=inf)", "p@5(relevant_from=inf)"),
     ],
 )
 def test_measures_parse_and_print(text, printed):
@@ -56,11 +61,36 @@ def test_measures_parse_and_print(text, printed):
         ("kendall@5", "kendall looks at the whole list; it takes no cut-off"),
         ("persistence", "persistence needs a cut-off, such as persistence@10"),
         ("", "is not a measure"),
+        ("p@1(relevant_from=x)", "p(relevant_from=x): relevant_from must be a number."),
+        ("err(max_label=nan)", "err(max_label=nan): max_label must be a number."),
     ],
 )
 def test_what_is_not_a_measure_is_explained(text, message):
-    with pytest.raises(ValueError, match=message.replace("(", r"\(").replace("?", r"\?")):
+    with pytest.raises(ValueError, match=re.escape(message)):
         Measure.parse(text)
+
+
+def test_a_measure_with_a_function_can_be_copied():
+    measure = Measure("wpd", weights=linear_weights)
+    for copied in (copy.deepcopy(measure), pickle.loads(pickle.dumps(measure))):
+        assert copied == measure
+        assert copied.values([2, 1, 0], [1, 2, 3])[0] == measure.values([2, 1, 0], [1, 2, 3])[0]
+
+
+def linear_weights(positions, n):
+    return n - positions
+
+
+def test_a_switch_is_only_true_or_false():
+    labels, scores = [2, 0, 1], [0.9, 0.4, 0.1]
+    assert Measure.parse("wpd(normalize=false)").values(labels, scores)[0] == pytest.approx(1 / 3)
+    assert Measure.parse("wpd(normalize=TRUE)").values(labels, scores)[0] == pytest.approx(1 / 7)
+    with pytest.raises(ValueError, match="normalize='no' is not known; choose one of True, False"):
+        Measure.parse("wpd(normalize=no)").values(labels, scores)
+
+
+def test_measures_are_split_at_commas_outside_brackets():
+    assert split_measures("ndcg@3(gain=linear, ties=best), map,") == ["ndcg@3(gain=linear, ties=best)", "map"]
 
 
 def test_measures_do_not_change():

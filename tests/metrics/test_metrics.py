@@ -299,6 +299,11 @@ def test_ties_by_document_id_need_ids_only_where_scores_tie():
         metrics.ndcg([1, 0], [0.5, 0.5], ties="trec")
 
 
+def test_average_precision_names_all_its_rules_for_ties():
+    with pytest.raises(ValueError, match="'quicksort', 'together'"):
+        metrics.average_precision([1, 0], [1, 2], ties="apart")
+
+
 def test_no_documents_give_no_values():
     for metric, keywords in ALL:
         assert metric([], [], qid=[], **keywords).shape == (0,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 
 import typer
 
@@ -39,8 +40,13 @@ def _options(
     pass
 
 
+def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
+    typer.echo(f"plackett: warning: {message}", err=True)
+
+
 def main() -> None:
     """Run the command: exit status 0, 1 for a failed run, 2 for wrong usage, 130 after Ctrl-C."""
+    warnings.showwarning = _show_warning
     try:
         app()
     except (KeyboardInterrupt, SystemExit) as end:

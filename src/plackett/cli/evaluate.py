@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    data: Annotated[str, typer.Argument(metavar="DATA|QRELS", help="A LETOR file with labels, or qrels.")],
-    scores: Annotated[str, typer.Argument(metavar="SCORES|RUN", help="One score per row of DATA, or a TREC run.")],
+    data: Annotated[
+        str, typer.Argument(metavar="DATA_OR_QRELS", help="A LETOR file with labels, a known set's name, or qrels.")
+    ],
+    scores: Annotated[str, typer.Argument(metavar="SCORES_OR_RUN", help="One score per row of DATA, or a TREC run.")],
     metrics: Annotated[str, typer.Option("--metrics", "-m", help="Measures, separated by commas.")] = "ndcg@10,map,mrr",
     convention: Annotated[
         str,
@@ -44,16 +46,15 @@ def evaluate(
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
 ) -> None:
     """Measure a ranking: a LETOR file and scores, or qrels and a TREC run."""
-    from plackett.cli import inputs, output
+    from plackett.cli import output
 
     if as_json + as_csv + as_markdown + as_latex > 1:
         raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
     if every_convention and (as_markdown or as_latex or floors or per_query):
         raise typer.BadParameter("--every-convention goes with --json and --csv only.")
-    inputs.check_exists(data, scores)
+    wanted = _parse(metrics, convention)
     output.tell_when_compiling()
     labels, values = _load(data, scores, zero_based=zero_based, cache=cache)
-    wanted = _split(metrics)
     if every_convention:
         _print_every(labels, values, wanted, complete, as_json=as_json, as_csv=as_csv)
         return
@@ -72,22 +73,29 @@ def evaluate(
         _print_table(result, per_query=per_query)
 
 
-def _split(metrics: str) -> list[str]:
-    """Measures at the commas that do not stand between brackets."""
-    parts, depth = [""], 0
-    for character in metrics:
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]
+def _parse(metrics: str, convention: str) -> list[str]:
+    """The measures' names; a wrong one, or a wrong convention, is wrong usage."""
+    from plackett.metrics.conventions import get_convention
+    from plackett.metrics.measure import Measure, split_measures
+
+    names = split_measures(metrics)
+    try:
+        get_convention(convention)
+        for name in names:
+            Measure.parse(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    if not names:
+        raise typer.BadParameter("--metrics names no measure.")
+    return names
 
 
 def _load(data: str, scores: str, *, zero_based: bool, cache: bool) -> tuple[Any, Any]:
     from plackett.cli import inputs
 
-    if inputs.is_letor(data):
+    is_name = inputs.is_known_name(data)
+    inputs.check_exists(*([scores] if is_name else [data, scores]))
+    if is_name or inputs.is_letor(data):
         from plackett.data.score_file import read_scores
 
         queries = inputs.load_queries([data], zero_based=zero_based, cache=cache)
@@ -103,6 +111,7 @@ def _load(data: str, scores: str, *, zero_based: bool, cache: bool) -> tuple[Any
 
 def _print_table(result: Evaluation, *, per_query: bool) -> None:
     from plackett.cli import output
+    from plackett.validation import count_of
 
     rows = []
     if per_query:
@@ -111,8 +120,8 @@ def _print_table(result: Evaluation, *, per_query: bool) -> None:
     for name, means in result.rows():
         rows.append([name, *(_number(means[metric]) for metric in result.metrics)])
     output.write_table([result.convention, *result.metrics], rows)
-    counted = f"{len(result):,} queries"
-    output.note("; ".join([counted, *result.notes]))
+    for text in (count_of(len(result), "query", "queries"), *result.notes):
+        output.note(text)
     for metric, feature in result.best_features.items():
         output.note(f"best feature by {metric}: {feature}")
 
@@ -130,15 +139,17 @@ def _print_every(labels, values, metrics: list[str], complete: bool | None, *, a
     for name, result in results.items():
         if isinstance(result, str):
             problems.append(f"{name}: {result}")
-            rows.append([name, *("–" for _ in metrics), "–"])
+            rows.append([name, *(math.nan for _ in metrics), ""])
         else:
-            means = result.mean()
-            rows.append([name, *(_number(means[metric]) for metric in metrics), f"{len(result):,}"])
+            n_counted = int((result.values == result.values).any(axis=1).sum())
+            rows.append([name, *result.mean().values(), f"{n_counted}"])
     headings = ["convention", *metrics, "queries"]
     if as_csv:
-        output.write("\n".join(",".join(row) for row in [headings, *rows]).replace("–", ""))
+        output.write_csv(headings, rows)
     else:
-        output.write_table(headings, rows)
+        output.write_table(
+            headings, [[_number(cell) if isinstance(cell, float) else cell for cell in row] for row in rows]
+        )
     for problem in problems:
         output.note(problem)
 

@@ -8,7 +8,7 @@ import typer
 
 
 def info(
-    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="LETOR files, '-', or a known set's name.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files, '-', or a known set's name.")],
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     relevant_from: Annotated[float, typer.Option(help="Smallest label that counts as relevant.")] = 1.0,
     cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy beside the file for the next time.")] = False,

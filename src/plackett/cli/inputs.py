@@ -19,19 +19,27 @@ def load_queries(names: list[str], *, zero_based: bool, cache: bool) -> Queries:
     from plackett.data.letor import read_letor
     from plackett.data.queries import Queries
 
-    if len(names) == 1 and names[0] != "-" and not Path(names[0]).exists():
+    if len(names) == 1 and is_known_name(names[0]):
         from plackett.data import datasets
 
-        if names[0] in datasets.names():
-            loaded = datasets.load(names[0], cache=cache)
-            if not isinstance(loaded, Queries):
-                raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
-            return loaded
+        loaded = datasets.load(names[0], cache=cache)
+        if not isinstance(loaded, Queries):
+            raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
+        return loaded
     check_exists(*names)
     source = names[0] if len(names) == 1 else names
     if cache and "-" in names:
         cache = False  # standard input cannot be recognised again
     return read_letor(source, first_index=0 if zero_based else 1, cache=cache)
+
+
+def is_known_name(name: str) -> bool:
+    """Whether ``name`` is a data set's, and not a file's."""
+    if name == "-" or Path(name).exists():
+        return False
+    from plackett.data import datasets
+
+    return name in datasets.names()
 
 
 def is_letor(name: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -35,6 +37,15 @@ def write_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, title
     for row in rows:
         table.add_row(*row)
     _console(table).print(table)
+
+
+def write_csv(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table as CSV with all digits; NaN is left out."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(headings)
+    writer.writerows([["" if cell != cell else cell for cell in row] for row in rows])
+    write(out.getvalue())
 
 
 def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:

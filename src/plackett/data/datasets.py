@@ -106,7 +106,7 @@ def info(name: str, *, version: str | None = None) -> DatasetInfo:
     versions = [facts for facts in CATALOGUE if facts.name == name]
     if version is None:
         return versions[0]
-    check_choice(version, f"version of {name}", [facts.version for facts in versions])
+    check_choice(version, f"{name} version", [facts.version for facts in versions])
     return next(facts for facts in versions if facts.version == version)
 
 
@@ -154,7 +154,7 @@ def load(
     if part is not None:
         if not facts.parts:
             raise ValueError(f"part={part!r} was asked for, but {name} is not divided into parts.")
-        check_choice(part, f"part of {name}", facts.parts)
+        check_choice(part, f"{name} part", facts.parts)
     if facts.kind == "text":
         readers = {
             "cranfield": text_collections.read_cranfield,

@@ -12,6 +12,7 @@ import numpy as np
 from plackett.data.columns import UTF8_MARK, as_numbers, collect, quote, read_words
 from plackett.data.opening import name_of, open_bytes
 from plackett.exceptions import DataFormatError
+from plackett.validation import count_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -99,7 +100,8 @@ class Ratings:
         return self.user.size
 
     def __repr__(self) -> str:
-        return f"Ratings({len(self):,} ratings of {self.n_items:,} items by {self.n_users:,} users)"
+        items, users = count_of(self.n_items, "item"), count_of(self.n_users, "user")
+        return f"Ratings({count_of(len(self), 'rating')} of {items} by {users})"
 
 
 class Movies:

@@ -10,7 +10,7 @@ import numpy as np
 from plackett.data.describe import Description, describe
 from plackett.data.grouping import as_objects, group_rows
 from plackett.data.text_column import TextColumn, docids_of_comments
-from plackett.validation import check_labels, is_sparse, plain
+from plackett.validation import check_labels, count_of, is_sparse, plain
 
 
 class QueryLists:
@@ -300,11 +300,8 @@ class Queries:
         return describe(self, relevant_from=relevant_from)
 
     def __repr__(self) -> str:
-        def count(n: int, one: str, many: str) -> str:
-            return f"{n:,} {one if n == 1 else many}"
-
-        parts = [count(self.n_queries, "query", "queries"), count(self.n_docs, "document", "documents")]
-        parts.append(count(self.n_features, "feature", "features"))
+        parts = [count_of(self.n_queries, "query", "queries"), count_of(self.n_docs, "document")]
+        parts.append(count_of(self.n_features, "feature"))
         if self.y is None:
             parts.append("no labels")
         elif np.isfinite(self.y).any():

@@ -16,7 +16,7 @@ from plackett.data.grouping import Groups, group_rows, is_missing
 from plackett.data.opening import name_of, open_bytes, write_bytes
 from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
-from plackett.validation import check_labels, check_scores, plain
+from plackett.validation import check_labels, check_scores, count_of, plain
 
 QRELS_LINE = "qid iteration docid label"
 RUN_LINE = "qid Q0 docid rank score tag"
@@ -82,7 +82,9 @@ class Qrels:
 
     def __repr__(self) -> str:
         levels = f", labels {self.labels.min():g}..{self.labels.max():g}" if len(self) else ""
-        return f"Qrels({_count(self.groups.ids.size, 'query', 'queries')}, {_count(len(self), 'judgement')}{levels})"
+        return (
+            f"Qrels({count_of(self.groups.ids.size, 'query', 'queries')}, {count_of(len(self), 'judgement')}{levels})"
+        )
 
 
 class Run:
@@ -179,8 +181,8 @@ class Run:
         return self.qid.size
 
     def __repr__(self) -> str:
-        queries = _count(self.groups.ids.size, "query", "queries")
-        return f"Run({self.tag!r}, {queries}, {_count(len(self), 'document')})"
+        queries = count_of(self.groups.ids.size, "query", "queries")
+        return f"Run({self.tag!r}, {queries}, {count_of(len(self), 'document')})"
 
 
 def read_qrels(source: str | os.PathLike | IO) -> Qrels:
@@ -378,10 +380,6 @@ def _pair_rows(qrels: Qrels, run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 def _grouped_rows(groups: Groups) -> np.ndarray:
     return np.arange(groups.indptr[-1]) if groups.order is None else groups.order
-
-
-def _count(n: int, one: str, many: str | None = None) -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def _check_ids(qid: object, docid: object) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER, best_feature_
 from plackett.evaluation.table import Evaluation
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged import JudgedLists, judge
-from plackett.metrics.measure import Measure
-from plackett.validation import check_labels, check_scores
+from plackett.metrics.measure import Measure, split_measures
+from plackett.validation import check_labels, check_scores, count_of
 
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
 
@@ -34,13 +34,14 @@ def evaluate(
 
     Parameters
     ----------
-    labels : array-like of shape (n_docs,), Queries, or Qrels
-        A ``Queries`` brings its query ids, document ids and features along; ``Qrels`` go with a ``Run`` as scores.
-    scores : array-like of shape (n_docs,), or Run
-        Higher is better.
+    labels : array-like of shape (n_docs,), Queries, Qrels, or dict of dicts
+        A ``Queries`` brings its query ids, document ids and features along; ``Qrels`` go with a ``Run`` as scores, and
+        ``{qid: {docid: label}}`` with ``{qid: {docid: score}}``.
+    scores : array-like of shape (n_docs,), Run, or dict of dicts
+        Higher is better. For a ``Queries``, in the order of its rows.
     qid : array-like of shape (n_docs,), default=None
         The query of each row, in any order; None means one list.
-    metrics : sequence of str or Measure, default=("ndcg@10", "map", "mrr")
+    metrics : sequence of str or Measure, or text with commas, default=("ndcg@10", "map", "mrr")
     convention : str or Convention, default="standard"
         ``standard``, ``letor3``, ``letor4``, ``trec``, ``sklearn``, ``lightgbm``, ``xgboost``, ``gdeval`` or ``ranx``:
         how that tool breaks ties, discounts, and counts queries without a relevant document. A parameter that a
@@ -69,16 +70,20 @@ def evaluate(
     """
     rules = get_convention(convention)
     measures, names = _parse_metrics(metrics)
+    labels, scores = _as_trec(labels, scores)
     queries = labels if isinstance(labels, Queries) else None
     notes: list[str] = []
     if isinstance(labels, Qrels) or isinstance(scores, Run):
+        _refuse("qrels and a run bring their own ids", qid=qid, docid=docid)
         lists, notes = _lists_of_run(labels, scores, rules.is_complete if complete is None else complete)
-    elif queries is not None:
-        if qid is not None or docid is not None:
-            raise ValueError("a Queries brings its own qid and docid; do not give them again.")
-        lists = _lists_of_queries(queries, scores, with_docid=rules.ties == "trec")
     else:
-        lists = judge(labels, scores, qid, docid)
+        _refuse("complete goes with qrels and a run", complete=complete)
+        if queries is not None:
+            _refuse("a Queries brings its own ids", qid=qid, docid=docid)
+            needs_docid = any(rules.rules_for(measure).get("ties") == "trec" for measure in measures)
+            lists = _lists_of_queries(queries, scores, with_docid=needs_docid)
+        else:
+            lists = judge(labels, scores, qid, docid)
     values, is_empty = rules.table(measures, lists)
     n_empty = {name: int(is_empty[:, column].sum()) for column, name in enumerate(names)}
     rows: dict[str, dict[str, float]] = {}
@@ -93,7 +98,7 @@ def evaluate(
         values,
         convention=rules.name,
         n_empty=n_empty,
-        notes=notes + _notes_on_empty(n_empty, rules),
+        notes=notes + _notes_on_empty(measures, n_empty, rules),
         floors=rows,
         best_features=best,
     )
@@ -101,7 +106,7 @@ def evaluate(
 
 def _parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[list[Measure], list[str]]:
     if isinstance(metrics, (str, Measure)):
-        metrics = [metrics]
+        metrics = split_measures(metrics) if isinstance(metrics, str) else [metrics]
     measures = [Measure.parse(metric) for metric in metrics]
     if not measures:
         raise ValueError('metrics is empty; name at least one, such as "ndcg@10".')
@@ -111,8 +116,26 @@ def _parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[li
     return measures, names
 
 
+def _as_trec(labels: Any, scores: Any) -> tuple[Any, Any]:
+    """``{qid: {docid: value}}``, the shape of pytrec_eval and ranx, as qrels and a run."""
+    labels = Qrels.from_dict(labels) if isinstance(labels, Mapping) else labels
+    return labels, Run.from_dict(scores) if isinstance(scores, Mapping) else scores
+
+
+def _refuse(why: str, **arguments: object) -> None:
+    for name, value in arguments.items():
+        if value is not None:
+            raise ValueError(f"{name} was given, but {why}.")
+
+
 def _lists_of_queries(queries: Queries, scores: Any, *, with_docid: bool) -> JudgedLists:
     # document ids are decoded from the comments only when a rule asks for them
+    if np.isnan(queries.labels).any():
+        unjudged = int(np.isnan(queries.labels).sum())
+        raise ValueError(
+            f"{count_of(unjudged, 'document of these queries is', 'documents of these queries are')} not judged "
+            "(label NaN). Leave them out, or give them a label, before measuring."
+        )
     labels = check_labels(queries.labels)
     return JudgedLists(
         labels,
@@ -140,21 +163,32 @@ def _lists_of_run(qrels: Any, run: Any, complete: bool) -> tuple[JudgedLists, li
     )
     notes = []
     if judged.n_ignored_queries:
-        notes.append(f"{judged.n_ignored_queries:,} queries of the run have no judgements and were left out")
+        ignored = count_of(judged.n_ignored_queries, "query of the run has", "queries of the run have")
+        notes.append(f"{ignored} no judgements and {'was' if judged.n_ignored_queries == 1 else 'were'} left out")
     answered = judged.n_retrieved > 0
     if not answered.all():
-        what = "count with the worst value" if complete else "are left out"
-        notes.append(f"{int((~answered).sum()):,} judged queries are not answered by the run; they {what}")
+        n = int((~answered).sum())
+        subject = count_of(
+            n, "judged query is not answered by the run; it", "judged queries are not answered by the run; they"
+        )
+        verb = ("counts" if n == 1 else "count") if complete else ("is" if n == 1 else "are")
+        notes.append(f"{subject} {verb} {'with the worst value' if complete else 'left out'}")
         lists = lists if complete else lists.keep(answered)
     return lists, notes
 
 
-def _notes_on_empty(n_empty: dict[str, int], convention: Convention) -> list[str]:
-    most = max(n_empty.values(), default=0)
-    if most == 0:
-        return []
-    what = "are left out" if convention.empty == "skip" else f"count {convention.empty}"
-    return [f"{most:,} queries have no relevant document, or are too short, and {what}"]
+def _notes_on_empty(measures: list[Measure], n_empty: dict[str, int], convention: Convention) -> list[str]:
+    """One sentence where all measures agree; otherwise one for each that has empty queries."""
+    sentences = {}
+    for measure, (name, n) in zip(measures, n_empty.items(), strict=True):
+        empty = convention.rules_for(measure)["empty"]
+        one, many = ("is", "are") if empty == "skip" else ("counts", "count")
+        what = "left out" if empty == "skip" else str(empty)
+        start = f"{count_of(n, 'query', 'queries')} {'has' if n == 1 else 'have'} no relevant document, or "
+        sentences[name] = start + f"{'is' if n == 1 else 'are'} too short, and {one if n == 1 else many} {what}"
+    if len(set(sentences.values())) == 1:
+        return [next(iter(sentences.values()))] if any(n_empty.values()) else []
+    return [f"{name}: {sentence}" for name, sentence in sentences.items() if n_empty[name]]
 
 
 def evaluate_every_convention(labels: Any, scores: Any, **arguments: Any) -> dict[str, Evaluation | str]:

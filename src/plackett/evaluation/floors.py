@@ -39,7 +39,7 @@ def best_feature_floor(
     which: dict[str, str] = {}
     for column in range(queries.n_features):
         feature = _column(queries.X, column)
-        label = str(column + 1) if queries.feature_names is None else queries.feature_names[column]
+        label = f"column {column}" if queries.feature_names is None else queries.feature_names[column]
         for sign, direction in ((1.0, "falling"), (-1.0, "rising")):
             scores = np.where(np.isnan(feature), -np.inf, sign * feature)
             values, _ = convention.table(measures, lists.with_scores(scores), ties="average")

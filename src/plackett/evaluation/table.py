@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from plackett._optional import import_optional
-from plackett.validation import plain
+from plackett.metrics.measure import Measure
+from plackett.validation import count_of, plain
 
 
 class Evaluation:
@@ -57,10 +58,14 @@ class Evaluation:
         self.floors = {name: dict(row) for name, row in (floors or {}).items()}
         self.best_features = dict(best_features or {})
 
-    def __getitem__(self, metric: str) -> np.ndarray:
-        if metric not in self.metrics:
-            raise KeyError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}.")
-        return self.values[:, self.metrics.index(metric)]
+    def __getitem__(self, metric: str | Measure) -> np.ndarray:
+        if metric in self.metrics:
+            return self.values[:, self.metrics.index(str(metric))]
+        wanted = Measure.parse(metric)  # "NDCG@10" finds what was asked for as "ndcg@10"
+        for column, name in enumerate(self.metrics):
+            if Measure.parse(name) == wanted:
+                return self.values[:, column]
+        raise KeyError(f"{str(metric)!r} was not evaluated; there are {', '.join(self.metrics)}.")
 
     def __len__(self) -> int:
         return self.queries.size
@@ -142,12 +147,13 @@ class Evaluation:
         for name, row in self.rows():
             cells = (f"{_round(row[metric], 4):>{w}}" for metric, w in zip(self.metrics, widths, strict=True))
             lines.append(f"{name:<{width}}  {'  '.join(cells)}")
-        lines.append(f"{len(self):,} queries, convention {self.convention}")
+        lines.append(f"{count_of(len(self), 'query', 'queries')}, convention {self.convention}")
         lines.extend(self.notes)
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"Evaluation({len(self):,} queries × {', '.join(self.metrics)}; convention {self.convention!r})"
+        queries = count_of(len(self), "query", "queries")
+        return f"Evaluation({queries} × {', '.join(self.metrics)}; convention {self.convention!r})"
 
 
 def mean_of_counted(values: np.ndarray) -> float:

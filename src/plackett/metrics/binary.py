@@ -6,7 +6,7 @@ import numpy as np
 
 from plackett.metrics import _binary
 from plackett.metrics.graded import SHORT_LISTS
-from plackett.metrics.judged import JudgedLists, check_cutoff, fill_empty, judge
+from plackett.metrics.judged import TIES, JudgedLists, check_cutoff, fill_empty, judge
 from plackett.metrics.registry import measure_kind
 from plackett.validation import check_choice
 
@@ -69,6 +69,7 @@ def _average_precision(
     ties: str = "stable",
 ) -> np.ndarray:
     check_choice(denominator, "denominator", ("relevant", "reachable"))
+    check_choice(ties, "ties", (*TIES, "together"))
     ranked = lists.ranked("average" if ties == "together" else ties)
     limit, relevant = _limit(lists, k), _n_relevant(lists, relevant_from)
     sums = lists.run(

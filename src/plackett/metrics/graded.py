@@ -110,7 +110,8 @@ def _wpd(
     normalize: bool = False,
     ties: str = "worst",
 ) -> np.ndarray:
-    return _disagreement(lists, gain, weights, ties, is_ratio=False, normalize=bool(normalize))
+    check_choice(normalize, "normalize", (True, False))
+    return _disagreement(lists, gain, weights, ties, is_ratio=False, normalize=normalize)
 
 
 def _disagreement(lists: JudgedLists, gain, weights, ties: str, *, is_ratio: bool, normalize: bool) -> np.ndarray:
@@ -183,7 +184,8 @@ def ndcg(
         ``1 / log2(i + 1)`` for position i, or 1, 1, ``1 / log2(i)``.
     ties : {"stable", "average", "worst", "best", "trec"}, default="stable"
         Equal scores keep the order of the rows; get the expectation over all their orders; stand with the smallest or
-        with the largest label first; or stand by document id, falling, as trec_eval does (give ``docid``).
+        with the largest label first; or stand by document id, falling, as trec_eval does (give ``docid``). Further,
+        "quicksort" leaves them as numba's unstable sort does, which is what ranx reports.
     empty : {0, 1, "skip"}, default=0
         The value of a query without a relevant document; "skip" gives NaN.
     short_lists : {"pad", "zero"}, default="pad"

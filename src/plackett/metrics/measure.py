@@ -17,6 +17,9 @@ _PATTERN = re.compile(
 )
 
 
+NUMBERS = {"relevant_from", "max_label"}
+
+
 class Measure:
     """A measure with its cut-off and the parameters that were given; all others are left to a convention.
 
@@ -59,6 +62,9 @@ class Measure:
                 raise ValueError(f"{kind.name} has no parameter {key!r}; it has {', '.join(sorted(known))}.")
         if "empty" in parameters:
             check_empty(parameters["empty"])
+        for key in NUMBERS & set(parameters):
+            if not _is_number(parameters[key]) and not (key == "max_label" and parameters[key] is None):
+                raise ValueError(f"{kind.name}({key}={parameters[key]}): {key} must be a number.")
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "k", k)
         object.__setattr__(self, "parameters", dict(sorted(parameters.items())))
@@ -96,7 +102,7 @@ class Measure:
         raise AttributeError("a Measure does not change; make a new one.")
 
     def __reduce__(self):
-        return Measure.parse, (str(self),)
+        return _rebuild, (self.kind.name, self.k, dict(self.parameters))
 
     def _key(self) -> tuple:
         return (self.kind.name, self.k, tuple(self.parameters.items()))
@@ -114,6 +120,22 @@ class Measure:
 
     def __repr__(self) -> str:
         return f"Measure({str(self)!r})"
+
+
+def _rebuild(name: str, k: int | None, parameters: dict) -> Measure:
+    return Measure(name, k, **parameters)
+
+
+def split_measures(text: str) -> list[str]:
+    """``"ndcg@10, map"`` at the commas that do not stand between brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
 
 
 def _known_name(name: str) -> str:
@@ -142,8 +164,10 @@ def _parse_parameters(text: str, inside: str | None) -> dict[str, object]:
 
 def _parse_value(text: str) -> object:
     bare = text.strip("'\"")
-    if bare in ("True", "False"):
-        return bare == "True"
+    if bare.lower() in ("true", "false"):
+        return bare.lower() == "true"
+    if bare == "None":
+        return None
     for number in (int, float):
         try:
             return number(bare)
@@ -152,5 +176,9 @@ def _parse_value(text: str) -> object:
     return bare
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and value == value
+
+
 def _print_value(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) and value == int(value) else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
