@@ -147,11 +147,13 @@ def _print_every(labels, values, metrics: list[str], complete: bool | None, *, a
     if as_csv:
         output.write_csv(headings, rows)
     else:
-        output.write_table(
-            headings, [[_number(cell) if isinstance(cell, float) else cell for cell in row] for row in rows]
-        )
+        output.write_table(headings, [[_cell(cell) for cell in row] for row in rows])
     for problem in problems:
         output.note(problem)
+
+
+def _cell(value: object) -> str:
+    return _number(value) if isinstance(value, float) else str(value)
 
 
 def _number(value: float) -> str:
