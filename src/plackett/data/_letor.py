@@ -45,11 +45,17 @@ _LABEL = np.int64(-1)  # stands for the column in ``hard``
 
 @njit(cache=True, nogil=True)
 def count_lines(text):
-    """Newlines in a text; unlike ``bytearray.count``, without the GIL and six times as fast."""
-    n = 0
-    for k in range(text.size):
-        n += text[k] == NEWLINE
-    return n
+    """Newlines in a text, at the speed of memory and without the GIL (``bytearray.count`` takes ten times as long)."""
+    n_lines = 0
+    n_blocks = text.size // 255
+    for block in range(n_blocks):
+        n = uint8(0)  # no more than 255, so that the loop runs on whole vectors of bytes
+        for k in range(255 * block, 255 * (block + 1)):
+            n = uint8(n + uint8(text[uint64(k)] == NEWLINE))
+        n_lines += np.int64(n)
+    for k in range(255 * n_blocks, text.size):
+        n_lines += text[uint64(k)] == NEWLINE
+    return n_lines
 
 
 @njit(cache=True, nogil=True)

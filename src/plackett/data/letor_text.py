@@ -14,8 +14,8 @@ import numpy as np
 
 from plackett.data.opening import name_of, open_bytes
 
-WAVE_BYTES = 1 << 23  # read at once, while the wave before is parsed
-CHUNK_BYTES = 1 << 19  # parsed at once by one thread
+WAVE_BYTES = 1 << 24  # read at once, while the wave before is parsed
+CHUNK_BYTES = 1 << 20  # parsed at once by one thread
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
