@@ -90,7 +90,7 @@ def test_columns_are_numbered_as_published(name, version, column, number):
 def test_unknown_names_and_versions_are_answered_with_the_known_ones():
     with pytest.raises(ValueError, match="name='mq2009' is not known; choose one of 'mq2007', 'mq2008'"):
         datasets.info("mq2009")
-    with pytest.raises(ValueError, match=r"version of ohsumed='letor9' is not known; .*'letor2'"):
+    with pytest.raises(ValueError, match=r"ohsumed version='letor9' is not known; .*'letor2'"):
         datasets.load("ohsumed", version="letor9")
 
 
@@ -379,5 +379,5 @@ def test_sets_without_folds_or_parts_say_so(tmp_path):
         datasets.load_fold("cranfield", 1, tmp_path)
     with pytest.raises(ValueError, match="cacm is not divided into parts"):
         datasets.load("cacm", tmp_path, part="S1")
-    with pytest.raises(ValueError, match="part of mq2008='S9' is not known; choose one of 'S1'"):
+    with pytest.raises(ValueError, match="mq2008 part='S9' is not known; choose one of 'S1'"):
         datasets.load("mq2008", tmp_path, part="S9")
