@@ -52,7 +52,7 @@ def count_lines(text):
         n = uint8(0)  # no more than 255, so that the loop runs on whole vectors of bytes
         for k in range(255 * block, 255 * (block + 1)):
             n = uint8(n + uint8(text[uint64(k)] == NEWLINE))
-        n_lines += np.int64(n)
+        n_lines += int(n)
     for k in range(255 * n_blocks, text.size):
         n_lines += text[uint64(k)] == NEWLINE
     return n_lines

@@ -57,8 +57,8 @@ def read_letor(
         it is as one without comment; a file without comments has ``comments=None``.
     cache : bool or path, default=False
         True keeps a copy of the arrays beside the (first) file, a path in that folder; the next call with the same
-        options maps it into memory instead of reading the text again, and its arrays are read-only. A cache that does
-        not belong to the files as they are now is built anew.
+        options maps it into memory instead of reading the text again; writing to its arrays changes no file. A cache
+        that does not belong to the files as they are now is built anew.
 
     Returns
     -------

@@ -192,8 +192,10 @@ def _read_header(file) -> dict:
 
 
 def _map_arrays(file, header: dict) -> dict[str, np.ndarray]:
-    """Read-only arrays over the file, each within its bounds and with the samples that were taken of it."""
-    whole = np.memmap(file, dtype=np.uint8, mode="r")
+    """Arrays over the file, each within its bounds and with the samples that were taken of it.
+
+    Writing to one changes this process's copy alone. Read-only arrays would make numba compile every kernel again.
+    """
     arrays = {}
     for name, entry in header["arrays"].items():
         if name not in _ARRAYS or not _KIND.fullmatch(entry["kind"]):
@@ -206,7 +208,9 @@ def _map_arrays(file, header: dict) -> dict[str, np.ndarray]:
             raise _Unusable
         if _sample_hash(file, start, n_bytes) != entry["hash"]:
             raise _Unusable
-        arrays[name] = whole[start : start + n_bytes].view(kind).reshape(shape)
+        arrays[name] = np.empty(shape, kind)
+        if n_bytes:  # a map of its own each: scipy copies what is a small part of a larger array
+            arrays[name] = np.asarray(np.memmap(file, dtype=kind, mode="c", offset=start, shape=tuple(shape)))
     return arrays
 
 
@@ -245,6 +249,8 @@ def _csr(arrays: dict[str, np.ndarray], shape: tuple[int, int]):
     data, indices, indptr = arrays["data"], arrays["indices"], arrays["indptr_of_rows"]
     if data.shape != indices.shape or indptr.shape != (shape[0] + 1,) or not _bounds(indptr, data.size):
         raise _Unusable
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < shape[1]:
+        raise _Unusable  # compiled loops trust indices
     X = csr_matrix((data, indices, indptr), shape=shape, copy=False)
     X.has_sorted_indices = X.has_canonical_format = True
     return X

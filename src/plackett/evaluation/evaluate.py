@@ -139,7 +139,7 @@ def _lists_of_queries(queries: Queries, scores: Any, *, with_docid: bool) -> Jud
     labels = check_labels(queries.labels)
     return JudgedLists(
         labels,
-        check_scores(scores, labels.size),
+        check_scores(scores, labels.size).astype(np.float64, copy=False),
         queries.indptr,
         docid=queries.docid if with_docid else None,
         ids=queries.ids,

@@ -47,7 +47,12 @@ def _rises_merge(values, spare, lower):
     for start in range(0, n, _RUN):
         run = values[start : min(start + _RUN, n)]
         total += _rises_direct(run, lower)
-        run[:] = -np.sort(-run)
+        for i in range(1, run.size):  # by insertion: falling
+            value, j = run[i], i
+            while j > 0 and run[j - 1] < value:
+                run[j] = run[j - 1]
+                j -= 1
+            run[j] = value
     half = _RUN
     while half < n:
         for start in range(0, n, 2 * half):

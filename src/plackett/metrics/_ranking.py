@@ -6,12 +6,12 @@ Callers have checked everything and own the outputs. A kernel works through quer
 import numpy as np
 from numba import njit
 
-STABLE, TREC, WORST, BEST, AVERAGE, QUICKSORT = range(6)
-
 # Counting, for every document, how many score higher is quadratic but vectorises fully: up to about this length it
 # beats any sort. Longer lists come with their order, sorted by numpy.
 COUNT_LIMIT = 512
 _PAD = 16
+_RUN = 16
+_LEVELS = 8
 
 
 @njit(cache=True, nogil=True)
@@ -58,24 +58,37 @@ def _order_by_counts(above, n_docs, taken, order):
 
 
 @njit(cache=True, nogil=True)
-def _settle_ties(order, start, stop, labels, docid_rank, ties):
-    """Arrange the tied documents ``order[start:stop]``, which come in any order, as the rule says."""
-    tied = np.sort(order[start:stop])
-    if ties == TREC:
-        keys = -docid_rank[tied].astype(np.float64)
-    elif ties == WORST:
-        keys = labels[tied]
-    elif ties in (BEST, AVERAGE):
-        keys = -labels[tied]
-    else:
-        order[start:stop] = tied
-        return
-    order[start:stop] = tied[np.argsort(keys, kind="mergesort")]
+def _sort_by(order, keys, spare):
+    """Sort ``order`` by rising ``keys[order]``, stably. By hand: numba's own sorts take seconds to compile."""
+    n = order.size
+    for start in range(0, n, _RUN):
+        for i in range(start + 1, min(start + _RUN, n)):
+            document, key = order[i], keys[order[i]]
+            j = i
+            while j > start and keys[order[j - 1]] > key:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = document
+    half = _RUN
+    while half < n:
+        for start in range(0, n, 2 * half):
+            left, middle, stop = start, min(start + half, n), min(start + 2 * half, n)
+            right = middle
+            for place in range(start, stop):
+                if left < middle and (right >= stop or keys[order[left]] <= keys[order[right]]):
+                    spare[place] = order[left]
+                    left += 1
+                else:
+                    spare[place] = order[right]
+                    right += 1
+        for place in range(n):
+            order[place] = spare[place]
+        half *= 2
 
 
 @njit(cache=True, nogil=True)
-def _settle_all_ties(scores, order, labels, docid_rank, ties, group_end):
-    """Settle every run of equal scores; under AVERAGE also write where each run ends."""
+def _settle_ties(scores, order, tie_keys, is_averaged, group_end, spare):
+    """Sort every run of equal scores by its keys; under averaging also write where each run ends."""
     n_docs = scores.size
     start = 0
     while start < n_docs:
@@ -83,54 +96,60 @@ def _settle_all_ties(scores, order, labels, docid_rank, ties, group_end):
         while stop < n_docs and scores[order[stop]] == scores[order[start]]:
             stop += 1
         if stop - start > 1:
-            _settle_ties(order, start, stop, labels, docid_rank, ties)
-        if ties == AVERAGE:
+            _sort_by(order[start:stop], tie_keys, spare[start:stop])
+        if is_averaged:
             for place in range(start, stop):
                 group_end[place] = stop
         start = stop
 
 
 @njit(cache=True, nogil=True)
-def rank_labels(scores, labels, docid_rank, indptr, n_ranked, long_order, ties, first, last, ranked, group_end):
+def rank_labels(scores, labels, tie_keys, indptr, n_ranked, long_order, is_averaged, first, last, ranked, group_end):
     """Labels in the order of the scores, query by query, into ``ranked``.
 
-    Only the first ``n_ranked[q]`` rows of a query are ranked; what follows was not retrieved. ``long_order`` holds the
-    documents of lists beyond COUNT_LIMIT by falling score, ties in any order. ``group_end`` is written under AVERAGE:
-    places ``group_end[p - 1]`` to ``group_end[p]`` tie.
+    Only the first ``n_ranked[q]`` rows of a query are ranked; what follows was not retrieved. Documents with equal
+    scores stand by rising ``tie_keys``, then as the rows do; without keys, as the rows do. ``long_order`` holds the
+    documents of lists beyond COUNT_LIMIT by falling score, ties as the rows do. ``group_end`` is written when ties are
+    averaged: place ``p`` belongs to the tie group that ends at ``group_end[p]``.
     """
+    longest = COUNT_LIMIT
+    for q in range(first, last):
+        longest = max(longest, n_ranked[q])
     size = COUNT_LIMIT + _PAD
     coarse, fine = np.empty(size, np.float32), np.empty(size, np.float64)
     above, taken = np.empty(size, np.int32), np.empty(size, np.int32)
-    short_order = np.empty(size, np.int64)
+    order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
     for q in range(first, last):
         start, n_docs = indptr[q], n_ranked[q]
         own_scores, own_labels = scores[start : start + n_docs], labels[start : start + n_docs]
         own_ranked = ranked[start : start + n_docs]
-        if ties == QUICKSORT:
-            order = np.argsort(-own_scores)  # numba's own, as ranx calls it
-            for place in range(n_docs):
-                own_ranked[place] = own_labels[order[place]]
-            continue
+        own_order = order[:n_docs]
         if n_docs <= COUNT_LIMIT:
-            # Rounding to float32 keeps the order but for ties: when it shows none there are none
-            is_strict = _count(own_scores, coarse, above)
-            if not is_strict:
-                is_strict = _count(own_scores, fine, above)
-            if is_strict and ties != AVERAGE:
+            # rounding to float32 keeps the order but for ties: when it shows none there are none
+            if not is_averaged and (_count(own_scores, coarse, above) or _count(own_scores, fine, above)):
                 for i in range(n_docs):
                     own_ranked[np.uint32(above[i])] = own_labels[i]
                 continue
-            _order_by_counts(above, n_docs, taken, short_order)
-            order = short_order[:n_docs]
+            if is_averaged:
+                _count(own_scores, fine, above)
+            _order_by_counts(above, n_docs, taken, own_order)
         else:
-            order = long_order[start : start + n_docs]
-            is_strict = False
-        own_groups = group_end[start : start + n_docs] if ties == AVERAGE else group_end
-        own_docids = docid_rank[start : start + n_docs] if ties == TREC else docid_rank
-        if not (is_strict and ties != AVERAGE):
-            _settle_all_ties(own_scores, order, own_labels, own_docids, ties, own_groups)
+            own_order[:] = long_order[start : start + n_docs]
+        if tie_keys.size > 0:
+            own_groups = group_end[start : start + n_docs] if is_averaged else group_end
+            _settle_ties(own_scores, own_order, tie_keys[start : start + n_docs], is_averaged, own_groups, spare)
         for place in range(n_docs):
-            own_ranked[place] = own_labels[order[place]]
+            own_ranked[place] = own_labels[own_order[place]]
+
+
+@njit(cache=True, nogil=True)
+def rank_labels_by_quicksort(scores, labels, indptr, n_ranked, first, last, ranked):
+    """The same with ties in the order that numba's own sort leaves them in, which is the one that ranx calls."""
+    for q in range(first, last):
+        start, stop = indptr[q], indptr[q] + n_ranked[q]
+        order = np.argsort(-scores[start:stop])
+        for place in range(stop - start):
+            ranked[start + place] = labels[start + order[place]]
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
@@ -151,19 +170,20 @@ def _count_equal(labels, level):
 
 
 @njit(cache=True, nogil=True)
-def sort_labels(labels, indptr, top_indptr, first, last, top):
-    """The best labels of every query, falling, into ``top[top_indptr[q]:top_indptr[q + 1]]``."""
+def top_labels(labels, indptr, top_indptr, first, last, top, is_done):
+    """The best labels of every query, falling, into ``top[top_indptr[q]:top_indptr[q + 1]]``.
+
+    Few levels, the usual case, are counted, each pass a vector loop. A query with many is left, ``is_done`` False.
+    """
     for q in range(first, last):
         own = labels[indptr[q] : indptr[q + 1]]
         best = top[top_indptr[q] : top_indptr[q + 1]]
         level, place, n_levels = np.inf, 0, 0
-        while place < best.size and n_levels < 8:  # few levels, the usual case, are counted; each pass vectorises
+        while place < best.size and n_levels < _LEVELS:
             level = _largest_below(own, level)
             stop = min(place + _count_equal(own, level), best.size)
             for p in range(place, stop):
                 best[p] = level
             place = stop
             n_levels += 1
-        if place < best.size:
-            falling = -np.sort(-own)
-            best[:] = falling[: best.size]
+        is_done[q] = place >= best.size

@@ -56,11 +56,11 @@ class Convention:
 
     def view(self, lists: JudgedLists) -> JudgedLists:
         """``lists`` as the tool would hold them."""
-        if not self.is_single_precision or lists.scores.dtype == np.float32:
+        if not self.is_single_precision:
             return lists
         with np.errstate(over="ignore"):
-            scores = lists.scores.astype(np.float32)
-        return lists.with_scores(scores)
+            rounded = lists.scores.astype(np.float32)
+        return lists.with_scores(rounded.astype(np.float64))
 
     def table(
         self, measures: Sequence[Measure], lists: JudgedLists, **changes: object

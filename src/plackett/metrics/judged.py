@@ -13,14 +13,7 @@ from plackett.data.grouping import group_rows
 from plackett.metrics import _ranking
 from plackett.validation import check_choice, check_labels, check_positive_int, check_scores
 
-TIES = {
-    "stable": _ranking.STABLE,
-    "average": _ranking.AVERAGE,
-    "worst": _ranking.WORST,
-    "best": _ranking.BEST,
-    "trec": _ranking.TREC,
-    "quicksort": _ranking.QUICKSORT,
-}
+TIES = ("stable", "average", "worst", "best", "trec", "quicksort")
 EMPTY = ("skip", 0, 1)
 DOCS_PER_BLOCK = 1 << 16
 
@@ -44,7 +37,8 @@ class JudgedLists:
 
     Parameters
     ----------
-    labels, scores : ndarray of shape (n_docs,)
+    labels, scores : ndarray of float64 and of shape (n_docs,)
+        One type for all, so that each kernel is compiled once.
     indptr : ndarray of shape (n_queries + 1,)
     docid : ndarray of shape (n_docs,), default=None
         Needed for ``ties="trec"`` only.
@@ -122,19 +116,17 @@ class JudgedLists:
 
     def ranked(self, ties: str) -> Ranked:
         """The labels in the order of the scores, equal scores settled by the rule ``ties``."""
-        check_choice(ties, "ties", tuple(TIES))
+        check_choice(ties, "ties", TIES)
         if ties not in self._ranked:
             ranked = np.empty_like(self.labels)
             group_end = np.empty(self.labels.size if ties == "average" else 0, dtype=np.int64)
-            arguments = (
-                self.scores,
-                self.labels,
-                self._docid_rank(ties),
-                self.indptr,
-                self.n_ranked,
-                self._sorted_long(),
-            )
-            self._deal(lambda first, last: _ranking.rank_labels(*arguments, TIES[ties], first, last, ranked, group_end))
+            if ties == "quicksort":
+                given = (self.scores, self.labels, self.indptr, self.n_ranked)
+                self._deal(lambda first, last: _ranking.rank_labels_by_quicksort(*given, first, last, ranked))
+            else:
+                keys, order = self._tie_keys(ties), self._sorted_long()
+                columns = (self.scores, self.labels, keys, self.indptr, self.n_ranked, order, ties == "average")
+                self._deal(lambda first, last: _ranking.rank_labels(*columns, first, last, ranked, group_end))
             self._ranked[ties] = Ranked(ranked, group_end)
         return self._ranked[ties]
 
@@ -144,7 +136,12 @@ class JudgedLists:
             lengths = self.lengths if k is None else np.minimum(self.lengths, k)
             indptr = np.concatenate([[0], np.cumsum(lengths)])
             labels = np.empty(indptr[-1])
-            self._deal(lambda first, last: _ranking.sort_labels(self.labels, self.indptr, indptr, first, last, labels))
+            is_done = np.ones(self.n_queries, dtype=bool)
+            given = (self.labels, self.indptr, indptr)
+            self._deal(lambda first, last: _ranking.top_labels(*given, first, last, labels, is_done))
+            for q in np.flatnonzero(~is_done):
+                own = np.sort(self.labels[self.indptr[q] : self.indptr[q + 1]])[::-1]
+                labels[indptr[q] : indptr[q + 1]] = own[: lengths[q]]
             self._ideal[k] = Ideal(labels, indptr)
         return self._ideal[k]
 
@@ -155,8 +152,8 @@ class JudgedLists:
         if self._completed is None:
             place = np.arange(self.labels.size) - np.repeat(self.indptr[:-1], self.lengths)
             was_retrieved = place < np.repeat(self.n_retrieved, self.lengths)
-            lowest = np.finfo(self.scores.dtype).min
-            scores = np.where(was_retrieved, np.maximum(self.scores, lowest), -np.inf).astype(self.scores.dtype)
+            lowest = np.finfo(np.float64).min
+            scores = np.where(was_retrieved, np.maximum(self.scores, lowest), -np.inf)
             self._completed = JudgedLists(self.labels, scores, self.indptr, docid=self.docid, ids=self.ids)
         return self._completed
 
@@ -190,24 +187,33 @@ class JudgedLists:
             long = np.flatnonzero(self.n_ranked > _ranking.COUNT_LIMIT)
             self._long_order = np.empty(self.labels.size if long.size else 0, dtype=np.int64)
             deal(self._sort_one, [(int(q),) for q in long])
-        # each rule settles ties in place, which leaves the order of unequal scores as it is
         return self._long_order
 
     def _sort_one(self, q: int) -> None:
         rows = slice(int(self.indptr[q]), int(self.indptr[q] + self.n_ranked[q]))
-        self._long_order[rows] = np.argsort(-self.scores[rows])  # type: ignore[index]
+        falling = -self.scores[rows]
+        order = np.argsort(falling)  # several times as fast as a stable sort, which only ties need
+        ordered = falling[order]
+        if (ordered[1:] == ordered[:-1]).any():
+            order = np.argsort(falling, kind="stable")
+        self._long_order[rows] = order  # type: ignore[index]
 
-    def _docid_rank(self, ties: str) -> np.ndarray:
-        if ties != "trec":
-            return np.zeros(0, dtype=np.int64)
+    def _tie_keys(self, ties: str) -> np.ndarray:
+        """Documents with equal scores stand by rising keys; none for the order of the rows."""
+        if ties == "worst":
+            return self.labels
+        if ties in ("best", "average"):
+            return -self.labels
+        if ties == "stable":
+            return np.zeros(0)
         if self.docid is None:
             if self.has_ties():
                 raise ValueError(
                     'ties="trec" puts equal scores in the order of the document ids, but there are none. '
                     "Give docid, or choose another rule for ties."
                 )
-            return np.zeros(self.labels.size, dtype=np.int64)
-        return np.unique(self.docid, return_inverse=True)[1].reshape(-1)
+            return np.zeros(0)
+        return -np.unique(self.docid, return_inverse=True)[1].reshape(-1).astype(np.float64)
 
 
 def judge(labels: object, scores: object, qid: object = None, docid: object = None) -> JudgedLists:
@@ -221,7 +227,7 @@ def judge(labels: object, scores: object, qid: object = None, docid: object = No
     if groups.order is not None:
         checked, values = checked[groups.order], values[groups.order]
         names = None if names is None else names[groups.order]
-    return JudgedLists(checked, values, groups.indptr, docid=names, ids=groups.ids)
+    return JudgedLists(checked, values.astype(np.float64, copy=False), groups.indptr, docid=names, ids=groups.ids)
 
 
 def check_cutoff(k: object) -> int | None:
