@@ -51,6 +51,11 @@ def test_labels_that_are_not_numbers_are_refused(labels):
         check_labels(labels)
 
 
+def test_masked_values_are_refused():
+    with pytest.raises(ValueError, match="y is a masked array with masked values"):
+        check_labels(np.ma.array([1, 2], mask=[False, True]))
+
+
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, "3", None])
 def test_only_whole_positive_numbers_pass_as_counts(value):
     with pytest.raises(ValueError, match=r"k=.*it must be a whole number of at least 1"):

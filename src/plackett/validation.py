@@ -27,11 +27,10 @@ def is_sparse(X: object) -> bool:
 
 def check_labels(labels: Any, n_docs: int | None = None, *, name: str = "y", allow_nan: bool = False) -> np.ndarray:
     """Labels as a contiguous float64 vector of finite numbers, one per document."""
-    is_float = getattr(labels, "dtype", None) is None or labels.dtype.kind not in "iub"
     vector = _as_numbers(labels, name)
     if n_docs is not None and vector.size != n_docs:
         raise ValueError(f"{name} has {vector.size:,} labels but X has {n_docs:,} rows.")
-    if is_float and _may_hold_non_finite(vector):
+    if _may_hold_non_finite(vector):
         bad = np.isinf(vector) if allow_nan else ~np.isfinite(vector)
         if not bad.any():
             return vector
@@ -62,6 +61,8 @@ def _may_hold_non_finite(values: np.ndarray) -> bool:
 
 
 def _as_numbers(values: object, name: str, *, keep_float32: bool = False) -> np.ndarray:
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} is a masked array with masked values; fill or drop them first.")
     vector = np.asarray(values)
     if vector.ndim == 2 and 1 in vector.shape:
         vector = vector.reshape(-1)

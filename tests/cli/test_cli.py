@@ -190,6 +190,11 @@ def test_failures_are_one_line_on_stderr_and_exit_1(folder, words, message):
         ["info", "data.txt", "--no-such-option"],
         ["evaluate", "data.txt", "scores.txt", "--json", "--csv"],
         ["evaluate", "data.txt", "scores.txt", "-m", "ndgc"],
+        ["evaluate", "data.txt", "scores.txt", "-m", "ndcg(ties=foo)"],
+        ["evaluate", "data.txt", "scores.txt", "-m", "map,map"],
+        ["evaluate", "data.txt", "scores.txt", "--csv", "--floors"],
+        ["evaluate", "data.txt", "scores.txt", "--latex", "-q"],
+        ["evaluate", "data.txt", "scores.txt", "--complete"],
         ["evaluate", "data.txt", "scores.txt", "-m", ""],
         ["evaluate", "data.txt", "scores.txt", "-c", "letor"],
     ],
@@ -207,13 +212,42 @@ def test_version_and_help(folder):
     assert "evaluate" in plackett(folder, "--help").stdout
 
 
-def test_a_closed_pipe_is_not_an_error(folder):
+def test_a_closed_pipe_leaves_no_traceback(folder):
+    rows = "".join(f"{i % 3} qid:{i // 4} 1:{i}\n" for i in range(40_000))
+    (folder / "many.txt").write_text(rows)
+    (folder / "many-scores.txt").write_text("".join(f"{i}\n" for i in range(40_000)))
     command = (
-        f"{sys.executable} -c 'from plackett.cli import main; main()' evaluate data.txt scores.txt --json | head -c 1"
+        f"{sys.executable} -c 'from plackett.cli import main; main()' evaluate many.txt many-scores.txt --csv | head -1"
     )
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.stdout == "{"
+    assert done.stdout == "qid,ndcg@10,map,mrr,convention\n"
     assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+def test_ids_are_shown_as_they_are(folder):
+    ids = ["[red]q1", ":smile:", "[/b]"]
+    (folder / "qrels.txt").write_text("".join(f"{name} 0 a 1\n" for name in ids))
+    (folder / "run.txt").write_text("".join(f"{name} Q0 a 1 1.0 x\n" for name in ids))
+    done = plackett(folder, "evaluate", "qrels.txt", "run.txt", "-q", "-m", "map")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["standard", *ids, "mean"]
+
+
+def test_what_standard_input_holds_is_recognised(folder):
+    assert (
+        plackett(folder, "evaluate", "-", "run.txt", "-m", "map", "-c", "trec", stdin=QRELS).stdout.split()[-1]
+        == "0.6667"
+    )
+    assert plackett(folder, "evaluate", "-", "scores.txt", "-m", "map", stdin=LETOR).stdout.split()[-1] == "0.6667"
+
+
+def test_notes_accompany_every_table_but_json(folder):
+    (folder / "data.txt").write_text(LETOR + "0 qid:12 1:0.5 #docid = z\n")
+    (folder / "scores.txt").write_text(SCORES + "1\n")
+    for option in ("--csv", "--markdown", "--latex"):
+        assert (
+            "1 query has no relevant document" in plackett(folder, "evaluate", "data.txt", "scores.txt", option).stderr
+        )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX systems")

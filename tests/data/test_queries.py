@@ -412,3 +412,39 @@ def test_negative_zero_is_zero_to_describe():
     facts = Queries([[0.0, -0.0], [1.0, 1.0], [-0.0, 0.0]]).describe()
     assert facts.duplicate_columns == [(0, 1)]
     assert facts.n_duplicate_rows == 1
+
+
+def test_describing_wide_sparse_data_needs_memory_for_its_values_only():
+    from scipy import sparse
+
+    rng = np.random.default_rng(0)
+    X = sparse.random(3000, 2_000_000, density=5e-6, format="csr", dtype=np.float32, random_state=rng)  # 24 GB if dense
+    facts = Queries(X, np.zeros(3000), np.repeat(np.arange(30), 100)).describe()
+    assert facts.density == pytest.approx(5e-6, rel=0.01)
+    assert len(facts.constant_columns) > 1_900_000
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sparse_and_dense_data_are_described_alike(seed):
+    from scipy import sparse
+
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (60, 12)).astype(np.float64)
+    X[:, 1], X[:, 2], X[:, 5] = 0.0, 7.0, X[:, 4]
+    qid = np.repeat(np.arange(12), 5)
+    X[:, 8], X[:, 9], X[3] = qid, qid % 2, X[2]
+    labels = rng.integers(0, 3, 60)
+    dense, stored = Queries(X, labels, qid).describe(), Queries(sparse.csr_matrix(X), labels, qid).describe()
+    assert dense.constant_columns == stored.constant_columns == [1, 2]
+    assert dense.query_level_columns == stored.query_level_columns == [8, 9]
+    assert dense.duplicate_columns == stored.duplicate_columns == [(4, 5)]
+    assert dense.n_duplicate_rows == stored.n_duplicate_rows >= 1
+
+
+def test_data_of_foreign_byte_order_keep_their_precision():
+    assert Queries(np.zeros((2, 1), dtype=">f4")).X.dtype == np.float32
+
+
+def test_mixed_document_ids_can_be_described():
+    data = Queries(np.zeros((3, 1)), [1, 0, 0], docid=np.array([7, "a", "a"], dtype=object))
+    assert data.describe().n_duplicate_docids == 1

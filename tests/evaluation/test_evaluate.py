@@ -191,8 +191,29 @@ def test_order_measures_put_what_was_not_retrieved_below_the_rest():
     qrels = Qrels(["1"] * 4, list("abcd"), [3, 2, 1, 0])
     run = Run(["1", "1"], ["b", "a"], [2.0, 1.0])
     result = pk.evaluate(qrels, run, metrics=["kendall", "mre(ties=worst)"])
-    # b above a is wrong; c and d tie below: not discordant, but wrong at worst
-    assert result.values[0] == pytest.approx([1 / 6, 2 / 6])
+    # b above a is wrong; c and d stand below in random order, whatever the rule for ties: wrong with one half
+    assert result.values[0] == pytest.approx([1.5 / 6, 1.5 / 6])
+
+
+@pytest.mark.parametrize("metric", ["kendall", "mre", "persistence@5", "sharp-ndcg", "exact", "wpd"])
+def test_the_order_of_the_qrels_earns_a_run_nothing(metric):
+    docid, labels = [f"d{i}" for i in range(9, -1, -1)], list(range(9, -1, -1))
+    run = Run(["1"], ["d0"], [1.0])
+    best_first = pk.evaluate(Qrels(["1"] * 10, docid, labels), run, metrics=[metric])
+    worst_first = pk.evaluate(Qrels(["1"] * 10, docid[::-1], labels[::-1]), run, metrics=[metric])
+    assert best_first.values[0, 0] == pytest.approx(worst_first.values[0, 0], abs=1e-12)
+    if metric == "persistence@5":
+        # d0 first, then four of the nine others at random, five of which belong to the true top
+        assert best_first.values[0, 0] == pytest.approx(4 * (5 / 9) / 5)
+
+
+def test_not_answering_is_never_better_than_the_worst_answer():
+    qrels = Qrels(["1"] * 5, list("abcde"), [4, 4, 4, 0, 0])
+    reversed_run = Run(["1"] * 5, list("abcde"), [1.0, 2.0, 3.0, 4.0, 5.0])
+    for metric in ["wpd", "wpd(normalize=True)", "kendall", "mre"]:
+        answered = pk.evaluate(qrels, reversed_run, metrics=[metric]).values[0, 0]
+        unanswered = pk.evaluate(qrels, Run(["2"], ["a"], [1.0]), metrics=[metric]).values[0, 0]
+        assert unanswered == pytest.approx(answered)
 
 
 def test_every_convention_is_tried_and_a_reason_given_where_one_cannot_apply():
@@ -255,12 +276,59 @@ def test_unjudged_documents_are_not_measured_by_accident():
         pk.evaluate(data, [1, 2, 3])
 
 
-def test_results_do_not_depend_on_the_size_of_blocks(monkeypatch):
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_results_do_not_depend_on_the_size_of_blocks(monkeypatch, convention):
     rng = np.random.default_rng(1)
     qid = np.repeat(np.arange(50), rng.integers(1, 30, 50))
     labels, scores = rng.integers(0, 4, qid.size), rng.integers(0, 9, qid.size)
     labels[qid < 40] = np.minimum(labels[qid < 40], 2)  # the largest label stands in the last blocks only
-    wanted = ["ndcg@5", "err@10", "map(ties=average)", "kendall", "wpd"]
-    whole = pk.evaluate(labels, scores, qid=qid, metrics=wanted).values
+    arguments = {
+        "qid": qid,
+        "docid": rng.permutation(qid.size),
+        "metrics": ["ndcg@5", "err@10", "map(ties=average)", "kendall", "wpd"],
+        "convention": convention,
+    }
+    whole = pk.evaluate(labels, scores, **arguments).values
     monkeypatch.setattr("plackett.metrics.judged.DOCS_PER_BLOCK", 40)
-    assert np.array_equal(pk.evaluate(labels, scores, qid=qid, metrics=wanted).values, whole)
+    assert np.array_equal(pk.evaluate(labels, scores, **arguments).values, whole, equal_nan=True)
+
+
+def test_the_largest_label_is_that_of_all_qrels_even_of_queries_left_out():
+    qrels = Qrels(["1", "1", "2"], ["a", "b", "c"], [1, 0, 4])
+    run = Run(["1"], ["a"], [1.0])
+    for complete in (True, False):
+        result = pk.evaluate(qrels, run, metrics=["err@10"], complete=complete)
+        assert result.values[0, 0] == pytest.approx(1 / 16)
+
+
+@pytest.mark.parametrize("make", ["list", "pandas", "polars", "pyarrow", "array"])
+def test_columns_of_every_kind_are_taken(make):
+    kinds = {"list": list, "array": np.array}
+    if make not in kinds:
+        module = pytest.importorskip(make)
+        kinds[make] = module.array if make == "pyarrow" else module.Series
+    column = kinds[make]
+    result = pk.evaluate(column(LABELS), column(SCORES), qid=column(QID), metrics=["map"])
+    assert result["map"] == pytest.approx([(1 + 2 / 3) / 2, 1 / 2, 0])
+    assert pk.Queries(np.zeros((7, 1)), column(LABELS), column(QID)).y.tolist() == LABELS
+
+
+def test_a_convention_says_when_its_tool_would_refuse_the_labels():
+    notes = pk.evaluate([0.5, 0], [1, 2], metrics=["ndcg"], convention="lightgbm").notes
+    assert "lightgbm itself takes whole labels up to 30 only; these are others" in notes
+    assert pk.evaluate([30, 0], [1, 2], metrics=["ndcg"], convention="lightgbm").notes == []
+    assert pk.evaluate([-2, 4], [1, 2], metrics=["ndcg"], convention="gdeval").notes == []
+
+
+def test_measures_may_come_from_a_generator():
+    assert list(pk.evaluate(LABELS, SCORES, qid=QID, metrics=(name for name in ["map", "mrr"])).mean()) == [
+        "map",
+        "mrr",
+    ]
+
+
+def test_odd_ids_survive_every_export():
+    ids = ["a,b", 'say "x"', "two\nlines", "cr\rx", "ünï", "\udcff", "back\\slash"]
+    result = pk.evaluate([1] * 7, range(7), qid=ids, metrics=["map"])
+    assert [row[0] for row in csv.reader(io.StringIO(result.to_csv(), newline=""))][1:] == ids
+    assert [row["qid"] for row in json.loads(result.to_json().encode())["queries"]] == ids

@@ -61,6 +61,12 @@ def test_measures_parse_and_print(text, printed):
         ("kendall@5", "kendall looks at the whole list; it takes no cut-off"),
         ("persistence", "persistence needs a cut-off, such as persistence@10"),
         ("", "is not a measure"),
+        ("ndcg@10(gain=linear))", "gain='linear)' is not known"),
+        ("ndcg@10(gain==linear)", "gain='=linear' is not known"),
+        ("ndcg(ties=foo)", "ties='foo' is not known"),
+        ("wpd(normalize=1)", "normalize=1 is not known"),
+        ("wpd(weights=foo)", "position_weights='foo' is not known"),
+        ("ndcg@10(k=5)", "write the cut-off behind @, as in ndcg@5"),
         ("p@1(relevant_from=x)", "p(relevant_from=x): relevant_from must be a number."),
         ("err(max_label=nan)", "err(max_label=nan): max_label must be a number."),
     ],
@@ -86,7 +92,7 @@ def test_a_switch_is_only_true_or_false():
     assert Measure.parse("wpd(normalize=false)").values(labels, scores)[0] == pytest.approx(1 / 3)
     assert Measure.parse("wpd(normalize=TRUE)").values(labels, scores)[0] == pytest.approx(1 / 7)
     with pytest.raises(ValueError, match="normalize='no' is not known; choose one of True, False"):
-        Measure.parse("wpd(normalize=no)").values(labels, scores)
+        Measure.parse("wpd(normalize=no)")
 
 
 def test_measures_are_split_at_commas_outside_brackets():
@@ -96,6 +102,8 @@ def test_measures_are_split_at_commas_outside_brackets():
 def test_measures_do_not_change():
     with pytest.raises(AttributeError, match="does not change"):
         Measure.parse("ndcg").k = 3
+    with pytest.raises(TypeError):
+        Measure.parse("ndcg(gain=linear)").parameters["gain"] = "exponential"
 
 
 def test_a_measure_gives_what_its_function_gives():

@@ -233,6 +233,35 @@ def test_dcg_refuses_labels_whose_gain_overflows():
         metrics.dcg([1024, 0], [1, 2])
     assert metrics.dcg([1024, 0], [2, 1], gain="linear")[0] == 1024
 
+    with pytest.raises(ValueError, match="dcg overflows"):
+        metrics.dcg([1023, 1023, 1023], [1, 2, 3])
+
+
+@pytest.mark.parametrize("label", [1e-20, 1e-10, 1e-3, 0.3, 0.999])
+def test_labels_below_one_lose_no_precision(label):
+    # gains are very nearly proportional to small labels: 2^x − 1 = x ln 2 + …
+    exact = math.expm1(2 * label * math.log(2)) / math.expm1(label * math.log(2))
+    expected = (1 + exact / math.log2(3)) / (exact + 1 / math.log2(3))
+    assert metrics.ndcg([label, 2 * label], [2, 1])[0] == pytest.approx(expected, rel=1e-12)
+    assert metrics.mean_ndcg([label, 2 * label], [2, 1])[0] == pytest.approx((1 / exact + expected) / 2, rel=1e-12)
+
+
+def test_a_gain_that_vanishes_is_none():
+    assert math.isnan(metrics.ndcg([1e-323, 0], [1, 2], empty="skip")[0]) or metrics.ndcg([1e-323, 0], [1, 2])[0] <= 1
+
+
+def test_an_enormous_cutoff_is_the_whole_list():
+    for metric, keywords in ALL:
+        if "k" in keywords:
+            huge, whole = metric([1, 0, 2], [1, 2, 3], k=10**30), metric([1, 0, 2], [1, 2, 3], k=10**15)
+            assert huge == pytest.approx(whole, abs=1e-12)
+
+
+def test_ties_by_document_id_compare_text_as_trec_eval_does():
+    assert metrics.ndcg([1, 0], [1, 1], docid=[9, 10], ties="trec")[0] == 1
+    assert metrics.ndcg([1, 0], [1, 1], docid=["9", "10"], ties="trec")[0] == 1
+    assert metrics.ndcg([1, 0], [1, 1], docid=np.array([9, "10"], dtype=object), ties="trec")[0] == 1
+
 
 def test_err_refuses_a_largest_label_that_is_too_small():
     with pytest.raises(ValueError, match="max_label=2 but a label is 3"):

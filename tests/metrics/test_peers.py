@@ -25,7 +25,7 @@ def lists(seed, *, n_queries=60, longest=30, levels=4, score_levels=6, dtype=np.
     """Labels with many zeros, so that queries without a relevant document occur; scores with many ties."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, longest, n_queries)
-    lengths[:5] = (1, 2, 3, 60, 80)
+    lengths[:6] = (1, 2, 3, 60, 80, 700)  # beyond 512 the order is found in another way
     qid = np.repeat(np.arange(n_queries), lengths)
     rarity = np.repeat(rng.random(n_queries) ** 2, lengths)
     labels = np.where(rng.random(qid.size) < rarity, rng.integers(0, levels, qid.size), 0)
@@ -36,12 +36,14 @@ def lists(seed, *, n_queries=60, longest=30, levels=4, score_levels=6, dtype=np.
 
 
 def as_run(labels, scores, qid, docid, *, unretrieved=0.0, seed=0):
-    """Qrels of everything, and a run that leaves out a share of the documents, one query, and adds unjudged ones."""
+    """Qrels and a run; with a share unretrieved, the run lacks judged documents and a query, and has unjudged ones."""
     rng = np.random.default_rng(seed)
     kept = rng.random(qid.size) >= unretrieved
+    judged = np.ones(qid.size, dtype=bool)
     if unretrieved:
         kept &= qid != 7
-    qrels = Qrels(qid.astype(str), docid, labels)
+        judged = rng.random(qid.size) < 0.8
+    qrels = Qrels(qid[judged].astype(str), docid[judged], labels[judged])
     run = Run(qid[kept].astype(str), docid[kept], scores[kept])
     return qrels, run
 

@@ -91,7 +91,7 @@ def check_trec(folder, qrels, run, output, *, complete=None, relevant_from=1):
         if ours is not None:
             expected[ours, query] = float(value)
     wanted = list(dict.fromkeys(name for name, _ in expected))
-    assert len(wanted) >= 10
+    assert len(wanted) >= 8
     result = pk.evaluate(pk.read_qrels(folder / qrels), run, metrics=wanted, convention="trec", complete=complete)
     means = result.mean()
     for (name, query), value in expected.items():
@@ -107,6 +107,7 @@ def check_trec(folder, qrels, run, output, *, complete=None, relevant_from=1):
         ("qrels.test.gz", "results.test.gz", "out.test.a", {}, 39),
         ("qrels.test.gz", "results.test.gz", "out.test.aq", {}, 4 * 39),
         ("qrels.test.gz", "results.trunc", "out.test.aqc", {"complete": True}, 4 * 39),
+        ("qrels.test.gz", "results.test.gz", "out.test.meas_params", {}, 32),
         ("qrels.rel_level.gz", "results.test.gz", "out.test.aql", {"relevant_from": 2}, 4 * 39),
     ],
 )

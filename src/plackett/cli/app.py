@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import os
-import signal
 import sys
 import warnings
 
@@ -47,6 +47,9 @@ def _show_warning(message, category, filename, lineno, file=None, line=None) -> 
 def main() -> None:
     """Run the command: exit status 0, 1 for a failed run, 2 for wrong usage, 130 after Ctrl-C."""
     warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # an id that the terminal cannot show is escaped, not fatal
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except (KeyboardInterrupt, SystemExit) as end:
@@ -54,9 +57,6 @@ def main() -> None:
             raise
         typer.echo("plackett: stopped.", err=True)
         sys.exit(STOPPED)
-    except BrokenPipeError:  # `plackett … | head` closes the pipe; that is no failure of ours
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
         if os.environ.get("PLACKETT_DEBUG"):
             raise

@@ -47,14 +47,21 @@ def evaluate(
 ) -> None:
     """Measure a ranking: a LETOR file and scores, or qrels and a TREC run."""
     from plackett.cli import output
+    from plackett.data.trec import Qrels
 
     if as_json + as_csv + as_markdown + as_latex > 1:
         raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
     if every_convention and (as_markdown or as_latex or floors or per_query):
         raise typer.BadParameter("--every-convention goes with --json and --csv only.")
+    if as_csv and floors and not every_convention:
+        raise typer.BadParameter("--csv is the table per query, in which floors have no place; try --json --floors.")
+    if per_query and (as_markdown or as_latex):
+        raise typer.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
     wanted = _parse(metrics, convention)
     output.tell_when_compiling()
     labels, values = _load(data, scores, zero_based=zero_based, cache=cache)
+    if complete is not None and not isinstance(labels, Qrels):
+        raise typer.BadParameter("--complete and --answered go with qrels and a run.")
     if every_convention:
         _print_every(labels, values, wanted, complete, as_json=as_json, as_csv=as_csv)
         return
@@ -71,6 +78,8 @@ def evaluate(
         output.write(result.to_latex())
     else:
         _print_table(result, per_query=per_query)
+    if not as_json:  # which holds them
+        _print_notes(result)
 
 
 def _parse(metrics: str, convention: str) -> list[str]:
@@ -85,8 +94,8 @@ def _parse(metrics: str, convention: str) -> list[str]:
             Measure.parse(name)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    if not names:
-        raise typer.BadParameter("--metrics names no measure.")
+    if not names or len(set(names)) < len(names):
+        raise typer.BadParameter("--metrics names no measure, or one of them twice.")
     return names
 
 
@@ -111,7 +120,6 @@ def _load(data: str, scores: str, *, zero_based: bool, cache: bool) -> tuple[Any
 
 def _print_table(result: Evaluation, *, per_query: bool) -> None:
     from plackett.cli import output
-    from plackett.validation import count_of
 
     rows = []
     if per_query:
@@ -120,6 +128,12 @@ def _print_table(result: Evaluation, *, per_query: bool) -> None:
     for name, means in result.rows():
         rows.append([name, *(_number(means[metric]) for metric in result.metrics)])
     output.write_table([result.convention, *result.metrics], rows)
+
+
+def _print_notes(result: Evaluation) -> None:
+    from plackett.cli import output
+    from plackett.validation import count_of
+
     for text in (count_of(len(result), "query", "queries"), *result.notes):
         output.note(text)
     for metric, feature in result.best_features.items():
@@ -129,6 +143,7 @@ def _print_table(result: Evaluation, *, per_query: bool) -> None:
 def _print_every(labels, values, metrics: list[str], complete: bool | None, *, as_json: bool, as_csv: bool) -> None:
     from plackett.cli import output
     from plackett.evaluation.evaluate import evaluate_every_convention
+    from plackett.evaluation.table import csv_text
 
     results = evaluate_every_convention(labels, values, metrics=metrics, complete=complete)
     if as_json:
@@ -145,7 +160,7 @@ def _print_every(labels, values, metrics: list[str], complete: bool | None, *, a
             rows.append([name, *result.mean().values(), f"{n_counted}"])
     headings = ["convention", *metrics, "queries"]
     if as_csv:
-        output.write_csv(headings, rows)
+        output.write(csv_text(headings, rows))
     else:
         output.write_table(headings, [[_cell(cell) for cell in row] for row in rows])
     for problem in problems:
@@ -157,4 +172,4 @@ def _cell(value: object) -> str:
 
 
 def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4f}"
+    return "-" if math.isnan(value) else f"{value:.4f}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,24 +44,27 @@ def is_known_name(name: str) -> bool:
 
 
 def is_letor(name: str) -> bool:
-    """Whether a file holds LETOR rows rather than qrels, by its first row.
-
-    Standard input cannot be looked at twice, so it is taken for LETOR rows.
-    """
+    """Whether a file holds LETOR rows rather than qrels, by its first row; standard input is not consumed by it."""
     if name == "-":
-        return True
+        head = sys.stdin.buffer.peek(1 << 16)  # type: ignore[union-attr]
+        is_packed = head[:2] in (b"\x1f\x8b", b"\xfd7", b"BZ", b"\x28\xb5")
+        return is_packed or _is_letor(name, head.splitlines())
     with open_bytes(name) as file:
-        for number, line in enumerate(file, 1):
-            words = line.split(b"#", 1)[0].split()
-            if not words:
-                continue
-            if len(words) > 1 and words[1].startswith(b"qid:"):
-                return True
-            if len(words) in (3, 4):
-                return False
-            found = line[:60].decode("utf-8", "replace").strip()
-            expected = 'expected LETOR rows ("label qid:ID 1:value …") or qrels ("qid 0 docid label")'
-            raise DataFormatError(name_of(name), number, f'{expected}, found "{found}".')
+        return _is_letor(name, file)
+
+
+def _is_letor(name: str, lines: Iterable[bytes]) -> bool:
+    for number, line in enumerate(lines, 1):
+        words = line.split(b"#", 1)[0].split()
+        if not words:
+            continue
+        if len(words) > 1 and words[1].startswith(b"qid:"):
+            return True
+        if len(words) in (3, 4):
+            return False
+        found = line[:60].decode("utf-8", "replace").strip()
+        expected = 'expected LETOR rows ("label qid:ID 1:value …") or qrels ("qid 0 docid label")'
+        raise DataFormatError(name_of(name), number, f'{expected}, found "{found}".')
     raise DataFormatError(name_of(name), None, "the file has no rows.")
 
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from typing import Any
 
 
 def note(text: str) -> None:
@@ -27,25 +22,13 @@ def write_json(value: Any) -> None:
     write(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def write_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:
-    """A table to standard output: first column left, the others right; never cut, whatever the width."""
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=None if not sys.stdout.isatty() else _box(), pad_edge=False)
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if place == 0 else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    _console(table).print(table)
-
-
-def write_csv(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table as CSV with all digits; NaN is left out."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(headings)
-    writer.writerows([["" if cell != cell else cell for cell in row] for row in rows])
-    write(out.getvalue())
+def write_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table to standard output: first column left, the others right; never cut, and every character as it is."""
+    lines = [list(headings), *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
+    for line in lines:
+        first, *others = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        write("  ".join([first.strip().ljust(widths[0]), *others]).rstrip())
 
 
 def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -53,20 +36,6 @@ def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     pairs = list(pairs)
     width = max(len(heading) for heading, _ in pairs)
     write("\n".join(f"{heading:<{width}}  {value}" for heading, value in pairs))
-
-
-def _box():
-    from rich.box import SIMPLE_HEAD
-
-    return SIMPLE_HEAD
-
-
-def _console(table: Any) -> Console:
-    from rich.console import Console
-
-    wide = Console(width=10_000)
-    needed = wide.measure(table).maximum
-    return Console(width=max(needed, 20), highlight=False)
 
 
 def tell_when_compiling() -> None:

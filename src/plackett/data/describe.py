@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from plackett.validation import ROWS_PER_CHECK, is_sparse
+from plackett.validation import is_sparse
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 LEVELS_SHOWN = 12
+VALUES_PER_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -155,8 +156,8 @@ def _label_facts(queries: Queries, relevant_from: float) -> dict:
 
 def _count_values(values: np.ndarray) -> tuple[int, int, int]:
     n_nan = n_infinite = n_nonzero = 0
-    for start in range(0, values.shape[0], ROWS_PER_CHECK):
-        block = values[start : start + ROWS_PER_CHECK]
+    for rows in _row_blocks(values if values.ndim == 2 else values.reshape(-1, 1)):
+        block = values[rows]
         n_nonzero += int(np.count_nonzero(block))
         with np.errstate(over="ignore", invalid="ignore"):
             total = block.sum(dtype=np.float64)
@@ -166,52 +167,82 @@ def _count_values(values: np.ndarray) -> tuple[int, int, int]:
     return n_nan, n_infinite, n_nonzero
 
 
+def _row_blocks(X) -> Iterator[slice]:
+    """Ranges of rows with a bounded number of values."""
+    step = max(1, VALUES_PER_BLOCK // max(1, X.shape[1]))
+    return (slice(start, min(start + step, X.shape[0])) for start in range(0, X.shape[0], step))
+
+
 def _constant_columns(queries: Queries) -> tuple[list[int], list[int]]:
     """Columns with one value everywhere, and those that vary, but only between queries."""
-    X, indptr = queries.X, queries.indptr
     if queries.n_docs == 0:
         return [], []
-    constant = np.ones(queries.n_features, dtype=bool)
-    within = np.ones(queries.n_features, dtype=bool)
-    first = _dense_rows(X, 0, 1)[0]
-    edges = np.unique(
-        np.append(np.searchsorted(indptr, np.arange(0, queries.n_docs, ROWS_PER_CHECK)), queries.n_queries)
-    )
-    for start, stop in pairwise(edges.tolist()):
-        rows = _dense_rows(X, int(indptr[start]), int(indptr[stop]))
-        if rows.shape[0] == 0:
-            continue
-        bounds = indptr[start : stop + 1] - indptr[start]
-        own_first = rows[np.repeat(bounds[:-1], np.diff(bounds))]
-        # NaN counts as a value: a column that is missing everywhere is constant
-        within &= ((rows == own_first) | (np.isnan(rows) & np.isnan(own_first))).all(axis=0)
-        constant &= ((rows == first) | (np.isnan(rows) & np.isnan(first))).all(axis=0)
+    constant, within = _constant_sparse(queries) if is_sparse(queries.X) else _constant_dense(queries)
     return np.flatnonzero(constant).tolist(), np.flatnonzero(within & ~constant).tolist()
 
 
-def _dense_rows(X, start: int, stop: int) -> np.ndarray:
-    return X[start:stop].toarray() if is_sparse(X) else X[start:stop]
+def _constant_dense(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
+    constant, within = np.ones((2, queries.n_features), dtype=bool)
+    first_of_query = np.repeat(queries.indptr[:-1], np.diff(queries.indptr))
+    for block in _row_blocks(queries.X):
+        rows, first, own_first = queries.X[block], queries.X[0], queries.X[first_of_query[block]]
+        # NaN counts as a value: a column that is missing everywhere is constant
+        constant &= ((rows == first) | (np.isnan(rows) & np.isnan(first))).all(axis=0)
+        within &= ((rows == own_first) | (np.isnan(rows) & np.isnan(own_first))).all(axis=0)
+    return constant, within
+
+
+def _constant_sparse(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
+    """From the stored values alone: a column is constant where nothing is stored, or the same value in every row."""
+    X, lengths = queries.X, np.diff(queries.indptr)
+    is_stored = X.data != 0
+    columns, values = X.indices[is_stored].astype(np.int64), X.data[is_stored]
+    row_of = np.repeat(np.arange(queries.n_docs), np.diff(X.indptr))[is_stored]
+    query_of = np.repeat(np.arange(queries.n_queries), lengths)[row_of]
+    within = np.ones(queries.n_features, dtype=bool)
+    cells = query_of * queries.n_features + columns  # one per query and column
+    order = np.argsort(cells, kind="stable")
+    starts = np.flatnonzero(np.diff(cells[order], prepend=-1))
+    if starts.size:
+        counts = np.diff(starts, append=order.size)
+        is_same = np.minimum.reduceat(values[order], starts) == np.maximum.reduceat(values[order], starts)
+        cell = cells[order][starts]
+        is_constant = is_same & (counts == lengths[cell // queries.n_features])
+        within[(cell % queries.n_features)[~is_constant]] = False
+    counts = np.bincount(columns, minlength=queries.n_features)
+    low, high = np.full(queries.n_features, np.inf), np.full(queries.n_features, -np.inf)
+    np.minimum.at(low, columns, values)
+    np.maximum.at(high, columns, values)
+    return (counts == 0) | ((counts == queries.n_docs) & (low == high)), within
+
+
+def _mixed_bits(values: np.ndarray) -> np.ndarray:
+    """The bits of each value, well mixed, as uint64; 0 for zero of either sign, so that CSR can leave zeros out."""
+    plain_zero = values + 0.0  # turns -0.0 into 0.0
+    bits = plain_zero.view(np.uint32 if values.dtype == np.float32 else np.uint64).astype(np.uint64)
+    bits ^= bits >> np.uint64(29)
+    bits *= np.uint64(0xBF58476D1CE4E5B9)
+    bits ^= bits >> np.uint64(32)
+    return bits
 
 
 def _fingerprints(X, axis: int) -> np.ndarray:
     """A 64-bit number per row (axis=1) or column (axis=0); equal lines have equal numbers."""
     n_rows, n_columns = X.shape
-    keys = (
-        np.random.default_rng(20131).integers(1, 2**63, size=n_rows if axis == 0 else n_columns, dtype=np.uint64) * 2
-        + 1
-    )
+    draws = np.random.default_rng(20131).integers(1, 2**63, size=n_rows if axis == 0 else n_columns, dtype=np.uint64)
+    keys = draws * 2 + 1
     answer = np.zeros(n_columns if axis == 0 else n_rows, dtype=np.uint64)
-    step = max(1, (1 << 22) // max(1, n_columns))
-    for start in range(0, n_rows, step):
-        block = _dense_rows(X, start, min(start + step, n_rows)) + 0.0  # + 0.0 turns -0.0 into 0.0
-        bits = block.view(np.uint32 if block.dtype == np.float32 else np.uint64).astype(np.uint64)
-        bits ^= bits >> np.uint64(29)
-        bits *= np.uint64(0xBF58476D1CE4E5B9)
-        bits ^= bits >> np.uint64(32)
+    if is_sparse(X):
+        row_of = np.repeat(np.arange(n_rows), np.diff(X.indptr))
+        where, key_of = (X.indices, row_of) if axis == 0 else (row_of, X.indices)
+        np.add.at(answer, where, _mixed_bits(X.data) * keys[key_of])
+        return answer
+    for block in _row_blocks(X):
+        bits = _mixed_bits(X[block])
         if axis == 0:
-            answer += (bits * keys[start : start + block.shape[0], None]).sum(axis=0, dtype=np.uint64)
+            answer += (bits * keys[block, None]).sum(axis=0, dtype=np.uint64)
         else:
-            answer[start : start + block.shape[0]] = (bits * keys).sum(axis=1, dtype=np.uint64)
+            answer[block] = (bits * keys).sum(axis=1, dtype=np.uint64)
     return answer
 
 
@@ -232,6 +263,8 @@ def _repeats(values: np.ndarray, queries: Queries) -> int:
     """Rows whose value already stands earlier in their query."""
     if queries.n_docs == 0:
         return 0
+    if values.dtype.kind == "O":  # ids of several kinds cannot be sorted
+        values = np.array([str(value) for value in values.tolist()])
     _, codes = np.unique(values, return_inverse=True)
     query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
     pairs = query_of * (int(codes.max()) + 1) + codes.reshape(-1)

@@ -329,6 +329,8 @@ def _as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
         raise ValueError(
             f"X has shape {rows.shape}; it must have one row per document and one column per feature.{hint}"
         )
+    if rows.dtype.kind == "f" and not rows.dtype.isnative:
+        rows = rows.astype(rows.dtype.newbyteorder("="))
     if rows.dtype not in (np.float32, np.float64):
         if rows.dtype.kind not in "fiubO":
             raise ValueError(f"X has values of type {rows.dtype}; numbers are needed.")

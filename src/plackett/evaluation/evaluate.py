@@ -84,6 +84,8 @@ def evaluate(
             lists = _lists_of_queries(queries, scores, with_docid=needs_docid)
         else:
             lists = judge(labels, scores, qid, docid)
+    refused = rules.refused_labels(lists.labels)
+    notes += [refused] if refused else []
     values, is_empty = rules.table(measures, lists)
     n_empty = {name: int(is_empty[:, column].sum()) for column, name in enumerate(names)}
     rows: dict[str, dict[str, float]] = {}
@@ -107,6 +109,7 @@ def evaluate(
 def _parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[list[Measure], list[str]]:
     if isinstance(metrics, (str, Measure)):
         metrics = split_measures(metrics) if isinstance(metrics, str) else [metrics]
+    metrics = list(metrics)
     measures = [Measure.parse(metric) for metric in metrics]
     if not measures:
         raise ValueError('metrics is empty; name at least one, such as "ndcg@10".')

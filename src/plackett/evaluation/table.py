@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,16 +103,15 @@ class Evaluation:
 
     def to_json(self, *, per_query: bool = True, indent: int | None = 2) -> str:
         """The table as JSON text."""
-        return json.dumps(self.to_dict(per_query=per_query), indent=indent, ensure_ascii=False)
+        plain_values = self.to_dict(per_query=per_query)
+        text = json.dumps(plain_values, indent=indent, ensure_ascii=False)
+        # ids that were not UTF-8 in their file cannot be encoded again, but can be escaped
+        return text if _is_encodable(text) else json.dumps(plain_values, indent=indent)
 
     def to_csv(self) -> str:
         """The per-query values as CSV: one line per query, the convention in a column of its own."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["qid", *self.metrics, "convention"])
-        for key, row in zip(self.queries.tolist(), self.values.tolist(), strict=True):
-            writer.writerow([key, *("" if math.isnan(value) else repr(value) for value in row), self.convention])
-        return out.getvalue()
+        rows = zip(self.queries.tolist(), self.values.tolist(), strict=True)
+        return csv_text(["qid", *self.metrics, "convention"], [[key, *row, self.convention] for key, row in rows])
 
     def to_markdown(self, *, digits: int = 4) -> str:
         """The summary as a Markdown table."""
@@ -175,7 +174,28 @@ def _round(value: float, digits: int) -> str:
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
+def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table as CSV with all digits; NaN becomes an empty cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for row in [headings, *rows]:
+        cells = ["" if cell != cell else cell for cell in row]
+        # the csv module leaves a lone carriage return bare when lines end otherwise
+        is_odd = any(isinstance(cell, str) and "\r" in cell for cell in cells)
+        (csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL) if is_odd else writer).writerow(cells)
+    return out.getvalue()
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_TEX = {character: "\\" + character for character in "&%$#_{}"} | {"\\": r"\textbackslash{}", "–": "--"}
+
+
 def _tex(text: str) -> str:
-    for character in "\\&%$#_{}":
-        text = text.replace(character, r"\textbackslash{}" if character == "\\" else "\\" + character)
-    return text.replace("–", "--")
+    return "".join(_TEX.get(character, character) for character in text)

@@ -16,6 +16,14 @@ def count_relevant(labels, indptr, relevant_from, first, last, values):
 
 
 @njit(cache=True, nogil=True)
+def _relevant_in(ranked, first, last, relevant_from):
+    total = 0
+    for p in range(first, last):
+        total += int(ranked[p] >= relevant_from)
+    return total
+
+
+@njit(cache=True, nogil=True)
 def hits(ranked, group_end, indptr, n_ranked, k, relevant_from, first, last, values):
     """(Expected) number of relevant documents among the first k."""
     for q in range(first, last):
@@ -24,9 +32,7 @@ def hits(ranked, group_end, indptr, n_ranked, k, relevant_from, first, last, val
         place = 0
         while place < limit:
             stop = _group_stop(group_end, start, place)
-            relevant = 0
-            for p in range(place, stop):
-                relevant += ranked[start + p] >= relevant_from
+            relevant = _relevant_in(ranked, start + place, start + stop, relevant_from)
             total += relevant if stop <= limit else relevant * (limit - place) / (stop - place)
             place = stop
         values[q] = total
@@ -57,9 +63,7 @@ def average_precision(
             place = limit
         while place < limit:
             stop = _group_stop(group_end, start, place)
-            size, relevant = stop - place, 0
-            for p in range(place, stop):
-                relevant += ranked[start + p] >= relevant_from
+            size, relevant = stop - place, _relevant_in(ranked, start + place, start + stop, relevant_from)
             if relevant > 0:
                 if size == 1:
                     total += (seen + 1) / (place + 1)
@@ -85,9 +89,7 @@ def reciprocal_rank(ranked, group_end, indptr, n_ranked, n_relevant, k, relevant
         place = 0
         while place < limit:
             stop = _group_stop(group_end, start, place)
-            relevant = 0
-            for p in range(place, stop):
-                relevant += ranked[start + p] >= relevant_from
+            relevant = _relevant_in(ranked, start + place, start + stop, relevant_from)
             if relevant > 0:
                 still_none = 1.0  # probability that no relevant document stood at the group's earlier places
                 for p in range(place, min(stop, limit)):

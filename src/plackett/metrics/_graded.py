@@ -10,6 +10,7 @@ from numba import njit
 
 EXPONENTIAL, LINEAR = 0, 1
 _POWERS = 2.0 ** -np.arange(1075.0)
+_LOG_OF_2 = np.log(2.0)
 
 
 @njit(cache=True, nogil=True)
@@ -27,6 +28,8 @@ def gain(label, best, kind):
         return 0.0
     if kind == LINEAR:
         return label / best if best > 0.0 else label
+    if label < 1.0:  # 2**label − 1 without the cancellation
+        return np.expm1(label * _LOG_OF_2) * _power_of_two(-best)
     return _power_of_two(label - best) - _power_of_two(-best)
 
 
@@ -87,6 +90,8 @@ def ndcg(
         best_dcg = 0.0
         for p in range(best_labels.size):
             best_dcg += gain(best_labels[p], best, gain_kind) * discounts[p]
+        if best_dcg == 0.0:  # a label so small that its gain is none
+            continue
         if zero_if_short and indptr[q + 1] - indptr[q] < k:
             values[q] = 0.0
             continue
@@ -114,8 +119,9 @@ def mean_ndcg(ranked, group_end, indptr, n_ranked, ideal, gain_kind, discounts, 
                         mean_gain += gain(ranked[start + member], best, gain_kind) / (stop - p)
                 found += mean_gain * discounts[p]
             best_dcg += gain(ideal[start + p], best, gain_kind) * discounts[p]
-            total += found / best_dcg
-        values[q] = total / n_docs
+            total += found / best_dcg if best_dcg > 0.0 else 0.0
+        if best_dcg > 0.0:
+            values[q] = total / n_docs
 
 
 @njit(cache=True, nogil=True)

@@ -170,20 +170,36 @@ def _count_equal(labels, level):
 
 
 @njit(cache=True, nogil=True)
-def top_labels(labels, indptr, top_indptr, first, last, top, is_done):
-    """The best labels of every query, falling, into ``top[top_indptr[q]:top_indptr[q + 1]]``.
-
-    Few levels, the usual case, are counted, each pass a vector loop. A query with many is left, ``is_done`` False.
-    """
+def top_labels(labels, indptr, top_indptr, first, last, top):
+    """The best labels of every query, falling, into ``top[top_indptr[q]:top_indptr[q + 1]]``."""
     for q in range(first, last):
         own = labels[indptr[q] : indptr[q + 1]]
         best = top[top_indptr[q] : top_indptr[q + 1]]
         level, place, n_levels = np.inf, 0, 0
-        while place < best.size and n_levels < _LEVELS:
+        while place < best.size and n_levels < _LEVELS:  # few levels, the usual case, are counted: vector loops
             level = _largest_below(own, level)
             stop = min(place + _count_equal(own, level), best.size)
             for p in range(place, stop):
                 best[p] = level
             place = stop
             n_levels += 1
-        is_done[q] = place >= best.size
+        if place < best.size:
+            order = np.arange(own.size)
+            _sort_by(order, -own, np.empty(own.size, np.int64))
+            for p in range(best.size):
+                best[p] = own[order[p]]
+
+
+@njit(cache=True, nogil=True)
+def append_rest(labels, indptr, n_ranked, groups, first, last, ranked, group_end):
+    """Behind the ranked documents of every query, those that were not retrieved: one tie group, labels falling."""
+    for q in range(first, last):
+        start, n_docs, n_found = indptr[q], indptr[q + 1] - indptr[q], n_ranked[q]
+        for place in range(n_found):
+            group_end[start + place] = groups[start + place] if groups.size > 0 else place + 1
+        rest = labels[start + n_found : start + n_docs]
+        order = np.arange(rest.size)
+        _sort_by(order, -rest, np.empty(rest.size, np.int64))
+        for i in range(rest.size):
+            ranked[start + n_found + i] = rest[order[i]]
+            group_end[start + n_found + i] = n_docs

@@ -27,8 +27,8 @@ def _hits(lists: JudgedLists, k: int | None, relevant_from: float, ties: str) ->
 
 
 def _limit(lists: JudgedLists, k: int | None) -> int:
-    check_cutoff(k)
-    return int(lists.lengths.max(initial=0)) if k is None else k
+    cutoff = check_cutoff(k)
+    return int(lists.lengths.max(initial=0)) if cutoff is None else cutoff
 
 
 @measure_kind("p", "precision", "prec", cutoff="optional")
@@ -42,12 +42,12 @@ def _precision(
 ) -> np.ndarray:
     check_choice(short_lists, "short_lists", (*SHORT_LISTS, "cut"))
     hits = _hits(lists, k, relevant_from, ties)
-    depth = lists.n_ranked if k is None else np.full(lists.n_queries, k)
+    depth = lists.n_ranked if k is None else np.full(lists.n_queries, _limit(lists, k))
     if short_lists == "cut":
         depth = np.minimum(depth, lists.n_ranked)
     values = np.divide(hits, depth, out=np.zeros_like(hits), where=depth > 0)
     if short_lists == "zero" and k is not None:
-        values[lists.lengths < k] = 0.0
+        values[lists.lengths < depth] = 0.0
     return np.where(_n_relevant(lists, relevant_from) > 0, values, np.nan)
 
 

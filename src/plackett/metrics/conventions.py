@@ -29,6 +29,8 @@ class Convention:
         The tool keeps scores as float32, so that near scores tie.
     cutoffs : dict of str to int
         The cut-off of measures that were named without one, by measure.
+    largest_label : int or None
+        The tool refuses labels that are not whole numbers from 0 (gdeval: or below) to this one; None: it takes all.
     is_complete : bool
         With qrels and a run: whether queries that the run does not answer count.
     """
@@ -39,6 +41,7 @@ class Convention:
     empty: str | int = 0
     rules: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     cutoffs: Mapping[str, int] = field(default_factory=dict)
+    largest_label: int | None = None
     is_single_precision: bool = False
     is_complete: bool = True
 
@@ -53,6 +56,15 @@ class Convention:
                 {key: value for key, value in self.rules.get(source, {}).items() if key in (*defaults, "empty")}
             )
         return {**rules, **measure.parameters}
+
+    def refused_labels(self, labels: np.ndarray) -> str | None:
+        """A note when the tool itself would refuse such labels."""
+        if self.largest_label is None:
+            return None
+        low = -np.inf if self.name == "gdeval" else 0.0
+        if ((labels < low) | (labels > self.largest_label) | (labels != np.floor(labels))).any():
+            return f"{self.name} itself takes whole labels up to {self.largest_label} only; these are others"
+        return None
 
     def view(self, lists: JudgedLists) -> JudgedLists:
         """``lists`` as the tool would hold them."""
@@ -83,7 +95,8 @@ class Convention:
     def values(self, measure: Measure, lists: JudgedLists, **changes: object) -> tuple[np.ndarray, np.ndarray]:
         """The values of ``measure``, one per query, and which queries were empty for it.
 
-        ``changes`` replace rules of the convention. A query that the run does not answer at all gets the worst value.
+        ``changes`` replace rules of the convention. A query that the run does not answer at all gets the worst value:
+        0, or that of the reversed order where lower is better.
         """
         rules = {**self.rules_for(measure), **changes}
         empty = rules.pop("empty")
@@ -91,8 +104,12 @@ class Convention:
             rules["k"] = self.cutoffs.get(measure.name) if measure.k is None else measure.k
         values = measure.kind.compute(lists, **rules)
         is_empty = np.isnan(values)
-        if lists.n_retrieved is not None:
-            values[(lists.n_retrieved == 0) & ~is_empty] = measure.kind.worst
+        if lists.n_retrieved is not None and (lists.n_retrieved == 0).any():
+            unanswered = (lists.n_retrieved == 0) & ~is_empty
+            values[unanswered] = 0.0
+            if not measure.higher_is_better:
+                reversed_order = lists.with_scores(-lists.labels, is_complete=True)
+                values[unanswered] = measure.kind.compute(reversed_order, **rules)[unanswered]
         if empty != "skip":
             values[is_empty] = float(empty)  # type: ignore[arg-type]
         return values, is_empty
@@ -135,6 +152,7 @@ CONVENTIONS: dict[str, Convention] = {
             "lightgbm",
             "LightGBM: gain 2^y − 1; ties stable; MAP@k divides by at most k; empty queries count 1",
             empty=1,
+            largest_label=30,
             rules={"map": {"denominator": "reachable"}},
         ),
         Convention(
@@ -143,6 +161,7 @@ CONVENTIONS: dict[str, Convention] = {
             "without a cut-off the first 32 documents count; empty queries count 1 (P: 0)",
             empty=1,
             cutoffs={"ndcg": 32, "map": 32, "p": 32},
+            largest_label=31,
             rules={"map": {"denominator": "reachable"}, "p": {"short_lists": "cut", "empty": 0}},
             is_single_precision=True,
         ),
@@ -152,6 +171,7 @@ CONVENTIONS: dict[str, Convention] = {
             "relevant document, or that the run does not answer, are left out",
             ties="trec",
             empty="skip",
+            largest_label=4,
             rules={"err": {"max_label": 4}},
             is_complete=False,
         ),

@@ -23,8 +23,8 @@ LARGEST_EXPONENT = 1023
 def _limits(lists: JudgedLists, k: int | None, discount: str) -> tuple[int, np.ndarray]:
     """The cut-off as a number, and as many discounts as it can reach."""
     longest = int(lists.lengths.max(initial=0))
-    check_cutoff(k)
-    return (longest if k is None else k), discounts(discount, longest if k is None else min(k, longest))
+    limit = check_cutoff(k)
+    return (longest if limit is None else limit), discounts(discount, longest if limit is None else min(limit, longest))
 
 
 def _gain_kind(gain: str) -> int:
@@ -46,6 +46,8 @@ def _dcg(
     values = lists.run(
         _graded.dcg, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, limit, _gain_kind(gain), weights
     )
+    if np.isinf(values).any():
+        raise ValueError('dcg overflows: the gains of a query are too large to be summed. Use ndcg, or gain="linear".')
     return np.where(_best_label(lists) > 0, values, np.nan)
 
 
@@ -61,7 +63,7 @@ def _ndcg(
 ) -> np.ndarray:
     limit, weights = _limits(lists, k, discount)
     check_choice(short_lists, "short_lists", SHORT_LISTS)
-    ranked, ideal = lists.ranked(ties), lists.ideal(k)
+    ranked, ideal = lists.ranked(ties), lists.ideal(check_cutoff(k))
     return lists.run(
         _graded.ndcg, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, ideal.labels, ideal.indptr,
         limit, _gain_kind(gain), weights, k is not None and short_lists == "zero",
@@ -84,13 +86,13 @@ def _mean_ndcg(
 def _err(
     lists: JudgedLists, *, k: int | None = None, max_label: float | None = None, ties: str = "stable"
 ) -> np.ndarray:
-    check_cutoff(k)
+    cutoff = check_cutoff(k)
     largest = lists.largest_label
     top = largest if max_label is None else float(max_label)
     if largest > top:
         raise ValueError(f"max_label={top:g} but a label is {largest:g}; err needs the largest label there can be.")
     ranked = lists.ranked(ties)
-    limit = int(lists.lengths.max(initial=0)) if k is None else k
+    limit = int(lists.lengths.max(initial=0)) if cutoff is None else cutoff
     return lists.run(
         _graded.err, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, _best_label(lists), limit, top
     )
@@ -115,14 +117,15 @@ def _wpd(
 
 
 def _disagreement(lists: JudgedLists, gain, weights, ties: str, *, is_ratio: bool, normalize: bool) -> np.ndarray:
-    lists = lists.completed()
-    ranked, ideal = lists.ranked(ties), lists.ideal(None).labels
+    ranked, ideal = lists.ranked_whole(ties), lists.ideal(None).labels
     worth = np.zeros_like(ideal)
-    if weights is None:
-        _graded.relative_gains(ideal, lists.indptr, _gain_kind(gain), 0, lists.n_queries, worth)
-    else:
-        alpha = np.concatenate([position_weights(weights, int(n)) for n in lists.lengths] or [np.zeros(0)])
-        _graded.level_means(ideal, lists.indptr, alpha, 0, lists.n_queries, worth)
+    gain_kind = _gain_kind(gain)
+    if weights is not None:
+        alpha = np.concatenate([position_weights(weights, int(n)) for n in [1, *lists.lengths]])[1:]
+        if lists.n_queries:
+            _graded.level_means(ideal, lists.indptr, alpha, 0, lists.n_queries, worth)
+    elif lists.n_queries:
+        _graded.relative_gains(ideal, lists.indptr, gain_kind, 0, lists.n_queries, worth)
     return lists.run(
         _graded.disagreement, ranked.labels, ranked.group_end, lists.indptr, ideal, worth, is_ratio, normalize
     )
@@ -225,7 +228,7 @@ def err(labels, scores, *, qid=None, k=None, max_label=None, ties="stable", empt
     """Expected reciprocal rank of each query: the reader stops at a document with probability R.
 
     ``R = (2**label - 1) / 2**max_label``; ``max_label`` is the largest label of all queries unless given. Other
-    parameters as in :func:`ndcg`.
+    parameters as in :func:`ndcg`. Under ``ties="average"`` a group of d tied documents costs O(d · min(d, k)).
 
     Examples
     --------

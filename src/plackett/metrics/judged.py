@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +13,8 @@ from plackett.metrics import _ranking
 from plackett.validation import check_choice, check_labels, check_positive_int, check_scores
 
 TIES = ("stable", "average", "worst", "best", "trec", "quicksort")
-EMPTY = ("skip", 0, 1)
 DOCS_PER_BLOCK = 1 << 16
+LARGEST_CUTOFF = 2**53  # no list is longer; beyond it numbers of documents are not exact
 
 
 class Ranked(NamedTuple):
@@ -47,6 +46,8 @@ class JudgedLists:
         never in the ranking. None: all rows were retrieved.
     ids : ndarray of shape (n_queries,), default=None
         Query ids, for tables.
+    largest_label : float, default=None
+        The largest label of the whole evaluation set, of which these lists may be a part; None: of these lists.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class JudgedLists:
         docid: np.ndarray | None = None,
         n_retrieved: np.ndarray | None = None,
         ids: np.ndarray | None = None,
+        largest_label: float | None = None,
     ):
         self.labels, self.scores, self.indptr, self.docid, self.ids = labels, scores, indptr, docid, ids
         self.lengths = np.diff(indptr)
@@ -65,7 +67,8 @@ class JudgedLists:
         self.n_ranked = self.lengths if n_retrieved is None else n_retrieved
         self._ranked: dict[str, Ranked] = {}
         self._ideal: dict[int | None, Ideal] = {}
-        self._completed: JudgedLists | None = None
+        self._whole: dict[str, Ranked] = {}
+        self._largest_label = largest_label
         self._long_order: np.ndarray | None = None
         self._shared: dict[object, np.ndarray] = {}
 
@@ -80,6 +83,8 @@ class JudgedLists:
         return values
 
     def _deal(self, work: Callable[[int, int], object]) -> None:
+        if self.n_queries == 0:
+            return
         if self.labels.size <= 2 * DOCS_PER_BLOCK:  # a block of blocks() is at most so large, but for one long list
             work(0, self.n_queries)
         else:
@@ -89,24 +94,45 @@ class JudgedLists:
         """Ranges of whole queries, small enough for all that a measure needs of them to stay in a core's cache."""
         return query_blocks(self.indptr, DOCS_PER_BLOCK)
 
+    @property
+    def largest_label(self) -> float:
+        """The largest label of the whole evaluation set; 0 when none is above."""
+        if self._largest_label is None:
+            self._largest_label = float(self.labels.max(initial=0.0))
+        return self._largest_label
+
     def block(self, first: int, last: int) -> JudgedLists:
         """Queries ``first`` to ``last``, sharing memory with these."""
         rows = slice(int(self.indptr[first]), int(self.indptr[last]))
-        part = JudgedLists(
+        return self._part(rows, slice(first, last), self.indptr[first : last + 1] - self.indptr[first])
+
+    def keep(self, which: np.ndarray) -> JudgedLists:
+        """The queries of a mask."""
+        rows = np.repeat(which, self.lengths)
+        return self._part(rows, which, np.concatenate([[0], np.cumsum(self.lengths[which])]))
+
+    def _part(self, rows, queries, indptr: np.ndarray) -> JudgedLists:
+        return JudgedLists(
             self.labels[rows],
             self.scores[rows],
-            self.indptr[first : last + 1] - self.indptr[first],
+            indptr,
             docid=None if self.docid is None else self.docid[rows],
-            n_retrieved=None if self.n_retrieved is None else self.n_retrieved[first:last],
-            ids=None if self.ids is None else self.ids[first:last],
+            n_retrieved=None if self.n_retrieved is None else self.n_retrieved[queries],
+            ids=None if self.ids is None else self.ids[queries],
+            largest_label=self.largest_label,
         )
-        part.largest_label = self.largest_label
-        return part
 
-    @cached_property
-    def largest_label(self) -> float:
-        """The largest label of the whole evaluation set, also in a block of it; 0 when there is none above."""
-        return float(self.labels.max(initial=0.0))
+    def with_scores(self, scores: np.ndarray, *, is_complete: bool = False) -> JudgedLists:
+        """The same lists under other scores; ``is_complete``: these rank what was not retrieved as well."""
+        return JudgedLists(
+            self.labels,
+            scores,
+            self.indptr,
+            docid=self.docid,
+            n_retrieved=None if is_complete else self.n_retrieved,
+            ids=self.ids,
+            largest_label=self.largest_label,
+        )
 
     def once(self, key: object, compute: Callable[[], np.ndarray]) -> np.ndarray:
         """What ``compute`` gives, computed the first time only: several measures share it."""
@@ -136,44 +162,27 @@ class JudgedLists:
             lengths = self.lengths if k is None else np.minimum(self.lengths, k)
             indptr = np.concatenate([[0], np.cumsum(lengths)])
             labels = np.empty(indptr[-1])
-            is_done = np.ones(self.n_queries, dtype=bool)
             given = (self.labels, self.indptr, indptr)
-            self._deal(lambda first, last: _ranking.top_labels(*given, first, last, labels, is_done))
-            for q in np.flatnonzero(~is_done):
-                own = np.sort(self.labels[self.indptr[q] : self.indptr[q + 1]])[::-1]
-                labels[indptr[q] : indptr[q + 1]] = own[: lengths[q]]
+            self._deal(lambda first, last: _ranking.top_labels(*given, first, last, labels))
             self._ideal[k] = Ideal(labels, indptr)
         return self._ideal[k]
 
-    def completed(self) -> JudgedLists:
-        """The same lists with the documents that were not retrieved ranked below all others, tied."""
+    def ranked_whole(self, ties: str) -> Ranked:
+        """As ``ranked``, with the documents that were not retrieved behind all others, their ties averaged.
+
+        Whatever the rule for ties: the order of the rows of a qrels file, or a rule that spares ties, would credit a
+        run for documents that it never found.
+        """
         if self.n_retrieved is None:
-            return self
-        if self._completed is None:
-            place = np.arange(self.labels.size) - np.repeat(self.indptr[:-1], self.lengths)
-            was_retrieved = place < np.repeat(self.n_retrieved, self.lengths)
-            lowest = np.finfo(np.float64).min
-            scores = np.where(was_retrieved, np.maximum(self.scores, lowest), -np.inf)
-            self._completed = JudgedLists(self.labels, scores, self.indptr, docid=self.docid, ids=self.ids)
-        return self._completed
-
-    def with_scores(self, scores: np.ndarray) -> JudgedLists:
-        """The same lists under other scores."""
-        return JudgedLists(
-            self.labels, scores, self.indptr, docid=self.docid, n_retrieved=self.n_retrieved, ids=self.ids
-        )
-
-    def keep(self, which: np.ndarray) -> JudgedLists:
-        """The queries of a mask."""
-        rows = np.repeat(which, self.lengths)
-        return JudgedLists(
-            self.labels[rows],
-            self.scores[rows],
-            np.concatenate([[0], np.cumsum(self.lengths[which])]),
-            docid=None if self.docid is None else self.docid[rows],
-            n_retrieved=None if self.n_retrieved is None else self.n_retrieved[which],
-            ids=None if self.ids is None else self.ids[which],
-        )
+            return self.ranked(ties)
+        if ties not in self._whole:
+            ranked = self.ranked(ties)
+            labels = ranked.labels.copy()
+            group_end = np.empty(labels.size, dtype=np.int64)
+            given = (self.labels, self.indptr, self.n_ranked, ranked.group_end)
+            self._deal(lambda first, last: _ranking.append_rest(*given, first, last, labels, group_end))
+            self._whole[ties] = Ranked(labels, group_end)
+        return self._whole[ties]
 
     def has_ties(self) -> bool:
         """Whether two documents of one query have the same score."""
@@ -213,7 +222,9 @@ class JudgedLists:
                     "Give docid, or choose another rule for ties."
                 )
             return np.zeros(0)
-        return -np.unique(self.docid, return_inverse=True)[1].reshape(-1).astype(np.float64)
+        # trec_eval compares ids as text, also those that look like numbers
+        text = self.docid if self.docid.dtype.kind == "U" else np.array([str(name) for name in self.docid.tolist()])
+        return -np.unique(text, return_inverse=True)[1].reshape(-1).astype(np.float64)
 
 
 def judge(labels: object, scores: object, qid: object = None, docid: object = None) -> JudgedLists:
@@ -232,7 +243,7 @@ def judge(labels: object, scores: object, qid: object = None, docid: object = No
 
 def check_cutoff(k: object) -> int | None:
     """The cut-off ``k``: a whole number of at least 1, or None for the whole list."""
-    return None if k is None else check_positive_int(k, "k")
+    return None if k is None else min(check_positive_int(k, "k"), LARGEST_CUTOFF)
 
 
 def fill_empty(values: np.ndarray, empty: object) -> np.ndarray:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 
 from plackett.metrics import binary, graded, order  # noqa: F401  they fill the registry
-from plackett.metrics.judged import check_cutoff, check_empty, fill_empty, judge
+from plackett.metrics.judged import JudgedLists, check_cutoff, check_empty, fill_empty, judge
 from plackett.metrics.registry import ALIASES, KINDS, MeasureKind
 
 _PATTERN = re.compile(
@@ -18,6 +19,7 @@ _PATTERN = re.compile(
 
 
 NUMBERS = {"relevant_from", "max_label"}
+_NOTHING = JudgedLists(np.zeros(0), np.zeros(0), np.zeros(1, dtype=np.int64))
 
 
 class Measure:
@@ -67,7 +69,8 @@ class Measure:
                 raise ValueError(f"{kind.name}({key}={parameters[key]}): {key} must be a number.")
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "k", k)
-        object.__setattr__(self, "parameters", dict(sorted(parameters.items())))
+        object.__setattr__(self, "parameters", MappingProxyType(dict(sorted(parameters.items()))))
+        self._compute(_NOTHING)  # refuses at once what could not be computed later
 
     @classmethod
     def parse(cls, text: str | Measure) -> Measure:
@@ -80,7 +83,10 @@ class Measure:
         k = match["k"]
         if k is not None and not k.isdecimal():
             raise ValueError(f"{text!r}: the cut-off behind @ must be a whole number of at least 1, not {k!r}.")
-        return cls(match["name"], None if k is None else int(k), **_parse_parameters(text, match["inside"]))
+        parameters = _parse_parameters(text, match["inside"])
+        if "k" in parameters:
+            raise ValueError(f"{text!r}: write the cut-off behind @, as in {match['name']}@{parameters['k']}.")
+        return cls(match["name"], None if k is None else int(k), **parameters)
 
     @property
     def name(self) -> str:
@@ -92,11 +98,13 @@ class Measure:
 
     def values(self, labels, scores, *, qid=None, docid=None) -> np.ndarray:
         """One value per query, from arrays, with this library's defaults."""
-        arguments = dict(self.parameters)
-        empty = arguments.pop("empty", 0)
+        return fill_empty(self._compute(judge(labels, scores, qid, docid)), self.parameters.get("empty", 0))
+
+    def _compute(self, lists: JudgedLists) -> np.ndarray:
+        arguments = {key: value for key, value in self.parameters.items() if key != "empty"}
         if self.kind.cutoff != "none":
             arguments["k"] = self.k
-        return fill_empty(self.kind.compute(judge(labels, scores, qid, docid), **arguments), empty)
+        return self.kind.compute(lists, **arguments)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Measure does not change; make a new one.")
@@ -181,4 +189,4 @@ def _is_number(value: object) -> bool:
 
 
 def _print_value(value: object) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else str(value)

@@ -1,6 +1,6 @@
 """Measures of whole orders: Kendall distance, mis-ranking error, persistence of the top, exactness.
 
-Documents that a run did not retrieve stand below all others, tied.
+Documents that a run did not retrieve stand below all others, in random order: the expectation is taken.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from plackett.metrics.registry import measure_kind
 
 
 def _misordered(lists: JudgedLists, ties: str) -> np.ndarray:
-    lists = lists.completed()
-    ranked = lists.ranked(ties)
+    ranked = lists.ranked_whole(ties)
     return lists.run(_order.misordered, ranked.labels, ranked.group_end, lists.indptr)
 
 
@@ -32,15 +31,13 @@ def _mre(lists: JudgedLists, *, ties: str = "stable") -> np.ndarray:
 def _persistence(lists: JudgedLists, *, k: int, ties: str = "stable") -> np.ndarray:
     if check_cutoff(k) is None:
         raise ValueError("persistence needs a cut-off, such as k=10: all of a list is always kept.")
-    lists = lists.completed()
-    ranked, ideal = lists.ranked(ties), lists.ideal(None).labels
-    return lists.run(_order.persistence, ranked.labels, ranked.group_end, lists.indptr, ideal, k)
+    ranked, ideal = lists.ranked_whole(ties), lists.ideal(None).labels
+    return lists.run(_order.persistence, ranked.labels, ranked.group_end, lists.indptr, ideal, check_cutoff(k))
 
 
 @measure_kind("exact", cutoff="none")
 def _exact(lists: JudgedLists, *, ties: str = "stable") -> np.ndarray:
-    lists = lists.completed()
-    ranked = lists.ranked(ties)
+    ranked = lists.ranked_whole(ties)
     return lists.run(_order.exact, ranked.labels, ranked.group_end, lists.indptr)
 
 

@@ -23,11 +23,6 @@ class MeasureKind:
     compute: Callable[..., np.ndarray]
     defaults: dict[str, object] = field(default_factory=dict)
 
-    @property
-    def worst(self) -> float:
-        """The value of a query that the ranking does not answer at all."""
-        return 0.0 if self.higher_is_better else 1.0
-
 
 KINDS: dict[str, MeasureKind] = {}
 ALIASES: dict[str, str] = {}
