@@ -42,6 +42,14 @@ def check_labels(labels: Any, n_docs: int | None = None, *, name: str = "y", all
     return vector
 
 
+def check_levels(labels: Any, *, name: str = "labels") -> np.ndarray:
+    """As ``check_labels``, but whole numbers stay as they are: they need no look at each of them."""
+    vector = np.asarray(labels)
+    if vector.ndim == 1 and vector.dtype.kind in "iu" and not np.ma.is_masked(labels):
+        return vector
+    return check_labels(labels, name=name)
+
+
 def check_scores(scores: object, n_docs: int | None = None, *, name: str = "scores") -> np.ndarray:
     """Scores as a contiguous float vector without NaN; infinite scores rank first or last."""
     vector = _as_numbers(scores, name, keep_float32=True)

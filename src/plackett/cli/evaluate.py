@@ -47,7 +47,6 @@ def evaluate(
 ) -> None:
     """Measure a ranking: a LETOR file and scores, or qrels and a TREC run."""
     from plackett.cli import output
-    from plackett.data.trec import Qrels
 
     if as_json + as_csv + as_markdown + as_latex > 1:
         raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
@@ -57,9 +56,11 @@ def evaluate(
         raise typer.BadParameter("--csv is the table per query, in which floors have no place; try --json --floors.")
     if per_query and (as_markdown or as_latex):
         raise typer.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
-    wanted = _parse(metrics, convention)
     output.tell_when_compiling()
+    wanted = _parse(metrics, convention)
     labels, values = _load(data, scores, zero_based=zero_based, cache=cache)
+    from plackett.data.trec import Qrels
+
     if complete is not None and not isinstance(labels, Qrels):
         raise typer.BadParameter("--complete and --answered go with qrels and a run.")
     if every_convention:

@@ -40,6 +40,9 @@ def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 def tell_when_compiling() -> None:
     """Say on standard error, once, that kernels are being compiled: the first run on a machine takes seconds longer."""
+    from plackett.cli.start import load_numba
+
+    load_numba()
     from numba.core import event
 
     class FirstCompilation(event.Listener):

@@ -39,6 +39,22 @@ def hits(ranked, group_end, indptr, n_ranked, k, relevant_from, first, last, val
 
 
 @njit(cache=True, nogil=True)
+def _sum_of_precisions(labels, relevant_from):
+    """Without ties, and without branches: which documents are relevant cannot be predicted."""
+    seen, even, odd = 0, 0.0, 0.0  # two sums, so that an addition need not wait for the one before
+    p = 0
+    while p + 1 < labels.size:
+        is_first, is_second = int(labels[p] >= relevant_from), int(labels[p + 1] >= relevant_from)
+        even += is_first * ((seen + 1) / (p + 1))
+        seen += is_first + is_second
+        odd += is_second * (seen / (p + 2))
+        p += 2
+    if p < labels.size:
+        even += int(labels[p] >= relevant_from) * ((seen + 1) / (p + 1))
+    return even + odd
+
+
+@njit(cache=True, nogil=True)
 def average_precision(
     ranked, group_end, indptr, n_ranked, n_relevant, k, relevant_from, is_together, first, last, values
 ):
@@ -55,11 +71,7 @@ def average_precision(
         total = 0.0
         seen = place = 0
         if group_end.size == 0:
-            own = ranked[start : start + limit]
-            for p in range(limit):  # without branches: which documents are relevant cannot be predicted
-                is_relevant = int(own[p] >= relevant_from)
-                seen += is_relevant
-                total += is_relevant * (seen / (p + 1))
+            total = _sum_of_precisions(ranked[start : start + limit], relevant_from)
             place = limit
         while place < limit:
             stop = _group_stop(group_end, start, place)

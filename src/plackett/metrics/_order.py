@@ -40,6 +40,22 @@ def _rises_direct(values, lower):
 
 
 @njit(cache=True, nogil=True)
+def _rises_by_level(values, counts):
+    """The same for whole numbers from 0 to 7, in one pass; -1 where there are others."""
+    for level in range(8):
+        counts[level] = 0
+    total = 0
+    for i in range(values.size):
+        level = int(min(max(values[i], -1.0), 8.0))
+        if level != values[i] or level < 0 or level > 7:
+            return -1
+        for lower in range(8):  # always all eight, which become one vector
+            total += counts[lower] if lower < level else 0
+        counts[level] += 1
+    return total
+
+
+@njit(cache=True, nogil=True)
 def _rises_merge(values, spare, lower):
     """The same by merge sort, O(n log n); ``values`` and ``spare`` are overwritten."""
     n = values.size
@@ -97,12 +113,16 @@ def misordered(ranked, group_end, indptr, first, last, values):
         longest = max(longest, indptr[q + 1] - indptr[q])
     coarse = np.empty(longest, np.float32)
     copy, spare, lower = np.empty(longest), np.empty(longest), np.empty(longest, np.int32)
+    levels = np.zeros(8, np.int64)
     for q in range(first, last):
         start, n_docs = indptr[q], indptr[q + 1] - indptr[q]
         if n_docs < 2:
             continue
         own = ranked[start : start + n_docs]
-        if n_docs <= DIRECT_LIMIT:
+        rises = float(_rises_by_level(own, levels))
+        if rises >= 0.0:
+            pass
+        elif n_docs <= DIRECT_LIMIT:
             is_exact = True
             for i in range(n_docs):
                 coarse[i] = own[i]

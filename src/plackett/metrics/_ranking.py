@@ -87,6 +87,34 @@ def _sort_by(order, keys, spare):
 
 
 @njit(cache=True, nogil=True)
+def _has_ties(scores, order):
+    """Whether two neighbours in ``order`` have the same score."""
+    found = False
+    before = np.nan
+    for place in range(order.size):
+        score = scores[np.uint64(order[place])]  # unsigned: numba checks signed numbers for being negative
+        found |= score == before
+        before = score
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _in_row_order(scores, order, spare):
+    """Put every run of equal scores into the order of the rows."""
+    n_docs = scores.size
+    keys = np.zeros(0)
+    start = 0
+    for place in range(1, n_docs + 1):
+        if place < n_docs and scores[order[place]] == scores[order[start]]:
+            continue
+        if place - start > 1:
+            if keys.size == 0:
+                keys = np.arange(n_docs).astype(np.float64)
+            _sort_by(order[start:place], keys, spare[start:place])
+        start = place
+
+
+@njit(cache=True, nogil=True)
 def _settle_ties(scores, order, tie_keys, is_averaged, group_end, spare):
     """Sort every run of equal scores by its keys; under averaging also write where each run ends."""
     n_docs = scores.size
@@ -109,7 +137,7 @@ def rank_labels(scores, labels, tie_keys, indptr, n_ranked, long_order, is_avera
 
     Only the first ``n_ranked[q]`` rows of a query are ranked; what follows was not retrieved. Documents with equal
     scores stand by rising ``tie_keys``, then as the rows do; without keys, as the rows do. ``long_order`` holds the
-    documents of lists beyond COUNT_LIMIT by falling score, ties as the rows do. ``group_end`` is written when ties are
+    documents of lists beyond COUNT_LIMIT by falling score, ties in any order. ``group_end`` is written when ties are
     averaged: place ``p`` belongs to the tie group that ends at ``group_end[p]``.
     """
     longest = COUNT_LIMIT
@@ -134,7 +162,13 @@ def rank_labels(scores, labels, tie_keys, indptr, n_ranked, long_order, is_avera
                 _count(own_scores, fine, above)
             _order_by_counts(above, n_docs, taken, own_order)
         else:
-            own_order[:] = long_order[start : start + n_docs]
+            for i in range(n_docs):
+                own_order[i] = long_order[start + i]
+            if not is_averaged and not _has_ties(own_scores, own_order):
+                for place in range(n_docs):
+                    own_ranked[place] = own_labels[np.uint64(own_order[place])]
+                continue
+            _in_row_order(own_scores, own_order, spare)
         if tie_keys.size > 0:
             own_groups = group_end[start : start + n_docs] if is_averaged else group_end
             _settle_ties(own_scores, own_order, tie_keys[start : start + n_docs], is_averaged, own_groups, spare)

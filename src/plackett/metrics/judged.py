@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from plackett._threads import deal, query_blocks
+from plackett._threads import deal, n_threads, query_blocks
 from plackett.data.grouping import group_rows
 from plackett.metrics import _ranking
-from plackett.validation import check_choice, check_labels, check_positive_int, check_scores
+from plackett.validation import check_choice, check_levels, check_positive_int, check_scores
 
 TIES = ("stable", "average", "worst", "best", "trec", "quicksort")
-DOCS_PER_BLOCK = 1 << 16
+DOCS_PER_BLOCK = 1 << 17
 LARGEST_CUTOFF = 2**53  # no list is longer; beyond it numbers of documents are not exact
 
 
@@ -36,7 +37,9 @@ class JudgedLists:
 
     Parameters
     ----------
-    labels, scores : ndarray of float64 and of shape (n_docs,)
+    labels : ndarray of shape (n_docs,)
+        Whole numbers become float64 when they are first read, which for a block of queries is within the cache.
+    scores : ndarray of float64 and of shape (n_docs,)
         One type for all, so that each kernel is compiled once.
     indptr : ndarray of shape (n_queries + 1,)
     docid : ndarray of shape (n_docs,), default=None
@@ -46,8 +49,8 @@ class JudgedLists:
         never in the ranking. None: all rows were retrieved.
     ids : ndarray of shape (n_queries,), default=None
         Query ids, for tables.
-    largest_label : float, default=None
-        The largest label of the whole evaluation set, of which these lists may be a part; None: of these lists.
+    part_of : JudgedLists, default=None
+        The whole evaluation set, when these lists are a part of it.
     """
 
     def __init__(
@@ -59,22 +62,29 @@ class JudgedLists:
         docid: np.ndarray | None = None,
         n_retrieved: np.ndarray | None = None,
         ids: np.ndarray | None = None,
-        largest_label: float | None = None,
+        part_of: JudgedLists | None = None,
     ):
-        self.labels, self.scores, self.indptr, self.docid, self.ids = labels, scores, indptr, docid, ids
+        self._labels, self.scores, self.indptr, self.docid, self.ids = labels, scores, indptr, docid, ids
         self.lengths = np.diff(indptr)
         self.n_retrieved = n_retrieved
         self.n_ranked = self.lengths if n_retrieved is None else n_retrieved
         self._ranked: dict[str, Ranked] = {}
         self._ideal: dict[int | None, Ideal] = {}
         self._whole: dict[str, Ranked] = {}
-        self._largest_label = largest_label
+        self._part_of = part_of
+        self._is_block = False  # a block is worked through by the thread that was dealt it
         self._long_order: np.ndarray | None = None
         self._shared: dict[object, np.ndarray] = {}
 
     @property
     def n_queries(self) -> int:
         return self.indptr.size - 1
+
+    @property
+    def labels(self) -> np.ndarray:
+        if self._labels.dtype != np.float64:
+            self._labels = self._labels.astype(np.float64)
+        return self._labels
 
     def run(self, kernel: Callable[..., object], *arguments: object) -> np.ndarray:
         """One value per query from ``kernel(*arguments, first, last, values)``, on all threads."""
@@ -83,28 +93,32 @@ class JudgedLists:
         return values
 
     def _deal(self, work: Callable[[int, int], object]) -> None:
-        if self.n_queries == 0:
-            return
-        if self.labels.size <= 2 * DOCS_PER_BLOCK:  # a block of blocks() is at most so large, but for one long list
+        if self._is_block and self.n_queries:
             work(0, self.n_queries)
         else:
             deal(work, self.blocks())
 
     def blocks(self) -> list[tuple[int, int]]:
-        """Ranges of whole queries, small enough for all that a measure needs of them to stay in a core's cache."""
-        return query_blocks(self.indptr, DOCS_PER_BLOCK)
+        """Ranges of whole queries: some for every thread, none so small that its overhead shows or too large to cache.
 
-    @property
+        A value depends on its query alone, so these may depend on the number of threads.
+        """
+        share = self.scores.size // (2 * n_threads()) + 1
+        return query_blocks(self.indptr, min(DOCS_PER_BLOCK, max(share, DOCS_PER_BLOCK // 16)))
+
+    @cached_property
     def largest_label(self) -> float:
         """The largest label of the whole evaluation set; 0 when none is above."""
-        if self._largest_label is None:
-            self._largest_label = float(self.labels.max(initial=0.0))
-        return self._largest_label
+        if self._part_of is not None:
+            return self._part_of.largest_label
+        return float(self._labels.max(initial=0))
 
     def block(self, first: int, last: int) -> JudgedLists:
         """Queries ``first`` to ``last``, sharing memory with these."""
         rows = slice(int(self.indptr[first]), int(self.indptr[last]))
-        return self._part(rows, slice(first, last), self.indptr[first : last + 1] - self.indptr[first])
+        part = self._part(rows, slice(first, last), self.indptr[first : last + 1] - self.indptr[first])
+        part._is_block = True
+        return part
 
     def keep(self, which: np.ndarray) -> JudgedLists:
         """The queries of a mask."""
@@ -113,26 +127,28 @@ class JudgedLists:
 
     def _part(self, rows, queries, indptr: np.ndarray) -> JudgedLists:
         return JudgedLists(
-            self.labels[rows],
+            self._labels[rows],
             self.scores[rows],
             indptr,
             docid=None if self.docid is None else self.docid[rows],
             n_retrieved=None if self.n_retrieved is None else self.n_retrieved[queries],
             ids=None if self.ids is None else self.ids[queries],
-            largest_label=self.largest_label,
+            part_of=self,
         )
 
     def with_scores(self, scores: np.ndarray, *, is_complete: bool = False) -> JudgedLists:
         """The same lists under other scores; ``is_complete``: these rank what was not retrieved as well."""
-        return JudgedLists(
-            self.labels,
+        other = JudgedLists(
+            self._labels,
             scores,
             self.indptr,
             docid=self.docid,
             n_retrieved=None if is_complete else self.n_retrieved,
             ids=self.ids,
-            largest_label=self.largest_label,
+            part_of=self,
         )
+        other._is_block = self._is_block
+        return other
 
     def once(self, key: object, compute: Callable[[], np.ndarray]) -> np.ndarray:
         """What ``compute`` gives, computed the first time only: several measures share it."""
@@ -200,12 +216,8 @@ class JudgedLists:
 
     def _sort_one(self, q: int) -> None:
         rows = slice(int(self.indptr[q]), int(self.indptr[q] + self.n_ranked[q]))
-        falling = -self.scores[rows]
-        order = np.argsort(falling)  # several times as fast as a stable sort, which only ties need
-        ordered = falling[order]
-        if (ordered[1:] == ordered[:-1]).any():
-            order = np.argsort(falling, kind="stable")
-        self._long_order[rows] = order  # type: ignore[index]
+        # several times as fast as a stable sort, which only ties need: the kernel sees to those
+        self._long_order[rows] = np.argsort(-self.scores[rows])  # type: ignore[index]
 
     def _tie_keys(self, ties: str) -> np.ndarray:
         """Documents with equal scores stand by rising keys; none for the order of the rows."""
@@ -229,7 +241,7 @@ class JudgedLists:
 
 def judge(labels: object, scores: object, qid: object = None, docid: object = None) -> JudgedLists:
     """Check arrays that come from outside and group them by query."""
-    checked = check_labels(labels, name="labels")
+    checked = check_levels(labels)
     values = check_scores(scores, checked.size)
     groups = group_rows(qid, checked.size)  # type: ignore[arg-type]
     names = None if docid is None else np.asarray(docid)
