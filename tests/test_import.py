@@ -60,3 +60,15 @@ def test_the_version_is_that_of_the_package():
     from importlib.metadata import version
 
     assert version("plackett") == plackett.__version__
+
+
+def test_the_commands_way_to_load_numba_leaves_no_trace():
+    code = (
+        "import sys; from plackett.cli.start import load_numba\n"
+        "load_numba()\n"
+        "print('numba' in sys.modules, 'scipy.linalg' in sys.modules, 'scipy.linalg.cython_blas' in sys.modules)\n"
+        "import numba, numpy, scipy.linalg.cython_blas\n"
+        "dot = numba.njit(lambda a, b: numpy.dot(a, b))\n"
+        "print(dot(numpy.eye(2), numpy.ones(2)).tolist(), hasattr(scipy.linalg.cython_blas, '__pyx_capi__'))"
+    )
+    assert run(code).splitlines() == ["True False False", "[1.0, 1.0] True"]
