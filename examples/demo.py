@@ -19,6 +19,8 @@ def main():
         means = pk.evaluate(data, scores, metrics=metrics).mean()
         print(f"{name:14}" + "".join(f"{value:10.4f}" for value in means.values()))
 
+    n_empty = data.describe().n_without_relevant
+    print(f"\n({n_empty} queries have nothing relevant and count 0, also in a perfect order.) The floors:\n")
     floors = pk.evaluate(data, rankings["noisy"], metrics=metrics, floors=True).floors
     for name, row in floors.items():
         print(f"{name:14}" + "".join(f"{value:10.4f}" for value in row.values()))
