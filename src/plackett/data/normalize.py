@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from plackett.validation import check_choice, check_finite, is_sparse
 VALUES_PER_BLOCK = 1 << 18
 
 
-class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """Base of the transformers that scale each column within each query.
 
     They learn nothing from ``fit`` but the number and names of the columns: a query is scaled by its own documents, so
@@ -85,8 +86,7 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             ensure_all_finite=False,  # looked at below, with a message that says where
         )
         names = getattr(self, "feature_names_in_", None)
-        with np.errstate(over="ignore", invalid="ignore"):  # sums of huge or infinite values
-            check_finite(checked, None if names is None else [str(name) for name in names])
+        check_finite(checked, None if names is None else [str(name) for name in names])
         return checked, group_rows(qid, checked.shape[0])
 
     def _scaled(self, X: Any, groups: Any) -> Any:
@@ -99,8 +99,9 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         deal(lambda first, last: kernel(X, rows, groups.indptr, first, last, out), blocks)
         return out
 
+    @abstractmethod
     def _kernel(self, kernels: Any) -> Any:
-        raise NotImplementedError
+        """The compiled loop that scales, out of the module of kernels."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
