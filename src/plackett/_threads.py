@@ -67,15 +67,26 @@ def _mark_worker() -> None:
 
 def deal(work: Callable[..., object], blocks: Sequence[tuple]) -> list:
     """Call ``work(*block)`` for every block, on all threads, and return the results in order of the blocks."""
-    if len(blocks) <= 1 or n_threads() == 1 or getattr(_worker, "is_one", False):  # a worker never waits for workers
+    if len(blocks) <= 1:
         return [work(*block) for block in blocks]
+    return deal_ahead(work, blocks)()
+
+
+def deal_ahead(work: Callable[..., object], blocks: Sequence[tuple]) -> Callable[[], list]:
+    """As ``deal``, but at once back: the answer is a function that waits for the results and returns them."""
+    if n_threads() == 1 or getattr(_worker, "is_one", False):  # a worker never waits for workers
+        return lambda: [work(*block) for block in blocks]
     futures = [_get_pool().submit(work, *block) for block in blocks]
-    try:
-        return [future.result() for future in futures]
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        raise
+
+    def finish() -> list:
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+
+    return finish
 
 
 def query_blocks(indptr: np.ndarray, docs_per_block: int) -> list[tuple[int, int]]:

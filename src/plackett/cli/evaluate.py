@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -105,10 +106,11 @@ def _load(data: str, scores: str, *, zero_based: bool, cache: bool) -> tuple[Any
 
     is_name = inputs.is_known_name(data)
     inputs.check_exists(*([scores] if is_name else [data, scores]))
-    if is_name or inputs.is_letor(data):
+    source = inputs.StandardInput(sys.stdin.buffer.read()) if data == "-" else data
+    if is_name or inputs.is_letor(source):
         from plackett.data.score_file import read_scores
 
-        queries = inputs.load_queries([data], zero_based=zero_based, cache=cache)
+        queries = inputs.load_queries([source], zero_based=zero_based, cache=cache)
         values = read_scores(scores)
         if values.size != queries.n_docs:
             raise ValueError(f"{scores} has {values.size:,} scores but {data} has {queries.n_docs:,} rows.")
@@ -116,7 +118,7 @@ def _load(data: str, scores: str, *, zero_based: bool, cache: bool) -> tuple[Any
         return queries, values if queries.row_order is None else values[queries.row_order]
     from plackett.data.trec import read_qrels, read_trec_run
 
-    return read_qrels(data), read_trec_run(scores)
+    return read_qrels(source), read_trec_run(scores)
 
 
 def _print_table(result: Evaluation, *, per_query: bool) -> None:

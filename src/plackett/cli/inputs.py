@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterable
@@ -15,21 +16,21 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 
-def load_queries(names: list[str], *, zero_based: bool, cache: bool) -> Queries:
+def load_queries(names: list, *, zero_based: bool, cache: bool) -> Queries:
     """LETOR files, or the name of a known data set found in ``PLACKETT_DATA``."""
     from plackett.data.letor import read_letor
     from plackett.data.queries import Queries
 
-    if len(names) == 1 and is_known_name(names[0]):
+    if len(names) == 1 and isinstance(names[0], str) and is_known_name(names[0]):
         from plackett.data import datasets
 
         loaded = datasets.load(names[0], cache=cache)
         if not isinstance(loaded, Queries):
             raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
         return loaded
-    check_exists(*names)
+    check_exists(*(name for name in names if isinstance(name, str)))
     source = names[0] if len(names) == 1 else names
-    if cache and "-" in names:
+    if not all(isinstance(name, str) and name != "-" for name in names):
         cache = False  # standard input cannot be recognised again
     return read_letor(source, first_index=0 if zero_based else 1, cache=cache)
 
@@ -43,14 +44,19 @@ def is_known_name(name: str) -> bool:
     return name in datasets.names()
 
 
-def is_letor(name: str) -> bool:
-    """Whether a file holds LETOR rows rather than qrels, by its first row; standard input is not consumed by it."""
-    if name == "-":
-        head = sys.stdin.buffer.peek(1 << 16)  # type: ignore[union-attr]
-        is_packed = head[:2] in (b"\x1f\x8b", b"\xfd7", b"BZ", b"\x28\xb5")
-        return is_packed or _is_letor(name, head.splitlines())
-    with open_bytes(name) as file:
-        return _is_letor(name, file)
+class StandardInput(io.BytesIO):
+    """All of standard input, so that it can be looked at before it is read."""
+
+    name = "standard input"
+
+
+def is_letor(source: str | StandardInput) -> bool:
+    """Whether a file holds LETOR rows rather than qrels, by its first row."""
+    with open_bytes(source) as file:
+        answer = _is_letor(name_of(source), file)
+    if isinstance(source, StandardInput):
+        source.seek(0)
+    return answer
 
 
 def _is_letor(name: str, lines: Iterable[bytes]) -> bool:
@@ -64,8 +70,8 @@ def _is_letor(name: str, lines: Iterable[bytes]) -> bool:
             return False
         found = line[:60].decode("utf-8", "replace").strip()
         expected = 'expected LETOR rows ("label qid:ID 1:value …") or qrels ("qid 0 docid label")'
-        raise DataFormatError(name_of(name), number, f'{expected}, found "{found}".')
-    raise DataFormatError(name_of(name), None, "the file has no rows.")
+        raise DataFormatError(name, number, f'{expected}, found "{found}".')
+    raise DataFormatError(name, None, "the file has no rows.")
 
 
 def check_exists(*names: str) -> None:

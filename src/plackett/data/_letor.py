@@ -36,7 +36,7 @@ from plackett.data._letor_numbers import (
 FINE, NO_LABEL, LABEL_NOT_FINITE, NO_QID, BAD_PAIR, INDEX_TOO_SMALL, INDEX_TOO_LARGE, TWICE, OVERFLOW = range(9)
 # Places in ``report``: what a call to ``parse`` found.
 ROWS, PAIRS, LARGEST, N_HARD, COMMENT_BYTES, TEXT_IDS, CODE, PLACE, DETAIL = range(9)
-LARGEST_INDEX = 2**31 - 2
+MOST_COLUMNS = 2**31 - 2
 
 _FOUR, _18, _19 = np.uint64(4), np.uint64(18), np.uint64(19)
 _MOST_POSITIVE, _MOST_NEGATIVE = np.uint64(2**63 - 1), np.uint64(2**63)
@@ -98,7 +98,9 @@ def _query_id(text, place):
 @njit(cache=True, nogil=True)
 def _sort_pairs(index, value, start, stop):
     """Sort the pairs of one row by index (shell sort: rows out of order are rare and mostly nearly sorted)."""
-    gap = (stop - start) // 2
+    gap = 1
+    while gap < (stop - start) // 3:
+        gap = 3 * gap + 1
     while gap > 0:
         for i in range(start + gap, stop):
             key, number_ = index[i], value[i]
@@ -107,7 +109,7 @@ def _sort_pairs(index, value, start, stop):
                 index[j], value[j] = index[j - gap], value[j - gap]
                 j -= gap
             index[j], value[j] = key, number_
-        gap //= 2
+        gap //= 3
 
 
 @njit(cache=True, nogil=True)

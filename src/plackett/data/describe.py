@@ -91,7 +91,7 @@ class Description:
             return "none"
         levels = list(self.label_histogram.items())
         if len(levels) <= LEVELS_SHOWN:
-            text = ", ".join(f"{label:g}: {count:,}" for label, count in levels)
+            text = ", ".join(f"{_as_text(label)}: {count:,}" for label, count in levels)
         elif levels:
             text = f"{len(levels):,} levels from {levels[0][0]:g} to {levels[-1][0]:g}"
         else:
@@ -268,7 +268,9 @@ def _repeats(values: np.ndarray, queries: Queries) -> int:
     _, codes = np.unique(values, return_inverse=True)
     query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
     pairs = query_of * (int(codes.max()) + 1) + codes.reshape(-1)
-    return int(values.size - np.unique(pairs).size)
+    if values.dtype.kind == "U":
+        pairs = pairs[values != ""]  # a row without a name repeats none
+    return int(pairs.size - np.unique(pairs).size)
 
 
 def _as_text(label: float) -> str:

@@ -13,6 +13,8 @@ from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
 from plackett.validation import check_choice, plain
 
+MOST_COLUMNS = 2**31 - 2  # indices are kept as int32
+
 
 def read_letor(
     source: object,
@@ -58,7 +60,8 @@ def read_letor(
     cache : bool or path, default=False
         True keeps a copy of the arrays beside the (first) file, a path in that folder; the next call with the same
         options maps it into memory instead of reading the text again; writing to its arrays changes no file. A cache
-        that does not belong to the files as they are now is built anew.
+        that does not belong to the files as they are now is built anew. What is compared: size and time of change of
+        each file, hashes of samples of it and of the arrays (all of what is small), and the options.
 
     Returns
     -------
@@ -102,6 +105,8 @@ def _options(n_features, first_index, missing, null, dtype, sparse, comments):
         isinstance(n_features, bool) or not isinstance(n_features, (int, np.integer)) or n_features < 0
     ):
         raise ValueError(f"n_features={plain(n_features)!r}; it must be a whole number of at least 0, or None.")
+    if n_features is not None and n_features > MOST_COLUMNS:
+        raise ValueError(f"n_features={plain(n_features)}; at most {MOST_COLUMNS} columns can be read.")
     first_index = check_choice(plain(first_index), "first_index", (1, 0))
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
@@ -118,8 +123,15 @@ def _options(n_features, first_index, missing, null, dtype, sparse, comments):
 def _as_fill(value: object, name: str, dtype: np.dtype) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ValueError(f"{name}={plain(value)!r}; it must be a number.")
-    with np.errstate(over="ignore"):
-        return float(dtype.type(value))
+    try:
+        with np.errstate(over="ignore"):
+            rounded = float(dtype.type(value))
+            is_too_large = np.isinf(rounded) and not np.isinf(float(value))
+    except OverflowError:
+        is_too_large = True
+    if is_too_large:
+        raise ValueError(f"{name}={plain(value)!r} does not fit into {dtype}.")
+    return rounded
 
 
 def write_letor(

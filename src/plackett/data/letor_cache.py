@@ -11,11 +11,13 @@ none, and two processes may build one at once. That it cannot be written is a wa
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import re
 import secrets
+import stat
 import struct
 import warnings
 from collections.abc import Callable
@@ -35,8 +37,20 @@ _MAGIC = b"plackett letor cache\n"
 _PAGE = 4096
 _WHOLE_BELOW = 1 << 18  # bytes that are hashed completely; more are sampled
 _SAMPLES = 16
-_KIND = re.compile(r"<[fiu][1248]|\|u1|<U[1-9][0-9]{0,8}")
-_ARRAYS = {"X", "data", "indices", "indptr_of_rows", "y", "ids", "indptr", "row_order", "comments", "comment_bounds"}
+_LONGEST_HEADER = 1 << 24
+# types of the arrays, as numpy writes them; None: the type that X was asked for in
+_KINDS = {
+    "X": None,
+    "data": None,
+    "indices": "<i4",
+    "indptr_of_rows": "<i[48]",
+    "y": "<f8",
+    "ids": "<i8|<U[1-9][0-9]{0,8}",
+    "indptr": "<i8",
+    "row_order": "<i8",
+    "comments": r"\|u1",
+    "comment_bounds": "<i8",
+}
 
 
 class _Unusable(Exception):
@@ -61,7 +75,8 @@ def read_through(inputs: list, options: Options, folder: Any, read_text: Callabl
     try:
         if [_signature(path) for path in paths] == made_from:  # otherwise a file changed while it was read
             place.parent.mkdir(parents=True, exist_ok=True)
-            _store(place, queries, made_from, options)
+            mode = stat.S_IMODE(paths[0].stat().st_mode) & 0o666  # what others may not read they may not read here
+            _store(place, queries, made_from, options, mode | 0o600)
     except OSError as error:
         warnings.warn(f"the cache {place} could not be written ({error}).", DataWarning, stacklevel=3)
     return queries
@@ -86,6 +101,10 @@ def _described(options: Options) -> dict:
 
 def _signature(path: Path) -> list:
     """Size, time of change, and a hash of the content: of all of a small file, of samples of a large one."""
+    if not path.is_file():
+        if path.exists():
+            raise ValueError(f"cache needs plain files, which can be read again; {path} is none.")
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     with open(path, "rb", buffering=0) as file:
         status = os.fstat(file.fileno())
         return [status.st_size, status.st_mtime_ns, _sample_hash(file, 0, status.st_size)]
@@ -124,11 +143,14 @@ def _arrays_of(queries: Queries) -> dict[str, np.ndarray]:
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _store(place: Path, queries: Queries, made_from: list, options: Options) -> None:
+def _store(place: Path, queries: Queries, made_from: list, options: Options, mode: int) -> None:
     arrays = _arrays_of(queries)
+    if arrays["ids"].dtype.kind == "O":
+        raise OSError("an id is too long to be stored")
     draft = place.with_name(f".{place.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
         with open(draft, "x+b") as file:
+            os.fchmod(file.fileno(), mode)
             entries: dict[str, dict[str, Any]] = {}
             end = _PAGE
             for name, array in arrays.items():
@@ -161,11 +183,13 @@ def _store(place: Path, queries: Queries, made_from: list, options: Options) -> 
 
 
 def _load(place: Path, made_from: list, options: Options) -> Queries:
+    if not place.is_file():
+        raise _Unusable
     with open(place, "rb") as file:
         header = _read_header(file)
         if header["made_from"] != made_from or header["options"] != _described(options):
             raise _Unusable
-        arrays = _map_arrays(file, header)
+        arrays = _map_arrays(file, header, options)
     return _assemble(arrays, tuple(header["shape"]))
 
 
@@ -178,7 +202,7 @@ def _read_header(file) -> dict:
     file.seek(size - tail_size)
     tail = file.read(tail_size)
     start, length = struct.unpack("<QQ", tail[:16])
-    if tail[16:] != _MAGIC or start + length + 16 + tail_size != size:
+    if tail[16:] != _MAGIC or length > _LONGEST_HEADER or start + length + 16 + tail_size != size:
         raise _Unusable
     file.seek(start)
     text, checksum = file.read(length), file.read(16)
@@ -191,14 +215,14 @@ def _read_header(file) -> dict:
     return header
 
 
-def _map_arrays(file, header: dict) -> dict[str, np.ndarray]:
+def _map_arrays(file, header: dict, options: Options) -> dict[str, np.ndarray]:
     """Arrays over the file, each within its bounds and with the samples that were taken of it.
 
     Writing to one changes this process's copy alone. Read-only arrays would make numba compile every kernel again.
     """
     arrays = {}
     for name, entry in header["arrays"].items():
-        if name not in _ARRAYS or not _KIND.fullmatch(entry["kind"]):
+        if name not in _KINDS or not re.fullmatch(_KINDS[name] or re.escape(options.dtype.str), entry["kind"]):
             raise _Unusable
         kind, shape, start = np.dtype(entry["kind"]), entry["shape"], entry["offset"]
         if not all(type(n) is int and n >= 0 for n in [*shape, start]):
@@ -208,8 +232,9 @@ def _map_arrays(file, header: dict) -> dict[str, np.ndarray]:
             raise _Unusable
         if _sample_hash(file, start, n_bytes) != entry["hash"]:
             raise _Unusable
-        arrays[name] = np.empty(shape, kind)
-        if n_bytes:  # a map of its own each: scipy copies what is a small part of a larger array
+        if not n_bytes:
+            arrays[name] = np.empty(shape, kind)
+        else:  # a map of its own each: scipy copies what is a small part of a larger array
             arrays[name] = np.asarray(np.memmap(file, dtype=kind, mode="c", offset=start, shape=tuple(shape)))
     return arrays
 
@@ -233,7 +258,8 @@ def _assemble(arrays: dict[str, np.ndarray], shape: tuple[int, int]) -> Queries:
             raise _Unusable
     queries = Queries.from_groups(X, arrays["y"], ids, indptr, comments=comments)
     if "row_order" in arrays:
-        if arrays["row_order"].shape != (n_docs,):
+        order = arrays["row_order"]
+        if order.shape != (n_docs,) or not np.array_equal(np.sort(order), np.arange(n_docs)):
             raise _Unusable
         queries.row_order = arrays["row_order"]
     return queries

@@ -7,17 +7,16 @@ is parsed straight into its rows of X, or kept as pairs when X becomes CSR.
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett._threads import deal
+from plackett._threads import deal_ahead
 from plackett.data.letor_text import Chunk, expected_bytes, waves
 from plackett.data.queries import Queries
-from plackett.data.text_column import TextColumn
+from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataFormatError
 
 SPARSE_BELOW = 0.1  # fill under which X becomes CSR when the caller does not say
@@ -78,27 +77,24 @@ def parse(inputs: list, options: Options) -> Queries:
         while wave:
             wave = _parse_wave(wave, text, table, parts, options)
     finally:
-        with suppress(ValueError):  # an interrupt may leave a thread reading, which ends by itself
-            text.close()
+        text.close()
     return _as_queries(parts, table.finish(), options)
 
 
 def _parse_wave(wave: list[Chunk], text, table: _Table, parts: list[ParsedRows], options: Options) -> list[Chunk]:
-    """Parse a wave on all threads while one of them reads the next, which is returned."""
+    """Parse a wave on all threads while the next is read, which is returned."""
     rows = table.make_room(wave)
-    tasks = [(_read_ahead, text), *((_parse_chunk, chunk, options, X) for chunk, X in zip(wave, rows, strict=True))]
-    ahead, *parsed = deal(_call, tasks)
-    del rows, tasks  # views of a buffer that may move
+    tasks = [(chunk, options, X) for chunk, X in zip(wave, rows, strict=True)]
+    finish = deal_ahead(_parse_chunk, tasks)
+    ahead = _read_ahead(text)  # by the caller's own thread, which may wait for a pipe, and be interrupted
+    parsed = finish()
+    del rows, tasks, finish  # views of a buffer that may move
     for failure in [*parsed, ahead]:
         if isinstance(failure, Exception):
             raise failure
     table.add(parsed, wave)
     parts += [part._replace(pairs=None) for part in parsed]
     return ahead
-
-
-def _call(work, *arguments):
-    return work(*arguments)
 
 
 def _read_ahead(text):
@@ -124,7 +120,7 @@ def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
     from plackett.data import _letor
 
     text, n = chunk.text, chunk.n_lines
-    widest = _letor.LARGEST_INDEX if options.n_features is None else options.n_features
+    widest = _letor.MOST_COLUMNS if options.n_features is None else options.n_features
     end_index = widest if X is None else X.shape[1]
     is_dense = X is not None
     rows = np.empty((0, 0), dtype=options.dtype) if X is None else X
@@ -249,7 +245,7 @@ def _error(chunk: Chunk, options: Options, report: np.ndarray) -> DataFormatErro
         allowed = f"indices {first} to {options.n_features - 1 + first}"
         message = f'found "{token_shown}", but n_features={options.n_features} allows {allowed}.'
     elif code == _letor.INDEX_TOO_LARGE:
-        message = f'found "{token_shown}", but indices end at {_letor.LARGEST_INDEX - 1 + first}.'
+        message = f'found "{token_shown}", but indices end at {_letor.MOST_COLUMNS - 1 + first}.'
     elif code == _letor.TWICE:
         message = f'index {int(report[_letor.DETAIL]) + first} stands twice in "{found}".'
     elif code == _letor.OVERFLOW:
@@ -273,13 +269,13 @@ class _Table:
         return self._cells[: n * self._width].reshape(n, self._width)
 
     def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
-        """A piece of X for each chunk, one row per line; None for each while X is kept as pairs."""
+        """A piece of X for each chunk, with room for its rows; None for each while X is kept as pairs."""
         if not self._is_dense:
             return [None] * len(wave)
-        n_lines = sum(chunk.n_lines for chunk in wave)
-        self._reserve(self._n_rows + n_lines)
-        X = self._rows(self._n_rows + n_lines)
-        ends = np.cumsum([self._n_rows] + [chunk.n_lines for chunk in wave]).tolist()
+        n_rows = sum(chunk.n_rows for chunk in wave)
+        self._reserve(self._n_rows + n_rows)
+        X = self._rows(self._n_rows + n_rows)
+        ends = np.cumsum([self._n_rows] + [chunk.n_rows for chunk in wave]).tolist()
         return [X[start:stop] for start, stop in pairwise(ends)]
 
     def add(self, parts: list[ParsedRows], wave: list[Chunk]) -> None:
@@ -306,24 +302,39 @@ class _Table:
     def _add_dense(self, parts: list[ParsedRows], wave: list[Chunk], width: int) -> None:
         from plackett.data import _letor
 
-        n_lines = sum(chunk.n_lines for chunk in wave)
+        n_places = sum(chunk.n_rows for chunk in wave)
         old, first = self._width, self._n_rows
+        if width > old and self._options.sparse is None:
+            n_rows = first + sum(part.n_rows for part in parts)
+            if self._options.wants_sparse(self._n_pairs, n_rows * width):
+                self._go_on_sparse(parts, wave, width)
+                return
         if width > old:
             # the rows of this wave move along; those of a chunk that was too wide hold nothing yet
-            self._n_rows += n_lines
+            self._n_rows += n_places
             self._change_width(width)
-        X = self._rows(first + n_lines)
+        X = self._rows(first + n_places)
         start = end = first
         for part, chunk in zip(parts, wave, strict=True):
             if part.pairs is not None:
                 _letor.scatter(*part.pairs, X[end : end + part.n_rows], self._options.missing)
             elif end < start:  # lines without data left a gap
                 X[end : end + part.n_rows] = X[start : start + part.n_rows]
-            start += chunk.n_lines
+            start += chunk.n_rows
             end += part.n_rows
         self._n_rows = end
-        if width > old and self._looks_sparse(width) and self._options.sparse is None:
-            self._become_sparse()
+
+    def _go_on_sparse(self, parts: list[ParsedRows], wave: list[Chunk], width: int) -> None:
+        """Turn to pairs before X is widened: dense, a single large index could need all memory there is."""
+        first, n_places = self._n_rows, sum(chunk.n_rows for chunk in wave)
+        X = self._rows(first + n_places)
+        self._become_sparse()
+        start = first
+        for part, chunk in zip(parts, wave, strict=True):
+            self._pairs.append(_pairs_of(X[start : start + part.n_rows]) if part.pairs is None else part.pairs)
+            start += chunk.n_rows
+            self._n_rows += part.n_rows
+        self._width = width
 
     def _become_dense(self, n_rows: int) -> None:
         from plackett.data import _letor
@@ -338,10 +349,7 @@ class _Table:
         self._pairs = []
 
     def _become_sparse(self) -> None:
-        from scipy.sparse import csr_matrix
-
-        rows = csr_matrix(self._rows(self._n_rows))
-        self._pairs = [(rows.indptr[1:].astype(np.int64), rows.indices.astype(np.int32), rows.data)]
+        self._pairs = [_pairs_of(self._rows(self._n_rows))]
         self._cells = np.empty(0, dtype=self._options.dtype)
         self._is_dense = False
 
@@ -375,6 +383,8 @@ class _Table:
 
         from plackett.data import _letor
 
+        if not self._pairs:
+            return csr_matrix((self._n_rows, self._width), dtype=self._options.dtype)
         kept = [_letor.drop_zeros(row_end, index, value) for row_end, index, value in self._pairs]
         shifts = np.cumsum([0, *kept])
         ends = [pairs[0] + shift for pairs, shift in zip(self._pairs, shifts, strict=False)]
@@ -389,6 +399,14 @@ class _Table:
         return X
 
 
+def _pairs_of(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows as pairs, zeros left out."""
+    from scipy.sparse import csr_matrix
+
+    rows = csr_matrix(X)
+    return rows.indptr[1:].astype(np.int64), rows.indices.astype(np.int32), rows.data
+
+
 def _as_queries(parts: list[ParsedRows], X, options: Options) -> Queries:
     labels = np.concatenate([part.labels for part in parts]) if parts else np.empty(0)
     comments: Any = _comments(parts, X.shape[0]) if options.comments else None
@@ -397,7 +415,7 @@ def _as_queries(parts: list[ParsedRows], X, options: Options) -> Queries:
         return Queries(X, labels, qid, comments=comments)
     codes, ids = _text_ids(parts)
     queries = Queries(X, labels, codes, comments=comments)
-    queries.ids = np.array(ids, dtype=str)  # codes count by appearance, and so do queries
+    queries.ids = as_str_array(ids)  # codes count by appearance, and so do queries
     return queries
 
 

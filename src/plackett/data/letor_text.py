@@ -16,16 +16,18 @@ from plackett.data.opening import name_of, open_bytes
 
 WAVE_BYTES = 1 << 24  # read at once, while the wave before is parsed
 CHUNK_BYTES = 1 << 20  # parsed at once by one thread
+SHORT_LINE = 32
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Chunk(NamedTuple):
-    """Whole lines of one input: their bytes, which end in a newline, and the lines before and in them."""
+    """Whole lines of one input: their bytes, which end in a newline, the lines before and in them, and rows at most."""
 
     text: np.ndarray
     name: str
     lines_before: int
     n_lines: int
+    n_rows: int
 
 
 def inputs_of(source: object) -> list:
@@ -35,7 +37,10 @@ def inputs_of(source: object) -> list:
     if isinstance(source, Sequence) and not isinstance(source, (bytes, bytearray)):
         if not source:
             raise ValueError("no file was given to read from.")
-        return [entry for one in source for entry in inputs_of(one)]
+        entries = [entry for one in source for entry in inputs_of(one)]
+        if sum(isinstance(entry, str) and entry == "-" for entry in entries) > 1:
+            raise ValueError("standard input (-) can be read once only.")
+        return entries
     raise TypeError(f'source is {type(source).__name__}; give a path, a list of paths, "-" or a binary file object.')
 
 
@@ -68,7 +73,6 @@ def _whole_lines(file: BinaryIO, buffers: list[bytearray]) -> Iterator[tuple[byt
     rest = b""  # the beginning of a line whose end was not read yet
     is_finished = False
     while not is_finished:
-        buffers.reverse()
         if len(buffers[0]) < WAVE_BYTES + len(rest):
             buffers[0] = bytearray(WAVE_BYTES + len(rest))
         buffers[0][: len(rest)] = rest
@@ -86,6 +90,7 @@ def _whole_lines(file: BinaryIO, buffers: list[bytearray]) -> Iterator[tuple[byt
         rest = bytes(buffers[0][end:filled])
         if end:
             yield buffers[0], end
+            buffers.reverse()  # only now: an input without lines must not take the buffer that is being parsed
 
 
 def _fill(file: BinaryIO, buffer: bytearray, filled: int) -> tuple[int, bool]:
@@ -93,6 +98,8 @@ def _fill(file: BinaryIO, buffer: bytearray, filled: int) -> tuple[int, bool]:
     with memoryview(buffer) as view:
         while filled < len(view) - 1:
             n = file.readinto(view[filled:-1])  # type: ignore[attr-defined]
+            if n is None:
+                raise BlockingIOError("the input does not wait for data that is still to come; make it blocking.")
             if not n:
                 return filled, True
             filled += n
@@ -109,7 +116,15 @@ def _cut(buffer: bytearray, start: int, filled: int, name: str, lines: int) -> l
         if start + CHUNK_BYTES < filled:
             stop = buffer.find(b"\n", start + CHUNK_BYTES, filled) + 1
         n_lines = _letor.count_lines(text[start:stop])
-        chunks.append(Chunk(text[start:stop], name, lines, n_lines))
+        chunks.append(Chunk(text[start:stop], name, lines, n_lines, _most_rows(text[start:stop], n_lines)))
         lines += n_lines
         start = stop
     return chunks
+
+
+def _most_rows(text: np.ndarray, n_lines: int) -> int:
+    """Lines that may hold a row. Where they are short on average, empty ones and comments are left out of the count."""
+    if n_lines * SHORT_LINE < text.size:
+        return n_lines
+    following = text[1:][text[:-1] == 10]
+    return n_lines - int(((following == 10) | (following == 13) | (following == 35)).sum())

@@ -87,6 +87,9 @@ def _id_texts(ids: np.ndarray) -> list[str]:
         except UnicodeEncodeError:
             raise ValueError(f"query id {text!r} cannot be written as UTF-8.") from None
         texts.append(text)
+    if len(set(texts)) < len(texts):
+        twice = next(text for place, text in enumerate(texts) if text in texts[:place])
+        raise ValueError(f"two queries would be written as qid:{twice}; ids must differ as text, too.")
     return texts
 
 

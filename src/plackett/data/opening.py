@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import secrets
 import stat
 import sys
 import zlib
@@ -51,6 +52,11 @@ def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     try:
         yield _decompressed(buffered, name_of(source))
     except _damage() as error:
+        message = f"the compressed data are damaged or end too early ({error})."
+        raise DataFormatError(name_of(source), None, message) from error
+    except OSError as error:
+        if error.errno is not None:  # bz2 raises an OSError without one
+            raise
         message = f"the compressed data are damaged or end too early ({error})."
         raise DataFormatError(name_of(source), None, message) from error
     finally:
@@ -100,6 +106,23 @@ def _decompressed(file: io.BufferedReader, name: str) -> Any:
     if head.startswith(b"\x28\xb5\x2f\xfd"):
         return io.BufferedReader(_ZstdReader(file, name), BLOCK)
     return file
+
+
+class _Prefixed(io.RawIOBase):
+    """Bytes that were read already, and then the file that they came from."""
+
+    def __init__(self, head: bytes, file: BinaryIO):
+        self._head, self._file = head, file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target) -> int | None:
+        if self._head:
+            n = min(len(target), len(self._head))
+            target[:n], self._head = self._head[:n], self._head[n:]
+            return n
+        return self._file.readinto1(target)  # type: ignore[attr-defined]
 
 
 class _ZstdReader(io.RawIOBase):
@@ -164,9 +187,11 @@ def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
 
 
 def _replacing(path: str) -> Iterator[BinaryIO]:
-    draft = f"{path}.{os.getpid()}.part"
+    draft = f"{path}.{os.getpid()}.{secrets.token_hex(4)}.part"  # threads, and other machines, may write here as well
     try:
-        with open(draft, "wb") as plain:
+        with open(draft, "xb") as plain:
+            if os.path.exists(path):
+                os.fchmod(plain.fileno(), stat.S_IMODE(os.stat(path).st_mode))
             packed = _compressed(plain, path)
             yield packed
             if packed is not plain:

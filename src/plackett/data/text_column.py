@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 _DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
+_SMALL = 1 << 20  # bytes that may be wasted
 _FEW = 10_000
 _WASTE = 100  # bytes of a str array for a byte of text
 
@@ -90,7 +91,7 @@ def docids_of_comments(comments: TextColumn) -> np.ndarray:
     An array of str; of Python strings where one name is so long that an array of its width would waste memory.
     """
     if len(comments) < _FEW:  # not worth loading the compiled search
-        return _as_str_array([_docid_of(comment) for comment in comments])
+        return as_str_array([_docid_of(comment) for comment in comments])
     from plackett.data import _text_column
 
     bounds = np.ascontiguousarray(comments.bounds)
@@ -99,7 +100,7 @@ def docids_of_comments(comments: TextColumn) -> np.ndarray:
     others = {int(row): _docid_of(comments[row]) for row in np.flatnonzero(spans[:, 0] < 0)}
     longest = max([longest, 1, *map(len, others.values())])
     if 4 * longest * len(comments) > _WASTE * (int(bounds[-1] - bounds[0]) + len(comments)):
-        return _as_str_array([_docid_of(comment) for comment in comments])
+        return as_str_array([_docid_of(comment) for comment in comments])
     names = np.zeros(len(comments), dtype=f"U{longest}")
     _text_column.copy_spans(comments.buffer, spans, names.view(np.uint32).reshape(len(comments), longest))
     for row, name in others.items():
@@ -112,9 +113,10 @@ def _docid_of(comment: str) -> str:
     return match.group(1) if match else comment.strip()
 
 
-def _as_str_array(names: list[str]) -> np.ndarray:
+def as_str_array(names: list[str]) -> np.ndarray:
+    """Texts as an array of str; of Python strings where a long one would make all of them wide."""
     width = max(map(len, names), default=1)
-    if len(names) >= _FEW and 4 * width * len(names) > _WASTE * (sum(map(len, names)) + len(names)):
+    if 4 * width * len(names) > _SMALL and 4 * width * len(names) > _WASTE * (sum(map(len, names)) + len(names)):
         array = np.empty(len(names), dtype=object)
         array[:] = names
         return array
