@@ -5,6 +5,7 @@ Files are read, never memory-mapped: a mapped file that another process cuts sho
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
@@ -99,7 +100,7 @@ def _fill(file: BinaryIO, buffer: bytearray, filled: int) -> tuple[int, bool]:
         while filled < len(view) - 1:
             n = file.readinto(view[filled:-1])  # type: ignore[attr-defined]
             if n is None:
-                raise BlockingIOError("the input does not wait for data that is still to come; make it blocking.")
+                raise BlockingIOError(errno.EAGAIN, "the input does not wait for data still to come; make it blocking")
             if not n:
                 return filled, True
             filled += n

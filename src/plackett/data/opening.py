@@ -92,6 +92,8 @@ def _buffered(source: Any) -> Any:
 
 
 def _decompressed(file: io.BufferedReader, name: str) -> Any:
+    if not file.seekable():  # a pipe may deliver its first bytes one by one
+        file = io.BufferedReader(_Prefixed(file.read(10), file), BLOCK)
     head = file.peek(10)[:10]
     if head.startswith(b"\x1f\x8b"):
         return gzip.GzipFile(fileobj=file)
