@@ -25,16 +25,17 @@ def main():
     for name, row in floors.items():
         print(f"{name:14}" + "".join(f"{value:10.4f}" for value in row.values()))
 
-    print("\nThe noisy ranking once more: the same scores under the rules of nine tools.\n")
+    print("\nThe noisy ranking once more: the same scores, rounded so that some tie, under nine conventions.\n")
+    print(f"{'':14}{'ndcg@10':>10}{'map':>10}")
     docid = [f"d{row}" for row in range(data.n_docs)]
-    coarse = rankings["noisy"].round(1)  # rounded, so that scores tie
+    coarse = rankings["noisy"].round(1)
     conventions = ["standard", "letor3", "letor4", "trec", "sklearn", "lightgbm", "xgboost", "gdeval", "ranx"]
     for convention in conventions:
         result = pk.evaluate(
             data.y, coarse, qid=data.qid, docid=docid, metrics=["ndcg@10", "map"], convention=convention
         )
         print(f"{convention:14}" + "".join(f"{value:10.4f}" for value in result.mean().values()))
-    print(f"\n{time.perf_counter() - start:.0f} seconds in all; the first run compiles its kernels, later ones do not.")
+    print(f"\n{time.perf_counter() - start:.1f} seconds in all; the first run compiles its kernels, later ones do not.")
 
 
 if __name__ == "__main__":

@@ -246,8 +246,12 @@ def test_labels_below_one_lose_no_precision(label):
     assert metrics.mean_ndcg([label, 2 * label], [2, 1])[0] == pytest.approx((1 / exact + expected) / 2, rel=1e-12)
 
 
-def test_a_gain_that_vanishes_is_none():
-    assert math.isnan(metrics.ndcg([1e-323, 0], [1, 2], empty="skip")[0]) or metrics.ndcg([1e-323, 0], [1, 2])[0] <= 1
+@pytest.mark.parametrize("label", [5e-324, 1e-323, 1e-310])
+@pytest.mark.parametrize("gain", ["exponential", "linear"])
+def test_the_smallest_labels_there_are_still_have_a_perfect_order(label, gain):
+    assert metrics.ndcg([label, 0], [2, 1], gain=gain, empty="skip")[0] == 1
+    assert metrics.ndcg([label, 0], [1, 2], gain=gain, k=1, empty="skip")[0] == 0
+    assert metrics.mean_ndcg([label, 0], [2, 1], gain=gain, empty="skip")[0] == 1
 
 
 def test_an_enormous_cutoff_is_the_whole_list():
