@@ -1,0 +1,35 @@
+"""Losses: what a ranker minimises, as functions of scores and labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plackett.losses.base import Loss
+
+__all__ = ["Loss", "get_loss", "loss_names"]
+
+_CLASSES: list[type[Loss]] = []
+
+_BY_NAME = {loss.name: loss for loss in _CLASSES}
+
+
+def loss_names() -> list[str]:
+    """The names that ``loss=`` takes."""
+    return list(_BY_NAME)
+
+
+def get_loss(loss: Any) -> Loss:
+    """The loss that a name stands for, with its default parameters; a loss is given back as it is.
+
+    Examples
+    --------
+    >>> get_loss("listnet")
+    ListNet()
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, type) and issubclass(loss, Loss):
+        raise ValueError(f"loss={loss.__name__} is a class; give an object: loss={loss.__name__}().")
+    if isinstance(loss, str) and loss in _BY_NAME:
+        return _BY_NAME[loss]()
+    raise ValueError(f"loss={loss!r} is not known; choose one of {', '.join(_BY_NAME)}, or give a Loss object.")

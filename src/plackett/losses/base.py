@@ -1,0 +1,125 @@
+"""What every loss offers: a value and a slope by the scores, and curvature where it has some.
+
+A loss sees scores and labels, never X. It works on ``QueryLists``: flat arrays with query bounds and the label order.
+What it derives from the labels alone it keeps on the lists (``lists.keep``), so that it happens once per fit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from plackett._parameters import Parameters
+from plackett.data.queries import Queries, QueryLists
+
+CurvatureProduct = Callable[[np.ndarray], np.ndarray]
+
+
+class Loss(Parameters, ABC):
+    """Base of the losses.
+
+    A new loss is a class with ``query_values`` and the kernel that it calls. It lists its ``name`` here and in
+    ``losses/__init__.py``, and then works in every ranker, solver and command.
+
+    Attributes
+    ----------
+    name : str
+        What users write: ``loss="listmle"``.
+    ignores_shifts : bool
+        Whether adding a constant to all scores of a query changes nothing. If not, linear rankers fit an intercept.
+    is_convex, is_smooth : bool
+        In the scores; ``is_smooth`` means that the slope is continuous.
+    is_random : bool
+        Whether two calls with the same scores may differ.
+    """
+
+    name: ClassVar[str]
+    ignores_shifts: bool = True
+    is_convex: bool = True
+    is_smooth: bool = True
+    is_random: bool = False
+
+    @abstractmethod
+    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
+        """The loss of each query; the slope is written into ``slope``.
+
+        The caller has checked everything: ``scores`` and ``slope`` are contiguous float64 with one entry per document,
+        ``slope`` may hold anything before.
+        """
+
+    def check_labels(self, lists: QueryLists) -> None:
+        """Refuse parameters, and labels, that the loss is not defined for; called once before a fit."""
+
+    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
+        """A function that multiplies the second derivative at ``scores`` with a vector, many times cheaply."""
+        raise self._lacks("curvature_product")
+
+    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        """The diagonal of the second derivative; what ``curvature_diagonal`` gives, without checks."""
+        raise self._lacks("curvature_diagonal")
+
+    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        """What ``curvature_bound`` gives, without checks."""
+        raise self._lacks("curvature_bound")
+
+    @property
+    def has_curvature_product(self) -> bool:
+        """Whether ``curvature_product`` works with these parameters."""
+        return type(self).curvature_at is not Loss.curvature_at
+
+    @property
+    def has_curvature_bound(self) -> bool:
+        """Whether ``curvature_bound`` works with these parameters."""
+        return type(self).bound_at is not Loss.bound_at
+
+    def value_and_slope(self, scores: Any, queries: Queries | QueryLists) -> tuple[float, np.ndarray]:
+        """The loss summed over all queries, and its slope by each score.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_docs,)
+        queries : Queries, or its ``lists``
+
+        Returns
+        -------
+        value : float
+        slope : ndarray of shape (n_docs,)
+        """
+        scores, lists = self._checked(scores, queries)
+        slope = np.empty(lists.n_docs)
+        return float(self.query_values(scores, lists, slope).sum()), slope
+
+    def curvature_diagonal(self, scores: Any, queries: Queries | QueryLists) -> np.ndarray:
+        """The exact diagonal of the second derivative by the scores, which boosted trees want."""
+        return self.diagonal_at(*self._checked(scores, queries))
+
+    def curvature_bound(self, scores: Any, queries: Queries | QueryLists) -> np.ndarray:
+        """Numbers d ≥ 0, one per document, such that diag(d) is at least the second derivative."""
+        return self.bound_at(*self._checked(scores, queries))
+
+    def curvature_product(self, scores: Any, queries: Queries | QueryLists, direction: Any) -> np.ndarray:
+        """The second derivative at ``scores`` times ``direction``, a vector with one entry per document."""
+        scores, lists = self._checked(scores, queries)
+        direction = _vector(direction, lists.n_docs, "direction")
+        return self.curvature_at(scores, lists)(direction)
+
+    def _checked(self, scores: Any, queries: Queries | QueryLists) -> tuple[np.ndarray, QueryLists]:
+        lists = queries.lists if isinstance(queries, Queries) else queries
+        self.check_labels(lists)
+        return _vector(scores, lists.n_docs, "scores"), lists
+
+    def _lacks(self, method: str) -> NotImplementedError:
+        reason = "" if self.is_convex else " (it is not convex)"
+        return NotImplementedError(f"{self!r} has no {method}{reason}.")
+
+
+def _vector(values: Any, n_docs: int, name: str) -> np.ndarray:
+    vector = np.ascontiguousarray(values, dtype=np.float64)
+    if vector.shape != (n_docs,):
+        raise ValueError(f"{name} has shape {vector.shape} but the queries have {n_docs:,} documents.")
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{name} has a NaN or an infinite value in row {int(np.argmax(~np.isfinite(vector)))}.")
+    return vector
