@@ -1,0 +1,28 @@
+"""Solvers: how an objective is minimised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plackett.solvers.base import Callback, Minimizable, Result, Solver, Step
+from plackett.solvers.lbfgs import LBFGS
+
+__all__ = ["LBFGS", "Callback", "Minimizable", "Result", "Solver", "Step", "get_solver", "solver_names"]
+
+_CLASSES: list[type[Solver]] = [LBFGS]
+
+_BY_NAME = {solver.name: solver for solver in _CLASSES}
+
+
+def solver_names() -> list[str]:
+    """The names that ``solver=`` takes, besides ``"auto"``."""
+    return list(_BY_NAME)
+
+
+def get_solver(solver: Any) -> Solver:
+    """The solver that a name stands for, with its default parameters; a solver is given back as it is."""
+    if isinstance(solver, Solver):
+        return solver
+    if isinstance(solver, str) and solver in _BY_NAME:
+        return _BY_NAME[solver]()
+    raise ValueError(f"solver={solver!r} is not known; choose auto, {', '.join(_BY_NAME)}, or give a Solver object.")
