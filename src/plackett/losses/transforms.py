@@ -1,0 +1,142 @@
+"""φ, the increasing function that turns scores into the weights of documents in a list.
+
+The losses use ``log φ(f)`` and its derivatives, never φ itself: φ of a score of −1000 is 0 in floating point, while its
+logarithm is an ordinary number. The exception is RankCosine with a linear φ, which may be negative.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from plackett._parameters import Parameters
+from plackett.validation import plain
+
+_FAR = 100.0  # from here on the series of 1 / Φ is exact, and the formula loses half of its digits
+_LIMIT = 1e150  # its square is still a number
+
+
+class Transform(Parameters, ABC):
+    """Base of the transforms: φ by its logarithm and the first two derivatives of that."""
+
+    name: ClassVar[str]
+
+    def check(self) -> None:
+        """Refuse parameters for which φ does not increase."""
+
+    def log_and_slope(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``log φ`` of each score, and its derivative by the score."""
+        log, slope, _ = self.log_and_derivatives(scores)
+        return log, slope
+
+    @abstractmethod
+    def log_and_derivatives(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """``log φ`` of each score, and its first and second derivative by the score."""
+
+
+class Exponential(Transform):
+    """``φ(f) = exp(f)``: the only φ under which a constant added to all scores changes nothing."""
+
+    name = "exp"
+
+    def log_and_derivatives(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return scores.copy(), np.ones_like(scores), np.zeros_like(scores)
+
+
+class Linear(Transform):
+    """``φ(f) = a f + b``, for losses that divide by φ only where it is positive.
+
+    Parameters
+    ----------
+    a : float, default=1
+        Greater than 0.
+    b : float, default=0
+
+    Examples
+    --------
+    >>> Linear(2, 1).value(np.array([0.0, 3.0]))
+    array([1., 7.])
+    """
+
+    name = "linear"
+
+    def __init__(self, a: float = 1.0, b: float = 0.0):
+        self.a, self.b = a, b
+
+    def check(self) -> None:
+        for name, value in (("a", self.a), ("b", self.b)):
+            if not isinstance(value, (int, float, np.integer, np.floating)) or not np.isfinite(value):
+                raise ValueError(f"Linear has {name}={plain(value)!r}; it must be a finite number.")
+        if self.a <= 0:
+            raise ValueError(f"Linear has a={plain(self.a)!r}; it must be greater than 0, or higher scores rank lower.")
+
+    def value(self, scores: np.ndarray) -> np.ndarray:
+        """``a f + b``, which may be negative."""
+        return self.a * scores + self.b
+
+    def log_and_derivatives(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        value = self.value(scores)
+        if value.size and not value.min() > 0.0:
+            row = int(np.argmin(value))
+            raise ValueError(
+                f"{self!r} makes {value[row]:g} of the score {scores[row]:g} in row {row}, but the loss divides by it: "
+                f"it must be positive. Give a larger b, as in Linear({self.a:g}, {self._larger_b(scores):g}), or "
+                'transform="exp", which is positive everywhere.'
+            )
+        slope = self.a / value
+        return np.log(value), slope, -slope * slope
+
+    def _larger_b(self, scores: np.ndarray) -> float:
+        return float(np.ceil(1.0 - self.a * scores.min()))
+
+
+class Sigmoid(Transform):
+    """``φ(f) = 1 / (1 + exp(−f))``."""
+
+    name = "sigmoid"
+
+    def log_and_derivatives(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        small = np.exp(-np.abs(scores))
+        log = np.minimum(scores, 0.0) - np.log1p(small)
+        slope = np.where(scores < 0.0, 1.0, small) / (1.0 + small)  # 1 − φ, without the difference
+        return log, slope, -small / (1.0 + small) ** 2
+
+
+class Probit(Transform):
+    """``φ(f) = Φ(f)``, the distribution function of the standard normal."""
+
+    name = "probit"
+
+    def log_and_derivatives(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        from scipy.special import erfcx, log_ndtr
+
+        scores = np.maximum(scores, -_LIMIT)
+        slope = np.sqrt(2.0 / np.pi) / erfcx(scores * -np.sqrt(0.5))
+        above = 1.0 / np.maximum(-scores, _FAR)
+        square = above * above
+        rest = above * (1.0 - square * (2.0 - square * (10.0 - 74.0 * square)))
+        rest = np.where(scores < -_FAR, rest, slope + scores)
+        return log_ndtr(scores), slope, -slope * rest
+
+
+_CLASSES: list[type[Transform]] = [Exponential, Linear, Sigmoid, Probit]
+_BY_NAME = {transform.name: transform for transform in _CLASSES}
+
+
+def get_transform(transform: Any) -> Transform:
+    """The transform that a name stands for; a Transform is checked and given back.
+
+    Examples
+    --------
+    >>> get_transform("sigmoid"), get_transform(Linear(1, 2))
+    (Sigmoid(), Linear(b=2))
+    """
+    if isinstance(transform, Transform):
+        transform.check()
+        return transform
+    if isinstance(transform, str) and transform in _BY_NAME:
+        return _BY_NAME[transform]()
+    known = ", ".join(repr(name) for name in _BY_NAME)
+    raise ValueError(f"transform={plain(transform)!r} is not known; choose one of {known}, or give Linear(a, b).")
