@@ -5,10 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from plackett.losses.base import Loss
+from plackett.losses.listwise import ListNet, RankCosine
+from plackett.losses.transforms import Linear
 
-__all__ = ["Loss", "get_loss", "loss_names"]
+__all__ = [
+    "Linear",
+    "ListNet",
+    "Loss",
+    "RankCosine",
+    "get_loss",
+    "loss_names",
+]
 
-_CLASSES: list[type[Loss]] = []
+_CLASSES: list[type[Loss]] = [
+    ListNet,
+    RankCosine,
+]
 
 _BY_NAME = {loss.name: loss for loss in _CLASSES}
 

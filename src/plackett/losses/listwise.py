@@ -1,0 +1,198 @@
+"""Listwise losses that compare all labels of a query with all scores at once: ListNet and RankCosine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plackett.data.queries import QueryLists
+from plackett.losses import _listwise
+from plackett.losses.base import CurvatureProduct, Loss
+from plackett.losses.transforms import Exponential, Linear, Transform, get_transform
+
+
+class ListNet(Loss):
+    """Cross entropy between the top-one probabilities of the labels and of the scores (Cao et al. 2007).
+
+    ``−Σ_i P_i log(φ(f_i) / Σ_j φ(f_j))`` with ``P_i = φ(y_i) / Σ_j φ(y_j)``; with the default φ both are softmaxes.
+    The smallest value is the entropy of P, not 0. A query whose labels are all equal pulls its scores together.
+
+    Parameters
+    ----------
+    transform : {"exp", "linear", "sigmoid", "probit"} or Linear, default="exp"
+        φ, applied to the scores and to the labels. Under "exp" alone the loss is convex and has curvature products.
+        A linear φ must be positive for every score, and not negative for any label; labels that all give 0 count as
+        equal ones.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> value, slope = ListNet().value_and_slope([0.0, 0.0], pk.Queries([[1], [2]], y=[1, 0]))
+    >>> round(value, 4), slope.round(4)  # log 2; 1/2 − e/(1 + e) and 1/2 − 1/(1 + e)
+    (0.6931, array([-0.2311,  0.2311]))
+    """
+
+    name = "listnet"
+
+    def __init__(self, transform: Any = "exp"):
+        self.transform = transform
+
+    @property
+    def is_convex(self) -> bool:  # type: ignore[override]
+        return self._is_softmax
+
+    @property
+    def ignores_shifts(self) -> bool:  # type: ignore[override]
+        return self._is_softmax
+
+    @property
+    def has_curvature_product(self) -> bool:
+        return self._is_softmax
+
+    @property
+    def has_curvature_bound(self) -> bool:
+        return self._is_softmax
+
+    @property
+    def _is_softmax(self) -> bool:
+        return isinstance(get_transform(self.transform), Exponential)
+
+    def check_labels(self, lists: QueryLists) -> None:
+        transform = get_transform(self.transform)
+        if isinstance(transform, Linear) and lists.n_docs:
+            value = transform.value(lists.labels)
+            row = int(np.argmin(value))
+            if value[row] < 0.0:
+                raise ValueError(
+                    f"{transform!r} makes {value[row]:g} of the label {lists.labels[row]:g} in row {row}, but ListNet "
+                    'needs probabilities: at least 0 for every label. Give a larger b, or transform="exp".'
+                )
+
+    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
+        losses = np.empty(lists.n_queries)
+        if self._is_softmax:
+            _listwise.cross_entropy(scores, self._target(lists), lists.indptr, losses, slope)
+            return losses
+        logs, inner = get_transform(self.transform).log_and_slope(scores)
+        _listwise.cross_entropy(logs, self._target(lists), lists.indptr, losses, slope)
+        slope *= inner
+        return losses
+
+    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
+        if not self._is_softmax:
+            raise self._lacks("curvature_product")
+        share = _softmax(scores, lists)
+
+        def product(direction: np.ndarray) -> np.ndarray:
+            out = np.empty_like(share)
+            _listwise.softmax_product(share, direction, lists.indptr, out)
+            return out
+
+        return product
+
+    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        if self._is_softmax:
+            share = _softmax(scores, lists)
+            return share * (1.0 - share)
+        logs, inner, second = get_transform(self.transform).log_and_derivatives(scores)
+        share = _softmax(logs, lists)
+        return share * (1.0 - share) * inner**2 + (share - self._target(lists)) * second
+
+    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        if not self._is_softmax:
+            raise self._lacks("curvature_bound")
+        share = _softmax(scores, lists)  # the second derivative is diag(share) less a square
+        share[_alone(lists)] = 0.0
+        return share
+
+    def _target(self, lists: QueryLists) -> np.ndarray:
+        transform = get_transform(self.transform)
+        return lists.keep(("ListNet", transform), lambda: _shares_of_labels(transform, lists))
+
+
+class RankCosine(Loss):
+    """``½ (1 − cos(φ(y), φ(f)))``: half of one minus the cosine between labels and scores (Qin et al. 2008).
+
+    Between 0 and 1, whatever the length of the list. Scores (or labels) that all give φ = 0 cost ½ and have slope 0, so
+    that a solver which starts at 0 needs another start. Not convex: it has a curvature diagonal, but no products.
+
+    Parameters
+    ----------
+    transform : {"linear", "exp", "sigmoid", "probit"} or Linear, default="linear"
+        φ, applied to the scores and to the labels. A linear φ may be negative here.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> queries = pk.Queries([[1], [2]], y=[1, 0])
+    >>> value, slope = RankCosine().value_and_slope([3.0, 4.0], queries)
+    >>> round(value, 4), slope.round(4)  # ½ (1 − 3/5); ½ (0.6 · 0.6 − 1) / 5 and ½ (0.6 · 0.8) / 5
+    (0.2, array([-0.064,  0.048]))
+    """
+
+    name = "rankcosine"
+    ignores_shifts = False
+    is_convex = False
+
+    def __init__(self, transform: Any = "linear"):
+        self.transform = transform
+
+    def check_labels(self, lists: QueryLists) -> None:
+        get_transform(self.transform)
+
+    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
+        losses = np.empty(lists.n_queries)
+        unit, inner, _ = _unit_vectors(get_transform(self.transform), scores, lists)
+        _listwise.cosine(unit, self._target(lists), lists.indptr, losses, slope)
+        slope *= inner
+        return losses
+
+    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        unit, inner, second = _unit_vectors(get_transform(self.transform), scores, lists)
+        slope, bend = np.empty_like(scores), np.empty_like(scores)
+        _listwise.cosine(unit, self._target(lists), lists.indptr, np.empty(lists.n_queries), slope)
+        _listwise.cosine_diagonal(unit, self._target(lists), lists.indptr, bend)
+        return bend * inner**2 + slope * second
+
+    def _target(self, lists: QueryLists) -> np.ndarray:
+        transform = get_transform(self.transform)
+        return lists.keep(("RankCosine", transform), lambda: _unit_vectors(transform, lists.labels, lists)[0])
+
+
+def _softmax(values: np.ndarray, lists: QueryLists) -> np.ndarray:
+    out = np.empty_like(values)
+    _listwise.softmax(values, lists.indptr, out)
+    return out
+
+
+def _alone(lists: QueryLists) -> np.ndarray:
+    """Rows of the queries with a single document."""
+    return lists.indptr[:-1][np.diff(lists.indptr) == 1]
+
+
+def _shares_of_labels(transform: Transform, lists: QueryLists) -> np.ndarray:
+    """φ of each label over the query's sum."""
+    if not isinstance(transform, Linear):
+        return _softmax(transform.log_and_slope(lists.labels)[0], lists)
+    value = transform.value(lists.labels)
+    sizes = np.diff(lists.indptr)
+    queries = np.repeat(np.arange(lists.n_queries), sizes)
+    totals = np.bincount(queries, weights=value, minlength=lists.n_queries)
+    value[totals[queries] == 0.0] = 1.0  # all 0: equal labels, as any others
+    return value / np.where(totals == 0.0, sizes, totals)[queries]
+
+
+def _unit_vectors(transform: Transform, scores: np.ndarray, lists: QueryLists) -> tuple[np.ndarray, Any, Any]:
+    """φ of the scores, each query scaled to length 1, and its first two derivatives by the score, divided alike."""
+    lengths = np.empty(lists.n_queries)
+    if isinstance(transform, Linear):
+        unit = transform.value(scores)
+        _listwise.to_unit_length(unit, lists.indptr, lengths)
+        lengths[lengths == 0.0] = 1.0  # slope and bend are 0 there
+        return unit, np.repeat(transform.a / lengths, np.diff(lists.indptr)), 0.0
+    logs, slope, second = transform.log_and_derivatives(scores)
+    unit = np.empty_like(logs)
+    _listwise.exp_below_largest(logs, lists.indptr, unit)
+    _listwise.to_unit_length(unit, lists.indptr, lengths)
+    return unit, unit * slope, unit * (slope**2 + second)
