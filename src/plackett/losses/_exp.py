@@ -49,3 +49,43 @@ def exp(x):
     p = p * r + 1.0
     p = p * r + 1.0
     return p * _power_of_two(whole)
+
+
+# log: the exponent comes from the bits, the rest m in [2/3, 4/3) through log m = 2 artanh((m - 1) / (m + 1))
+
+
+@intrinsic
+def _exponent(typing_context, x):
+    """k with x = m · 2**k and m in [2/3, 4/3), of a positive normal float64; as a float64."""
+
+    def generate(context, builder, signature, args):
+        whole = ir.IntType(64)
+        bits = builder.bitcast(args[0], whole)
+        # what is added lets the exponent step at 4/3 instead of at 2
+        shifted = builder.add(bits, ir.Constant(whole, 0x3FF0000000000000 - 0x3FE5555555555555))
+        biased = builder.lshr(shifted, ir.Constant(whole, 52))
+        # a whole number below 2**52 in the mantissa of 2**52 is that float plus 2**52: cheaper than a conversion
+        lifted = builder.bitcast(builder.or_(biased, ir.Constant(whole, 0x4330000000000000)), ir.DoubleType())
+        return builder.fsub(lifted, ir.Constant(ir.DoubleType(), 2.0**52 + 1023.0))
+
+    return types.float64(types.float64), generate
+
+
+@njit(inline="always")
+def log(x):
+    """Natural logarithm of a positive normal float64 (2.3e-308 and above); absolute error about 1e-16 · (1 + |log x|)."""
+    power = _exponent(x)
+    m = x * _power_of_two(-power)
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    p = 2.0 / 21.0
+    p = p * z + 2.0 / 19.0
+    p = p * z + 2.0 / 17.0
+    p = p * z + 2.0 / 15.0
+    p = p * z + 2.0 / 13.0
+    p = p * z + 2.0 / 11.0
+    p = p * z + 2.0 / 9.0
+    p = p * z + 2.0 / 7.0
+    p = p * z + 2.0 / 5.0
+    p = p * z + 2.0 / 3.0
+    return power * LN2_HIGH + (power * LN2_LOW + (s * (p * z) + 2.0 * s))
