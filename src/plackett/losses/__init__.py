@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from plackett.losses.base import Loss
+from plackett.losses.listmle import ListMLE, PListMLE
 from plackett.losses.listwise import ListNet, RankCosine
 from plackett.losses.transforms import Linear
 
 __all__ = [
     "Linear",
+    "ListMLE",
     "ListNet",
     "Loss",
+    "PListMLE",
     "RankCosine",
     "get_loss",
     "loss_names",
 ]
 
 _CLASSES: list[type[Loss]] = [
+    ListMLE,
+    PListMLE,
     ListNet,
     RankCosine,
 ]

@@ -1,0 +1,228 @@
+"""ListMLE and p-ListMLE: the likelihood of the true order under Plackett's model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett.data.queries import QueryLists
+from plackett.losses import _listmle
+from plackett.losses.base import CurvatureProduct, Loss
+from plackett.losses.transforms import Exponential, get_transform
+from plackett.metrics.discounts import position_weights as weights_of_positions
+from plackett.validation import check_choice
+
+TIES = ("breslow", "efron", "random")
+
+
+class _Levels(NamedTuple):
+    """What the kernels need to know of the labels."""
+
+    indptr: np.ndarray
+    order: np.ndarray
+    bounds: np.ndarray
+    level_indptr: np.ndarray
+    weights: np.ndarray
+
+
+class _PlackettLoss(Loss):
+    """What ListMLE and p-ListMLE share: the kernels over label levels."""
+
+    _is_efron = False
+
+    def _levels(self, lists: QueryLists) -> _Levels:
+        raise NotImplementedError
+
+    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
+        values = np.empty(lists.n_queries)
+        levels = self._levels(lists)
+        _listmle.value_and_slope(scores, *levels, self._is_efron, slope, values, 0, lists.n_queries)
+        return values
+
+    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
+        levels = self._levels(lists)
+
+        def product(direction: np.ndarray) -> np.ndarray:
+            out = np.empty(lists.n_docs)
+            _listmle.curvature_product(scores, direction, *levels, self._is_efron, out, 0, lists.n_queries)
+            return out
+
+        return product
+
+    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        return self._diagonal(scores, lists, is_bound=False)
+
+    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        """The sum of a document's choice probabilities."""
+        return self._diagonal(scores, lists, is_bound=True)
+
+    def _diagonal(self, scores: np.ndarray, lists: QueryLists, *, is_bound: bool) -> np.ndarray:
+        out = np.empty(lists.n_docs)
+        levels = self._levels(lists)
+        _listmle.curvature_diagonal(scores, *levels, self._is_efron, is_bound, out, 0, lists.n_queries)
+        return out
+
+
+class ListMLE(_PlackettLoss):
+    """Negative log-likelihood of the true order (Xia et al., 2008).
+
+    Documents in true order, ``Σ_i [−f_i + log Σ_{j ≥ i} exp f_j]``. Labels with ties do not give an order, so:
+
+    Parameters
+    ----------
+    ties : {"breslow", "efron", "random"}, default="breslow"
+        ``"breslow"`` lets every document of a level compete with its own and all lower levels, ``"efron"`` averages over
+        the orders within a level, as in Cox regression; both leave out the lowest level and do not depend on the order
+        of the rows. ``"random"`` draws an order within each level at every pass, as most other packages do; only
+        ``solver="sgd"`` can work with it. On a strict order all three are the same.
+    transform : str or Transform, default="exp"
+        φ in the place of exp: ``"exp"``, ``"linear"``, ``"sigmoid"`` or ``"probit"``. Only with ``"exp"`` is the loss
+        convex and without curvature methods otherwise.
+    random_state : int, default=None
+        Seed of ``ties="random"`` when the loss is called by itself; rankers use their own.
+
+    Examples
+    --------
+    >>> from plackett import Queries
+    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
+    >>> value, slope = ListMLE().value_and_slope([0.0, 0.0, 0.0], data)
+    >>> value.round(4), slope.round(4)  # log 3 + log 2
+    (1.7918, array([-0.6667, -0.1667,  0.8333]))
+    """
+
+    name = "listmle"
+
+    def __init__(self, ties: str = "breslow", transform: Any = "exp", random_state: int | None = None):
+        self.ties, self.transform, self.random_state = ties, transform, random_state
+
+    @property
+    def _is_plain(self) -> bool:
+        return isinstance(get_transform(self.transform), Exponential)
+
+    @property
+    def ignores_shifts(self) -> bool:  # type: ignore[override]
+        return self._is_plain
+
+    @property
+    def is_convex(self) -> bool:  # type: ignore[override]
+        return self._is_plain
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        return self.ties == "random"
+
+    @property
+    def has_curvature_product(self) -> bool:
+        return self._is_plain and not self.is_random
+
+    @property
+    def has_curvature_bound(self) -> bool:
+        return self._is_plain and not self.is_random
+
+    @property
+    def _is_efron(self) -> bool:  # type: ignore[override]
+        return self.ties == "efron"
+
+    def check_labels(self, lists: QueryLists) -> None:
+        check_choice(self.ties, "ties", TIES)
+        get_transform(self.transform)
+
+    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
+        if self._is_plain:
+            return super().query_values(scores, lists, slope)
+        logs, factor = get_transform(self.transform).log_and_slope(scores)
+        values = super().query_values(logs, lists, slope)
+        slope *= factor
+        return values
+
+    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
+        self._check_curvature("curvature_product")
+        return super().curvature_at(scores, lists)
+
+    def _diagonal(self, scores: np.ndarray, lists: QueryLists, *, is_bound: bool) -> np.ndarray:
+        self._check_curvature("curvature_bound" if is_bound else "curvature_diagonal")
+        return super()._diagonal(scores, lists, is_bound=is_bound)
+
+    def _check_curvature(self, method: str) -> None:
+        if not self.has_curvature_product:
+            raise self._lacks(method)
+
+    def _levels(self, lists: QueryLists) -> _Levels:
+        if self.is_random:
+            return self._random_levels(lists)
+        return lists.keep(("listmle",), lambda: _with_weights(lists, _above_lowest(lists)))
+
+    def _random_levels(self, lists: QueryLists) -> _Levels:
+        if lists.rng is None:
+            lists.rng = np.random.default_rng(self.random_state)
+        shuffled = np.empty_like(lists.order)
+        _listmle.shuffle_levels(lists.order, lists.levels.bounds, lists.rng.random(lists.n_docs), shuffled)
+        # every place is a level of its own, except in queries with one label, which have no order to learn
+        n_levels = np.diff(lists.levels.indptr)
+        weights = np.repeat((n_levels > 1).astype(np.float64), np.diff(lists.indptr))
+        return _Levels(lists.indptr, shuffled, np.arange(lists.n_docs + 1), lists.indptr, weights)
+
+
+class PListMLE(_PlackettLoss):
+    """Position-aware ListMLE: the i-th term of ListMLE counts α(i), which falls (Lan et al., 2014).
+
+    Documents with equal labels share the mean weight of their places; the lowest level is left out.
+
+    Parameters
+    ----------
+    position_weights : {"exp2", "exp", "dcg", "linear"} or callable, default="exp2"
+        ``"exp2"`` is the paper's ``2^(n−i) − 1``, divided by its value at i = 1 so that long lists neither overflow nor
+        drown the others; ``"exp"`` the same with ``base``; ``"dcg"`` ``1/log2(1+i)``; ``"linear"`` ``n − i``; a callable
+        gets the positions 1..n and n.
+    base : float, default=2
+        Of ``"exp"``.
+
+    Examples
+    --------
+    >>> from plackett import Queries
+    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
+    >>> PListMLE().value_and_slope([0.0, 0.0, 0.0], data)[0].round(4)  # log 3 + log 2 / 3
+    1.3297
+    """
+
+    name = "p-listmle"
+
+    def __init__(
+        self,
+        position_weights: str | Callable[[np.ndarray, int], np.ndarray] = "exp2",
+        base: float = 2.0,
+    ):
+        self.position_weights, self.base = position_weights, base
+
+    def check_labels(self, lists: QueryLists) -> None:
+        weights_of_positions(self.position_weights, 2, base=self.base)
+
+    def _levels(self, lists: QueryLists) -> _Levels:
+        return lists.keep((self.name, self.position_weights, self.base), lambda: _with_weights(lists, self._weigh(lists)))
+
+    def _weigh(self, lists: QueryLists) -> np.ndarray:
+        """The mean weight of each level's places, 0 for the lowest level of each query."""
+        lengths, bounds = np.diff(lists.indptr), lists.levels.bounds
+        if lists.n_docs == 0:
+            return np.zeros(0)
+        weights = np.empty(lists.n_docs)
+        for n in np.unique(lengths).tolist():
+            of_length = weights_of_positions(self.position_weights, n, base=self.base)
+            if n and of_length.min() < 0:
+                raise ValueError("position_weights gave a negative weight; they must fall and stay at or above 0.")
+            weights[lists.indptr[:-1][lengths == n][:, None] + np.arange(n)] = of_length
+        return _above_lowest(lists) * np.add.reduceat(weights, bounds[:-1]) / np.diff(bounds)
+
+
+def _above_lowest(lists: QueryLists) -> np.ndarray:
+    """1 for each level above the lowest of its query, else 0."""
+    is_above = np.ones(lists.levels.bounds.size - 1)
+    ends = lists.levels.indptr[1:][np.diff(lists.levels.indptr) > 0]
+    is_above[ends - 1] = 0.0
+    return is_above
+
+
+def _with_weights(lists: QueryLists, weights: np.ndarray) -> _Levels:
+    return _Levels(lists.indptr, lists.order, lists.levels.bounds, lists.levels.indptr, weights)
