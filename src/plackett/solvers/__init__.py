@@ -6,10 +6,11 @@ from typing import Any
 
 from plackett.solvers.base import Callback, Minimizable, Result, Solver, Step
 from plackett.solvers.lbfgs import LBFGS
+from plackett.solvers.newton import Newton
 
-__all__ = ["LBFGS", "Callback", "Minimizable", "Result", "Solver", "Step", "get_solver", "solver_names"]
+__all__ = ["LBFGS", "Callback", "Minimizable", "Newton", "Result", "Solver", "Step", "get_solver", "solver_names"]
 
-_CLASSES: list[type[Solver]] = [LBFGS]
+_CLASSES: list[type[Solver]] = [LBFGS, Newton]
 
 _BY_NAME = {solver.name: solver for solver in _CLASSES}
 

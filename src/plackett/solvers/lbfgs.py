@@ -6,8 +6,7 @@ import numpy as np
 
 from plackett.solvers.base import Callback, Minimizable, Result, Solver, Step
 from plackett.solvers.scaling import Scaling
-
-STALLED = "no further progress at working precision"
+from plackett.solvers.stopping import CONVERGED, INTERRUPTED, MAX_ITER, STALLED, is_finite, require_finite
 
 
 class LBFGS(Solver):
@@ -53,7 +52,7 @@ class LBFGS(Solver):
                 )
                 search.end(found.status, found.nit, max_iter)
         except KeyboardInterrupt:
-            search.stop_reason, search.is_interrupted = "interrupted", True
+            search.stop_reason, search.is_interrupted = INTERRUPTED, True
         return search.result()
 
 
@@ -64,23 +63,25 @@ class _Search:
         self.objective, self.tol, self.callback = objective, tol, callback
         self.coef = np.array(start, dtype=np.float64)
         self.value, self.gradient = objective.value_and_gradient(self.coef)
+        require_finite(self.value, self.gradient)
         self.scaling = Scaling(objective.curvature_estimate(self.coef), objective.size)
         self.start = self.scaling.from_coef(self.coef)
+        self.start_value, self.start_gradient = self.value, self.scaling.pull(self.gradient)
         self.n_iter, self.n_evaluations = 0, 1
         self.stop_reason, self.is_converged, self.is_interrupted = "", False, False
 
     def is_done_at_start(self) -> bool:
-        if not np.isfinite(self.value):
-            raise ValueError("the objective is not finite at the start; smaller coefficients or scaled columns help.")
         self.is_converged = self.scaling.is_converged(self.gradient, self.tol)
-        self.stop_reason = "gradient below tol" if self.is_converged else ""
+        self.stop_reason = CONVERGED if self.is_converged else ""
         return self.is_converged
 
     def evaluate(self, u: np.ndarray) -> tuple[float, np.ndarray]:
+        if np.array_equal(u, self.start):  # scipy asks for it again
+            return self.start_value, self.start_gradient
         coef = self.scaling.to_coef(u)
         value, gradient = self.objective.value_and_gradient(coef)
         self.n_evaluations += 1
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):  # too long a step: a wall that points back
+        if not is_finite(value, gradient):  # too long a step: a wall that points back
             return np.finfo(np.float64).max / 1e10, u - self.scaling.from_coef(self.coef)
         if value <= self.value:
             self.coef, self.value, self.gradient = coef, value, gradient
@@ -95,14 +96,14 @@ class _Search:
                 self.stop_reason = reason
                 raise StopIteration
         if self.scaling.is_converged(self.gradient, self.tol):
-            self.stop_reason, self.is_converged = "gradient below tol", True
+            self.stop_reason, self.is_converged = CONVERGED, True
             raise StopIteration
 
     def end(self, status: int, n_iter: int, max_iter: int) -> None:
         if self.stop_reason:
             return
         if n_iter >= max_iter or status == 1:
-            self.stop_reason = "max_iter reached"
+            self.stop_reason = MAX_ITER
         else:  # the line search found nothing lower
             self.stop_reason = STALLED
             self.is_converged = self.scaling.is_near(self.gradient, self.tol)
