@@ -16,7 +16,7 @@ ORDER = [
     {"text", "metrics"},
     {"losses"},
     {"scorers", "penalties"},
-    {"objective"},
+    {"objective", "_objective"},
     {"distributed"},
     {"solvers"},
     {"persistence"},

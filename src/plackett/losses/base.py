@@ -53,6 +53,13 @@ class Loss(Parameters, ABC):
     def check_labels(self, lists: QueryLists) -> None:
         """Refuse parameters, and labels, that the loss is not defined for; called once before a fit."""
 
+    def fused(self, lists: QueryLists) -> Any:
+        """The loss as compiled functions that the objective can call between scoring and pulling back, or None.
+
+        A ``plackett.losses.fused.Fused``: worth the trouble for losses of linear cost only.
+        """
+        return None
+
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
         """A function that multiplies the second derivative at ``scores`` with a vector, many times cheaply."""
         raise self._lacks("curvature_product")

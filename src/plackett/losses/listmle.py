@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from plackett.data.queries import QueryLists
 from plackett.losses import _listmle
 from plackett.losses.base import CurvatureProduct, Loss
+from plackett.losses.fused import Fused, LabelArrays
 from plackett.losses.transforms import Exponential, get_transform
 from plackett.metrics.discounts import position_weights as weights_of_positions
 from plackett.validation import check_choice
@@ -17,22 +18,12 @@ from plackett.validation import check_choice
 TIES = ("breslow", "efron", "random")
 
 
-class _Levels(NamedTuple):
-    """What the kernels need to know of the labels."""
-
-    indptr: np.ndarray
-    order: np.ndarray
-    bounds: np.ndarray
-    level_indptr: np.ndarray
-    weights: np.ndarray
-
-
 class _PlackettLoss(Loss):
     """What ListMLE and p-ListMLE share: the kernels over label levels."""
 
     _is_efron = False
 
-    def _levels(self, lists: QueryLists) -> _Levels:
+    def _levels(self, lists: QueryLists) -> LabelArrays:
         raise NotImplementedError
 
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
@@ -40,6 +31,13 @@ class _PlackettLoss(Loss):
         levels = self._levels(lists)
         _listmle.value_and_slope(scores, *levels, self._is_efron, slope, values, 0, lists.n_queries)
         return values
+
+    def fused(self, lists: QueryLists) -> Fused | None:
+        from plackett.losses import _listmle_fused as kernels
+
+        if self._is_efron:
+            return Fused(kernels.evaluate_efron, kernels.multiply_efron, self._levels(lists))
+        return Fused(kernels.evaluate, kernels.multiply, self._levels(lists))
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
         levels = self._levels(lists)
@@ -129,6 +127,9 @@ class ListMLE(_PlackettLoss):
         check_choice(self.ties, "ties", TIES)
         get_transform(self.transform)
 
+    def fused(self, lists: QueryLists) -> Fused | None:
+        return super().fused(lists) if self.has_curvature_product else None
+
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
         if self._is_plain:
             return super().query_values(scores, lists, slope)
@@ -149,12 +150,12 @@ class ListMLE(_PlackettLoss):
         if not self.has_curvature_product:
             raise self._lacks(method)
 
-    def _levels(self, lists: QueryLists) -> _Levels:
+    def _levels(self, lists: QueryLists) -> LabelArrays:
         if self.is_random:
             return self._random_levels(lists)
         return lists.keep(("listmle",), lambda: _with_weights(lists, _above_lowest(lists)))
 
-    def _random_levels(self, lists: QueryLists) -> _Levels:
+    def _random_levels(self, lists: QueryLists) -> LabelArrays:
         if lists.rng is None:
             lists.rng = np.random.default_rng(self.random_state)
         shuffled = np.empty_like(lists.order)
@@ -162,7 +163,7 @@ class ListMLE(_PlackettLoss):
         # every place is a level of its own, except in queries with one label, which have no order to learn
         n_levels = np.diff(lists.levels.indptr)
         weights = np.repeat((n_levels > 1).astype(np.float64), np.diff(lists.indptr))
-        return _Levels(lists.indptr, shuffled, np.arange(lists.n_docs + 1), lists.indptr, weights)
+        return LabelArrays(lists.indptr, shuffled, np.arange(lists.n_docs + 1), lists.indptr, weights)
 
 
 class PListMLE(_PlackettLoss):
@@ -199,7 +200,7 @@ class PListMLE(_PlackettLoss):
     def check_labels(self, lists: QueryLists) -> None:
         weights_of_positions(self.position_weights, 2, base=self.base)
 
-    def _levels(self, lists: QueryLists) -> _Levels:
+    def _levels(self, lists: QueryLists) -> LabelArrays:
         return lists.keep((self.name, self.position_weights, self.base), lambda: _with_weights(lists, self._weigh(lists)))
 
     def _weigh(self, lists: QueryLists) -> np.ndarray:
@@ -224,5 +225,5 @@ def _above_lowest(lists: QueryLists) -> np.ndarray:
     return is_above
 
 
-def _with_weights(lists: QueryLists, weights: np.ndarray) -> _Levels:
-    return _Levels(lists.indptr, lists.order, lists.levels.bounds, lists.levels.indptr, weights)
+def _with_weights(lists: QueryLists, weights: np.ndarray) -> LabelArrays:
+    return LabelArrays(lists.indptr, lists.order, lists.levels.bounds, lists.levels.indptr, weights)

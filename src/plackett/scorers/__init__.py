@@ -1,0 +1,1 @@
+"""Scorers: from features and coefficients to scores, and from slopes back to a gradient."""
