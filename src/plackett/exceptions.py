@@ -15,6 +15,17 @@ class DataFormatError(ValueError):
         return type(self), (self.path, self.line, self.message)
 
 
+class ModelFormatError(ValueError):
+    """A file is not a model, is damaged, or asks for what this version does not have; ``path`` tells which."""
+
+    def __init__(self, path: str, message: str):
+        self.path, self.message = path, message
+        super().__init__(f"{path}: {message}")
+
+    def __reduce__(self):
+        return type(self), (self.path, self.message)
+
+
 class DatasetNotFoundError(FileNotFoundError):
     """A named data set is not where it was looked for; the message says where to get it and where to put it."""
 
