@@ -28,8 +28,9 @@ class Problem:
         assert self.last is None or not np.array_equal(coef, self.last), "evaluated twice at one point"
         self.last = np.array(coef)
         losses, slope, _ = self.losses(self.X @ coef)
-        value = losses.mean() + 0.5 * self.l2 * coef @ coef
-        return float(value), self.X.T @ slope / self.n_terms + self.l2 * coef
+        with np.errstate(over="ignore", invalid="ignore"):
+            gradient = self.X.T @ slope / self.n_terms + self.l2 * coef
+        return float(losses.mean() + 0.5 * self.l2 * coef @ coef), gradient
 
     def hessian(self, coef):
         bend = self.losses(self.X @ coef)[2]

@@ -15,7 +15,7 @@ from plackett.solvers.trust_region import TrustRegion
 
 GAP_BELOW_TOL = "duality gap below tol"
 FIRST_WIDTHS = (1.0, 0.1, 0.01, 0.001)
-SHRINK = 0.2  # of the width, unless less is needed
+SHRINK = 0.4  # of the width, unless less is needed
 NARROWEST = 1e-12
 SETTLED = 0.5  # share of the gap that the gradient may account for when the width shrinks
 
@@ -106,7 +106,7 @@ class _Continuation:
     def _narrow(self) -> bool:
         if self.width <= NARROWEST:
             return False
-        self.width *= max(SHRINK, min(0.5, 0.5 * self._target() / self.gap)) if self.gap > 0.0 else SHRINK
+        self.width *= max(SHRINK, min(0.9, 0.5 * self._target() / self.gap)) if self.gap > 0.0 else SHRINK
         self.region.turn_to(self.objective.smoothed(self.width))
         self.gap, self.gap_at = np.inf, None
         return True

@@ -43,8 +43,10 @@ class TrustRegion:
 
     def turn_to(self, objective: Minimizable) -> None:
         """Go on, from the same point, with another objective."""
+        radius = self.radius
         self._move_to_objective(objective)
         self._open()
+        self.radius = max(self.radius, radius)
 
     def step(self) -> bool:
         """Move to a lower point; False when there is none that rounding lets us see."""
