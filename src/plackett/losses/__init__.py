@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from plackett.losses.base import Loss
+from plackett.losses.cost_sensitive import CSListMLE
 from plackett.losses.listmle import ListMLE, PListMLE
 from plackett.losses.listwise import ListNet, RankCosine
+from plackett.losses.pointwise import Squared
 from plackett.losses.transforms import Linear
 
 __all__ = [
+    "CSListMLE",
     "Linear",
     "ListMLE",
     "ListNet",
     "Loss",
     "PListMLE",
     "RankCosine",
+    "Squared",
     "get_loss",
     "loss_names",
 ]
@@ -25,6 +29,8 @@ _CLASSES: list[type[Loss]] = [
     PListMLE,
     ListNet,
     RankCosine,
+    CSListMLE,
+    Squared,
 ]
 
 _BY_NAME = {loss.name: loss for loss in _CLASSES}

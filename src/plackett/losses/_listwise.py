@@ -21,7 +21,7 @@ def _largest(values):
     return largest
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def _exp_below(values, top, out):
     """exp(values − top); where that is less than 1e-307 it is about that."""
     for i in range(values.size):

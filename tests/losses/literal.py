@@ -1,0 +1,111 @@
+"""Losses of one list as slow loops, straight from their equations."""
+
+from __future__ import annotations
+
+import math
+
+
+def softmax(values):
+    largest = max(values)
+    powers = [math.exp(value - largest) for value in values]
+    return [power / sum(powers) for power in powers]
+
+
+def phi_of(name):
+    return {
+        "exp": math.exp,
+        "linear": lambda x: x,
+        "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+        "probit": lambda x: 0.5 * (1 + math.erf(x / math.sqrt(2))),
+    }.get(name, name)
+
+
+def listnet(scores, labels, phi="exp"):
+    """Cross entropy of the top-one probabilities."""
+    phi = phi_of(phi)
+    of_labels, of_scores = [phi(label) for label in labels], [phi(score) for score in scores]
+    loss = 0.0
+    for i in range(len(scores)):
+        loss -= of_labels[i] / sum(of_labels) * math.log(of_scores[i] / sum(of_scores))
+    return loss
+
+
+def rankcosine(scores, labels, phi="linear"):
+    phi = phi_of(phi)
+    if len(scores) < 2:
+        return 0.0
+    a, b = [phi(label) for label in labels], [phi(score) for score in scores]
+    lengths = math.sqrt(sum(x * x for x in a)) * math.sqrt(sum(x * x for x in b))
+    return 0.5 * (1 - (sum(x * z for x, z in zip(a, b, strict=True)) / lengths if lengths else 0.0))
+
+
+def relevance_gain(label):
+    return 2**label - 1 if label > 0 else 0.0
+
+
+def place_of(j, labels):
+    return 1 + sum(label > labels[j] for label in labels)
+
+
+def ideal_dcg(labels, k):
+    places = [place_of(j, labels) for j in range(len(labels))]
+    return sum(
+        relevance_gain(label) / math.log2(1 + place) for label, place in zip(labels, places, strict=True) if place <= k
+    )
+
+
+def drops(labels, k):
+    """A_j: what document j loses by one place."""
+    drop = []
+    for j, label in enumerate(labels):
+        g = place_of(j, labels)
+        steepness = math.log(2) / ((1 + g) * math.log(1 + g) ** 2) if g <= k else 0.0
+        drop.append(relevance_gain(label) * steepness)
+    return drop
+
+
+def cslistmle(scores, labels, k=None):
+    n = len(labels)
+    k = n if k is None else k
+    ideal, drop = ideal_dcg(labels, k), drops(labels, k)
+    if ideal == 0:
+        return 0.0
+    loss = 0.0
+    for j in range(n):
+        pairs = {t: drop[j] + drop[t] for t in range(n) if labels[t] < labels[j]}
+        beta = sum(pairs.values())
+        if beta > 0:
+            loss += beta * math.log2(1 + sum(w / beta * math.exp(scores[t] - scores[j]) for t, w in pairs.items()))
+    return loss / ideal
+
+
+def cslistmle_constant(labels, k):
+    """C₂ of the bound L + C₂ ≥ 1 − NDCG@k."""
+    drop = drops(labels, k)
+    constant = sum(relevance_gain(label) for label in labels) / math.log2(1 + k)
+    for i in range(len(labels)):
+        for j in range(i + 1, len(labels)):
+            if labels[i] == labels[j]:
+                constant += drop[i] + drop[j]
+    return constant / ideal_dcg(labels, k)
+
+
+def cslistmle_by_label(scores, labels):
+    """The appendix of the thesis, for labels of at least 0: beta = y / Σ y, alpha = (y_j − y_t) / y_j."""
+    n, total, ideal = len(labels), sum(labels), ideal_dcg(labels, len(labels))
+    if total == 0:
+        return 0.0
+    loss = 0.0
+    for j in range(n):
+        if labels[j] == 0:
+            continue
+        inner = 0.0
+        for t in range(n):
+            if labels[j] > labels[t]:
+                inner += (labels[j] - labels[t]) / labels[j] * math.exp(scores[t] - scores[j])
+        loss += labels[j] / total * math.log2(1 + inner)
+    return loss / ideal
+
+
+def squared(scores, labels):
+    return sum((score - label) ** 2 for score, label in zip(scores, labels, strict=True)) / 2
