@@ -133,3 +133,13 @@ def check_choice(value: object, name: str, choices: Sequence[object]) -> object:
             return value
     known = ", ".join(repr(choice) for choice in choices)
     raise ValueError(f"{name}={plain(value)!r} is not known; choose one of {known}.")
+
+
+def check_number(value: object, name: str, *, least: float | None = None, above: float | None = None) -> float:
+    """``value`` as a finite float, at least ``least`` or above ``above``."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
+    number = float(value) if is_number else np.nan  # type: ignore[arg-type]
+    if not np.isfinite(number) or (least is not None and number < least) or (above is not None and number <= above):
+        bound = "" if least is None and above is None else f" of at least {least:g}" if above is None else f" above {above:g}"
+        raise ValueError(f"{name}={plain(value)!r}; it must be a finite number{bound}.")
+    return number

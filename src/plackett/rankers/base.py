@@ -1,0 +1,153 @@
+"""What every ranker shares: the door for outside arrays, scoring by a measure, saving."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, BinaryIO, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from plackett import persistence
+from plackett.data.normalize import QueryNormalizer, get_normalizer
+from plackett.data.queries import Queries
+from plackett.metrics.measure import Measure
+from plackett.validation import check_finite, check_labels, count_of
+
+
+class Ranker(BaseEstimator):
+    """Base of the rankers: scikit-learn estimators whose rows belong to queries.
+
+    ``qid`` goes by itself through pipelines and searches once metadata routing is enabled
+    (``sklearn.set_config(enable_metadata_routing=True)``).
+    """
+
+    _estimator_type = "ranker"
+    __metadata_request__fit: ClassVar = {"qid": True}
+    __metadata_request__predict: ClassVar = {"qid": True}
+    __metadata_request__score: ClassVar = {"qid": True}
+
+    def score(self, X: Any, y: Any = None, *, qid: Any = None, metric: str | Measure = "ndcg@10") -> float:
+        """Mean of a measure over the queries, by which searches such as ``GridSearchCV`` compare; higher is better.
+
+        Measures that are better when lower count negative.
+        """
+        queries = self._check_queries(X, y, qid)
+        measure = Measure.parse(metric)
+        values = measure.values(queries.labels, self._predict_grouped(queries), qid=queries.qid)
+        mean = float(np.nanmean(values))
+        return mean if measure.higher_is_better else -mean
+
+    def predict(self, X: Any, *, qid: Any = None) -> np.ndarray:
+        """One score per row, higher is better, in the order of the rows given.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
+        qid : iterable of hashable ids, one per row, default=None
+            Needed where the score of a document depends on its list, as after ``normalize="query-zscore"``; None means
+            that all rows are one list.
+        """
+        check_is_fitted(self)
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        return queries.in_row_order(self._predict_grouped(queries))
+
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        """Scores of checked rows, in their grouped order."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike | BinaryIO) -> None:
+        """Write the fitted ranker to a file that ``plackett.load`` reads; the file holds numbers and words, no code."""
+        check_is_fitted(self)
+        persistence.save(self, path)
+
+    def _check_queries(
+        self, X: Any, y: Any, qid: Any, *, needs_labels: bool = True, reset: bool = False, what: str = ""
+    ) -> Queries:
+        """The one door for outside arrays: checked, grouped by query, labels finite."""
+        given = X if isinstance(X, Queries) else None
+        if given is not None:
+            if y is not None or qid is not None:
+                raise ValueError("X is a Queries, which has its labels and qid; give neither y nor qid.")
+            X, y = given.X, given.y
+        if needs_labels and y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
+            )
+        rows = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            order="C",
+            ensure_all_finite=False,  # looked at below, with a message that says where
+            ensure_min_samples=1,
+        )
+        names = self._names_of(given)
+        check_finite(rows, names)
+        labels = check_labels(y, rows.shape[0]) if needs_labels else None
+        if given is not None:
+            return Queries.from_groups(rows, labels, given.ids, given.indptr, feature_names=names)
+        return Queries(rows, labels, qid, feature_names=names)
+
+    def _names_of(self, given: Queries | None) -> list[str] | None:
+        if given is not None and given.feature_names is not None:
+            return given.feature_names
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def _check_query_weights(self, sample_weight: Any, queries: Queries) -> np.ndarray | None:
+        """One weight per query, from one per query or one per row; None where all are alike."""
+        if sample_weight is None:
+            return None
+        weights = check_labels(sample_weight, name="sample_weight")
+        if weights.size == queries.n_docs:
+            rows = weights if queries.row_order is None else weights[queries.row_order]
+            weights = rows[queries.indptr[:-1]]
+            if (rows != np.repeat(weights, np.diff(queries.indptr))).any():
+                raise ValueError("sample_weight differs within a query; a query is weighted as a whole.")
+        elif weights.size != queries.n_queries:
+            raise ValueError(
+                f"sample_weight has {count_of(weights.size, 'value')}; one per query ({queries.n_queries:,}) or one per "
+                f"row ({queries.n_docs:,}) is needed."
+            )
+        if weights.min() < 0 or weights.max() <= 0:
+            raise ValueError("sample_weight must not be negative, and one weight at least must be above 0.")
+        return weights
+
+
+class Normalized(Ranker):
+    """A ranker with a parameter ``normalize``: columns are scaled before anything else, and the scaling is kept."""
+
+    normalize: Any
+    normalizer_: Any
+
+    def _fit_normalizer(self, queries: Queries) -> Queries:
+        if self.normalize is None:
+            self.normalizer_ = None
+            return queries
+        from sklearn.base import clone
+
+        self.normalizer_ = clone(get_normalizer(self.normalize))
+        if isinstance(self.normalizer_, QueryNormalizer):
+            X = self.normalizer_.fit_transform(queries.X, qid=queries.qid)
+        else:
+            X = self.normalizer_.fit_transform(queries.X)
+        return _with_rows(queries, X)
+
+    def _normalized(self, queries: Queries) -> Queries:
+        if self.normalizer_ is None:
+            return queries
+        if isinstance(self.normalizer_, QueryNormalizer):
+            return _with_rows(queries, self.normalizer_.transform(queries.X, qid=queries.qid))
+        return _with_rows(queries, self.normalizer_.transform(queries.X))
+
+
+def _with_rows(queries: Queries, X: Any) -> Queries:
+    changed = Queries.from_groups(
+        X, queries.y, queries.ids, queries.indptr, docid=queries._docid, feature_names=queries.feature_names
+    )
+    changed.row_order = queries.row_order
+    return changed

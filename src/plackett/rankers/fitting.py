@@ -1,0 +1,98 @@
+"""From an objective and a solver to coefficients, while somebody watches: history, validation, progress, warnings."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.exceptions import ConvergenceWarning
+from plackett.losses.base import Loss
+from plackett.metrics.measure import Measure
+from plackett.objective import Objective
+from plackett.rankers.progress import Progress
+from plackett.scorers.linear import LinearScorer
+from plackett.solvers import Result, Solver, Step, get_solver
+
+DEFAULT_METRIC = "ndcg@10"
+NO_IMPROVEMENT = "no improvement on the validation set"
+
+
+class Validation:
+    """Queries that are held back, and the measure that is taken of them after every iteration."""
+
+    def __init__(self, queries: Queries, metric: str | Measure | None, *, has_intercept: bool):
+        self.measure = Measure.parse(DEFAULT_METRIC if metric is None else metric)
+        self._queries, self._scorer = queries, LinearScorer(queries.X, has_intercept=has_intercept)
+
+    def mean(self, coef: np.ndarray) -> float:
+        scores = np.empty(self._queries.n_docs)
+        self._scorer.score(coef, 0, self._queries.n_docs, scores)
+        return float(np.nanmean(self.measure.values(self._queries.labels, scores, qid=self._queries.qid)))
+
+    def is_better(self, value: float, best: float) -> bool:
+        return value > best if self.measure.higher_is_better else value < best
+
+
+class Watch:
+    """What happens after every iteration of a solver."""
+
+    def __init__(self, validation: Validation | None, patience: int | None, progress: Progress):
+        self.validation, self.patience, self.progress = validation, patience, progress
+        self.history: dict[str, list[float]] = {"objective": [], "gradient_norm": []}
+        self.best_iteration: int | None = None
+        self.best_score: float | None = None
+        self.best_coef: np.ndarray | None = None
+        if validation is not None:
+            self.history[str(validation.measure)] = []
+
+    def __call__(self, step: Step) -> str | None:
+        self.history["objective"].append(step.value)
+        self.history["gradient_norm"].append(step.gradient_norm)
+        shown = f"objective {step.value:.6g}"
+        if self.validation is not None:
+            mean = self.validation.mean(step.coef)
+            self.history[str(self.validation.measure)].append(mean)
+            shown += f"  {self.validation.measure} {mean:.4f}"
+            if self.best_score is None or self.validation.is_better(mean, self.best_score):
+                self.best_iteration, self.best_score, self.best_coef = step.iteration, mean, step.coef.copy()
+        self.progress.advance(shown)
+        if self.patience is None or self.best_iteration is None:
+            return None
+        return NO_IMPROVEMENT if step.iteration - self.best_iteration >= self.patience else None
+
+
+def choose_solver(solver: Any, loss: Loss) -> Solver:
+    """The solver asked for; ``"auto"`` takes the fastest that fits the loss."""
+    if solver != "auto":
+        return get_solver(solver)
+    if loss.is_random or not (loss.is_convex or loss.is_smooth):
+        return get_solver("sgd")
+    if loss.has_curvature_product or not loss.is_smooth:
+        return get_solver("newton")
+    return get_solver("lbfgs")
+
+
+def minimize(
+    objective: Objective, solver: Solver, start: np.ndarray, watch: Watch, *, max_iter: int, tol: float, random_state: Any
+) -> Result:
+    """Let the solver work; the answer holds the coefficients that were best on the validation set, if there is one."""
+    solver.check(objective)
+    with watch.progress:
+        result = solver.minimize(
+            objective, start, max_iter=max_iter, tol=tol, callback=watch, random_state=random_state
+        )
+    if watch.best_coef is not None and watch.patience is not None:
+        result.coef = watch.best_coef
+        result.value = watch.history["objective"][watch.best_iteration - 1]  # type: ignore[operator]
+    is_done = result.is_converged or result.is_interrupted or result.stop_reason == NO_IMPROVEMENT
+    if not is_done and solver.is_exact:
+        warnings.warn(
+            f"{solver.name} stopped after {result.n_iter} iterations at gradient norm {result.gradient_norm:.0e}, "
+            f"above tol={tol:g} ({result.stop_reason}). Raise max_iter, raise l2, or scale the columns (normalize=).",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return result

@@ -1,0 +1,302 @@
+"""The linear ranker: any loss, minimised over linear scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from plackett.data.queries import Queries
+from plackett.losses import get_loss
+from plackett.losses.base import Loss
+from plackett.metrics.measure import Measure
+from plackett.objective import Objective
+from plackett.penalties import L2
+from plackett.rankers.base import Normalized
+from plackett.rankers.fitting import Validation, Watch, choose_solver, minimize
+from plackett.rankers.paths import L2Path, fit_path
+from plackett.rankers.progress import Progress
+from plackett.scorers.linear import LinearScorer
+from plackett.validation import check_number, check_positive_int
+
+
+class LinearRanker(Normalized):
+    """Ranks by ``X @ coef_``, with the coefficients that minimise a loss over judged lists.
+
+    Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) ‖coef‖²`` over all queries, s being the weight of a query. An
+    intercept, which is not penalised, is fitted for the losses to which a constant added to all scores makes a
+    difference (``"squared"``, ``"rankcosine"``, and φ other than exp); for the others it would be 0.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="listmle"
+        ``"listmle"``, ``"p-listmle"``, ``"listnet"``, ``"rankcosine"``, ``"cs-listmle"``, ``"hinge"``,
+        ``"squared-hinge"``, ``"logistic"``, ``"exponential"``, ``"psi"``, ``"squared"``, or an object of
+        :mod:`plackett.losses` with parameters of its own.
+    l2 : float, default=1e-3
+        Strength of the penalty.
+    solver : str or Solver, default="auto"
+        ``"lbfgs"``, ``"newton"``, ``"sgd"``, ``"newton-diag"``, or an object of :mod:`plackett.solvers`. ``"auto"``
+        takes ``"newton"`` for losses with a curvature product and for the hinge, ``"sgd"`` for losses that draw at random
+        or are neither convex nor smooth, ``"lbfgs"`` for the rest.
+    max_iter : int, default=500
+        Iterations of the solver, passes over the queries for ``"sgd"``.
+    tol : float, default=1e-4
+        The fit ends when the norm of the gradient is at most this, both by the coefficients and relative to the
+        curvature; for the hinge, when the duality gap is at most this share of the objective.
+    normalize : str, transformer or None, default=None
+        How columns are scaled first: within queries ``"query-minmax"``, ``"query-zscore"``, ``"query-unit"``,
+        ``"query-rank"``; over all rows ``"minmax"``, ``"zscore"``, ``"quantile"``. Kept, and applied by ``predict``. The
+        penalty then acts on the coefficients of the scaled columns. Needs memory for a second X.
+    patience : int or None, default=10
+        With a validation set, the fit ends after so many iterations without a better value of its measure, and the
+        coefficients of the best iteration are kept. None records the measure and changes nothing.
+    random_state : int, RandomState or None, default=None
+        For ``solver="sgd"`` and losses that draw.
+    verbose : bool, default=False
+        A progress bar on standard error.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    n_iter_ : int
+    objective_ : float
+        The value that was reached, penalty included.
+    gradient_norm_ : float
+    duality_gap_ : float
+        For the hinge only: the objective is at most this far above its minimum.
+    stop_reason_ : str
+        Why the solver stopped.
+    solver_ : str
+        The solver that was used.
+    history_ : dict of lists
+        ``"objective"``, ``"gradient_norm"`` and the validation measure, one entry per iteration.
+    best_iteration_, best_score_ : int and float, or None without a validation set
+    normalizer_ : fitted transformer or None
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
+    >>> ranker = LinearRanker(loss="listmle", normalize="query-zscore").fit(data.X, data.y, qid=data.qid)
+    >>> ranker.stop_reason_
+    'gradient below tol'
+    >>> scores = ranker.predict(data.X, qid=data.qid)
+    """
+
+    def __init__(
+        self,
+        loss: Any = "listmle",
+        l2: float = 1e-3,
+        solver: Any = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        normalize: Any = None,
+        patience: int | None = 10,
+        random_state: Any = None,
+        verbose: bool = False,
+        warm_start: bool = False,
+    ):
+        self.loss = loss
+        self.l2 = l2
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.normalize = normalize
+        self.patience = patience
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_metric: str | Measure | None = None,
+    ) -> LinearRanker:
+        """Find the coefficients.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
+            C-ordered float32 and float64, and CSR, are used where they are, memory-mapped or not.
+        y : array-like of shape (n_docs,)
+            Labels, larger is better. Left out where X is a Queries.
+        qid : iterable of hashable ids, one per row, default=None
+            In any row order; None means that all rows are one list.
+        sample_weight : array-like, default=None
+            One weight per query (in order of first appearance) or per row (constant within a query).
+        eval_set : Queries or tuple (X, y, qid), default=None
+            Validation queries, measured after every iteration.
+        eval_metric : str or Measure, default=None
+            Any measure of this library; None takes ``"ndcg@10"``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        loss = get_loss(self.loss)
+        queries = self._check_queries(X, y, qid, reset=True)
+        weights = self._check_query_weights(sample_weight, queries)
+        held_back = self._check_eval_set(eval_set)
+        queries = self._fit_normalizer(queries)
+        objective = self._objective(loss, queries, weights)
+        validation = None if held_back is None else self._validation(held_back, eval_metric, objective)
+        start = self._start(objective.size)
+        return self._minimize(objective, validation, start)
+
+    def l2_path(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        l2: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_metric: str | Measure | None = None,
+    ) -> L2Path:
+        """Fits for several strengths of the penalty, from strong to weak, each starting where the last one ended.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight, eval_set, eval_metric : as in ``fit``
+            With a validation set, the path names the strength that is best there.
+        l2 : array-like of floats, default=None
+            None takes ``plackett.rankers.paths.DEFAULT_L2``.
+
+        Returns
+        -------
+        L2Path
+            ``l2``, ``coef``, ``objective``, ``validation`` and ``best``, one entry per strength; ``ranker(l2)`` gives a
+            fitted ranker. This ranker itself is left as it is.
+        """
+        return fit_path(self, X, y, qid, l2, sample_weight, eval_set, eval_metric)
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
+        """What each feature adds to each document's score, relative to the mean of its list.
+
+        Exact: the contributions of a document sum to its score less its list's mean score.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all.
+        docid : array-like, default=None
+            Names of the documents, to show instead of row numbers.
+
+        Returns
+        -------
+        Explanation
+            ``.top(row)`` and ``.why(a, b)`` answer the two usual questions as tables.
+        """
+        from plackett.rankers.explain import explain_linear
+
+        check_is_fitted(self)
+        if isinstance(X, Queries) and docid is None:
+            docid = X.docid
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        scaled = self._normalized(queries).X
+        if queries.row_order is not None:
+            back = np.empty_like(queries.row_order)
+            back[queries.row_order] = np.arange(back.size)
+            scaled = scaled[back]
+        ids = queries.in_row_order(queries.qid)
+        return explain_linear(self.coef_, scaled, ids, rows=rows, feature_names=self._shown_names(), docid=docid)
+
+    def _shown_names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return self.feature_names_ if names is None else [str(name) for name in names]
+
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        check_is_fitted(self)
+        scaled = self._normalized(queries)
+        scores = np.empty(scaled.n_docs)
+        LinearScorer(scaled.X, has_intercept=True).score(
+            np.append(self.coef_, self.intercept_), 0, scaled.n_docs, scores
+        )
+        return scores
+
+    def _check_parameters(self) -> None:
+        check_number(self.l2, "l2", least=0.0)
+        check_number(self.tol, "tol", above=0.0)
+        check_positive_int(self.max_iter, "max_iter")
+        if self.patience is not None:
+            check_positive_int(self.patience, "patience")
+
+    def _check_eval_set(self, eval_set: Any) -> Queries | None:
+        if eval_set is None:
+            return None
+        if isinstance(eval_set, Queries):
+            return self._check_queries(eval_set, None, None)
+        if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 3:
+            raise ValueError("eval_set must be a Queries or a tuple (X, y, qid).")
+        X, y, qid = eval_set
+        return self._check_queries(X, y, qid)
+
+    def _objective(self, loss: Loss, queries: Queries, weights: np.ndarray | None) -> Objective:
+        loss.check_labels(queries.lists)
+        has_intercept = not loss.ignores_shifts
+        self.feature_names_ = queries.feature_names
+        return Objective(
+            loss,
+            LinearScorer(queries.X, has_intercept=has_intercept),
+            queries.lists,
+            L2(self.l2, n_free=int(has_intercept)),
+            weights=weights,
+            random_state=_seed(self.random_state),
+        )
+
+    def _validation(self, held_back: Queries, metric: Any, objective: Objective) -> Validation:
+        return Validation(self._normalized(held_back), metric, has_intercept=objective.scorer.has_intercept)
+
+    def _start(self, size: int) -> np.ndarray:
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return np.zeros(size)
+        start = np.append(self.coef_, self.intercept_)[:size]
+        if start.size != size or self.coef_.size + (size > self.coef_.size) != size:
+            raise ValueError(
+                f"warm_start: the last fit had {self.coef_.size} features, this one has {self.n_features_in_}."
+            )
+        return start
+
+    def _minimize(self, objective: Objective, validation: Validation | None, start: np.ndarray) -> LinearRanker:
+        solver = choose_solver(self.solver, objective.loss)
+        watch = Watch(validation, self.patience, Progress("fitting", self.max_iter, is_shown=bool(self.verbose)))
+        result = minimize(
+            objective, solver, start, watch,
+            max_iter=self.max_iter, tol=self.tol, random_state=_seed(self.random_state),
+        )  # fmt: skip
+        self.coef_ = result.coef[: objective.scorer.n_features]
+        self.intercept_ = float(result.coef[-1]) if objective.scorer.has_intercept else 0.0
+        self.n_iter_, self.objective_, self.stop_reason_ = result.n_iter, result.value, result.stop_reason
+        self.gradient_norm_, self.solver_, self.history_ = result.gradient_norm, solver.name, watch.history
+        self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score
+        self.n_evaluations_, self.n_products_ = result.n_evaluations, result.n_products
+        if "duality_gap" in result.details:
+            self.duality_gap_ = result.details["duality_gap"]
+        if result.is_interrupted:
+            raise KeyboardInterrupt("the fit was interrupted; the coefficients are the best so far.")
+        return self
+
+
+def _seed(random_state: Any) -> int | None:
+    """A whole number from whatever scikit-learn takes as a random state; None stays None."""
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return None if random_state is None else int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(2**31 - 1))
