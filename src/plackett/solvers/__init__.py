@@ -7,10 +7,24 @@ from typing import Any
 from plackett.solvers.base import Callback, Minimizable, Result, Solver, Step
 from plackett.solvers.lbfgs import LBFGS
 from plackett.solvers.newton import Newton
+from plackett.solvers.newton_diag import NewtonDiagonal
+from plackett.solvers.sgd import SGD
 
-__all__ = ["LBFGS", "Callback", "Minimizable", "Newton", "Result", "Solver", "Step", "get_solver", "solver_names"]
+__all__ = [
+    "LBFGS",
+    "SGD",
+    "Callback",
+    "Minimizable",
+    "Newton",
+    "NewtonDiagonal",
+    "Result",
+    "Solver",
+    "Step",
+    "get_solver",
+    "solver_names",
+]
 
-_CLASSES: list[type[Solver]] = [LBFGS, Newton]
+_CLASSES: list[type[Solver]] = [LBFGS, Newton, SGD, NewtonDiagonal]
 
 _BY_NAME = {solver.name: solver for solver in _CLASSES}
 
