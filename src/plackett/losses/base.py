@@ -34,6 +34,11 @@ class Loss(Parameters, ABC):
         In the scores; ``is_smooth`` means that the slope is continuous.
     is_random : bool
         Whether two calls with the same scores may differ.
+    is_flat_at_zero : bool
+        Whether scores of 0 have slope 0 although they are not the minimum, so that a fit must not start there.
+    is_scale_free : bool
+        Whether multiplying all scores by a positive number changes nothing. A penalty on the coefficients then has no
+        minimum (it only shrinks them), and rankers leave it out.
     """
 
     name: ClassVar[str]
@@ -41,6 +46,8 @@ class Loss(Parameters, ABC):
     is_convex: bool = True
     is_smooth: bool = True
     is_random: bool = False
+    is_flat_at_zero: bool = False
+    is_scale_free: bool = False
 
     @abstractmethod
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:

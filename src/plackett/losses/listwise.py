@@ -115,7 +115,8 @@ class RankCosine(Loss):
     """``½ (1 − cos(φ(y), φ(f)))``: half of one minus the cosine between labels and scores (Qin et al. 2008).
 
     Between 0 and 1, whatever the length of the list. Scores (or labels) that all give φ = 0 cost ½ and have slope 0, so
-    that a solver which starts at 0 needs another start. Not convex: it has a curvature diagonal, but no products.
+    that a solver which starts at 0 needs another start. With the default φ the length of the scores does not matter, and
+    rankers leave the penalty ``l2`` out: it would only shrink the coefficients. Not convex: it has a curvature diagonal, but no products.
 
     Parameters
     ----------
@@ -134,6 +135,15 @@ class RankCosine(Loss):
     name = "rankcosine"
     ignores_shifts = False
     is_convex = False
+
+    @property
+    def is_scale_free(self) -> bool:  # type: ignore[override]
+        transform = get_transform(self.transform)
+        return isinstance(transform, Linear) and transform.b == 0
+
+    @property
+    def is_flat_at_zero(self) -> bool:  # type: ignore[override]
+        return self.is_scale_free
 
     def __init__(self, transform: Any = "linear"):
         self.transform = transform

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any
 
@@ -10,11 +11,13 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning
 from plackett.losses.base import Loss
+from plackett.losses.pointwise import Squared
 from plackett.metrics.measure import Measure
 from plackett.objective import Objective
 from plackett.rankers.progress import Progress
 from plackett.scorers.linear import LinearScorer
 from plackett.solvers import Result, Solver, Step, get_solver
+from plackett.solvers.scaling import Scaling
 
 DEFAULT_METRIC = "ndcg@10"
 NO_IMPROVEMENT = "no improvement on the validation set"
@@ -80,6 +83,8 @@ def minimize(
 ) -> Result:
     """Let the solver work; the answer holds the coefficients that were best on the validation set, if there is one."""
     solver.check(objective)
+    if objective.loss.is_flat_at_zero and not start.any():
+        start = _step_to_labels(objective)
     with watch.progress:
         result = solver.minimize(
             objective, start, max_iter=max_iter, tol=tol, callback=watch, random_state=random_state
@@ -96,3 +101,14 @@ def minimize(
             stacklevel=3,
         )
     return result
+
+
+def _step_to_labels(objective: Objective) -> np.ndarray:
+    """Coefficients about as good as a regression on the labels: a start for losses that are flat at 0."""
+    regression = copy.copy(objective)
+    regression.__dict__.pop("_fused", None)
+    regression.loss = Squared()
+    zeros = np.zeros(objective.size)
+    _, gradient = regression.value_and_gradient(zeros)
+    scaling = Scaling(regression.curvature_estimate(zeros), objective.size)
+    return scaling.to_coef(-scaling.pull(gradient))

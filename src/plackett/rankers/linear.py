@@ -35,7 +35,7 @@ class LinearRanker(Normalized):
         ``"squared-hinge"``, ``"logistic"``, ``"exponential"``, ``"psi"``, ``"squared"``, or an object of
         :mod:`plackett.losses` with parameters of its own.
     l2 : float, default=1e-3
-        Strength of the penalty.
+        Strength of the penalty. Without effect on ``"rankcosine"``, to which the length of the coefficients is all one.
     solver : str or Solver, default="auto"
         ``"lbfgs"``, ``"newton"``, ``"sgd"``, ``"newton-diag"``, or an object of :mod:`plackett.solvers`. ``"auto"``
         takes ``"newton"`` for losses with a curvature product and for the hinge, ``"sgd"`` for losses that draw at random
@@ -213,7 +213,9 @@ class LinearRanker(Normalized):
             back[queries.row_order] = np.arange(back.size)
             scaled = scaled[back]
         ids = queries.in_row_order(queries.qid)
-        return explain_linear(self.coef_, scaled, ids, rows=rows, feature_names=self._shown_names(), docid=docid)
+        return explain_linear(
+            self.coef_, scaled, ids, rows=rows, feature_names=self._shown_names(), docid=docid, intercept=self.intercept_
+        )
 
     def _shown_names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)
@@ -253,7 +255,7 @@ class LinearRanker(Normalized):
             loss,
             LinearScorer(queries.X, has_intercept=has_intercept),
             queries.lists,
-            L2(self.l2, n_free=int(has_intercept)),
+            L2(0.0 if loss.is_scale_free else self.l2, n_free=int(has_intercept)),
             weights=weights,
             random_state=_seed(self.random_state),
         )

@@ -87,7 +87,7 @@ def fit_path(template: LinearRanker, X, y, qid, l2, sample_weight, eval_set, eva
     start, rankers, means = np.zeros(objective.size), [], []
     for strength in strengths.tolist():
         ranker = _copy_of(first, strength)
-        objective.penalty.l2 = strength
+        objective.penalty.l2 = 0.0 if loss.is_scale_free else strength
         ranker._minimize(objective, None, start)
         start = np.append(ranker.coef_, ranker.intercept_)[: objective.size]
         rankers.append(ranker)
