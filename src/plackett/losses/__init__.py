@@ -8,6 +8,7 @@ from plackett.losses.base import Loss
 from plackett.losses.cost_sensitive import CSListMLE
 from plackett.losses.listmle import ListMLE, PListMLE
 from plackett.losses.listwise import ListNet, RankCosine
+from plackett.losses.pairwise import PairwiseHinge, PairwisePsi, PairwiseSquaredHinge
 from plackett.losses.pointwise import Squared
 from plackett.losses.transforms import Linear
 
@@ -18,6 +19,9 @@ __all__ = [
     "ListNet",
     "Loss",
     "PListMLE",
+    "PairwiseHinge",
+    "PairwisePsi",
+    "PairwiseSquaredHinge",
     "RankCosine",
     "Squared",
     "get_loss",
@@ -30,6 +34,9 @@ _CLASSES: list[type[Loss]] = [
     ListNet,
     RankCosine,
     CSListMLE,
+    PairwiseHinge,
+    PairwiseSquaredHinge,
+    PairwisePsi,
     Squared,
 ]
 
