@@ -1,8 +1,48 @@
-"""Losses of one list as slow loops, straight from their equations."""
+"""Losses of one list as slow loops, straight from their equations, and derivatives by differences."""
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
+
+from plackett.data.queries import QueryLists
+
+
+def lists_of(*queries):
+    """QueryLists from the labels of each query."""
+    labels = np.array([label for query in queries for label in query], dtype=float)
+    return QueryLists(labels, np.cumsum([0, *(len(query) for query in queries)]))
+
+
+def values_of(loss, scores, lists):
+    """The loss of each query, after the checks."""
+    loss.check_labels(lists)
+    return loss.query_values(np.asarray(scores, dtype=float), lists, np.empty(lists.n_docs))
+
+
+def difference_slope(loss, scores, lists, step=1e-5):
+    """Slope by central differences."""
+    moves = step * np.eye(lists.n_docs)
+    return np.array(
+        [np.sum(values_of(loss, scores + move, lists) - values_of(loss, scores - move, lists)) for move in moves]
+    ) / (2 * step)
+
+
+def difference_hessian(loss, scores, lists, step=1e-5):
+    """Second derivative by central differences of slopes."""
+    moves = step * np.eye(lists.n_docs)
+    return np.array(
+        [
+            loss.value_and_slope(scores + move, lists)[1] - loss.value_and_slope(scores - move, lists)[1]
+            for move in moves
+        ]
+    ) / (2 * step)
+
+
+def hessian(loss, scores, lists):
+    """Second derivative from curvature products."""
+    return np.array([loss.curvature_product(scores, lists, unit) for unit in np.eye(lists.n_docs)])
 
 
 def softmax(values):
