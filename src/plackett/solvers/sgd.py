@@ -145,7 +145,8 @@ class _Search:
                     break
                 sum_of_gradients += gradient
                 coef -= rate * gradient
-        return _Point(coef, total / len(terms), sum_of_gradients / len(terms))
+        n_terms = max(1, len(terms))
+        return _Point(coef, total / n_terms, sum_of_gradients / n_terms)
 
     def show(self, callback: Callback | None) -> str:
         if callback is None:

@@ -33,7 +33,7 @@ def minimize_with_kinks(
             elif n_iter >= max_iter:
                 stop_reason = MAX_ITER
             elif not search.step():
-                stop_reason = STALLED
+                stop_reason = GAP_BELOW_TOL if search.is_converged() else STALLED
             else:
                 n_iter += 1
                 stop_reason = search.region.show(callback, n_iter)
@@ -48,26 +48,37 @@ class _Continuation:
     def __init__(self, objective: Minimizable, start: np.ndarray, tol: float):
         self.objective, self.tol = objective, tol
         # a start near the minimum must not be blurred away: there a narrow width leaves the smaller gap
-        gaps = {width: objective.duality_gap(start, width) for width in FIRST_WIDTHS} if np.any(start) else {}
-        self.width = min(gaps, key=gaps.__getitem__, default=FIRST_WIDTHS[0])
+        gaps = {
+            width: objective.duality_gap(start, width)
+            for width in (FIRST_WIDTHS if np.any(start) else FIRST_WIDTHS[:1])
+        }
+        self.width = min(gaps, key=gaps.__getitem__)
         self.region = TrustRegion(objective.smoothed(self.width), start)
         # where the minimum is 0 no value is near it by a share of it: then a share of the start has to do
         self.floor = tol * abs(self.region.value)
-        self.gap, self.n_gaps = gaps.get(self.width, np.inf), len(gaps)
-        self.gap_at = self.region.coef if gaps else None  # the coefficients that the gap belongs to
+        self.n_gaps = len(gaps)
         self.rate = np.inf  # bound on what a squared gradient of 1 adds to the gap; 1 / (2 l2) in truth
+        self.gap_before = np.inf  # with the width before
+        self.gap = np.inf
+        self.gap_at: np.ndarray | None = None  # the coefficients that the gap belongs to
+        self._note(gaps[self.width])
 
     def is_converged(self) -> bool:
         return self.gap <= self._target()
 
     def step(self) -> bool:
-        """One Newton step, with a smaller width where that is due; False when neither helps any more."""
+        """One Newton step, with a smaller width where that is due; False when there is nothing left to do."""
         if self._is_settled() and not self._narrow():
             return False
         while not self.region.step():
-            if not self._narrow():
+            if self.gap_at is None:
+                self._measure()
+            if self.is_converged() or not self._narrow():
                 return False
-        self._measure()
+        if self._gradient_share() > self.gap_before:  # far from settled: not worth the look
+            self.gap, self.gap_at = np.inf, None
+        else:
+            self._measure()
         return True
 
     def result(self, stop_reason: str, n_iter: int, is_interrupted: bool) -> Result:
@@ -92,20 +103,29 @@ class _Continuation:
         return self.tol * max(self.region.value - self.gap, self.floor)
 
     def _measure(self) -> None:
-        self.gap = self.objective.duality_gap(self.region.coef, self.width)
-        self.gap_at = self.region.coef
         self.n_gaps += 1
+        self._note(self.objective.duality_gap(self.region.coef, self.width))
+
+    def _note(self, gap: float) -> None:
+        self.gap, self.gap_at = float(gap), self.region.coef
         square = self.region.gradient_norm**2
         if square > 0.0:
             self.rate = min(self.rate, self.gap / square)
 
+    def _gradient_share(self) -> float:
+        """What the gradient adds to the gap, as far as we know."""
+        square = self.region.gradient_norm**2
+        return self.rate * square if square > 0.0 else 0.0
+
     def _is_settled(self) -> bool:
         """Whether most of the gap is due to the width, and steps have done what they can."""
-        return self.gap_at is not None and self.rate * self.region.gradient_norm**2 <= SETTLED * self.gap
+        return self.gap_at is not None and self._gradient_share() <= SETTLED * self.gap
 
     def _narrow(self) -> bool:
         if self.width <= NARROWEST:
             return False
+        self.gap_before = self.gap
+        # no narrower than what the tolerance asks for
         self.width *= max(SHRINK, min(0.9, 0.5 * self._target() / self.gap)) if self.gap > 0.0 else SHRINK
         self.region.turn_to(self.objective.smoothed(self.width))
         self.gap, self.gap_at = np.inf, None
