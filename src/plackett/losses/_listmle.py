@@ -86,6 +86,25 @@ def _narrow(scores, top, order, bounds, weights, is_efron, slope, sums, masses):
     return loss + _weighted_logs(masses, sums)
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def _narrow_strict(scores, top, order, weights, slope, sums):
+    """As ``_narrow`` without ties: one document per level, so that no level needs a loop of its own."""
+    below = 0.0
+    for place in range(order.size - 1, -1, -1):
+        below += slope[order[place]]
+        sums[place] = below
+    loss = _weighted_logs(weights, sums)
+    for place in range(order.size):
+        sums[place] = weights[place] / sums[place]
+    pull = 0.0
+    for place in range(order.size):
+        row = order[place]
+        pull += sums[place]
+        loss += weights[place] * (top - scores[row])
+        slope[row] = slope[row] * pull - weights[place]
+    return loss
+
+
 @njit(cache=True, nogil=True)
 def log_sums(scores, order, bounds, logs, shares):
     """log C of every level, and the level's own share of C, for any finite scores."""
@@ -152,7 +171,12 @@ def value_and_slope(scores, indptr, order, bounds, level_indptr, weights, is_efr
         low, high = _range(scores[docs])
         if high - low < WIDEST:
             _exp_below(scores[docs], high, slope[docs])
-            values[q] = _narrow(scores, high, order, own_bounds, own_weights, is_efron, slope, own_sums, own_shares)
+            if end - begin == docs.stop - docs.start:
+                values[q] = _narrow_strict(scores, high, order[docs], own_weights, slope, own_sums)
+            else:
+                values[q] = _narrow(
+                    scores, high, order, own_bounds, own_weights, is_efron, slope, own_sums, own_shares
+                )
         else:
             values[q] = _wide(scores, order, own_bounds, own_weights, is_efron, slope, own_sums, own_shares)
 
@@ -170,91 +194,125 @@ def _efron_curvature(size, share, mean, own_mean):
     return fall, own_fall
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def _choices(scores, order, bounds, out, scale, shares):
+    """e^f of each document into ``out``, relative to a number of its query's, and 1/C of each level relative to the same.
+
+    Where the scores lie so far apart that 1/C might overflow, each document is relative to its own level's C, and
+    ``scale`` is 1; True says so.
+    """
+    docs = slice(bounds[0], bounds[-1])
+    low, high = _range(scores[docs])
+    if high - low >= WIDEST / 2:  # half, because the diagonal squares them
+        log_sums(scores, order, bounds, scale, shares)
+        for level in range(scale.size):
+            for row in order[bounds[level] : bounds[level + 1]]:
+                out[row] = np.exp(scores[row] - scale[level])
+        return True
+    _exp_below(scores[docs], high, out[docs])
+    below = 0.0
+    for level in range(scale.size - 1, -1, -1):
+        own = 0.0
+        for row in order[bounds[level] : bounds[level + 1]]:
+            own += out[row]
+        below += own
+        scale[level] = 1.0 / below
+        shares[level] = own / below
+    return False
+
+
 @njit(cache=True, nogil=True)
+def _shrink(logs, level, is_wide):
+    """What sums relative to the C of the level above are multiplied with to be relative to this level's."""
+    return np.exp(logs[level] - logs[level - 1]) if is_wide and level > 0 else 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def curvature_product(
     scores, direction, indptr, order, bounds, level_indptr, weights, is_efron, product, first, last
 ):
     """The second derivative times ``direction``, for queries ``first`` to ``last``.
 
     Level by level Σ w d (p v − p (p·v)), p being e^f / C: with A = Σ w d / C and B = Σ w d (p·v) / C over the levels at
-    or above a document's own, its entry is e^f (v A − B). A and B are kept relative to the current level's C.
+    or above a document's own, its entry is e^f (v A − B).
     """
     most = most_levels(level_indptr, first, last)
-    logs, shares = np.empty(most), np.empty(most)
-    means, own_means = np.empty(most), np.empty(most)
+    scales, all_shares, means, own_means = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     for q in range(first, last):
         begin, end = level_indptr[q], level_indptr[q + 1]
         if end - begin < 2:
             product[indptr[q] : indptr[q + 1]] = 0.0
             continue
-        own_bounds = bounds[begin : end + 1]
-        log_sums(scores, order, own_bounds, logs[: end - begin], shares[: end - begin])
+        own_bounds, scale, shares = bounds[begin : end + 1], scales[: end - begin], all_shares[: end - begin]
+        is_wide = _choices(scores, order, own_bounds, product, scale, shares)
         mean = 0.0
-        for level in range(end - begin - 1, -1, -1):
+        for level in range(scale.size - 1, -1, -1):
             own = 0.0
             for row in order[own_bounds[level] : own_bounds[level + 1]]:
-                chance = np.exp(scores[row] - logs[level])
-                product[row] = chance
-                own += chance * direction[row]
-            if level < end - begin - 1:
-                mean *= np.exp(logs[level + 1] - logs[level])
+                own += product[row] * direction[row]
+            if is_wide and level + 1 < scale.size:
+                mean *= np.exp(scale[level + 1] - scale[level])
             mean += own
-            means[level], own_means[level] = mean, own
+            factor = 1.0 if is_wide else scale[level]
+            means[level], own_means[level] = mean * factor, own * factor
         pull, fall = 0.0, 0.0
-        for level in range(end - begin):
+        for level in range(scale.size):
             size, weight = own_bounds[level + 1] - own_bounds[level], weights[begin + level]
             mass, less = weight * size, 0.0
             slant, own_slant = mass * means[level], 0.0
             if is_efron and size > 1 and weight > 0.0:
                 _, mass, less = _efron(size, shares[level])
                 slant, own_slant = _efron_curvature(size, shares[level], means[level], own_means[level])
-            if level > 0:
-                shrink = np.exp(logs[level] - logs[level - 1])
-                pull *= shrink
-                fall *= shrink
-            pull += mass
-            fall += slant
+            shrink, factor = _shrink(scale, level, is_wide), 1.0 if is_wide else scale[level]
+            pull = pull * shrink + mass * factor
+            fall = fall * shrink + slant * factor
+            own_pull, own_fall = pull - less * factor, fall - own_slant * factor
             for row in order[own_bounds[level] : own_bounds[level + 1]]:
-                product[row] *= direction[row] * (pull - less) - (fall - own_slant)
+                product[row] *= direction[row] * own_pull - own_fall
 
 
 @njit(cache=True, nogil=True)
+def _efron_squares(size, share):
+    """Σ_r of 1/(1 − c share)² and (1 − c)²/(1 − c share)²."""
+    squares, own_squares = 0.0, 0.0
+    for r in range(size):
+        c = r / size
+        rest = 1.0 - c * share
+        squares += 1.0 / (rest * rest)
+        own_squares += (1.0 - c) * (1.0 - c) / (rest * rest)
+    return squares, own_squares
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def curvature_diagonal(scores, indptr, order, bounds, level_indptr, weights, is_efron, is_bound, diagonal, first, last):
     """The diagonal of the second derivative, Σ w d (p − p²), or the bound Σ w d p."""
     most = most_levels(level_indptr, first, last)
-    logs, shares = np.empty(most), np.empty(most)
+    scales, all_shares = np.empty(most), np.empty(most)
     for q in range(first, last):
         begin, end = level_indptr[q], level_indptr[q + 1]
         if end - begin < 2:
             diagonal[indptr[q] : indptr[q + 1]] = 0.0
             continue
-        own_bounds = bounds[begin : end + 1]
-        log_sums(scores, order, own_bounds, logs[: end - begin], shares[: end - begin])
+        own_bounds, scale, shares = bounds[begin : end + 1], scales[: end - begin], all_shares[: end - begin]
+        is_wide = _choices(scores, order, own_bounds, diagonal, scale, shares)
         pull, square = 0.0, 0.0
-        for level in range(end - begin):
+        for level in range(scale.size):
             size, weight = own_bounds[level + 1] - own_bounds[level], weights[begin + level]
             mass, less = weight * size, 0.0
             squares, own_squares = mass, mass
             if is_efron and size > 1 and weight > 0.0:
                 _, mass, less = _efron(size, shares[level])
-                squares, own_squares = 0.0, 0.0
-                for r in range(size):
-                    c = r / size
-                    rest = 1.0 - c * shares[level]
-                    squares += 1.0 / (rest * rest)
-                    own_squares += (1.0 - c) * (1.0 - c) / (rest * rest)
-            if level > 0:
-                shrink = np.exp(logs[level] - logs[level - 1])
-                pull *= shrink
-                square *= shrink * shrink
-            above = square
-            pull += mass
-            square += squares
+                squares, own_squares = _efron_squares(size, shares[level])
+            shrink, factor = _shrink(scale, level, is_wide), 1.0 if is_wide else scale[level]
+            pull = pull * shrink + mass * factor
+            above = square * shrink * shrink
+            square = above + squares * factor * factor
+            own_pull, own_square = pull - less * factor, above + own_squares * factor * factor
+            if is_bound:
+                own_square = 0.0
             for row in order[own_bounds[level] : own_bounds[level + 1]]:
-                chance = np.exp(scores[row] - logs[level])
-                diagonal[row] = chance * (pull - less)
-                if not is_bound:
-                    diagonal[row] = max(diagonal[row] - chance * chance * (above + own_squares), 0.0)
+                chance = diagonal[row]
+                diagonal[row] = max(chance * (own_pull - chance * own_square), 0.0)
 
 
 @njit(cache=True, nogil=True)
