@@ -15,6 +15,23 @@ def lists_of(*queries):
     return QueryLists(labels, np.cumsum([0, *(len(query) for query in queries)]))
 
 
+def split(queries):
+    """Lists and scores from (label, score) of each document of each query."""
+    lists = lists_of(*([label for label, _ in query] for query in queries))
+    return lists, np.array([score for query in queries for _, score in query], dtype=float)
+
+
+def shuffled(queries, random):
+    """The queries with rows and queries in another order, and the row that each row was before."""
+    ends = np.cumsum([0, *(len(query) for query in queries)])
+    rows = [[(int(ends[q]) + i, doc) for i, doc in enumerate(query)] for q, query in enumerate(queries)]
+    for query in rows:
+        random.shuffle(query)
+    random.shuffle(rows)
+    before = np.array([row for query in rows for row, _ in query], dtype=int)
+    return [[doc for _, doc in query] for query in rows], before
+
+
 def values_of(loss, scores, lists):
     """The loss of each query, after the checks."""
     loss.check_labels(lists)
