@@ -152,7 +152,7 @@ class LinearRanker(Normalized):
         queries = self._fit_normalizer(queries)
         objective = self._objective(loss, queries, weights)
         validation = None if held_back is None else self._validation(held_back, eval_metric, objective)
-        start = self._start(objective.size)
+        start = self._start(objective)
         return self._minimize(objective, validation, start)
 
     def l2_path(
@@ -253,25 +253,37 @@ class LinearRanker(Normalized):
         self.feature_names_ = queries.feature_names
         return Objective(
             loss,
-            LinearScorer(queries.X, has_intercept=has_intercept),
+            self._scorer(queries, has_intercept),
             queries.lists,
             L2(0.0 if loss.is_scale_free else self.l2, n_free=int(has_intercept)),
             weights=weights,
             random_state=_seed(self.random_state),
         )
 
+    def _scorer(self, queries: Queries, has_intercept: bool) -> LinearScorer:
+        return LinearScorer(queries.X, has_intercept=has_intercept)
+
     def _validation(self, held_back: Queries, metric: Any, objective: Objective) -> Validation:
         return Validation(self._normalized(held_back), metric, has_intercept=objective.scorer.has_intercept)
 
-    def _start(self, size: int) -> np.ndarray:
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return np.zeros(size)
+    def _start(self, objective: Objective) -> np.ndarray:
+        if not self.warm_start or not hasattr(self, "n_iter_"):
+            return np.zeros(objective.size)
+        return self._last_coef(objective)
+
+    def _last_coef(self, objective: Objective) -> np.ndarray:
+        """What the last fit found, as coefficients of this objective."""
+        size = objective.size
         start = np.append(self.coef_, self.intercept_)[:size]
         if start.size != size or self.coef_.size + (size > self.coef_.size) != size:
             raise ValueError(
                 f"warm_start: the last fit had {self.coef_.size} features, this one has {self.n_features_in_}."
             )
         return start
+
+    def _keep_coef(self, coef: np.ndarray, scorer: LinearScorer) -> None:
+        self.coef_ = coef[: scorer.n_features]
+        self.intercept_ = float(coef[-1]) if scorer.has_intercept else 0.0
 
     def _minimize(self, objective: Objective, validation: Validation | None, start: np.ndarray) -> LinearRanker:
         solver = choose_solver(self.solver, objective.loss)
@@ -280,8 +292,7 @@ class LinearRanker(Normalized):
             objective, solver, start, watch,
             max_iter=self.max_iter, tol=self.tol, random_state=_seed(self.random_state),
         )  # fmt: skip
-        self.coef_ = result.coef[: objective.scorer.n_features]
-        self.intercept_ = float(result.coef[-1]) if objective.scorer.has_intercept else 0.0
+        self._keep_coef(result.coef, objective.scorer)
         self.n_iter_, self.objective_, self.stop_reason_ = result.n_iter, result.value, result.stop_reason
         self.gradient_norm_, self.solver_, self.history_ = result.gradient_norm, solver.name, watch.history
         self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score

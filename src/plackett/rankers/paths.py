@@ -89,7 +89,7 @@ def fit_path(template: LinearRanker, X, y, qid, l2, sample_weight, eval_set, eva
         ranker = _copy_of(first, strength)
         objective.penalty.l2 = 0.0 if loss.is_scale_free else strength
         ranker._minimize(objective, None, start)
-        start = np.append(ranker.coef_, ranker.intercept_)[: objective.size]
+        start = ranker._last_coef(objective)
         rankers.append(ranker)
         if validation is not None:
             means.append(validation.mean(start))
