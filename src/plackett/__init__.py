@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what a type checker and an editor see; at run time each name is loaded when it is first used
     from plackett import exceptions as exceptions
+    from plackett import losses as losses
     from plackett import metrics as metrics
+    from plackett import solvers as solvers
     from plackett.data import datasets as datasets
     from plackett.data.frames import from_frame as from_frame
     from plackett.data.frames import to_frame as to_frame
@@ -32,6 +34,10 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.evaluation.evaluate import evaluate as evaluate
     from plackett.evaluation.evaluate import evaluate_every_convention as evaluate_every_convention
     from plackett.metrics.measure import Measure as Measure
+    from plackett.rankers.linear import LinearRanker as LinearRanker
+    from plackett.rankers.registry import load as load
+    from plackett.rankers.registry import ranker as ranker
+    from plackett.rankers.registry import ranker_names as ranker_names
 
 __version__ = "0.1.0"
 
@@ -57,6 +63,12 @@ _HOME = {
     "QueryRank": "plackett.data.normalize",
     "metrics": "plackett.metrics",
     "Measure": "plackett.metrics.measure",
+    "losses": "plackett.losses",
+    "solvers": "plackett.solvers",
+    "LinearRanker": "plackett.rankers.registry",  # by way of the registry, without which rankers cannot be saved
+    "ranker": "plackett.rankers.registry",
+    "ranker_names": "plackett.rankers.registry",
+    "load": "plackett.rankers.registry",
     "evaluate": "plackett.evaluation.evaluate",
     "evaluate_every_convention": "plackett.evaluation.evaluate",
     "exceptions": "plackett.exceptions",

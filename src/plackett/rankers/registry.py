@@ -1,0 +1,183 @@
+"""Rankers by the names that the literature uses, and the classes that a model file may name.
+
+A name is a class with fixed parameters. The table is read by ``plackett train --help`` too, so that this module imports
+nothing heavy before it is asked for a ranker.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+_HOMES = {"LinearRanker": "plackett.rankers.linear", "KernelRanker": "plackett.rankers.kernel"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a name stands for: a class, the parameters that make it this ranker, and a line about it."""
+
+    class_name: str
+    description: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+ENTRIES: dict[str, Entry] = {
+    "listmle": Entry("LinearRanker", "likelihood of the ideal order (Plackett-Luce)", {"loss": "listmle"}),
+    "p-listmle": Entry("LinearRanker", "ListMLE with weights that fall with the position", {"loss": "p-listmle"}),
+    "listnet": Entry("LinearRanker", "cross entropy of the top-one probabilities", {"loss": "listnet"}),
+    "rankcosine": Entry("LinearRanker", "cosine between the scores and the labels of a list", {"loss": "rankcosine"}),
+    "cs-listmle": Entry(
+        "LinearRanker", "ListMLE of the top k, weighted by what NDCG would lose", {"loss": "cs-listmle"}
+    ),
+    "ranksvm": Entry("LinearRanker", "hinge over pairs, as in SVMrank", {"loss": "hinge"}),
+    "ranknet": Entry("LinearRanker", "logistic loss over pairs, with linear scores", {"loss": "logistic"}),
+    "regression": Entry("LinearRanker", "least squares on the labels", {"loss": "squared"}),
+    "kernel-cs-listmle": Entry("KernelRanker", "cs-listmle with a kernel", {"loss": "cs-listmle"}),
+    "linear": Entry("LinearRanker", "linear scores with any loss"),
+    "kernel": Entry("KernelRanker", "kernel scores with any loss"),
+}
+
+
+def ranker_names() -> list[str]:
+    """The names that :func:`ranker` takes."""
+    return list(ENTRIES)
+
+
+def ranker(name: str, **params: Any) -> Any:
+    """The ranker that the literature knows by ``name``, not fitted yet.
+
+    Parameters
+    ----------
+    name : str
+        One of ``ranker_names()``; case does not matter. ``"ranksvm"`` is the hinge, as in SVMrank: with
+        ``loss__normalize="none"``, which sums over pairs, the C of the literature is ``1 / (l2 * n_queries)``. For the
+        squared hinge take ``ranker("linear", loss="squared-hinge")``.
+    **params
+        Parameters of the ranker, and of its loss. Where both have one of the same name (``normalize``) it is the
+        ranker's, and ``loss__normalize`` is the loss's. What the name fixes cannot be changed.
+
+    Returns
+    -------
+    LinearRanker or KernelRanker
+
+    Examples
+    --------
+    >>> ranker("ranksvm", l2=0.01)
+    LinearRanker(l2=0.01, loss='hinge')
+    >>> ranker("cs-listmle", k=5)
+    LinearRanker(loss=CSListMLE(k=5))
+    """
+    key = _known_name(name)
+    entry = ENTRIES[key]
+    cls = ranker_class(entry.class_name)
+    own = cls._get_param_names()
+    given = {param: value for param, value in params.items() if param in own}
+    for param, value in entry.fixed.items():
+        if param in given and not _is_same(given.pop(param), value):
+            raise ValueError(
+                f"the ranker {key!r} has {param}={value!r}, not {params[param]!r}; "
+                f"the ranker {_free(entry)!r} takes any {param}."
+            )
+        given[param] = params.get(param, value)
+    of_loss = {param: value for param, value in params.items() if param not in own}
+    if of_loss:
+        given["loss"] = _loss_with(of_loss, key, cls, given.get("loss"))
+    return cls(**given)
+
+
+def ranker_class(class_name: str) -> Any:
+    """The class of rankers with this name, ready to be saved and loaded."""
+    fill()
+    return getattr(importlib.import_module(_HOMES[class_name]), class_name)
+
+
+def load(path: str | os.PathLike | IO[bytes]) -> Any:
+    """The ranker that ``ranker.save(path)`` wrote. Loading never runs code from the file.
+
+    Parameters
+    ----------
+    path : str, path or binary file object
+
+    Raises
+    ------
+    ModelFormatError
+        If the file is not a model, is damaged, or asks for what this version does not have.
+    """
+    from plackett import persistence
+
+    fill()
+    return persistence.load(path)
+
+
+def fill() -> None:
+    """Register with ``plackett.persistence`` all classes of which a ranker may consist."""
+    from plackett import losses, persistence, solvers
+    from plackett.data import normalize
+    from plackett.losses import transforms
+
+    bases = {
+        losses: losses.Loss,
+        transforms: transforms.Transform,
+        solvers: solvers.Solver,
+        normalize: normalize.QueryNormalizer,
+    }
+    for module, base in bases.items():
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, base) and not getattr(value, "__abstractmethods__", None):
+                persistence.register(value)
+    for class_name, home in _HOMES.items():
+        if importlib.util.find_spec(home) is not None:
+            persistence.register(getattr(importlib.import_module(home), class_name))
+
+
+def __getattr__(name: str) -> Any:
+    """``LinearRanker`` and its kin, so that whoever takes them from here can save them."""
+    if name in _HOMES:
+        return ranker_class(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _known_name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise ValueError(f"a ranker is named by a text such as 'listmle', not by {name!r}.")
+    key = name.strip().lower().replace("_", "-")
+    if key in ENTRIES:
+        return key
+    close = difflib.get_close_matches(key, ENTRIES, n=3)
+    hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    raise ValueError(f"there is no ranker {name!r}.{hint} The names are {', '.join(ENTRIES)}.")
+
+
+def _free(entry: Entry) -> str:
+    """The name under which the class of ``entry`` goes with nothing fixed."""
+    return next(name for name, other in ENTRIES.items() if other.class_name == entry.class_name and not other.fixed)
+
+
+def _is_same(given: Any, fixed: Any) -> bool:
+    """Whether a parameter says what the name says: the same value, or a loss object of that name."""
+    return given == fixed or getattr(given, "name", None) == fixed
+
+
+def _loss_with(params: Mapping[str, Any], key: str, cls: Any, loss: Any) -> Any:
+    """The loss with parameters of its own; those of an object that was given are kept."""
+    from plackett.losses import get_loss
+
+    if loss is None:
+        loss = cls().loss
+    base = get_loss(loss)
+    known = base.get_params()
+    changed = {}
+    for param, value in params.items():
+        bare = param.removeprefix("loss__")
+        if bare not in known:
+            own = ", ".join(cls._get_param_names())
+            raise ValueError(
+                f"the ranker {key!r} has no parameter {param!r}; it has {own}"
+                + (f", and {', '.join(known)} of its loss." if known else ", and its loss has none.")
+            )
+        changed[bare] = value
+    return type(base)(**{**known, **changed})

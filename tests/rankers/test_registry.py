@@ -1,0 +1,132 @@
+"""Rankers by name: what a name stands for, where parameters go, and that all of it can be saved."""
+
+import importlib.util
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import plackett as pk
+from plackett import persistence
+from plackett.losses import loss_names
+from plackett.rankers import registry
+
+PAPERS = {
+    "listmle": "listmle",
+    "p-listmle": "p-listmle",
+    "listnet": "listnet",
+    "rankcosine": "rankcosine",
+    "cs-listmle": "cs-listmle",
+    "ranksvm": "hinge",
+    "ranknet": "logistic",
+    "regression": "squared",
+}
+HAS_KERNEL = importlib.util.find_spec("plackett.rankers.kernel") is not None
+
+
+@pytest.fixture(scope="module")
+def data():
+    return pk.datasets.make_web_like(20, n_features=5, random_state=0)
+
+
+@pytest.mark.parametrize(("name", "loss"), PAPERS.items())
+def test_a_name_of_the_literature_is_a_linear_ranker_with_its_loss(name, loss):
+    ranker = pk.ranker(name, l2=0.01)
+    assert type(ranker) is pk.LinearRanker
+    assert (ranker.loss, ranker.l2) == (loss, 0.01)
+
+
+def test_the_names_are_those_of_the_contract():
+    assert {*PAPERS, "kernel-cs-listmle"} <= set(pk.ranker_names())
+
+
+def test_every_fixed_loss_is_a_loss():
+    fixed = {entry.fixed["loss"] for entry in registry.ENTRIES.values() if "loss" in entry.fixed}
+    assert fixed <= set(loss_names())
+
+
+@pytest.mark.skipif(not HAS_KERNEL, reason="there is no KernelRanker yet")
+def test_the_kernel_ranker_goes_by_name_too():
+    ranker = pk.ranker("kernel-cs-listmle", gamma=0.5, k=3)
+    assert type(ranker).__name__ == "KernelRanker"
+    assert (ranker.gamma, ranker.loss) == (0.5, pk.losses.CSListMLE(k=3))
+
+
+def test_names_are_read_in_any_case():
+    assert pk.ranker("P_ListMLE").loss == "p-listmle"
+
+
+def test_parameters_of_the_loss_reach_the_loss():
+    ranker = pk.ranker("cs-listmle", k=5, max_iter=7)
+    assert (ranker.loss, ranker.max_iter) == (pk.losses.CSListMLE(k=5), 7)
+    assert pk.ranker("p-listmle", position_weights="dcg").loss == pk.losses.PListMLE(position_weights="dcg")
+
+
+def test_a_parameter_that_ranker_and_loss_share_is_the_rankers_unless_marked():
+    ranker = pk.ranker("listmle", random_state=3, loss__random_state=4)
+    assert (ranker.random_state, ranker.loss.random_state) == (3, 4)
+
+
+def test_a_loss_object_of_the_same_name_keeps_its_parameters():
+    ranker = pk.ranker("cs-listmle", loss=pk.losses.CSListMLE(weights="label"), k=5)
+    assert ranker.loss == pk.losses.CSListMLE(k=5, weights="label")
+
+
+def test_any_loss_goes_with_the_linear_ranker():
+    assert pk.ranker("linear", loss="listnet").loss == "listnet"
+    assert pk.ranker("linear", ties="efron").loss == pk.losses.ListMLE(ties="efron")
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("ranksvn", {}, r"there is no ranker 'ranksvn'\. Did you mean ranksvm.*\? The names are listmle, p-listmle"),
+        ("zzz", {}, r"there is no ranker 'zzz'\. The names are listmle"),
+        (7, {}, "not by 7"),
+        ("listmle", {"loss": "listnet"}, r"has loss='listmle', not 'listnet'; the ranker 'linear' takes any loss"),
+        ("listmle", {"loss": pk.losses.ListNet()}, r"has loss='listmle', not ListNet\(\)"),
+        ("cs-listmle", {"kk": 5}, "has no parameter 'kk'; it has .*l2.*, and k, weights of its loss"),
+        ("listnet", {"loss__kk": 5}, "has no parameter 'loss__kk'"),
+    ],
+)
+def test_what_is_wrong_is_said(name, params, message):
+    with pytest.raises(ValueError, match=message):
+        pk.ranker(name, **params)
+
+
+@pytest.mark.parametrize("solver", ["auto", pk.solvers.LBFGS()])
+@pytest.mark.parametrize("normalize", [None, "query-zscore", "zscore", pk.QueryMinMax()])
+def test_a_fitted_ranker_comes_back_from_its_file(solver, normalize, data, tmp_path):
+    fitted = pk.ranker("cs-listmle", k=5, solver=solver, normalize=normalize).fit(data)
+    fitted.save(tmp_path / "model.plackett")
+    loaded = pk.load(tmp_path / "model.plackett")
+    assert loaded.loss == pk.losses.CSListMLE(k=5)
+    np.testing.assert_array_equal(loaded.predict(data), fitted.predict(data))
+
+
+def test_every_loss_solver_and_normaliser_can_be_saved():
+    registry.fill()
+    for name in loss_names():
+        loss = pk.losses.get_loss(name)
+        assert persistence.registered(f"plackett.losses.{type(loss).__name__}") is type(loss)
+    for name in pk.solvers.solver_names():
+        solver = pk.solvers.get_solver(name)
+        assert persistence.registered(f"plackett.solvers.{type(solver).__name__}") is type(solver)
+    for cls in (pk.QueryMinMax, pk.QueryZScore, pk.QueryUnitLength, pk.QueryRank):
+        assert persistence.registered(f"plackett.data.{cls.__name__}") is cls
+
+
+def test_a_model_is_loaded_by_a_process_that_used_no_ranker_before(data, tmp_path):
+    pk.ranker("listnet").fit(data).save(tmp_path / "model.plackett")
+    code = "import sys, plackett; print(plackett.load(sys.argv[1]).loss)"
+    command = [sys.executable, "-c", code, str(tmp_path / "model.plackett")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "listnet\n"
+
+
+def test_the_table_of_names_loads_nothing_heavy():
+    code = (
+        "import sys, plackett.rankers.registry\n"
+        "print([name for name in ['numba', 'sklearn', 'scipy', 'numpy'] if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
