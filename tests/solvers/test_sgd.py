@@ -107,12 +107,21 @@ def test_auto_finds_a_rate_for_steep_losses():
     assert result.value < 0.9
 
 
-def test_auto_never_goes_up():
+def test_auto_gives_back_the_lowest_of_all_passes():
     problem, values = ALL["six decades"](), []
     first = problem.value(np.full(8, 0.01))
     result = minimize(SGD(threshold=0.0), problem, callback=lambda step: values.append(step.value))
     assert result.value == min(values) < first
     assert result.n_iter == len(values) == 20
+
+
+def test_auto_lowers_its_rate_after_three_passes_in_vain():
+    best = LBFGS().minimize(ALL["logistic"](), np.zeros(8), max_iter=200, tol=1e-10)
+    first, later = (
+        minimize(SGD(threshold=0.0), ALL["logistic"](), max_iter=n, start=best.coef).details["learning_rate"]
+        for n in (2, 6)
+    )
+    assert later == first / 4
 
 
 def test_the_start_is_given_back_when_nothing_is_better():

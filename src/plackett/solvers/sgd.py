@@ -13,7 +13,7 @@ from plackett.solvers.stopping import INTERRUPTED, MAX_ITER, is_finite, require_
 
 RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)  # those that the ListMLE papers choose from
 SAMPLE = 200  # terms that rates are tried on
-LOWER = 0.5  # of the rate, after a pass that did not help
+PATIENCE, LOWER = 3, 0.5  # after so many passes in vain the rate is lowered
 SETTLED = "loss changed by less than the threshold"
 DIVERGED = "diverged: lower learning_rate"
 
@@ -29,7 +29,7 @@ class SGD(Solver):
     ----------
     learning_rate : float or "auto", default="auto"
         Length of the steps, the same in all passes. ``"auto"`` tries 0.1, 0.01, …, 0.00001 on up to 200 queries and
-        takes the best; a pass that does not lower the loss is then done again with half the rate.
+        takes the best; after three passes in vain it goes on from the best coefficients with half the rate.
     threshold : float, default=None
         It counts as converged when the mean loss of a pass differs from that of the pass before by less than this, in
         absolute terms. None takes ``tol``.
@@ -91,7 +91,7 @@ class _Search:
 
     def __init__(self, objective: Minimizable, start: np.ndarray, rng: np.random.Generator):
         self.objective, self.rng, self.rate = objective, rng, 0.0
-        self.n_iter, self.n_evaluations = 0, 1
+        self.n_iter, self.n_evaluations, self.n_in_vain = 0, 1, 0
         coef = np.array(start, dtype=np.float64)
         self.point = self.best = _Point(coef, *objective.value_and_gradient(coef))
         require_finite(self.best.value, self.best.gradient)
@@ -121,14 +121,15 @@ class _Search:
             self.best = point
 
     def judge(self, before: _Point, threshold: float, is_auto: bool) -> str:
-        """The reason to end after a pass, or nothing; under ``"auto"`` a pass that did not help is undone."""
+        """The reason to end after a pass, or nothing; under ``"auto"`` the rate is lowered when passes do not help."""
         change = self.point.value - before.value
         if abs(change) < threshold:
             return SETTLED
         if not isfinite(change) and not is_auto:
             return DIVERGED
-        if is_auto and not change < 0.0:
-            self.point, self.rate = before, LOWER * self.rate
+        self.n_in_vain = 0 if self.point is self.best else self.n_in_vain + 1
+        if is_auto and (self.n_in_vain >= PATIENCE or not isfinite(change)):
+            self.point, self.rate, self.n_in_vain = self.best, LOWER * self.rate, 0
         return ""
 
     def _descend(self, terms: np.ndarray, rate: float, start: np.ndarray | None = None) -> _Point:
