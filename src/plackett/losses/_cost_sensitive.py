@@ -95,6 +95,20 @@ def _exp_below(scores, top, out):
 
 
 @njit(cache=True, nogil=True)
+def _fill(values, number):
+    for i in range(values.size):
+        values[i] = number
+
+
+@njit(cache=True, nogil=True, fastmath=ANY_ORDER)
+def _sum(values):
+    total = 0.0
+    for i in range(values.size):
+        total += values[i]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def _step_up(inner, below, joining, strength, level, sign, change):
     """Σ w · x and Σ x over the documents below a level, from those of the level after and its own Σ x, ``joining``."""
     inner = (inner + (strength[level] - strength[level + 1]) * below) * change
@@ -159,6 +173,29 @@ def _narrow(label_order, bounds, strength, norm, scale, sign, mean, slope):
     return loss
 
 
+@njit(cache=True, nogil=True)
+def value_and_slope(scores, label_order, indptr, bounds, level_indptr, strength, norm, scale, sign, losses, slope):
+    """Losses and slopes; returns how many queries it left to ``wide_value_and_slope``, which have NaN as loss."""
+    mean = np.empty(_longest(level_indptr))
+    n_left = 0
+    for q in range(indptr.size - 1):
+        start, stop, first, last = indptr[q], indptr[q + 1], level_indptr[q], level_indptr[q + 1]
+        if last - first < 2:
+            losses[q] = 0.0
+            _fill(slope[start:stop], 0.0)
+            continue
+        low, high = _range(scores[start:stop])
+        if not high - low < WIDEST:
+            losses[q] = np.nan
+            n_left += 1
+            continue
+        _exp_below(scores[start:stop], high, slope[start:stop])
+        losses[q] = _narrow(
+            label_order, bounds[first : last + 1], strength[first:last], norm[first:last], scale[q], sign, mean, slope
+        )
+    return n_left
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def _prepare(scores, bounds, strength, norm, sign, top, mean, change, pull, weight, rivalry, stay):
     """Everything that derivatives are made of, for one query with any finite scores, given in label order.
@@ -174,16 +211,16 @@ def _prepare(scores, bounds, strength, norm, sign, top, mean, change, pull, weig
         highest = max(highest, high)
         top[level - 1] = highest
         _exp_below(scores[docs], highest, weight[docs])
-    change[:] = 1.0
+    _fill(change, 1.0)
     for level in range(1, n_levels - 1):
         change[level] = math.exp(top[level] - top[level - 1])
-    weight[: bounds[1] - start] = 0.0
-    rivalry[bounds[n_levels - 1] - start :] = 0.0
-    stay[bounds[n_levels - 1] - start :] = 0.0
+    _fill(weight[: bounds[1] - start], 0.0)
+    _fill(rivalry[bounds[n_levels - 1] - start :], 0.0)
+    _fill(stay[bounds[n_levels - 1] - start :], 0.0)
     mean[n_levels - 1] = 0.0
     inner, below = 0.0, 0.0
     for level in range(n_levels - 2, -1, -1):
-        joining = weight[bounds[level + 1] - start : bounds[level + 2] - start].sum()
+        joining = _sum(weight[bounds[level + 1] - start : bounds[level + 2] - start])
         inner, below = _step_up(inner, below, joining, strength, level, sign, change[level + 1])
         mean[level] = inner / norm[level]
         for p in range(bounds[level] - start, bounds[level + 1] - start):
@@ -192,54 +229,8 @@ def _prepare(scores, bounds, strength, norm, sign, top, mean, change, pull, weig
             stay[p] = own * rivalry[p]
     pull[0], above = 0.0, 0.0
     for level in range(1, n_levels):
-        joining = rivalry[bounds[level - 1] - start : bounds[level] - start].sum()
+        joining = _sum(rivalry[bounds[level - 1] - start : bounds[level] - start])
         pull[level], above = _step_down(pull[level - 1], above, joining, strength, level, sign, change[level - 1])
-
-
-@njit(cache=True, nogil=True)
-def _wide_level(scores, top, mean):
-    """Σ log(1 + mean · exp(top − f)), for any finite scores."""
-    logs = 0.0
-    for i in range(scores.size):
-        gap = top - scores[i]
-        if gap > WIDEST:
-            logs += math.log(mean) + gap
-        else:
-            logs += math.log1p(mean * math.exp(gap))
-    return logs
-
-
-@njit(cache=True, nogil=True)
-def value_and_slope(scores, label_order, indptr, bounds, level_indptr, strength, norm, scale, sign, losses, slope):
-    longest, most = _longest(indptr), _longest(level_indptr)
-    ranked, weight, rivalry, stay = np.empty(longest), np.empty(longest), np.empty(longest), np.empty(longest)
-    top, mean, change, pull = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    for q in range(indptr.size - 1):
-        start, stop, first, last = indptr[q], indptr[q + 1], level_indptr[q], level_indptr[q + 1]
-        losses[q] = 0.0
-        if last - first < 2:
-            slope[start:stop] = 0.0
-            continue
-        bounds_here, strength_here, norm_here = bounds[first : last + 1], strength[first:last], norm[first:last]
-        low, high = _range(scores[start:stop])
-        if high - low < WIDEST:
-            _exp_below(scores[start:stop], high, slope[start:stop])
-            losses[q] = _narrow(label_order, bounds_here, strength_here, norm_here, scale[q], sign, mean, slope)
-            continue
-        here = ranked[: stop - start]
-        for p in range(here.size):
-            here[p] = scores[label_order[start + p]]
-        _prepare(
-            here, bounds_here, strength_here, norm_here, sign, top, mean, change, pull,
-            weight[: here.size], rivalry[: here.size], stay[: here.size],
-        )  # fmt: skip
-        for level in range(last - first):
-            push = norm_here[level] * mean[level]
-            docs = slice(bounds_here[level] - start, bounds_here[level + 1] - start)
-            if level < last - first - 1:
-                losses[q] += scale[q] * norm_here[level] * _wide_level(here[docs], top[level], mean[level])
-            for p in range(docs.start, docs.stop):
-                slope[label_order[start + p]] = scale[q] * (pull[level] * weight[p] - push * rivalry[p])
 
 
 @njit(cache=True, nogil=True)
@@ -248,20 +239,48 @@ def prepare(
     mean, change, pull, weight, rivalry, stay,
 ):  # fmt: skip
     """Names as above: one ``change``, ``mean`` and ``pull`` per level, the rest per document in label order."""
-    top = np.empty(_longest(level_indptr))
+    ranked, top = np.empty(_longest(indptr)), np.empty(_longest(level_indptr))
     for q in range(indptr.size - 1):
         docs, levels = slice(indptr[q], indptr[q + 1]), slice(level_indptr[q], level_indptr[q + 1])
         if levels.stop - levels.start < 2:
-            mean[levels], change[levels], pull[levels] = 0.0, 1.0, 0.0
-            weight[docs], rivalry[docs], stay[docs] = 0.0, 0.0, 0.0
+            for zeros in (mean[levels], pull[levels], weight[docs], rivalry[docs], stay[docs]):
+                _fill(zeros, 0.0)
+            _fill(change[levels], 1.0)
             continue
-        here = np.empty(docs.stop - docs.start)
+        here = ranked[: docs.stop - docs.start]
         for p in range(here.size):
             here[p] = scores[label_order[docs.start + p]]
         _prepare(
             here, bounds[levels.start : levels.stop + 1], strength[levels], norm[levels], sign, top,
             mean[levels], change[levels], pull[levels], weight[docs], rivalry[docs], stay[docs],
         )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _log_one_plus(mean, gap):
+    """log(1 + mean · exp(gap)) for any gap."""
+    return math.log(mean) + gap if gap > WIDEST else math.log1p(mean * math.exp(gap))
+
+
+@njit(cache=True, nogil=True)
+def wide_value_and_slope(
+    scores, label_order, indptr, bounds, level_indptr, strength, norm, scale, sign,
+    mean, change, pull, weight, rivalry, stay, losses, slope,
+):  # fmt: skip
+    """The queries that ``value_and_slope`` left, from what ``prepare`` wrote."""
+    for q in range(indptr.size - 1):
+        if not np.isnan(losses[q]):
+            continue
+        losses[q], highest = 0.0, -np.inf
+        for level in range(level_indptr[q + 1] - 1, level_indptr[q] - 1, -1):
+            push = norm[level] * mean[level]
+            for p in range(bounds[level], bounds[level + 1]):
+                row = label_order[p]
+                if norm[level] > 0.0:
+                    losses[q] += scale[q] * norm[level] * _log_one_plus(mean[level], highest - scores[row])
+                slope[row] = scale[q] * (pull[level] * weight[p] - push * rivalry[p])
+            for p in range(bounds[level], bounds[level + 1]):
+                highest = max(highest, scores[label_order[p]])
 
 
 @njit(cache=True, nogil=True)

@@ -96,8 +96,10 @@ class CSListMLE(Loss):
             )
 
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-        losses = np.empty(lists.n_queries)
-        _cost_sensitive.value_and_slope(scores, *self._weights(lists), losses, slope)
+        weights, losses = self._weights(lists), np.empty(lists.n_queries)
+        n_left = _cost_sensitive.value_and_slope(scores, *weights, losses, slope)
+        if n_left > 0:  # scores that lie very far apart: rare, and compiled only then
+            _cost_sensitive.wide_value_and_slope(scores, *weights, *_state(scores, weights), losses, slope)
         return losses
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
