@@ -64,8 +64,8 @@ class CSListMLE(Loss):
     Parameters
     ----------
     k : int or None, default=10
-        Places that count. None counts all of them, and so every pair of documents with different labels of which one is
-        above 0. Ignored by ``weights="label"``.
+        Places that count; 10 is where NDCG is read most often. None counts all of them, and so every pair of documents
+        with different labels of which one is above 0. Ignored by ``weights="label"``.
     weights : {"ndcg", "label"}, default="ndcg"
         "label" gives the weights in the code of Olinto (2016): ``β_j = y_j / Σ y``, ``α_jt = (y_j − y_t) / y_j``, and
         DCG over all places. Labels below 0 count as 0 there. Since DCG grows as ``2**y`` and ``β`` does not, queries
