@@ -8,7 +8,14 @@ from plackett.losses.base import Loss
 from plackett.losses.cost_sensitive import CSListMLE
 from plackett.losses.listmle import ListMLE, PListMLE
 from plackett.losses.listwise import ListNet, RankCosine
-from plackett.losses.pairwise import PairwiseHinge, PairwisePsi, PairwiseSquaredHinge
+from plackett.losses.pairwise import (
+    PairwiseExponential,
+    PairwiseHinge,
+    PairwiseLogistic,
+    PairwisePsi,
+    PairwiseSmoothedHinge,
+    PairwiseSquaredHinge,
+)
 from plackett.losses.pointwise import Squared
 from plackett.losses.transforms import Linear
 
@@ -19,8 +26,11 @@ __all__ = [
     "ListNet",
     "Loss",
     "PListMLE",
+    "PairwiseExponential",
     "PairwiseHinge",
+    "PairwiseLogistic",
     "PairwisePsi",
+    "PairwiseSmoothedHinge",
     "PairwiseSquaredHinge",
     "RankCosine",
     "Squared",
@@ -36,6 +46,8 @@ _CLASSES: list[type[Loss]] = [
     CSListMLE,
     PairwiseHinge,
     PairwiseSquaredHinge,
+    PairwiseLogistic,
+    PairwiseExponential,
     PairwisePsi,
     Squared,
 ]

@@ -22,23 +22,36 @@ from numba import njit
 
 HINGE, SQUARED, RAMP, BEND = 0, 1, 2, 3
 FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums may be reordered into vectors; infinities keep their meaning
-FARTHEST = -1e140  # scores are cut this far below the query's best, so that no square overflows
+FARTHEST = 1e140  # scores are cut this far from the query's best, so that no square overflows
 CHUNK = 64  # sorted by counting, which vectorises; longer runs are merged from such chunks
 FEW = 64  # pairs within the width that a document of a crossing sums one by one
 RAGGED = 8  # rows whose partners begin within this many places of each other are worked through together
 PAD = 16  # places that a leaf has behind its documents, so that partners come in whole vectors
-ONE = np.uint64(1)
+ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+
+
+@njit(cache=True, nogil=True)
+def extremes(values):
+    """Least and largest value, four at a time: one comparison would have to wait for the one before."""
+    low0 = low1 = low2 = low3 = np.inf
+    high0 = high1 = high2 = high3 = -np.inf
+    for k in range(np.uint64(0), np.uint64(values.size // 4 * 4), np.uint64(4)):
+        a, b, c, d = values[k], values[k + ONE], values[k + TWO], values[k + THREE]
+        low0, low1, low2, low3 = min(low0, a), min(low1, b), min(low2, c), min(low3, d)
+        high0, high1, high2, high3 = max(high0, a), max(high1, b), max(high2, c), max(high3, d)
+    for k in range(values.size // 4 * 4, values.size):
+        low0, high0 = min(low0, values[k]), max(high0, values[k])
+    return min(min(low0, low1), min(low2, low3)), max(max(high0, high1), max(high2, high3))
 
 
 @njit(cache=True, nogil=True)
 def load(scores, rows, values):
     """Scores of one query in label order, relative to the largest: what follows does not depend on a shift."""
-    top = -np.inf
     for k in range(rows.size):
         values[k] = scores[rows[k]]
-        top = max(top, values[k])
+    _, top = extremes(values[: rows.size])
     for k in range(rows.size):
-        values[k] = max(values[k] - top, FARTHEST)
+        values[k] = max(values[k] - top, -FARTHEST)
 
 
 # ---- pairs met one by one ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from plackett.data.queries import QueryLists
-from plackett.losses import _pair_curvature, _pair_sums
+from plackett.losses import _pair_curvature, _pair_sums, _pairwise
 from plackett.losses._pair_plan import pair_counts, pair_plan
 from plackett.losses.base import CurvatureProduct, Loss
 
@@ -121,10 +121,11 @@ class PairwiseHinge(_HingeKind):
 
     Examples
     --------
-    >>> from plackett.data import Queries
-    >>> data = Queries([[0], [0], [0]], y=[2, 1, 0])
-    >>> PairwiseHinge().value_and_slope([3.0, 1.0, 0.5], data)  # the third margin alone is below 1, by 0.5
-    (0.16666666666666666, array([ 0.        , -0.33333333,  0.33333333]))
+    >>> from plackett import Queries
+    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
+    >>> value, slope = PairwiseHinge(normalize="none").value_and_slope([3.0, 1.0, 0.25], data)
+    >>> value, slope  # of the margins 2, 2.75 and 0.75 the last alone is below 1
+    (0.25, array([ 0., -1.,  1.]))
     """
 
     name = "hinge"
@@ -195,6 +196,87 @@ class PairwiseSquaredHinge(_Curved):
     @property
     def _scale(self) -> float:
         return 2.0  # the kernel sums z²/2
+
+
+class PairwiseLogistic(_Pairwise):
+    """Logistic loss, ``log(1 + e^-m)``, over every pair of documents with different labels: RankNet.
+
+    O(n²) per query in time, O(n) in memory.
+
+    Parameters
+    ----------
+    normalize : {"pairs", "all", "none"}, default="pairs"
+        As in :class:`PairwiseHinge`.
+    """
+
+    name = "logistic"
+
+    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
+        values = np.empty(lists.n_queries)
+        run_end = pair_plan(lists).run_end
+        _pairwise.logistic(scores, lists.order, lists.indptr, run_end, self._weights(lists), values, slope)
+        return values
+
+    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
+        scores = scores.copy()  # the caller may move on while products are still taken here
+        diagonal = self.diagonal_at(scores, lists)
+        return lambda direction: self._curvature(scores, lists, diagonal, direction)
+
+    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        return self._curvature(scores, lists, np.empty(0), np.empty(0))
+
+    def _curvature(
+        self, scores: np.ndarray, lists: QueryLists, diagonal: np.ndarray, direction: np.ndarray
+    ) -> np.ndarray:
+        answer = np.empty(lists.n_docs)
+        run_end = pair_plan(lists).run_end
+        _pairwise.logistic_curvature(
+            scores, lists.order, lists.indptr, run_end, self._weights(lists), diagonal, direction, answer
+        )
+        return answer
+
+
+class PairwiseExponential(_Pairwise):
+    """Exponential loss, ``e^-m``, over every pair of documents with different labels: RankBoost.
+
+    O(n) per query, because ``e^(f_j - f_i)`` is a product. A margin below -600 counts as about -600, so that value and
+    slope stay finite (around 1e260) however bad the scores are.
+
+    Parameters
+    ----------
+    normalize : {"pairs", "all", "none"}, default="pairs"
+        As in :class:`PairwiseHinge`.
+    """
+
+    name = "exponential"
+
+    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
+        return self._run(_pairwise.SLOPE, scores, lists, np.empty(0), slope)
+
+    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
+        scores = scores.copy()  # the caller may move on while products are still taken here
+
+        def product(direction: np.ndarray) -> np.ndarray:
+            answer = np.empty(lists.n_docs)
+            self._run(_pairwise.PRODUCT, scores, lists, direction, answer)
+            return answer
+
+        return product
+
+    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        diagonal = np.empty(lists.n_docs)
+        self._run(_pairwise.DIAGONAL, scores, lists, np.empty(0), diagonal)
+        return diagonal
+
+    def _run(
+        self, what: int, scores: np.ndarray, lists: QueryLists, direction: np.ndarray, answer: np.ndarray
+    ) -> np.ndarray:
+        values = np.empty(lists.n_queries)
+        bounds, of_queries = lists.levels
+        _pairwise.exponential(
+            what, scores, lists.order, lists.indptr, bounds, of_queries, self._weights(lists), direction, values, answer
+        )
+        return values
 
 
 class PairwisePsi(_HingeKind):
