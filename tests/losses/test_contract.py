@@ -1,0 +1,196 @@
+"""What every loss must keep: one list of losses through the same questions."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import plackett as pk
+from plackett.data.queries import QueryLists
+from plackett.losses import get_loss, loss_names
+from plackett.losses.fused import Fused
+from tests.losses import literal
+
+ALL_LOSSES = [
+    *(get_loss(name) for name in loss_names()),
+    pk.losses.ListMLE(ties="efron"),
+    pk.losses.ListMLE(transform="sigmoid"),
+    pk.losses.PListMLE("dcg"),
+    pk.losses.ListNet(transform="probit"),
+    pk.losses.RankCosine(transform="exp"),
+    pk.losses.CSListMLE(k=2),
+    pk.losses.CSListMLE(weights="label"),
+    pk.losses.PairwiseHinge(normalize="all"),
+    pk.losses.PairwiseSquaredHinge(normalize="none"),
+    pk.losses.PairwiseLogistic(normalize="all"),
+    pk.losses.PairwiseExponential(normalize="none"),
+]
+SMOOTH = [loss for loss in ALL_LOSSES if loss.is_smooth]
+SINGLE_LEVEL_MATTERS = ("listnet", "rankcosine", "squared")
+every_loss = pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
+every_smooth_loss = pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+
+documents = st.lists(
+    st.lists(st.tuples(st.integers(-1, 4), st.floats(-3, 3).map(lambda x: round(x, 3))), min_size=1, max_size=7),
+    min_size=1,
+    max_size=4,
+)
+
+
+def small_lists(seed=0, levels=4):
+    rng = np.random.default_rng(seed)
+    return QueryLists(rng.integers(0, levels, 24).astype(float), np.array([0, 1, 6, 6, 14, 24])), rng.normal(size=24)
+
+
+def test_every_promised_name_is_there():
+    names = "listmle p-listmle listnet rankcosine cs-listmle hinge squared-hinge logistic exponential psi squared"
+    assert set(loss_names()) == set(names.split())
+
+
+@every_smooth_loss
+def test_slope_matches_finite_differences(loss):
+    lists, scores = small_lists()
+    _, slope = loss.value_and_slope(scores, lists)
+    np.testing.assert_allclose(slope, literal.difference_slope(loss, scores, lists), atol=1e-6)
+
+
+@every_loss
+def test_curvature_matches_differences_of_slopes_or_is_refused_by_name(loss):
+    lists, scores = small_lists(1)
+    if not loss.has_curvature_product:
+        with pytest.raises(NotImplementedError, match="has no curvature_product"):
+            loss.curvature_product(scores, lists, scores)
+        return
+    found = literal.hessian(loss, scores, lists)
+    np.testing.assert_allclose(found, literal.difference_hessian(loss, scores, lists), atol=1e-5)
+    np.testing.assert_allclose(loss.curvature_diagonal(scores, lists), found.diagonal(), atol=1e-9)
+    assert np.linalg.eigvalsh(found).min() > -1e-9  # convex
+
+
+@every_loss
+def test_the_curvature_bound_is_a_bound(loss):
+    lists, scores = small_lists(2)
+    if not loss.has_curvature_bound:
+        with pytest.raises(NotImplementedError, match="has no curvature_bound"):
+            loss.curvature_bound(scores, lists)
+        return
+    bound = loss.curvature_bound(scores, lists)
+    assert (bound >= 0).all()
+    assert np.linalg.eigvalsh(np.diag(bound) - literal.difference_hessian(loss, scores, lists)).min() > -1e-5
+
+
+@every_loss
+@settings(max_examples=12, deadline=None)
+@given(queries=documents, random=st.randoms(use_true_random=False))
+def test_shuffling_rows_and_queries_changes_nothing_but_the_order(loss, queries, random):
+    lists, scores = literal.split(queries)
+    moved, before = literal.shuffled(queries, random)
+    other_lists, other_scores = literal.split(moved)
+    value, slope = loss.value_and_slope(scores, lists)
+    other_value, other_slope = loss.value_and_slope(other_scores, other_lists)
+    assert other_value == pytest.approx(value, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(other_slope, slope[before], rtol=1e-9, atol=1e-9)
+
+
+@every_loss
+@settings(max_examples=8, deadline=None)
+@given(queries=documents, shift=st.floats(-50, 50))
+def test_a_constant_added_to_a_query_s_scores_changes_nothing_where_that_is_promised(loss, queries, shift):
+    lists, scores = literal.split(queries)
+    moved = scores.copy()
+    moved[: lists.indptr[1]] += shift
+    if not loss.ignores_shifts:
+        assert loss.name in ("squared", "rankcosine") or loss.transform != "exp"
+        return
+    value, slope = loss.value_and_slope(scores, lists)
+    other_value, other_slope = loss.value_and_slope(moved, lists)
+    assert other_value == pytest.approx(value, rel=1e-7, abs=1e-7)
+    np.testing.assert_allclose(other_slope, slope, atol=1e-7)
+
+
+@every_loss
+def test_single_documents_and_single_levels_contribute_nothing_where_that_is_promised(loss):
+    scores = np.array([0.3, 2.0, -1.0, 0.4])
+    alone = literal.lists_of([2], [1], [0], [5])
+    value, slope = loss.value_and_slope(scores, alone)
+    if loss.name != "squared":
+        assert value == 0
+        assert not slope.any()
+    level = literal.lists_of([1, 1, 1, 1])
+    value, slope = loss.value_and_slope(scores, level)
+    if loss.name not in SINGLE_LEVEL_MATTERS:
+        assert value == 0
+        assert not slope.any()
+
+
+@every_loss
+def test_labels_far_beyond_the_usual_give_finite_values(loss):
+    labels = np.array([4000.0, 3999, -1, 0, 17, 2500])
+    lists = QueryLists(labels, np.array([0, 6]))
+    scores = np.linspace(0.1, 1.0, 6)
+    value, slope = loss.value_and_slope(scores, lists)
+    assert np.isfinite(value)
+    assert np.isfinite(slope).all()
+
+
+@every_loss
+def test_no_documents_and_no_queries_are_no_loss(loss):
+    for indptr in (np.array([0]), np.array([0, 0, 0])):
+        value, slope = loss.value_and_slope(np.empty(0), QueryLists(np.empty(0), indptr))
+        assert value == 0
+        assert slope.size == 0
+
+
+@every_loss
+def test_a_loss_is_what_its_parameters_say(loss):
+    assert clone(loss) == loss
+    assert repr(clone(loss)) == repr(loss)
+    assert pickle.loads(pickle.dumps(loss)) == loss
+    assert loss != "listmle"
+
+
+@every_loss
+def test_queries_and_their_lists_are_taken_alike(loss):
+    data = pk.Queries(np.zeros((5, 1)), y=[2, 1, 0, 1, 0], qid=[1, 1, 1, 2, 2])
+    scores = np.array([0.5, 0.2, 1.0, 0.1, 0.3])
+    assert loss.value_and_slope(scores, data)[0] == loss.value_and_slope(scores, data.lists)[0]
+    with pytest.raises(ValueError, match=r"scores has shape \(4,\) but the queries have 5 documents"):
+        loss.value_and_slope(scores[:4], data)
+    with pytest.raises(ValueError, match="scores has a NaN or an infinite value in row 3"):
+        loss.value_and_slope([0, 0, 0, np.nan, 0], data)
+
+
+@every_loss
+def test_fused_functions_give_what_the_loss_gives(loss):
+    from numba import njit
+
+    lists, scores = small_lists(3)
+    fused = loss.fused(lists)
+    if fused is None:
+        return
+    assert isinstance(fused, Fused)
+
+    @njit
+    def call(function, *arguments):
+        function(*arguments)
+
+    value, slope = loss.value_and_slope(scores, lists)
+    found, values = np.full(24, np.nan), np.full(lists.n_queries, np.nan)
+    call(fused.evaluate, scores, *fused.labels, found, values, 0, 2)
+    call(fused.evaluate, scores, *fused.labels, found, values, 2, lists.n_queries)
+    assert values.sum() == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(found, slope, rtol=1e-12, atol=1e-12)
+    if fused.multiply is not None:
+        direction = np.cos(np.arange(24.0))
+        call(fused.multiply, scores, direction, *fused.labels, found, 0, lists.n_queries)
+        np.testing.assert_allclose(found, loss.curvature_product(scores, lists, direction), rtol=1e-9, atol=1e-12)
+
+
+def test_a_wrong_name_lists_the_right_ones():
+    with pytest.raises(ValueError, match="loss='listml' is not known; choose one of listmle, p-listmle"):
+        get_loss("listml")
+    with pytest.raises(ValueError, match=r"loss=ListMLE is a class; give an object: loss=ListMLE\(\)"):
+        get_loss(pk.losses.ListMLE)
