@@ -315,9 +315,15 @@ class Objective:
 
     def smoothed(self, width: float) -> Objective:
         """The same objective with the kinks of its loss rounded off over ``width``."""
+        return self.with_loss(self.loss.smoothed(width))  # type: ignore[attr-defined]
+
+    def with_loss(self, loss: Loss) -> Objective:
+        """The same objective with another loss; data, blocks and what was sorted are shared."""
         other = copy.copy(self)
         other.__dict__.pop("_fused", None)
-        other.loss = self.loss.smoothed(width)  # type: ignore[attr-defined]
+        other.loss, other._last_coef = loss, None
+        other._scores, other._slope = np.empty(self.lists.n_docs), np.empty(self.lists.n_docs)
+        other._values = np.empty(self.lists.n_queries)
         return other
 
     def duality_gap(self, coef: np.ndarray, width: float) -> float:

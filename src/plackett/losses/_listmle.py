@@ -29,7 +29,7 @@ def _range(scores):
     return low, high
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _exp_below(scores, top, out):
     for i in range(scores.size):
         out[i] = exp(scores[i] - top)

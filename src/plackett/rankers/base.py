@@ -23,20 +23,30 @@ class Ranker(BaseEstimator):
     (``sklearn.set_config(enable_metadata_routing=True)``).
     """
 
-    _estimator_type = "ranker"
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}
 
-    def score(self, X: Any, y: Any = None, *, qid: Any = None, metric: str | Measure = "ndcg@10") -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        metric: str | Measure = "ndcg@10",
+    ) -> float:
         """Mean of a measure over the queries, by which searches such as ``GridSearchCV`` compare; higher is better.
 
-        Measures that are better when lower count negative.
+        Measures that are better when lower count negative. ``sample_weight`` weighs the queries as in ``fit``.
         """
+        check_is_fitted(self)
         queries = self._check_queries(X, y, qid)
+        weights = self._check_query_weights(sample_weight, queries)
         measure = Measure.parse(metric)
         values = measure.values(queries.labels, self._predict_grouped(queries), qid=queries.qid)
-        mean = float(np.nanmean(values))
+        is_counted = ~np.isnan(values)
+        mean = float(np.average(values[is_counted], weights=None if weights is None else weights[is_counted]))
         return mean if measure.higher_is_better else -mean
 
     def predict(self, X: Any, *, qid: Any = None) -> np.ndarray:
@@ -59,7 +69,10 @@ class Ranker(BaseEstimator):
 
     def save(self, path: str | os.PathLike | BinaryIO) -> None:
         """Write the fitted ranker to a file that ``plackett.load`` reads; the file holds numbers and words, no code."""
+        from plackett.rankers import registry  # its classes are those that a file may name
+
         check_is_fitted(self)
+        registry.fill()
         persistence.save(self, path)
 
     def _check_queries(
@@ -114,8 +127,15 @@ class Ranker(BaseEstimator):
                 f"row ({queries.n_docs:,}) is needed."
             )
         if weights.min() < 0 or weights.max() <= 0:
-            raise ValueError("sample_weight must not be negative, and one weight at least must be above 0.")
+            raise ValueError("sample_weight must not be negative, and not all weights may be zero.")
         return weights
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "ranker"
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
 
 
 class Normalized(Ranker):

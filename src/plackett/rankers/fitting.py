@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from typing import Any
 
@@ -105,9 +104,7 @@ def minimize(
 
 def _step_to_labels(objective: Objective) -> np.ndarray:
     """Coefficients about as good as a regression on the labels: a start for losses that are flat at 0."""
-    regression = copy.copy(objective)
-    regression.__dict__.pop("_fused", None)
-    regression.loss = Squared()
+    regression = objective.with_loss(Squared())
     zeros = np.zeros(objective.size)
     _, gradient = regression.value_and_gradient(zeros)
     scaling = Scaling(regression.curvature_estimate(zeros), objective.size)
