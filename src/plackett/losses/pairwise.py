@@ -31,16 +31,20 @@ class _Pairwise(Loss):
         """What a pair of each query counts; 0 where there is none."""
         return lists.keep(("pair weights", self.normalize), lambda: _pair_weights(lists, self.normalize))
 
-    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        """Twice the diagonal: a pair adds ``c (t_i - t_j)²``, which is at most ``2c t_i² + 2c t_j²``."""
-        return 2.0 * self.diagonal_at(scores, lists)
-
 
 def _pair_weights(lists: QueryLists, normalize: str) -> np.ndarray:
     counts = pair_counts(lists)
     n_docs = np.diff(lists.indptr).astype(np.float64)
     divisors = {"pairs": counts, "all": 0.5 * n_docs * (n_docs - 1.0), "none": np.ones_like(counts)}[normalize]
     return np.divide(1.0, divisors, out=np.zeros_like(counts), where=counts > 0)
+
+
+class _Smooth(_Pairwise):
+    """A loss with a second derivative, which sums ``c (t_i - t_j)²`` over pairs."""
+
+    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        """Twice the diagonal, since ``(t_i - t_j)²`` is at most ``2 t_i² + 2 t_j²``."""
+        return 2.0 * self.diagonal_at(scores, lists)
 
 
 class _HingeKind(_Pairwise):
@@ -71,7 +75,7 @@ def _sum_pairs(
     return values
 
 
-class _Curved(_HingeKind):
+class _Curved(_HingeKind, _Smooth):
     """Squared and smoothed hinge: their second derivative is the same for all active pairs."""
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
@@ -198,7 +202,7 @@ class PairwiseSquaredHinge(_Curved):
         return 2.0  # the kernel sums z²/2
 
 
-class PairwiseLogistic(_Pairwise):
+class PairwiseLogistic(_Smooth):
     """Logistic loss, ``log(1 + e^-m)``, over every pair of documents with different labels: RankNet.
 
     O(n²) per query in time, O(n) in memory.
@@ -236,7 +240,7 @@ class PairwiseLogistic(_Pairwise):
         return answer
 
 
-class PairwiseExponential(_Pairwise):
+class PairwiseExponential(_Smooth):
     """Exponential loss, ``e^-m``, over every pair of documents with different labels: RankBoost.
 
     O(n) per query, because ``e^(f_j - f_i)`` is a product. A margin below -600 counts as about -600, so that value and
