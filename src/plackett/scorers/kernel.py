@@ -1,0 +1,446 @@
+"""Kernel scores ``Σ_l θ_l K(x, x_l)``, as linear scores on features whose inner products are the kernel.
+
+With ``K = Z Zᵀ`` the penalty ``θᵀKθ`` of the scores ``Kθ`` is the squared length of ``w = Zᵀθ``, and the scores are
+``Zw``: a kernel scorer is the linear scorer on Z. Once w is known, θ follows from one solve with the rows of Z that
+belong to the documents x_l.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from sklearn.metrics.pairwise import kernel_metrics, manhattan_distances, pairwise_kernels
+from sklearn.utils import check_random_state
+
+from plackett.scorers.linear import LinearScorer
+from plackett.validation import check_choice, check_number, count_of, is_sparse, plain
+
+VALUES_PER_BLOCK = 1 << 21  # of a kernel matrix that are computed at a time where the whole is not needed
+LEAST_PIVOT = 1e-10  # of a factor, relative to the largest diagonal entry of the kernel matrix
+LEAST_EIGENVALUE = 1e-10  # of the landmarks' kernel matrix, relative to its largest
+INDEFINITE = 1e-7  # what a factor may miss of a positive semi-definite matrix, relative to the same
+ROUNDING_OF_FLOAT32 = 1e4  # by so much the three are larger where the kernel matrix was given as float32
+POOL_PER_LANDMARK = 20  # documents among which k-means++ chooses one
+SMALLEST_POOL = 10_000
+MOST_DISTANCES = 1_000  # documents whose distances are looked at for the median
+
+DEFINITE = ("linear", "rbf", "laplacian", "cosine", "chi2")  # whatever their parameters
+
+
+class Kernel:
+    """A kernel with all of its parameters settled.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        A name of scikit-learn's, ``"precomputed"``, or a function of two matrices that gives the matrix of kernel
+        values, rows of the first by rows of the second.
+    gamma, degree, coef0 : float
+        What the named kernels take of them.
+    """
+
+    def __init__(self, kernel: Any, gamma: float = 1.0, degree: float = 3, coef0: float = 1.0):
+        self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
+
+    @property
+    def is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def is_definite(self) -> bool | None:
+        """Whether every kernel matrix is positive semi-definite; None where each has to be looked at."""
+        if callable(self.kernel) or self.is_precomputed:
+            return None
+        if self.kernel in ("poly", "polynomial"):
+            return self.coef0 >= 0 and float(self.degree).is_integer()
+        return self.kernel in DEFINITE
+
+    def matrix(self, X: Any, support: Any) -> np.ndarray:
+        """Kernel values of the rows of X by the support: rows, or columns of X where it holds kernel values already."""
+        if self.is_precomputed:
+            values = X[:, support]
+            values = values.toarray() if is_sparse(values) else values
+            return np.ascontiguousarray(values, dtype=np.float64)
+        X, support = as_float64(X), as_float64(support)
+        if callable(self.kernel):
+            values = self.kernel(X, support)
+            # a copy, because the factor is written over it and the function may have kept it
+            values = np.array(values.toarray() if is_sparse(values) else values, dtype=np.float64)
+            if values.shape != (X.shape[0], support.shape[0]):
+                raise ValueError(
+                    f"the kernel was given {X.shape[0]} rows and {support.shape[0]} rows and answered with shape "
+                    f"{values.shape}; a matrix of shape {(X.shape[0], support.shape[0])} is needed. For a function of "
+                    "two single rows: lambda A, B: pairwise_kernels(A, B, metric=function)."
+                )
+        else:
+            values = pairwise_kernels(
+                X, support, metric=self.kernel, filter_params=True,
+                gamma=self.gamma, degree=self.degree, coef0=self.coef0,
+            )  # fmt: skip
+        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+            raise ValueError(
+                f"{self.name} gives values that are NaN or infinite. Scale the columns (normalize=), or choose another "
+                "kernel or other parameters."
+            )
+        return np.ascontiguousarray(values)
+
+    @property
+    def name(self) -> str:
+        return f"kernel={getattr(self.kernel, '__name__', self.kernel)!r}"
+
+
+def check_kernel(kernel: Any) -> None:
+    """Refuse what is neither a name of a kernel nor a function."""
+    if not callable(kernel):
+        check_choice(kernel, "kernel", [*kernel_metrics(), "precomputed"])
+
+
+def settle_gamma(gamma: Any, kernel: Any, X: Any) -> float:
+    """A number for ``gamma``: as given, or from the data for None, ``"scale"`` and ``"median"``."""
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return 1.0
+    if gamma is None:
+        return 1.0 / X.shape[1]
+    if not isinstance(gamma, str):
+        return check_number(gamma, "gamma", above=0.0)
+    if gamma not in ("scale", "median"):
+        raise ValueError(f"gamma={plain(gamma)!r}; it must be a number above 0, None, 'scale' or 'median'.")
+    width = _variance(X) * X.shape[1] if gamma == "scale" else _median_distance(X, kernel)
+    return 1.0 / width if width > 0 else 1.0 / X.shape[1]
+
+
+def _variance(X: Any) -> float:
+    if is_sparse(X):
+        mean = X.sum(dtype=np.float64) / (X.shape[0] * X.shape[1])
+        return float(X.multiply(X).sum(dtype=np.float64) / (X.shape[0] * X.shape[1]) - mean**2)
+    return float(X.var(dtype=np.float64))
+
+
+def _median_distance(X: Any, kernel: Any) -> float:
+    """The median distance between documents that differ, squared except for the Laplacian kernel."""
+    rows = arrangement(X)
+    chosen = rows[np.linspace(0, rows.size - 1, min(rows.size, MOST_DISTANCES)).round().astype(np.int64)]
+    some = as_float64(X[chosen])
+    if kernel == "laplacian":
+        distances = manhattan_distances(some)
+    else:
+        squares = some.multiply(some).sum(axis=1) if is_sparse(some) else (some**2).sum(axis=1)
+        squares = np.asarray(squares, dtype=np.float64).ravel()
+        inner = some @ some.T
+        inner = inner.toarray() if is_sparse(inner) else inner
+        distances = squares[:, None] + squares - 2.0 * inner
+        distances[distances < 1e-12 * max(squares.max(), 1e-300)] = 0.0  # equal rows, but for rounding
+    apart = distances[np.triu_indices(chosen.size, 1)]
+    apart = apart[apart > 0]
+    return float(np.median(apart)) if apart.size else 0.0
+
+
+def as_float64(X: Any) -> Any:
+    """Rows in double precision: the factors below need it whatever the features have."""
+    return X if X.dtype == np.float64 else X.astype(np.float64)
+
+
+def arrangement(X: Any) -> np.ndarray:
+    """An order of the rows that depends on what they hold, not on where they stand: by a fixed random projection."""
+    direction = np.random.default_rng(0).normal(size=X.shape[1])
+    shadow = np.empty(X.shape[0])
+    for start, stop in _row_blocks(*X.shape):
+        shadow[start:stop] = as_float64(X[start:stop]) @ direction
+    return np.argsort(shadow, kind="stable")
+
+
+def _row_blocks(n_rows: int, n_columns: int) -> Iterator[tuple[int, int]]:
+    step = max(1, VALUES_PER_BLOCK // max(1, n_columns))
+    return ((start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def check_bytes(n_bytes: int, max_bytes: float, what: str, hint: str) -> None:
+    """Refuse what would not fit, with its size."""
+    if n_bytes > max_bytes:
+        raise ValueError(f"{what} would take {n_bytes:,} bytes, above max_bytes={int(max_bytes):,}. {hint}")
+
+
+# --- Scorers ---------------------------------------------------------------------------------------------------------
+
+
+class KernelScorer(LinearScorer):
+    """Scores by kernel values with some training documents, the support.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_docs, n_coefs)
+        Features of the training documents.
+    kernel : Kernel
+    training : Training
+    places : ndarray of ints
+        Rows of the support.
+    factor : ndarray of shape (n_support, n_coefs), "triangle" or None
+        What takes coefficients to θ, and kernel values to features; ``"triangle"``: the inverse of the support's own
+        features, transposed; None: nothing, the kernel values are the features.
+    has_intercept : bool
+
+    Attributes
+    ----------
+    support : what ``Kernel.matrix`` takes for the support
+    numbers : ndarray of ints
+        Rows of the support, as they were given from outside.
+    """
+
+    def __init__(
+        self, Z: np.ndarray, kernel: Kernel, training: Training, places: np.ndarray, factor: Any, has_intercept: bool
+    ):
+        super().__init__(Z, has_intercept=has_intercept)
+        self.kernel, self.places, self._factor = kernel, places, factor
+        self.support, self.numbers = training.support(kernel, places), training.numbers(places)
+
+    @property
+    def penalty(self) -> str:
+        """What the squared length of the coefficients is: ``"rkhs"``, θᵀKθ, or ``"coefficients"``, ‖θ‖²."""
+        return "coefficients" if self._factor is None else "rkhs"
+
+    def dual(self, weights: np.ndarray) -> np.ndarray:
+        """θ, one entry for each document of the support."""
+        if self._factor is None:
+            return weights.copy()
+        if isinstance(self._factor, str):
+            return linalg.solve_triangular(self.X[self.places], weights, lower=True, trans="T", check_finite=False)
+        return self._factor @ weights
+
+    def weights_of(self, dual: np.ndarray, support: Any) -> np.ndarray | None:
+        """The coefficients that come nearest to scoring by ``dual`` on ``support``; None where there are none."""
+        if self.penalty == "coefficients":
+            return dual.copy() if dual.size == self.n_features else None
+        if support is self.support or (self.kernel.is_precomputed and np.array_equal(support, self.support)):
+            return dual @ self.X[self.places]
+        return None if self.kernel.is_precomputed else dual @ self.features(support)
+
+    def features(self, X: Any, indptr: np.ndarray | None = None) -> np.ndarray:
+        """Features of any rows; their linear scores are the kernel scores. Lists make no difference."""
+        features = np.empty((X.shape[0], self.n_features), dtype=self.X.dtype)
+        self.fill(features, X)
+        return features
+
+    def fill(self, features: np.ndarray, X: Any) -> None:
+        """Write the features of X into their places, a block of rows at a time."""
+        support = self.support if self.kernel.is_precomputed else as_float64(self.support)
+        factor = self.X[self.places] if isinstance(self._factor, str) else self._factor
+        for start, stop in _row_blocks(X.shape[0], self.places.size):
+            values = self.kernel.matrix(X[start:stop], support)
+            if isinstance(self._factor, str):
+                values = linalg.solve_triangular(factor, values.T, lower=True, check_finite=False).T
+            elif factor is not None:
+                values = values @ factor
+            features[start:stop] = values
+
+
+def kernel_scores(kernel: Kernel, X: Any, support: Any, dual: np.ndarray) -> np.ndarray:
+    """``Σ_l θ_l K(x, x_l)`` for the rows of X, without ever holding all kernel values."""
+    scores = np.empty(X.shape[0])
+    support = support if kernel.is_precomputed else as_float64(support)
+    for start, stop in _row_blocks(X.shape[0], dual.size):
+        scores[start:stop] = kernel.matrix(X[start:stop], support) @ dual
+    return scores
+
+
+class Training(NamedTuple):
+    """Rows of the training documents, and where each stood before they were grouped (None: where it stands)."""
+
+    X: Any
+    given: np.ndarray | None = None
+
+    def numbers(self, places: np.ndarray) -> np.ndarray:
+        return places if self.given is None else self.given[places]
+
+    def support(self, kernel: Kernel, places: np.ndarray) -> Any:
+        """What ``Kernel.matrix`` takes for the documents in these rows; columns of precomputed values never moved."""
+        return self.numbers(places) if kernel.is_precomputed else self.X[places]
+
+
+def exact_scorer(kernel: Kernel, training: Training, *, has_intercept: bool, max_bytes: float) -> KernelScorer:
+    """The scorer on a factor of the whole kernel matrix; on the matrix itself where it has none."""
+    X = training.X
+    n_docs = X.shape[0]
+    check_bytes(
+        16 * n_docs**2, max_bytes, f"the kernel matrix of {count_of(n_docs, 'document')} and its factor",
+        "Choose landmarks=500 or so, which needs memory for as many columns only, or raise max_bytes.",
+    )  # fmt: skip
+    # the factor takes documents in an order of its own, so that the support does not depend on the order of the rows
+    order = arrangement(X) if kernel.is_definite else np.arange(n_docs)
+    rough = ROUNDING_OF_FLOAT32 if kernel.is_precomputed and X.dtype == np.float32 else 1.0
+    K = kernel.matrix(X[order], training.support(kernel, order)) if kernel.is_definite is not False else None
+    if K is not None and (kernel.is_definite or _is_symmetric(K, INDEFINITE * rough)):
+        found = factorize(K, LEAST_PIVOT * rough, np.inf if kernel.is_definite else INDEFINITE * rough)
+        if found is not None:
+            Z, places = np.empty_like(found[0]), order[found[1]]
+            Z[order] = found[0]
+            factor: Any = "triangle"
+            if places.size == 0:  # all kernel values are 0: one column of zeros, lest there be nothing to fit
+                Z, places, factor = np.zeros((n_docs, 1)), order[:1], np.ones((1, 1))
+            return KernelScorer(Z, kernel, training, places, factor, has_intercept)
+    every = np.arange(n_docs)
+    K = kernel.matrix(X, training.support(kernel, every))
+    return KernelScorer(K, kernel, training, every, None, has_intercept)
+
+
+def _is_symmetric(K: np.ndarray, tolerance: float) -> bool:
+    allowed = tolerance * float(np.abs(K).max(initial=0.0))
+    blocks = _row_blocks(*K.shape)
+    return all(float(np.abs(K[start:stop] - K[:, start:stop].T).max()) <= allowed for start, stop in blocks)
+
+
+def factorize(K: np.ndarray, least_pivot: float, most_missed: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Z and pivots such that ``K = Z Zᵀ``, the rows of Z at the pivots being a lower triangle; K is overwritten.
+
+    The Cholesky factor with the largest remaining diagonal entry taken first, ended when that is small.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Symmetric, C-ordered.
+    least_pivot, most_missed : float
+        Relative to the largest diagonal entry. Where ``K − Z Zᵀ`` is larger than ``most_missed``, K is not positive
+        semi-definite and the answer is None.
+    """
+    n_rows, diagonal = K.shape[0], K.diagonal().copy()
+    scale = float(diagonal.max())
+    if scale <= 0:
+        is_zero = np.isinf(most_missed) or not K.any()
+        return (np.empty((n_rows, 0)), np.empty(0, dtype=np.int64)) if is_zero else None
+    # by columns this is the upper triangle, so that rows of the factor lie in one piece
+    columns, pivots, rank, _ = linalg.lapack.dpstrf(K.T, tol=least_pivot * scale, lower=0, overwrite_a=1)
+    pivots = pivots.astype(np.int64) - 1
+    Z = np.empty((n_rows, rank))
+    Z[pivots[:rank]] = np.tril(columns.T[:rank, :rank])
+    Z[pivots[rank:]] = columns.T[rank:, :rank]
+    if rank < n_rows and np.isfinite(most_missed):
+        probes = np.where(np.random.default_rng(0).random((n_rows, 4)) < 0.5, -1.0, 1.0)
+        # the other triangle still holds K, all but its diagonal
+        products = linalg.blas.dsymm(1.0, columns, probes, lower=1)
+        products += (diagonal - columns.diagonal())[:, None] * probes
+        if float(np.abs(products - Z @ (Z.T @ probes)).max()) > most_missed * scale:
+            return None
+    return Z, pivots[:rank]
+
+
+def landmark_scorer(
+    kernel: Kernel,
+    training: Training,
+    *,
+    n_landmarks: int,
+    selection: str,
+    random_state: Any,
+    has_intercept: bool,
+    max_bytes: float,
+) -> KernelScorer:
+    """The scorer on Nyström's features ``K_nm K_mm^(−1/2)``, m being some of the documents."""
+    X = training.X
+    n_docs = X.shape[0]
+    dtype = np.float32 if X.dtype == np.float32 else np.float64
+    n_landmarks = min(n_landmarks, n_docs)
+    check_bytes(
+        n_docs * n_landmarks * np.dtype(dtype).itemsize + 16 * n_landmarks**2, max_bytes,
+        f"the features of {count_of(n_docs, 'document')} by {count_of(n_landmarks, 'landmark')}",
+        "Choose fewer landmarks, or raise max_bytes.",
+    )  # fmt: skip
+    places = choose_landmarks(X, n_landmarks, "uniform" if kernel.is_precomputed else selection, random_state)
+    rough = ROUNDING_OF_FLOAT32 if kernel.is_precomputed and dtype == np.float32 else 1.0
+    factor = None
+    if kernel.is_definite is not False:
+        factor = _inverse_root(
+            kernel.matrix(X[places], training.support(kernel, places)), rough, is_sure=bool(kernel.is_definite)
+        )
+    width = places.size if factor is None else factor.shape[1]
+    scorer = KernelScorer(np.empty((n_docs, width), dtype), kernel, training, places, factor, has_intercept)
+    scorer.fill(scorer.X, X)
+    return scorer
+
+
+def _inverse_root(K: np.ndarray, rough: float, *, is_sure: bool) -> np.ndarray | None:
+    """``U λ^(−1/2)`` from the eigenvalues λ of K that are large enough; None where K is not positive semi-definite."""
+    if not is_sure and not _is_symmetric(K, INDEFINITE * rough):
+        return None
+    eigenvalues, vectors = linalg.eigh(K, check_finite=False)
+    largest = float(np.abs(eigenvalues).max())
+    if not is_sure and eigenvalues[0] < -INDEFINITE * rough * largest:
+        return None
+    if largest == 0:
+        return np.ones((K.shape[0], 1))  # all kernel values are 0
+    is_large = eigenvalues > LEAST_EIGENVALUE * rough * largest
+    return np.ascontiguousarray(vectors[:, is_large] / np.sqrt(eigenvalues[is_large]))
+
+
+def choose_landmarks(X: Any, n_landmarks: int, selection: str, random_state: Any) -> np.ndarray:
+    """Rows of documents that stand for all, in rising order.
+
+    k-means++ draws each new landmark with a probability that grows with its squared distance from those there are. It
+    looks at a sample of ``POOL_PER_LANDMARK`` documents per landmark. Neither draw depends on the order of the rows.
+    """
+    n_docs = X.shape[0]
+    if n_landmarks >= n_docs:
+        return np.arange(n_docs)
+    random = check_random_state(random_state)
+    order = arrangement(X)
+    if selection == "uniform":
+        return np.sort(order[random.choice(n_docs, n_landmarks, replace=False)])
+    from sklearn.cluster import kmeans_plusplus
+
+    n_pool = min(n_docs, max(SMALLEST_POOL, POOL_PER_LANDMARK * n_landmarks))
+    pool = order if n_pool == n_docs else order[np.sort(random.choice(n_docs, n_pool, replace=False))]
+    _, chosen = kmeans_plusplus(X[pool], n_landmarks, random_state=random)
+    return np.unique(pool[chosen])
+
+
+# --- One coefficient per position ------------------------------------------------------------------------------------
+
+
+class PositionScorer(LinearScorer):
+    """Scores ``Σ_l θ_l K(x, x_l)`` over the documents l of the same list, θ_l belonging to the l-th row of any list."""
+
+    penalty = "coefficients"
+    support = None
+    numbers = None
+
+    def __init__(self, kernel: Kernel, X: Any, indptr: np.ndarray, *, has_intercept: bool, max_bytes: float):
+        lengths = np.diff(indptr)
+        self.kernel, self.n_positions = kernel, int(lengths.max())
+        check_bytes(
+            12 * int((lengths.astype(np.int64) ** 2).sum()), max_bytes, "the kernel matrices of all lists",
+            "Shorten the lists, or raise max_bytes.",
+        )  # fmt: skip
+        super().__init__(self.features(X, indptr), has_intercept=has_intercept)
+
+    def dual(self, weights: np.ndarray) -> np.ndarray:
+        """θ, one entry for each position."""
+        return weights.copy()
+
+    def weights_of(self, dual: np.ndarray, support: Any) -> np.ndarray | None:
+        """As in ``KernelScorer``."""
+        return dual.copy() if dual.size == self.n_positions else None
+
+    def features(self, X: Any, indptr: np.ndarray) -> Any:
+        """Row i holds the kernel values of document i with the documents of its list, in their order."""
+        lengths = np.diff(indptr)
+        widths = np.repeat(np.minimum(lengths, self.n_positions), lengths)
+        ends = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])
+        data = np.empty(int(ends[-1]))
+        for rows, values in _list_kernels(self.kernel, X, indptr, self.n_positions):
+            data[ends[rows.start] : ends[rows.stop]] = values.ravel()
+        indices = np.arange(data.size) - np.repeat(ends[:-1], widths)
+        return sparse.csr_matrix((data, indices.astype(np.int32), ends), shape=(X.shape[0], self.n_positions))
+
+
+def position_scores(kernel: Kernel, X: Any, indptr: np.ndarray, dual: np.ndarray) -> np.ndarray:
+    """Scores of lists by one coefficient per position; documents at later positions than these count for nothing."""
+    scores = np.zeros(X.shape[0])
+    for rows, values in _list_kernels(kernel, X, indptr, dual.size):
+        scores[rows] = values @ dual[: values.shape[1]]
+    return scores
+
+
+def _list_kernels(kernel: Kernel, X: Any, indptr: np.ndarray, n_positions: int) -> Iterator[tuple[slice, np.ndarray]]:
+    for start, stop in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True):
+        rows = X[start:stop]
+        yield slice(start, stop), kernel.matrix(rows, rows)[:, :n_positions]
