@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from plackett.solvers.base import Callback, Minimizable, Result, Solver, Step
 from plackett.solvers.scaling import Scaling
 from plackett.solvers.stopping import CONVERGED, INTERRUPTED, MAX_ITER, STALLED, is_finite, require_finite
+
+
+SAME = 1e-12  # values that differ by less, relatively, may differ by rounding alone
 
 
 class LBFGS(Solver):
@@ -50,7 +55,8 @@ class LBFGS(Solver):
                 found = minimize(
                     search.evaluate, search.start, jac=True, method="L-BFGS-B", callback=search.look, options=options
                 )
-                search.end(found.status, found.nit, max_iter)
+                search.polish(found.hess_inv, max_iter)
+                search.end(max_iter)
         except KeyboardInterrupt:
             search.stop_reason, search.is_interrupted = INTERRUPTED, True
         return search.result()
@@ -99,10 +105,24 @@ class _Search:
             self.stop_reason, self.is_converged = CONVERGED, True
             raise StopIteration
 
-    def end(self, status: int, n_iter: int, max_iter: int) -> None:
+    def polish(self, inverse, max_iter: int) -> None:
+        """Steps judged by the gradient, from where values are too close to tell apart; ``inverse`` is scipy's curvature."""
+        while not self.stop_reason and self.n_iter < max_iter:
+            pulled = self.scaling.pull(self.gradient)
+            coef = self.coef - self.scaling.to_coef(inverse.matvec(pulled))
+            value, gradient = self.objective.value_and_gradient(coef)
+            self.n_evaluations += 1
+            is_level = is_finite(value, gradient) and value <= self.value + SAME * abs(self.value)
+            if not is_level or np.linalg.norm(self.scaling.pull(gradient)) > 0.9 * np.linalg.norm(pulled):
+                return
+            self.coef, self.value, self.gradient = coef, value, gradient
+            with contextlib.suppress(StopIteration):
+                self.look(None)
+
+    def end(self, max_iter: int) -> None:
         if self.stop_reason:
             return
-        if n_iter >= max_iter or status == 1:
+        if self.n_iter >= max_iter:
             self.stop_reason = MAX_ITER
         else:  # the line search found nothing lower
             self.stop_reason = STALLED
