@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.evaluation.evaluate import evaluate as evaluate
     from plackett.evaluation.evaluate import evaluate_every_convention as evaluate_every_convention
     from plackett.metrics.measure import Measure as Measure
+    from plackett.rankers.kernel import KernelRanker as KernelRanker
     from plackett.rankers.linear import LinearRanker as LinearRanker
     from plackett.rankers.registry import load as load
     from plackett.rankers.registry import ranker as ranker
@@ -65,7 +66,9 @@ _HOME = {
     "Measure": "plackett.metrics.measure",
     "losses": "plackett.losses",
     "solvers": "plackett.solvers",
-    "LinearRanker": "plackett.rankers.registry",  # by way of the registry, without which rankers cannot be saved
+    # rankers by way of the registry, without which they cannot be saved
+    "LinearRanker": "plackett.rankers.registry",
+    "KernelRanker": "plackett.rankers.registry",
     "ranker": "plackett.rankers.registry",
     "ranker_names": "plackett.rankers.registry",
     "load": "plackett.rankers.registry",

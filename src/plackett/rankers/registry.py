@@ -7,7 +7,7 @@ nothing heavy before it is asked for a ranker.
 from __future__ import annotations
 
 import difflib
-import importlib.util
+import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -130,8 +130,7 @@ def fill() -> None:
             if isinstance(value, type) and issubclass(value, base) and not getattr(value, "__abstractmethods__", None):
                 persistence.register(value)
     for class_name, home in _HOMES.items():
-        if importlib.util.find_spec(home) is not None:
-            persistence.register(getattr(importlib.import_module(home), class_name))
+        persistence.register(getattr(importlib.import_module(home), class_name))
 
 
 def __getattr__(name: str) -> Any:
