@@ -11,19 +11,25 @@ import typer
 
 from plackett import __version__
 from plackett.cli.evaluate import evaluate
+from plackett.cli.explain import explain
 from plackett.cli.info import info
+from plackett.cli.rank import rank
+from plackett.cli.train import RANKERS, train
 
 STOPPED = 130  # what shells expect of a command that Ctrl-C ended
 
 app = typer.Typer(
     name="plackett",
-    help="Learning to rank: look at judged lists, and measure rankings under the rules of every tool.",
+    help="Learning to rank: look at judged lists, train rankers, rank, measure rankings by every tool's rules.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(info)
+app.command(epilog=RANKERS)(train)
+app.command()(rank)
+app.command()(explain)
 app.command()(evaluate)
 
 

@@ -1,0 +1,80 @@
+"""Model files on the command line: where they may be written, how they are read, which data fit them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from plackett.data.queries import Queries
+
+
+def check_target(path: str) -> None:
+    """Complain about a place where no model can be written, before a long fit and not after it."""
+    if path == "-":
+        raise ValueError("a model cannot go to standard output; give the name of a file.")
+    if path.lower().endswith((".gz", ".xz", ".bz2", ".zst")):
+        raise ValueError(f"{path}: models are not compressed; choose another ending, such as .plackett.")
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"there is no folder {folder!r} for the model.")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path!r} is a folder; give the name of a file for the model.")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"the folder {folder!r} for the model cannot be written to.")
+
+
+def load_ranker(path: str) -> Any:
+    """The ranker in a model file."""
+    from plackett.cli import inputs
+    from plackett.rankers.base import Ranker
+    from plackett.rankers.registry import load
+
+    inputs.check_exists(path)
+    loaded = load(path)
+    if not isinstance(loaded, Ranker):
+        raise ValueError(f"{path} holds a {type(loaded).__name__}, not a ranker.")
+    return loaded
+
+
+def fit_columns(queries: Queries, n_features: int, name: str, wanted_by: str) -> tuple[Queries, str | None]:
+    """Queries with as many columns as the model, and a note if some were added.
+
+    LETOR files may leave out zeros, so that a file whose last columns are all zero seems to have fewer of them.
+    """
+    from plackett.validation import count_of
+
+    n_missing = n_features - queries.n_features
+    if n_missing == 0:
+        return queries, None
+    if n_missing < 0:
+        raise ValueError(f"{name} has {count_of(queries.n_features, 'feature')} but {wanted_by} has {n_features:,}.")
+    note = (
+        f"{name} has {count_of(queries.n_features, 'feature')} and {wanted_by} has {n_features:,}; "
+        f"the last {n_missing:,} count as 0"
+    )
+    return _padded(queries, n_features), note
+
+
+def name_of_data(data: list[str]) -> str:
+    """What to call the data in a message."""
+    first = "standard input" if data[0] == "-" else data[0]
+    return first if len(data) == 1 else f"{first} and {len(data) - 1} more"
+
+
+def _padded(queries: Queries, n_features: int) -> Queries:
+    import numpy as np
+
+    from plackett.data.queries import Queries
+    from plackett.validation import is_sparse
+
+    X: Any = queries.X
+    if is_sparse(X):
+        X = type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+    else:
+        X = np.pad(X, ((0, 0), (0, n_features - X.shape[1])))
+    padded = Queries.from_groups(
+        X, queries.y, queries.ids, queries.indptr, docid=queries._docid, comments=queries.comments
+    )
+    padded.row_order = queries.row_order
+    return padded

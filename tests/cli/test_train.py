@@ -1,0 +1,264 @@
+"""``plackett train``: a model file that is whole or not there, a summary on standard output, wrong usage."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import plackett as pk
+
+INTERRUPT = """
+import os, signal
+from plackett.rankers import fitting
+
+watch = fitting.Watch.__call__
+
+def interrupt(self, step):
+    answer = watch(self, step)
+    if step.iteration == 2:
+        os.kill(os.getpid(), signal.SIGINT)  # what Ctrl-C sends
+    return answer
+
+fitting.Watch.__call__ = interrupt
+"""
+
+
+def facts_of(stdout):
+    pairs = (line.split("  ", 1) for line in stdout.splitlines())
+    return {heading: value.strip() for heading, value in pairs}
+
+
+def test_a_trained_model_ranks_as_the_same_ranker_in_python(run, lists):
+    done = run("train", "train.txt", "--ranker", "listnet", "--l2", "0.1", "--model", "model.plackett")
+    assert (done.returncode, done.stderr) == (0, "")
+    facts = facts_of(done.stdout)
+    expected = pk.LinearRanker(loss="listnet", l2=0.1).fit(lists[:18])
+    np.testing.assert_allclose(pk.load("model.plackett").coef_, expected.coef_, rtol=1e-6)
+    assert facts["ranker"] == "listnet (LinearRanker)"
+    assert (facts["loss"], facts["l2"], facts["solver"]) == ("listnet", "0.1", expected.solver_)
+    assert facts["training set"] == "18 queries, 216 documents, 6 features"
+    assert facts["iterations"] == str(expected.n_iter_)
+    assert facts["objective"] == f"{expected.objective_:.6g}"
+    assert facts["stopped"] == expected.stop_reason_
+    means = pk.evaluate(lists[:18], expected.predict(lists[:18]), metrics=["ndcg@10", "map"]).mean()
+    assert facts["on training"] == f"ndcg@10 {means['ndcg@10']:.4f}, map {means['map']:.4f}"
+    assert facts["model"] == "model.plackett"
+
+
+def test_listmle_is_trained_where_nothing_is_said(run):
+    assert facts_of(run("train", "train.txt", "-o", "model").stdout)["ranker"] == "listmle (LinearRanker)"
+
+
+def test_a_loss_alone_means_the_linear_ranker(run):
+    facts = facts_of(run("train", "train.txt", "-o", "model", "--loss", "squared").stdout)
+    assert (facts["ranker"], facts["loss"]) == ("linear (LinearRanker)", "squared")
+
+
+def test_options_become_parameters(run):
+    words = ["--normalize", "query-zscore", "--solver", "lbfgs", "--max-iter", "300", "--tol", "1e-3", "--seed", "7"]
+    settings = ["--set", "k=5", "--set", "weights=label", "--set", "warm_start=true"]
+    run("train", "train.txt", "-o", "model", "-r", "cs-listmle", *words, *settings)
+    params = pk.load("model").get_params(deep=False)
+    assert params["loss"] == pk.losses.CSListMLE(k=5, weights="label")
+    assert (params["normalize"], params["solver"], params["max_iter"]) == ("query-zscore", "lbfgs", 300)
+    assert (params["tol"], params["random_state"], params["warm_start"]) == (1e-3, 7, True)
+    assert params["verbose"] is False
+
+
+@pytest.mark.parametrize("words", [[], ["--validation", "vali.txt", "--tune-l2"], ["--validation", "vali.txt"]])
+@pytest.mark.parametrize("name", ["ranksvm", "ranknet", "regression", "kernel-cs-listmle"])
+def test_every_kind_of_ranker_is_trained(run, name, words):
+    done = run("train", "train.txt", "-o", "model", "-r", name, "--normalize", "query-zscore", "--json", *words)
+    assert (done.returncode, json.loads(done.stdout)["ranker"]) == (0, name)
+    assert pk.load("model").normalize == "query-zscore"
+
+
+def test_the_summary_in_json(run):
+    done = run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "-m", "map,p@5", "--json")
+    facts = json.loads(done.stdout)
+    model = pk.load("model")
+    assert (facts["ranker"], facts["class"], facts["params"]["loss"]) == ("listmle", "LinearRanker", "listmle")
+    assert (facts["n_queries"], facts["n_docs"], facts["n_features"]) == (18, 216, 6)
+    assert (facts["n_iter"], facts["objective"]) == (model.n_iter_, model.objective_)
+    assert list(facts["training"]) == list(facts["validation"]) == ["map", "p@5"]
+    assert facts["best_iteration"] == model.best_iteration_
+    assert facts["validation"]["map"] == pytest.approx(model.best_score_)
+    assert set(facts["seconds"]) == {"reading", "fitting"}
+
+
+def test_quiet_prints_nothing(run):
+    assert run("train", "train.txt", "-o", "model", "-q") == (0, "", "")
+    assert pk.load("model").n_features_in_ == 6
+
+
+def test_a_validation_set_stops_the_fit(run, lists):
+    words = ["--validation", "vali.txt", "--metric", "ndcg@5", "--patience", "1", "--solver", "lbfgs", "--l2", "0"]
+    done = run("train", "train.txt", "-o", "model", *words)
+    expected = pk.LinearRanker(solver="lbfgs", l2=0.0, patience=1)
+    expected.fit(lists[:18], eval_set=lists[18:24], eval_metric="ndcg@5")
+    facts = facts_of(done.stdout)
+    assert facts["stopped"] == "no improvement on the validation set"
+    assert facts["iterations"] == f"{expected.n_iter_}, best on the validation set: {expected.best_iteration_}"
+    assert facts["on validation"] == f"ndcg@5 {expected.best_score_:.4f}"
+    assert facts["validation set"] == "6 queries, 72 documents, 6 features"
+
+
+def test_l2_is_chosen_on_the_validation_set(run, lists):
+    done = run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "--l2-path", "1,0.01,0.1")
+    path = pk.LinearRanker().l2_path(lists[:18], l2=[1, 0.1, 0.01], eval_set=lists[18:24])
+    heading, *rows = (line.split() for line in done.stdout.partition("\n\n")[0].splitlines())
+    assert heading == ["l2", "objective", "iterations", "ndcg@10"]
+    assert [row[0] for row in rows] == ["1", "0.1", "0.01"]
+    assert [row[3] for row in rows] == [f"{value:.4f}" for value in path.validation]
+    assert [row[0] for row in rows if row[-1] == "best"] == [f"{path.best.l2:g}"]
+    assert pk.load("model").l2 == path.best.l2
+    assert facts_of(done.stdout.partition("\n\n")[2])["l2"] == f"{path.best.l2:g}"
+
+
+def test_the_default_path_in_json_and_a_word_on_its_end(run):
+    done = run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "--tune-l2", "--json")
+    path = json.loads(done.stdout)["l2_path"]
+    assert [one["l2"] for one in path] == [1.0, 0.1, 0.01, 0.001, 0.0001]
+    assert sum(one["is_best"] for one in path) == 1
+    same = [word for word in ("1,1e-9", "1e9,1") if _ends(run, word)]
+    assert same, "one of the two has its best at an end"
+
+
+def _ends(run, strengths):
+    done = run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "--l2-path", strengths)
+    return "l2 of the path is the best one; --l2-path can go beyond it" in done.stderr
+
+
+def test_standard_input_and_several_files_are_read(run, lists_folder, lists):
+    text = (lists_folder / "train.txt").read_text()
+    assert run("train", "-", "-o", "model", stdin=text).returncode == 0
+    assert facts_of(run("train", "train.txt", "vali.txt", "-o", "model").stdout)["training set"].startswith(
+        "24 queries"
+    )
+
+
+def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists):
+    zeros = lists.X.copy()
+    zeros[:, 4:] = 0.0
+    pk.write_letor(pk.Queries(zeros, lists.y, lists.qid)[18:24], "short.txt")
+    text = "".join(" ".join(line.split()[:6]) + "\n" for line in (lists_folder / "short.txt").read_text().splitlines())
+    (lists_folder / "short.txt").write_text(text)
+    done = run("train", "train.txt", "--validation", "short.txt", "-o", "model")
+    note = "short.txt has 4 features and the training set has 6; the last 2 count as 0\n"
+    assert (done.returncode, done.stderr) == (0, note)
+    done = run("train", "short.txt", "--validation", "vali.txt", "-o", "model")
+    assert done.stderr == "the training set has 4 features and vali.txt has 6; the last 2 count as 0\n"
+    assert pk.load("model").n_features_in_ == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-r", "ranksvn"], "there is no ranker 'ranksvn'. Did you mean ranksvm"),
+        (["--loss", "listmel"], "loss='listmel' is not known; choose one of listmle, p-listmle"),
+        (["--solver", "adam"], "solver='adam' is not known; choose auto, lbfgs, newton"),
+        (["--normalize", "log"], "'log' is not known; choose one of 'query-minmax'"),
+        (["-r", "listnet", "--loss", "listmle"], "the ranker 'listnet' has loss='listnet', not 'listmle'"),
+        (["--set", "k"], "--set k: write it like --set key=value."),
+        (["--set", "l2=1", "--l2", "2"], "--set l2=1: l2 is given twice."),
+        (["--set", "kk=1"], "the ranker 'listmle' has no parameter 'kk'"),
+        (["-m", "ndgc"], "ndgc"),
+        (["-m", "map,MAP"], "--metric names no measure, or one of them twice."),
+        (["--l2", "-1"], "Invalid value for '--l2'"),
+        (["--max-iter", "0"], "Invalid value for '--max-iter'"),
+        (["--tune-l2"], "--tune-l2, --l2-path and --patience need a --validation set."),
+        (["--patience", "3"], "need a --validation set."),
+        (["--tune-l2", "--l2", "1", "--validation", "vali.txt"], "--l2 and --patience have no place beside"),
+        (["--l2-path", "1,x", "--validation", "vali.txt"], "--l2-path 1,x: write numbers"),
+        (["--validation", "-", "-"], "standard input (-) can stand for one file only."),
+    ],
+)
+def test_wrong_usage_exits_2_and_says_what_exists(run, lists_folder, words, message):
+    done = run("train", "train.txt", "-o", "model", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in unboxed(done.stderr)
+    assert not (lists_folder / "model").exists()
+
+
+def unboxed(text):
+    """What typer says, without the box around it and the breaks of its lines."""
+    return " ".join(" ".join(line.strip(" │╭╮╰╯─") for line in text.splitlines()).split())
+
+
+def test_a_model_needs_a_name(run):
+    assert run("train", "train.txt").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nowhere.txt", "-o", "model"], "there is no file 'nowhere.txt'"),
+        (["train.txt", "-o", "nowhere/model"], "there is no folder"),
+        (["train.txt", "-o", "."], "is a folder; give the name of a file for the model."),
+        (["nan.txt", "-o", "model"], "X has a NaN in row 0, column 0"),
+        (["train.txt", "-o", "model.gz"], "model.gz: models are not compressed"),
+    ],
+)
+def test_a_fit_that_fails_is_one_line_and_leaves_the_model_alone(run, lists_folder, words, message):
+    (lists_folder / "nan.txt").write_text("1 qid:1 1:NULL\n0 qid:1 1:2\n")
+    (lists_folder / "model").write_text("the old one")
+    done = run("train", *words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("plackett: error: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+    assert (lists_folder / "model").read_text() == "the old one"
+    assert {path.name for path in lists_folder.iterdir()} == {"train.txt", "vali.txt", "test.txt", "nan.txt", "model"}
+
+
+def test_a_fit_that_ends_too_early_is_a_warning(run_apart):
+    done = run_apart("train", "train.txt", "-o", "model", "--max-iter", "1", "--l2", "0")
+    assert done.returncode == 0
+    assert "plackett: warning: newton stopped after 1 iterations" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX systems")
+@pytest.mark.parametrize("solver", ["newton", "lbfgs", "sgd"])
+def test_control_c_saves_the_best_coefficients_so_far(run_apart, solver):
+    words = ["train", "train.txt", "-o", "model", "--solver", solver, "--l2", "1e-6", "--tol", "1e-12"]
+    done = run_apart(*words, before=INTERRUPT)
+    assert (done.returncode, done.stdout) == (130, "")
+    said = "stopped after 2 iterations; the best coefficients so far are in model.\nplackett: stopped.\n"
+    assert done.stderr.endswith(said)
+    model = pk.load("model")
+    assert (model.n_iter_, model.stop_reason_) == (2, "interrupted")
+    assert np.abs(model.coef_).max() > 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX systems")
+def test_control_c_on_a_path_writes_no_model(run_apart, lists_folder):
+    done = run_apart("train", "train.txt", "-o", "model", "--validation", "vali.txt", "--tune-l2", before=INTERRUPT)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr.endswith("stopped before l2 was chosen; no model was written.\nplackett: stopped.\n")
+    assert not (lists_folder / "model").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a terminal as on POSIX systems")
+def test_a_progress_bar_is_drawn_on_a_terminal_only(lists_folder):
+    ours, theirs = pty.openpty()
+    code = "from plackett.cli import main; main()"
+    command = [sys.executable, "-c", code, "train", "train.txt", "-o", "model"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    done = subprocess.run(
+        command, cwd=lists_folder, stdout=subprocess.PIPE, stderr=theirs, env=environment, timeout=300
+    )
+    os.close(theirs)
+    shown = os.read(ours, 1 << 20).decode()
+    os.close(ours)
+    assert "fitting" in shown
+    assert "objective" in shown
+    assert b"fitting" not in done.stdout.replace(b" fitting\n", b"")
+
+
+def test_help_names_every_ranker(run):
+    text = run("train", "--help").stdout
+    assert all(name in text for name in pk.ranker_names())
