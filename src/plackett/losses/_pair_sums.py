@@ -26,7 +26,7 @@ FARTHEST = 1e140  # scores are cut this far from the query's best, so that no sq
 CHUNK = 64  # sorted by counting, which vectorises; longer runs are merged from such chunks
 FEW = 64  # pairs within the width that a document of a crossing sums one by one
 RAGGED = 8  # rows whose partners begin within this many places of each other are worked through together
-PAD = 16  # places that a leaf has behind its documents, so that partners come in whole vectors
+PAD = 8  # places that a leaf has behind its documents, so that partners come in whole vectors
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
@@ -57,7 +57,7 @@ def load(scores, rows, values):
 # ---- pairs met one by one ----------------------------------------------------------------------------------------
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _hinge_rows(values, pull, first, last, t0, t1, t2, t3):
     """Four better documents, at t0 to t3, against places ``first:last``: the loss, and the pull on each of the four."""
     loss = p0 = p1 = p2 = p3 = 0.0
@@ -77,7 +77,7 @@ def _hinge_rows(values, pull, first, last, t0, t1, t2, t3):
     return loss, p0, p1, p2, p3
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _squared_rows(values, pull, first, last, t0, t1, t2, t3):
     """As ``_hinge_rows``; the loss is half of z², the pull z."""
     loss = p0 = p1 = p2 = p3 = 0.0
@@ -93,7 +93,7 @@ def _squared_rows(values, pull, first, last, t0, t1, t2, t3):
     return 0.5 * loss, p0, p1, p2, p3
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _ramp_rows(values, pull, first, last, t0, t1, t2, t3, f0, f1, f2, f3, width):
     """As ``_hinge_rows``, with a pull up to the second thresholds f0 to f3 only."""
     loss = p0 = p1 = p2 = p3 = 0.0
@@ -113,7 +113,7 @@ def _ramp_rows(values, pull, first, last, t0, t1, t2, t3, f0, f1, f2, f3, width)
     return loss, p0, p1, p2, p3
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _bend_rows(values, pull, first, last, t0, t1, t2, t3, width):
     """As ``_hinge_rows``; the loss is c (z - c/2) and the pull c, with c = min(z, width)."""
     loss = p0 = p1 = p2 = p3 = 0.0
@@ -130,7 +130,7 @@ def _bend_rows(values, pull, first, last, t0, t1, t2, t3, width):
     return loss, p0, p1, p2, p3
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def _rows(kind, width, values, pull, i, n_rows, first, last):
     """Rows ``i`` to ``i + n_rows``, at most four, against places ``first:last``; the pull is added on both sides."""
     t0 = values[i] - 1.0
@@ -159,7 +159,7 @@ def _rows(kind, width, values, pull, i, n_rows, first, last):
     return loss
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def _pair(kind, width, values, pull, i, j):
     at, x = values[i] - 1.0, values[j]
     z = max(x - at, 0.0)
@@ -186,7 +186,7 @@ def group_size(run_end, i, stop):
     return n_rows
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True)
 def leaf(kind, width, values, run_end, start, stop, room, pull):
     """The loss of all pairs within ``start:stop``; their pull is added.
 
