@@ -3,7 +3,7 @@
 A pair of a better document i and a worse document j has the gap ``z = 1 - (f_i - f_j)``. Each loss here is a function
 of z that is 0 below 0 and changes its form once more at a width w:
 
-- ``HINGE``: z, ``SQUARED``: z²;
+- ``HINGE``: z, ``SQUARED``: z²/2;
 - ``RAMP``: min(z, w), which stays flat above w;
 - ``BEND``: c (z - c/2) with c = min(z, w), a parabola that goes on as a straight line above w.
 
