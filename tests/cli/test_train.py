@@ -119,18 +119,24 @@ def test_l2_is_chosen_on_the_validation_set(run, lists):
     assert facts_of(done.stdout.partition("\n\n")[2])["l2"] == f"{path.best.l2:g}"
 
 
-def test_the_default_path_in_json_and_a_word_on_its_end(run):
+def test_the_default_path_in_json(run):
     done = run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "--tune-l2", "--json")
     path = json.loads(done.stdout)["l2_path"]
     assert [one["l2"] for one in path] == [1.0, 0.1, 0.01, 0.001, 0.0001]
     assert sum(one["is_best"] for one in path) == 1
-    same = [word for word in ("1,1e-9", "1e9,1") if _ends(run, word)]
-    assert same, "one of the two has its best at an end"
 
 
-def _ends(run, strengths):
-    done = run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "--l2-path", strengths)
-    return "l2 of the path is the best one; --l2-path can go beyond it" in done.stderr
+@pytest.mark.parametrize(("validation", "end"), [([0.5, 0.4, 0.3], "strongest"), ([0.3, 0.4, 0.5], "weakest")])
+def test_a_best_l2_at_an_end_of_the_path_is_noted(run, validation, end, monkeypatch):
+    monkeypatch.setattr("plackett.rankers.fitting.Validation.mean", lambda *_: validation.pop(0))
+    done = run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "--l2-path", "1,0.1,0.01")
+    assert done.stderr == f"the {end} l2 of the path is the best one; --l2-path can go beyond it\n"
+
+
+@pytest.mark.parametrize("validation", [[0.3, 0.5, 0.4], [0.4, 0.4, 0.3]])
+def test_a_best_l2_within_the_path_is_not(run, validation, monkeypatch):
+    monkeypatch.setattr("plackett.rankers.fitting.Validation.mean", lambda *_: validation.pop(0))
+    assert run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "--l2-path", "1,0.1,0.01").stderr == ""
 
 
 def test_standard_input_and_several_files_are_read(run, lists_folder, lists):

@@ -265,7 +265,7 @@ def _print_summary(
         _print_path(path)
     chosen = fitted.get_params(deep=False)
     rows = [("ranker", f"{name} ({type(fitted).__name__})")]
-    rows += [(key, str(chosen[key])) for key in ("loss", "l2", "normalize") if chosen.get(key) is not None]
+    rows += [(key, _shown(chosen[key])) for key in ("loss", "l2", "normalize") if chosen.get(key) is not None]
     rows.append(("solver", fitted.solver_))
     rows.append(("training set", _sizes(job.queries)))
     if job.held_back is not None:
@@ -278,6 +278,12 @@ def _print_summary(
     rows.append(("seconds", ", ".join(f"{value:.2f} {part}" for part, value in seconds.items())))
     rows.append(("model", job.model))
     output.write_pairs(rows)
+    if path is not None and (end := _end_of(path)):
+        output.note(f"the {end} l2 of the path is the best one; --l2-path can go beyond it")
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _sizes(queries: Queries) -> str:
@@ -303,9 +309,16 @@ def _print_path(path: L2Path) -> None:
         rows.append([*shown, "best" if one["is_best"] else ""])
     output.write_table(["l2", "objective", "iterations", str(path.measure), ""], rows)
     output.write("")
-    if len(path) > 1 and path.best.l2 in (path.l2[0], path.l2[-1]):
-        end = "strongest" if path.best.l2 == path.l2[0] else "weakest"
-        output.note(f"the {end} l2 of the path is the best one; --l2-path can go beyond it")
+
+
+def _end_of(path: L2Path) -> str | None:
+    """The end of the path where the best strength stands, if it is better there than one step before the end."""
+    assert path.validation is not None
+    values = path.validation.tolist()
+    for end, last, before in (("strongest", 0, 1), ("weakest", -1, -2)):
+        if len(path) > 1 and path.best is path.rankers[last] and values[last] != values[before]:
+            return end
+    return None
 
 
 def _path_rows(path: L2Path) -> list[dict[str, Any]]:
