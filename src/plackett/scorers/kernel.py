@@ -27,6 +27,8 @@ POOL_PER_LANDMARK = 20  # documents among which k-means++ chooses one
 SMALLEST_POOL = 10_000
 MOST_DISTANCES = 1_000  # documents whose distances are looked at for the median
 
+TINY = 1e-150  # products of smaller numbers are denormal, with which processors take their time
+EXPONENTIAL = ("rbf", "laplacian", "chi2")
 DEFINITE = ("linear", "rbf", "laplacian", "cosine", "chi2")  # whatever their parameters
 
 
@@ -80,6 +82,8 @@ class Kernel:
                 X, support, metric=self.kernel, filter_params=True,
                 gamma=self.gamma, degree=self.degree, coef0=self.coef0,
             )  # fmt: skip
+            if self.kernel in EXPONENTIAL:
+                values[values < TINY] = 0.0
         if not np.isfinite(values.sum()) and not np.isfinite(values).all():
             raise ValueError(
                 f"{self.name} gives values that are NaN or infinite. Scale the columns (normalize=), or choose another "
