@@ -144,7 +144,6 @@ def test_comparisons_of_many_features_add_up_and_turn_round():
 def test_a_comparison_can_be_read_in_a_terminal():
     assert str(explained().why(0, 3)).splitlines() == [
         "row 0 (d1) scores 5, row 3 (d4) scores 0: row 0 (d1) leads by 5",
-        "",
         "feature  row 0  row 3  difference",
         "length       1      4          +3",
         "bm25         3      2          +2",

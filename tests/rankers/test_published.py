@@ -33,8 +33,7 @@ def folds(shared_data):
 def test_mean_average_precision_is_what_exact_optima_reach(name, ranker, folds):
     values = []
     for fold in folds[name]:
-        template = pk.ranker(ranker, tol=1e-3) if ranker == "ranksvm" else pk.ranker(ranker)
-        best = template.l2_path(fold.train, eval_set=fold.validation, eval_metric="map").best
+        best = pk.ranker(ranker).l2_path(fold.train, eval_set=fold.validation, eval_metric="map").best
         means = pk.evaluate(fold.test, best.predict(fold.test), metrics=["map"], convention="letor4").mean()
         values.append(means["map"])
     assert np.mean(values) >= FLOORS[name, ranker]

@@ -83,7 +83,6 @@ def explain_linear(
            [ 0., -2.]])
     >>> print(explanation.why(0, 1))
     row 0 scores 5, row 1 scores 1: row 0 leads by 4
-    <BLANKLINE>
     feature  row 0  row 1  difference
     bm25         3      1          +4
     total                          +4
@@ -336,7 +335,7 @@ class Comparison:
             table.append([f"({count_of(len(others), 'other feature')})", "", "", _signed(rest)])
         table.append(["total", "", "", _signed(self.total)])
         heading = f"{a} scores {_number(self.score_a)}, {b} scores {_number(self.score_b)}: {lead}"
-        return "\n".join([heading, "", *_aligned(table, [True, False, False, False])])
+        return "\n".join([heading, *_aligned(table, [True, False, False, False])])
 
     def __str__(self) -> str:
         return self.to_text()
