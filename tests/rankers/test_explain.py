@@ -156,9 +156,9 @@ def test_a_comparison_can_be_read_in_a_terminal():
 def test_a_long_comparison_gathers_the_rest_in_one_line():
     found = explain_linear(np.ones(40), [np.arange(40.0), np.zeros(40)]).why(0, 1)
     lines = str(found).splitlines()
-    assert len(lines) == 2 + 1 + 15 + 1 + 1
+    assert len(lines) == 1 + 1 + 15 + 1 + 1
     assert lines[-2].split() == ["(24", "other", "features)", f"+{sum(range(25))}"]  # column 0 makes no difference
-    assert len(found.to_text(n=None).splitlines()) == 2 + 1 + 39 + 1
+    assert len(found.to_text(n=None).splitlines()) == 1 + 1 + 39 + 1
     assert repr(found) == "Comparison(row 0 over row 1 by 780)"
 
 
