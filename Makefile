@@ -1,5 +1,5 @@
 # From a bare checkout, with nothing but python3, pip's registry and make:
-#   make demo    evaluate rankings on built-in data
+#   make demo    train and measure rankers on built-in data
 #   make test    the whole test suite
 PYTHON ?= python3
 BIN := .venv/bin

@@ -75,7 +75,7 @@ def fit_path(template: LinearRanker, X, y, qid, l2, sample_weight, eval_set, eva
     strengths = np.sort(check_labels(DEFAULT_L2 if l2 is None else l2, name="l2"))[::-1]
     if strengths.size == 0 or strengths[-1] < 0:
         raise ValueError("l2 must hold at least one number, and none below 0.")
-    first = clone(template).set_params(l2=float(strengths[0]), patience=None)
+    first = clone(template).set_params(l2=float(strengths[0]))
     first._check_parameters()
     loss = get_loss(first.loss)
     queries = first._check_queries(X, y, qid, reset=True)
