@@ -5,11 +5,13 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.rankers.registry import ENTRIES
 
 INTERRUPT = """
 import os, signal
@@ -265,6 +267,9 @@ def test_a_progress_bar_is_drawn_on_a_terminal_only(lists_folder):
     assert b"fitting" not in done.stdout.replace(b" fitting\n", b"")
 
 
-def test_help_names_every_ranker(run):
+def test_help_and_the_page_name_every_ranker(run):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
     text = run("train", "--help").stdout
-    assert all(name in text for name in pk.ranker_names())
+    for name, entry in ENTRIES.items():
+        assert f" {name}: {entry.description}." in text
+        assert f"| `{name}` | {entry.description} |\n" in page
