@@ -66,9 +66,8 @@ _HOME = {
     "Measure": "plackett.metrics.measure",
     "losses": "plackett.losses",
     "solvers": "plackett.solvers",
-    # rankers by way of the registry, without which they cannot be saved
-    "LinearRanker": "plackett.rankers.registry",
-    "KernelRanker": "plackett.rankers.registry",
+    "LinearRanker": "plackett.rankers.linear",
+    "KernelRanker": "plackett.rankers.kernel",
     "ranker": "plackett.rankers.registry",
     "ranker_names": "plackett.rankers.registry",
     "load": "plackett.rankers.registry",

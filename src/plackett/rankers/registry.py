@@ -73,7 +73,7 @@ def ranker(name: str, **params: Any) -> Any:
     """
     key = _known_name(name)
     entry = ENTRIES[key]
-    cls = ranker_class(entry.class_name)
+    cls = _class(entry.class_name)
     own = cls._get_param_names()
     given = {param: value for param, value in params.items() if param in own}
     for param, value in entry.fixed.items():
@@ -87,12 +87,6 @@ def ranker(name: str, **params: Any) -> Any:
     if of_loss:
         given["loss"] = _loss_with(of_loss, key, cls, given.get("loss"))
     return cls(**given)
-
-
-def ranker_class(class_name: str) -> Any:
-    """The class of rankers with this name, ready to be saved and loaded."""
-    fill()
-    return getattr(importlib.import_module(_HOMES[class_name]), class_name)
 
 
 def load(path: str | os.PathLike | IO[bytes]) -> Any:
@@ -129,15 +123,12 @@ def fill() -> None:
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, base) and not getattr(value, "__abstractmethods__", None):
                 persistence.register(value)
-    for class_name, home in _HOMES.items():
-        persistence.register(getattr(importlib.import_module(home), class_name))
+    for class_name in _HOMES:
+        persistence.register(_class(class_name))
 
 
-def __getattr__(name: str) -> Any:
-    """``LinearRanker`` and its kin, so that whoever takes them from here can save them."""
-    if name in _HOMES:
-        return ranker_class(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def _class(name: str) -> Any:
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def _known_name(name: Any) -> str:
