@@ -26,6 +26,7 @@ class L2Path:
     l2 : ndarray of shape (n,)
     rankers : list of fitted rankers
     coef : ndarray of shape (n, n_features)
+        Of kernel rankers their ``dual_coef_``.
     objective : ndarray of shape (n,)
     n_iter : ndarray of shape (n,)
     measure : Measure or None
@@ -39,7 +40,8 @@ class L2Path:
 
     @property
     def coef(self) -> np.ndarray:
-        return np.array([ranker.coef_ for ranker in self.rankers])
+        name = "coef_" if hasattr(self.rankers[0], "coef_") else "dual_coef_"
+        return np.array([getattr(ranker, name) for ranker in self.rankers])
 
     @property
     def objective(self) -> np.ndarray:

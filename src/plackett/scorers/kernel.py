@@ -27,7 +27,8 @@ POOL_PER_LANDMARK = 20  # documents among which k-means++ chooses one
 SMALLEST_POOL = 10_000
 MOST_DISTANCES = 1_000  # documents whose distances are looked at for the median
 
-TINY = 1e-150  # products of smaller numbers are denormal, with which processors take their time
+TINY = 1e-150  # smaller kernel values are 0: their products would be denormal, with which processors take their time
+NEGLIGIBLE = 1e-20  # the same for entries of a matrix that is factorised, relative to its largest: far below rounding
 EXPONENTIAL = ("rbf", "laplacian", "chi2")
 DEFINITE = ("linear", "rbf", "laplacian", "cosine", "chi2")  # whatever their parameters
 
@@ -78,13 +79,16 @@ class Kernel:
                     "two single rows: lambda A, B: pairwise_kernels(A, B, metric=function)."
                 )
         else:
-            values = pairwise_kernels(
-                X, support, metric=self.kernel, filter_params=True,
-                gamma=self.gamma, degree=self.degree, coef0=self.coef0,
-            )  # fmt: skip
+            with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+                values = pairwise_kernels(
+                    X, support, metric=self.kernel, filter_params=True,
+                    gamma=self.gamma, degree=self.degree, coef0=self.coef0,
+                )  # fmt: skip
             if self.kernel in EXPONENTIAL:
                 values[values < TINY] = 0.0
-        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            is_suspect = not np.isfinite(values.sum())
+        if is_suspect and not np.isfinite(values).all():
             raise ValueError(
                 f"{self.name} gives values that are NaN or infinite. Scale the columns (normalize=), or choose another "
                 "kernel or other parameters."
@@ -313,6 +317,8 @@ def factorize(K: np.ndarray, least_pivot: float, most_missed: float) -> tuple[np
     if scale <= 0:
         is_zero = np.isinf(most_missed) or not K.any()
         return (np.empty((n_rows, 0)), np.empty(0, dtype=np.int64)) if is_zero else None
+    for start, stop in _row_blocks(n_rows, n_rows):
+        K[start:stop][np.abs(K[start:stop]) < NEGLIGIBLE * scale] = 0.0
     # by columns this is the upper triangle, so that rows of the factor lie in one piece
     columns, pivots, rank, _ = linalg.lapack.dpstrf(K.T, tol=least_pivot * scale, lower=0, overwrite_a=1)
     pivots = pivots.astype(np.int64) - 1
