@@ -1,4 +1,4 @@
-"""What ``make demo`` shows: rankers trained on a built-in set, their table, one explanation, one set of scores measured."""
+"""What ``make demo`` shows: rankers trained on a built-in set, their table, an explanation, scores under nine rules."""
 
 import time
 
@@ -23,7 +23,7 @@ def main():
 
 def train_and_compare(train, validation, test):
     """Train each ranker, l2 chosen on the validation queries; the best of them on those queries is returned."""
-    print(f"Trained on {len(train)} queries, l2 chosen by NDCG@10 on {len(validation)} others, measured on {len(test)}:\n")
+    print(f"Trained on {len(train)} queries, l2 chosen by NDCG@10 on {len(validation)}, measured on {len(test)}:\n")
     print(f"{'':14}" + "".join(f"{metric:>9}" for metric in METRICS) + f"{'l2':>9}{'solver':>9}{'seconds':>9}")
     best, best_value = None, -1.0
     for name in RANKERS:

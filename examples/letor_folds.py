@@ -16,7 +16,9 @@ RANKERS = ["listmle", "p-listmle", "cs-listmle", "listnet", "ranksvm", "ranknet"
 
 
 def main(folders):
-    folds = {name: [pk.datasets.load_fold(name, fold, folder) for fold in range(1, 6)] for name, folder in folders.items()}
+    folds = {
+        name: [pk.datasets.load_fold(name, fold, folder) for fold in range(1, 6)] for name, folder in folders.items()
+    }
     print("| ranker | " + " | ".join(f"{name} MAP | NDCG@10" for name in folds) + " |")
     print("|---|" + "---|" * 2 * len(folds))
     for ranker in RANKERS:

@@ -154,7 +154,9 @@ def test_the_duality_gap_bounds_the_distance_to_the_minimum():
 
 
 def test_queries_that_contribute_nothing_count_in_the_mean():
-    lone = pk.Queries(np.vstack([X, np.zeros((40, 7))]), np.append(DATA.y, np.zeros(40)), qid=np.append(DATA.qid, -np.arange(1, 41)))
+    lone = pk.Queries(
+        np.vstack([X, np.zeros((40, 7))]), np.append(DATA.y, np.zeros(40)), qid=np.append(DATA.qid, -np.arange(1, 41))
+    )
     with_lone = make("listmle", lone.X, data=lone, l2=0.0).value_and_gradient(COEF)[0]
     without = make("listmle", l2=0.0).value_and_gradient(COEF)[0]
     assert with_lone == pytest.approx(without * 60 / 100)

@@ -31,9 +31,7 @@ def _weigh(slope, indptr, weights, first, last):
 
 
 @njit(cache=True, nogil=True)
-def evaluate(
-    X, coef, shift, loss, labels, weights, first, last, rows_at_once, scores, slope, values, gradient
-):
+def evaluate(X, coef, shift, loss, labels, weights, first, last, rows_at_once, scores, slope, values, gradient):
     """Scores, losses, slopes and gradient of queries ``first`` to ``last``, in one pass over their rows."""
     indptr, order, bounds, level_indptr, constants = labels
     while first < last:
@@ -46,9 +44,7 @@ def evaluate(
 
 
 @njit(cache=True, nogil=True)
-def multiply(
-    X, coef, shift, loss, labels, weights, first, last, rows_at_once, scores, moved, slope, gradient
-):
+def multiply(X, coef, shift, loss, labels, weights, first, last, rows_at_once, scores, moved, slope, gradient):
     """The curvature product in one pass: rows times ``coef``, the loss's product with that, and back."""
     indptr, order, bounds, level_indptr, constants = labels
     while first < last:

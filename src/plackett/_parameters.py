@@ -28,12 +28,13 @@ class Parameters:
         known = self._parameter_names()
         for name, value in params.items():
             if name not in known:
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known) or 'none'}.")
+                has = ", ".join(known) or "none"
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {has}.")
             setattr(self, name, value)
         return self
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.get_params() == other.get_params()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.get_params() == other.get_params()
 
     def __hash__(self) -> int:
         return hash((type(self), *self.get_params().values()))

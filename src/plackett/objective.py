@@ -100,8 +100,7 @@ class Objective:
     @cached_property
     def _shares(self) -> list[tuple[int, int]]:
         """Ranges of queries that are added up apart."""
-        bytes_of_x = self.scorer.n_values * 8
-        most = min(MOST_SHARES, max(FEWEST_SHARES, bytes_of_x // (SHARE_OF_X * 8 * max(1, self.size))))
+        most = min(MOST_SHARES, max(FEWEST_SHARES, self.scorer.n_bytes // (SHARE_OF_X * 8 * max(1, self.size))))
         n_shares = max(1, min(most, self.scorer.n_values // VALUES_PER_SHARE))
         return query_blocks(self.lists.indptr, -(-self.lists.n_docs // n_shares) or 1)
 
@@ -117,8 +116,12 @@ class Objective:
         rng = itertools.repeat(None) if seeds is None else map(np.random.default_rng, seeds)
         return [[_Block(self.lists, first, last, next(rng)) for first, last in share] for share in ranges]
 
+    def _rows_of(self, first: int, last: int) -> tuple[int, int]:
+        """The rows of queries ``first`` to ``last``."""
+        return int(self.lists.indptr[first]), int(self.lists.indptr[last])
+
     def _docs_of(self, n_bytes: int) -> int:
-        bytes_per_doc = 8 * self.scorer.n_values // max(1, self.lists.n_docs)
+        bytes_per_doc = self.scorer.n_bytes // max(1, self.lists.n_docs)
         return max(1, n_bytes // max(1, bytes_per_doc))
 
     def _add_up(self, work: Callable[[int, np.ndarray], None]) -> np.ndarray:
@@ -159,8 +162,7 @@ class Objective:
             self._docs_of(BYTES_IN_CACHE), self._scores, self._slope, self._values,
             gradient[: self.scorer.n_features],
         )  # fmt: skip
-        rows = self.lists.indptr[[first, last]].tolist()
-        self.scorer.pull_back_intercept(self._slope, *rows, gradient)
+        self.scorer.pull_back_intercept(self._slope, *self._rows_of(first, last), gradient)
 
     def _evaluate_blocks(self, coef: np.ndarray, share: int, gradient: np.ndarray) -> None:
         for block in self._blocks[share]:
@@ -207,7 +209,7 @@ class Objective:
                     self.scorer.X, weights, shift, fused.multiply, fused.labels, self._weights, first, last,
                     self._docs_of(BYTES_IN_CACHE), scores, moved, slope, out[: self.scorer.n_features],
                 )  # fmt: skip
-                self.scorer.pull_back_intercept(slope, *self.lists.indptr[[first, last]].tolist(), out)
+                self.scorer.pull_back_intercept(slope, *self._rows_of(first, last), out)
         else:
             products = self._block_products(scores)
 
@@ -255,7 +257,7 @@ class Objective:
     def _squares(self, weights: np.ndarray) -> np.ndarray:
         def of_share(share: int, out: np.ndarray) -> None:
             first, last = self._shares[share]
-            self.scorer.add_squares(weights, *self.lists.indptr[[first, last]].tolist(), out)
+            self.scorer.add_squares(weights, *self._rows_of(first, last), out)
 
         return self._add_up(of_share)
 
@@ -274,7 +276,7 @@ class Objective:
         return matrix + np.diag(held)
 
     def _sampled_matrix(self, bounds: np.ndarray) -> np.ndarray:
-        """``Xᵀ diag(bounds) X`` over a sample of queries, rows taken about their query's mean where shifts do nothing."""
+        """``Xᵀ diag(bounds) X`` over a sample of queries, rows about their query's mean where shifts do nothing."""
         indptr = self.lists.indptr
         blocks = query_blocks(indptr, max(1, SAMPLE // 16))
         wanted = max(SAMPLE, 16 * self.size)
@@ -283,7 +285,7 @@ class Objective:
         matrix = np.zeros((self.size, self.size))
         sampled = 0.0
         for first, last in chosen:
-            start, stop = indptr[[first, last]].tolist()
+            start, stop = self._rows_of(first, last)
             stop = min(stop, start + 4 * SAMPLE)  # of an enormous query the first rows do
             rows, weights = self.scorer.rows(start, stop), bounds[start:stop]
             sampled += float(weights.sum())
@@ -300,7 +302,7 @@ class Objective:
         if term not in self._term_lists:
             seed = None if not self.is_random else np.random.default_rng([term, self._seed or 0])
             self._term_lists[term] = self.lists.part(term, term + 1, seed)
-        start, stop = self.lists.indptr[[term, term + 1]].tolist()
+        start, stop = self._rows_of(term, term + 1)
         weight = float(self._weights[term]) * self.n_terms if self._weights.size else 1.0
         self._last_coef = None
         self.scorer.score(coef, start, stop, self._scores)

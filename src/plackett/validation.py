@@ -140,6 +140,6 @@ def check_number(value: object, name: str, *, least: float | None = None, above:
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
     number = float(value) if is_number else np.nan  # type: ignore[arg-type]
     if not np.isfinite(number) or (least is not None and number < least) or (above is not None and number <= above):
-        bound = "" if least is None and above is None else f" of at least {least:g}" if above is None else f" above {above:g}"
+        bound = f" of at least {least:g}" if least is not None else f" above {above:g}" if above is not None else ""
         raise ValueError(f"{name}={plain(value)!r}; it must be a finite number{bound}.")
     return number

@@ -96,7 +96,8 @@ def test_hinge_reaches_the_value_of_a_support_vector_machine_on_pairs():
 @every_loss
 def test_every_loss_ranks_better_than_chance(loss):
     ranker = fitted(loss=loss)
-    assert ranker.score(X, Y, qid=QID) > pk.evaluate(Y, np.zeros(len(Y)), qid=QID, metrics=["ndcg@10"], floors=True).floors["random order"]["ndcg@10"] + 0.05
+    floors = pk.evaluate(Y, np.zeros(len(Y)), qid=QID, metrics=["ndcg@10"], floors=True).floors
+    assert ranker.score(X, Y, qid=QID) > floors["random order"]["ndcg@10"] + 0.05
 
 
 @every_loss
@@ -129,13 +130,12 @@ def test_sample_weights_count_queries_several_times():
     per_query = LinearRanker(l2=0.1, tol=1e-8).fit(X, Y, qid=QID, sample_weight=weights)
     per_row = LinearRanker(l2=0.1, tol=1e-8).fit(X, Y, qid=QID, sample_weight=np.repeat(weights, np.diff(DATA.indptr)))
     parts = [
-        (X[QID == query], Y[QID == query], [f"{query}-{copy}"] * (QID == query).sum())
+        (X[query == QID], Y[query == QID], np.full((query == QID).sum(), f"{query}-{copy}"))
         for query, weight in zip(DATA.ids, weights, strict=True)
         for copy in range(weight)
     ]
-    repeated = LinearRanker(l2=0.1, tol=1e-8).fit(
-        np.vstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts]), qid=sum((part[2] for part in parts), [])
-    )
+    rows, labels, qid = (np.concatenate(column) for column in zip(*parts, strict=True))
+    repeated = LinearRanker(l2=0.1, tol=1e-8).fit(rows, labels, qid=qid)
     np.testing.assert_array_equal(per_query.coef_, per_row.coef_)
     np.testing.assert_allclose(per_query.coef_, repeated.coef_, atol=1e-6)
 
@@ -204,26 +204,40 @@ def test_warm_start_begins_where_the_last_fit_ended():
         ranker.fit(X[:, :3], Y, qid=QID)
 
 
-@pytest.mark.parametrize("normalize", ["query-minmax", "query-zscore", "query-unit", "query-rank", "minmax", "zscore", "quantile"])
+@pytest.mark.parametrize(
+    "normalize", ["query-minmax", "query-zscore", "query-unit", "query-rank", "minmax", "zscore", "quantile"]
+)
 def test_scaling_is_kept_in_the_model(normalize):
     ranker = fitted(RAW, normalize=normalize)
     shuffle = np.random.default_rng(0).permutation(len(Y))
     scores = ranker.predict(RAW[shuffle], qid=QID[shuffle])
     np.testing.assert_allclose(scores, ranker.predict(RAW, qid=QID)[shuffle], rtol=1e-9, atol=1e-9)
-    scaled = ranker.normalizer_.transform(RAW, qid=QID) if normalize.startswith("query") else ranker.normalizer_.transform(RAW)
+    scaled = (
+        ranker.normalizer_.transform(RAW, qid=QID)
+        if normalize.startswith("query")
+        else ranker.normalizer_.transform(RAW)
+    )
     np.testing.assert_allclose(ranker.predict(RAW, qid=QID), scaled @ ranker.coef_, rtol=1e-9, atol=1e-9)
 
 
 def test_too_few_iterations_are_warned_of():
-    with pytest.warns(ConvergenceWarning, match=r"lbfgs stopped after 2 iterations at gradient norm .*, above tol=1e-09 \(max_iter reached\)"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match=r"lbfgs stopped after 2 iterations at gradient norm .*, above tol=1e-09 \(max_iter reached\)",
+    ):
         ranker = fitted(solver="lbfgs", max_iter=2, tol=1e-9)
     assert ranker.stop_reason_ == "max_iter reached"
 
 
 def test_losses_and_solvers_that_do_not_fit_say_so_at_once():
-    with pytest.raises(ValueError, match=r'solver="newton" needs a loss with curvature_product; PairwisePsi\(\) has none .*Try solver="sgd"'):
+    with pytest.raises(
+        ValueError,
+        match=r'solver="newton" needs a loss with curvature_product; PairwisePsi\(\) has none .*Try solver="sgd"',
+    ):
         fitted(loss="psi", solver="newton")
-    with pytest.raises(ValueError, match=r'solver="lbfgs" needs a smooth loss; PairwiseHinge\(\) has kinks. Try solver="newton"'):
+    with pytest.raises(
+        ValueError, match=r'solver="lbfgs" needs a smooth loss; PairwiseHinge\(\) has kinks. Try solver="newton"'
+    ):
         fitted(loss="hinge", solver="lbfgs")
     with pytest.raises(ValueError, match=r'solver="lbfgs" needs a loss that is the same at every look'):
         fitted(loss=pk.losses.ListMLE(ties="random"), solver="lbfgs")

@@ -31,7 +31,7 @@ def _power_of_two(typing_context, exponent):
 
 @njit(inline="always")
 def exp(x):
-    """e ** x of a float64 from -708 to 709."""
+    """E ** x of a float64 from -708 to 709."""
     x = max(x, -708.0)
     whole = np.floor(x * LOG2_E + 0.5)
     r = (x - whole * LN2_HIGH) - whole * LN2_LOW
@@ -48,7 +48,7 @@ def exp(x):
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    return p * _power_of_two(whole)
+    return p * _power_of_two(whole)  # type: ignore[call-arg]
 
 
 # log: the exponent comes from the bits, the rest m in [2/3, 4/3) through log m = 2 artanh((m - 1) / (m + 1))
@@ -56,7 +56,7 @@ def exp(x):
 
 @intrinsic
 def _exponent(typing_context, x):
-    """k with x = m · 2**k and m in [2/3, 4/3), of a positive normal float64; as a float64."""
+    """K with x = m · 2**k and m in [2/3, 4/3), of a positive normal float64; as a float64."""
 
     def generate(context, builder, signature, args):
         whole = ir.IntType(64)
@@ -73,8 +73,8 @@ def _exponent(typing_context, x):
 
 @njit(inline="always")
 def log(x):
-    """Natural logarithm of a positive normal float64 (2.3e-308 and above); absolute error about 1e-16 · (1 + |log x|)."""
-    power = _exponent(x)
+    """Natural logarithm of a positive normal float64 (2.3e-308 and above); error about 1e-16 · (1 + |log x|)."""
+    power = float(_exponent(x))  # type: ignore[call-arg]
     m = x * _power_of_two(-power)
     s = (m - 1.0) / (m + 1.0)
     z = s * s

@@ -1,12 +1,12 @@
 """Kernels of ListMLE and p-ListMLE, over label levels.
 
-Levels of a query run from the best to the lowest; level l has size d, weight w (0 for the lowest, which is censored) and
-C = Σ e^f over its own and all lower documents. With Breslow's ties
+Levels of a query run from the best to the lowest. Level l has size d, weight w (0 for the lowest, which is censored)
+and C = Σ e^f over its own and all lower documents. With Breslow's ties
 
     loss = Σ_l w [ d log C − Σ f ],        slope_k = e^{f_k} Σ_{levels l at or above k's} w d / C_l − w.
 
-Efron's ties put Σ_r log(C − (r/d) s), r = 0..d−1, in the place of d log C, s being the level's own part of C. Relative to
-C that changes the level's pull from w d to w Σ_r 1/(1 − (r/d) s/C), less on the level's own documents.
+Efron's ties put Σ_r log(C − (r/d) s), r = 0..d−1, in the place of d log C, s being the level's own part of C. Relative
+to C that changes the level's pull from w d to w Σ_r 1/(1 − (r/d) s/C), less on the level's own documents.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _narrow_strict(scores, top, order, weights, slope, sums):
 
 @njit(cache=True, nogil=True)
 def log_sums(scores, order, bounds, logs, shares):
-    """log C of every level, and the level's own share of C, for any finite scores."""
+    """Log C of every level, and the level's own share of C, for any finite scores."""
     top, below = -np.inf, 0.0
     for level in range(bounds.size - 2, -1, -1):
         own_top, own = -np.inf, 0.0
@@ -174,9 +174,7 @@ def value_and_slope(scores, indptr, order, bounds, level_indptr, weights, is_efr
             if end - begin == docs.stop - docs.start:
                 values[q] = _narrow_strict(scores, high, order[docs], own_weights, slope, own_sums)
             else:
-                values[q] = _narrow(
-                    scores, high, order, own_bounds, own_weights, is_efron, slope, own_sums, own_shares
-                )
+                values[q] = _narrow(scores, high, order, own_bounds, own_weights, is_efron, slope, own_sums, own_shares)
         else:
             values[q] = _wide(scores, order, own_bounds, own_weights, is_efron, slope, own_sums, own_shares)
 
@@ -196,7 +194,7 @@ def _efron_curvature(size, share, mean, own_mean):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _choices(scores, order, bounds, out, scale, shares):
-    """e^f of each document into ``out``, relative to a number of its query's, and 1/C of each level relative to the same.
+    """e^f of each document into ``out``, relative to one number of its query, and 1/C of each level relative to it.
 
     Where the scores lie so far apart that 1/C might overflow, each document is relative to its own level's C, and
     ``scale`` is 1; True says so.
@@ -228,9 +226,7 @@ def _shrink(logs, level, is_wide):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def curvature_product(
-    scores, direction, indptr, order, bounds, level_indptr, weights, is_efron, product, first, last
-):
+def curvature_product(scores, direction, indptr, order, bounds, level_indptr, weights, is_efron, product, first, last):
     """The second derivative times ``direction``, for queries ``first`` to ``last``.
 
     Level by level Σ w d (p v − p (p·v)), p being e^f / C: with A = Σ w d / C and B = Σ w d (p·v) / C over the levels at

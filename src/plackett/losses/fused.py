@@ -1,4 +1,4 @@
-"""Losses as compiled functions of one fixed type, which the objective's driver can call between scoring and pulling back.
+"""Losses as compiled functions of one fixed type, which the objective calls between scoring and pulling back.
 
 Only losses of linear cost need this: for them a call from Python per block of queries would show. Every other loss
 works through ``Loss.query_values``.

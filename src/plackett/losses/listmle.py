@@ -71,13 +71,13 @@ class ListMLE(_PlackettLoss):
     Parameters
     ----------
     ties : {"breslow", "efron", "random"}, default="breslow"
-        ``"breslow"`` lets every document of a level compete with its own and all lower levels, ``"efron"`` averages over
-        the orders within a level, as in Cox regression; both leave out the lowest level and do not depend on the order
-        of the rows. ``"random"`` draws an order within each level at every pass, as most other packages do; only
-        ``solver="sgd"`` can work with it. On a strict order all three are the same.
+        ``"breslow"`` lets every document of a level compete with its own and all lower levels, ``"efron"`` takes about
+        the mean over the orders within a level, both as in Cox regression; both leave out the lowest level and do not
+        depend on the order of the rows. ``"random"`` draws an order within each level at every pass, as most other
+        packages do; only ``solver="sgd"`` can work with it. On a strict order all three are the same.
     transform : str or Transform, default="exp"
         φ in the place of exp: ``"exp"``, ``"linear"``, ``"sigmoid"`` or ``"probit"``. Only with ``"exp"`` is the loss
-        convex and without curvature methods otherwise.
+        convex, and only then does it have curvature.
     random_state : int, default=None
         Seed of ``ties="random"`` when the loss is called by itself; rankers use their own.
 
@@ -175,8 +175,8 @@ class PListMLE(_PlackettLoss):
     ----------
     position_weights : {"exp2", "exp", "dcg", "linear"} or callable, default="exp2"
         ``"exp2"`` is the paper's ``2^(n−i) − 1``, divided by its value at i = 1 so that long lists neither overflow nor
-        drown the others; ``"exp"`` the same with ``base``; ``"dcg"`` ``1/log2(1+i)``; ``"linear"`` ``n − i``; a callable
-        gets the positions 1..n and n.
+        drown the others; ``"exp"`` the same with ``base``; ``"dcg"`` ``1/log2(1+i)``; ``"linear"`` ``n − i``; a
+        callable gets the positions 1..n and n.
     base : float, default=2
         Of ``"exp"``.
 
@@ -201,7 +201,8 @@ class PListMLE(_PlackettLoss):
         weights_of_positions(self.position_weights, 2, base=self.base)
 
     def _levels(self, lists: QueryLists) -> LabelArrays:
-        return lists.keep((self.name, self.position_weights, self.base), lambda: _with_weights(lists, self._weigh(lists)))
+        key = (self.name, self.position_weights, self.base)
+        return lists.keep(key, lambda: _with_weights(lists, self._weigh(lists)))
 
     def _weigh(self, lists: QueryLists) -> np.ndarray:
         """The mean weight of each level's places, 0 for the lowest level of each query."""

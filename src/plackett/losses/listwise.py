@@ -115,8 +115,9 @@ class RankCosine(Loss):
     """``½ (1 − cos(φ(y), φ(f)))``: half of one minus the cosine between labels and scores (Qin et al. 2008).
 
     Between 0 and 1, whatever the length of the list. Scores (or labels) that all give φ = 0 cost ½ and have slope 0, so
-    that a solver which starts at 0 needs another start. With the default φ the length of the scores does not matter, and
-    rankers leave the penalty ``l2`` out: it would only shrink the coefficients. Not convex: it has a curvature diagonal, but no products.
+    that a solver which starts at 0 needs another start. With the default φ the length of the scores does not matter,
+    and rankers leave the penalty ``l2`` out: it would only shrink the coefficients. Not convex: it has a curvature
+    diagonal, but no products.
 
     Parameters
     ----------

@@ -85,9 +85,7 @@ class Ranker(BaseEstimator):
                 raise ValueError("X is a Queries, which has its labels and qid; give neither y nor qid.")
             X, y = given.X, given.y
         if needs_labels and y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
-            )
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         rows = validate_data(
             self,
             X,
@@ -123,8 +121,8 @@ class Ranker(BaseEstimator):
                 raise ValueError("sample_weight differs within a query; a query is weighted as a whole.")
         elif weights.size != queries.n_queries:
             raise ValueError(
-                f"sample_weight has {count_of(weights.size, 'value')}; one per query ({queries.n_queries:,}) or one per "
-                f"row ({queries.n_docs:,}) is needed."
+                f"sample_weight has {count_of(weights.size, 'value')}; one per query ({queries.n_queries:,}) or one "
+                f"per row ({queries.n_docs:,}) is needed."
             )
         if weights.min() < 0 or weights.max() <= 0:
             raise ValueError("sample_weight must not be negative, and not all weights may be zero.")

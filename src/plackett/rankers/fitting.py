@@ -78,7 +78,14 @@ def choose_solver(solver: Any, loss: Loss) -> Solver:
 
 
 def minimize(
-    objective: Objective, solver: Solver, start: np.ndarray, watch: Watch, *, max_iter: int, tol: float, random_state: Any
+    objective: Objective,
+    solver: Solver,
+    start: np.ndarray,
+    watch: Watch,
+    *,
+    max_iter: int,
+    tol: float,
+    random_state: Any,
 ) -> Result:
     """Let the solver work; the answer holds the coefficients that were best on the validation set, if there is one."""
     solver.check(objective)

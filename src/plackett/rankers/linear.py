@@ -38,8 +38,8 @@ class LinearRanker(Normalized):
         Strength of the penalty. Without effect on ``"rankcosine"``, to which the length of the coefficients is all one.
     solver : str or Solver, default="auto"
         ``"lbfgs"``, ``"newton"``, ``"sgd"``, ``"newton-diag"``, or an object of :mod:`plackett.solvers`. ``"auto"``
-        takes ``"newton"`` for losses with a curvature product and for the hinge, ``"sgd"`` for losses that draw at random
-        or are neither convex nor smooth, ``"lbfgs"`` for the rest.
+        takes ``"newton"`` for losses with a curvature product and for the hinge, ``"sgd"`` for losses that draw at
+        random or are neither convex nor smooth, ``"lbfgs"`` for the rest.
     max_iter : int, default=500
         Iterations of the solver, passes over the queries for ``"sgd"``.
     tol : float, default=1e-4
@@ -47,8 +47,8 @@ class LinearRanker(Normalized):
         curvature; for the hinge, when the duality gap is at most this share of the objective.
     normalize : str, transformer or None, default=None
         How columns are scaled first: within queries ``"query-minmax"``, ``"query-zscore"``, ``"query-unit"``,
-        ``"query-rank"``; over all rows ``"minmax"``, ``"zscore"``, ``"quantile"``. Kept, and applied by ``predict``. The
-        penalty then acts on the coefficients of the scaled columns. Needs memory for a second X.
+        ``"query-rank"``; over all rows ``"minmax"``, ``"zscore"``, ``"quantile"``. Kept, and applied by ``predict``.
+        The penalty then acts on the coefficients of the scaled columns. Needs memory for a second X.
     patience : int or None, default=10
         With a validation set, the fit ends after so many iterations without a better value of its measure, and the
         coefficients of the best iteration are kept. None records the measure and changes nothing.
@@ -213,8 +213,9 @@ class LinearRanker(Normalized):
             back[queries.row_order] = np.arange(back.size)
             scaled = scaled[back]
         ids = queries.in_row_order(queries.qid)
+        names = self._shown_names()
         return explain_linear(
-            self.coef_, scaled, ids, rows=rows, feature_names=self._shown_names(), docid=docid, intercept=self.intercept_
+            self.coef_, scaled, ids, rows=rows, feature_names=names, docid=docid, intercept=self.intercept_
         )
 
     def _shown_names(self) -> list[str] | None:

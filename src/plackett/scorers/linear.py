@@ -27,12 +27,18 @@ class LinearScorer:
         self.n_docs, self.n_features = X.shape
         self.size = self.n_features + has_intercept
         self.is_sparse = is_sparse(X)
+        self._parts: tuple[np.ndarray, ...]
         if self.is_sparse:
             self._parts = (_readable(X.data), _readable(X.indices), _readable(X.indptr.astype(np.int64, copy=False)))
             self.n_values = int(X.nnz)
         else:
             self._parts = (_readable(np.ascontiguousarray(X)),)
             self.n_values = int(X.size)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the values of X."""
+        return self.n_values * self._parts[0].itemsize
 
     @property
     def X(self) -> np.ndarray:
@@ -48,12 +54,12 @@ class LinearScorer:
     def score(self, coef: np.ndarray, start: int, stop: int, scores: np.ndarray) -> None:
         """Write the scores of rows ``start`` to ``stop`` into their places of ``scores``."""
         weights, shift = self.split(coef)
-        kernel = _linear.score_sparse if self.is_sparse else _linear.score_dense
+        kernel: Any = _linear.score_sparse if self.is_sparse else _linear.score_dense
         kernel(*self._parts, weights, shift, start, stop, scores)
 
     def pull_back(self, slope: np.ndarray, start: int, stop: int, gradient: np.ndarray) -> None:
         """Add what the slopes of rows ``start`` to ``stop`` mean for each coefficient."""
-        kernel = _linear.pull_back_sparse if self.is_sparse else _linear.pull_back_dense
+        kernel: Any = _linear.pull_back_sparse if self.is_sparse else _linear.pull_back_dense
         kernel(*self._parts, slope, start, stop, gradient[: self.n_features])
         self.pull_back_intercept(slope, start, stop, gradient)
 
@@ -64,7 +70,7 @@ class LinearScorer:
 
     def add_squares(self, weights: np.ndarray, start: int, stop: int, diagonal: np.ndarray) -> None:
         """Add ``Σ_i weights_i x_ij²`` over the rows to each column's place."""
-        kernel = _linear.square_sparse if self.is_sparse else _linear.square_dense
+        kernel: Any = _linear.square_sparse if self.is_sparse else _linear.square_dense
         kernel(*self._parts, weights, start, stop, diagonal[: self.n_features])
         if self.has_intercept:
             diagonal[-1] += weights[start:stop].sum()

@@ -20,13 +20,26 @@ class Minimizable(Protocol):
     """An objective as a solver sees it; ``plackett.objective.Objective`` is one, a sum over a cluster another."""
 
     size: int  # number of coefficients
-    name: str  # the loss, for messages
-    is_convex: bool
-    is_smooth: bool
-    is_random: bool
-    has_curvature_product: bool
-    has_curvature_bound: bool
     n_terms: int  # the objective is the weighted mean of so many terms (one per query); the penalty is in each of them
+
+    @property
+    def name(self) -> str:
+        """The loss, for messages."""
+
+    @property
+    def is_convex(self) -> bool: ...
+
+    @property
+    def is_smooth(self) -> bool: ...
+
+    @property
+    def is_random(self) -> bool: ...
+
+    @property
+    def has_curvature_product(self) -> bool: ...
+
+    @property
+    def has_curvature_bound(self) -> bool: ...
 
     def value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]: ...
 

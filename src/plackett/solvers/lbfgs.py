@@ -10,7 +10,6 @@ from plackett.solvers.base import Callback, Minimizable, Result, Solver, Step
 from plackett.solvers.scaling import Scaling
 from plackett.solvers.stopping import CONVERGED, INTERRUPTED, MAX_ITER, STALLED, is_finite, require_finite
 
-
 SAME = 1e-12  # values that differ by less, relatively, may differ by rounding alone
 
 
@@ -106,7 +105,7 @@ class _Search:
             raise StopIteration
 
     def polish(self, inverse, max_iter: int) -> None:
-        """Steps judged by the gradient, from where values are too close to tell apart; ``inverse`` is scipy's curvature."""
+        """Steps judged by the gradient, from where values are too close to tell apart; ``inverse`` is scipy's."""
         while not self.stop_reason and self.n_iter < max_iter:
             pulled = self.scaling.pull(self.gradient)
             coef = self.coef - self.scaling.to_coef(inverse.matvec(pulled))
