@@ -242,16 +242,18 @@ class Objective:
     def _bounds(self, coef: np.ndarray) -> np.ndarray:
         """The curvature bound of each document, weighted; even weights where the loss has none."""
         scores, bounds = self.scores(coef), np.ones(self.lists.n_docs)
-        has_bound = self.loss.has_curvature_bound
+        if self.loss.has_curvature_bound and self._fused is not None:  # its labels are sorted as a whole, not by block
+            bounds = self.loss.bound_at(scores, self.lists)
+        elif self.loss.has_curvature_bound:
 
-        def of_share(share: int) -> None:
-            for block in self._blocks[share]:
-                rows = slice(block.start, block.stop)
-                if has_bound:
+            def of_share(share: int) -> None:
+                for block in self._blocks[share]:
+                    rows = slice(block.start, block.stop)
                     bounds[rows] = self.loss.bound_at(scores[rows], block.lists)
-                self._weigh(bounds[rows], block)
 
-        deal(of_share, [(share,) for share in range(len(self._shares))])
+            deal(of_share, [(share,) for share in range(len(self._shares))])
+        if self._weights.size:
+            bounds *= np.repeat(self._weights, np.diff(self.lists.indptr))
         return bounds
 
     def _squares(self, weights: np.ndarray) -> np.ndarray:
