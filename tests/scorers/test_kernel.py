@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -226,6 +227,22 @@ def test_a_float32_matrix_counts_as_definite_although_it_is_rounded():
 
 def test_tiny_kernel_values_are_zero():
     assert Kernel("rbf", 1.0).matrix(np.array([[0.0]]), np.array([[0.0], [20.0], [26.0]]))[0, 2] == 0.0
+
+
+def test_no_more_memory_is_needed_than_is_said(monkeypatch):
+    monkeypatch.setattr("plackett.scorers.kernel.VALUES_PER_BLOCK", 1 << 14)
+    rows = np.random.default_rng(0).normal(size=(1_000, 3))
+    for kernel, n_bytes in ((Kernel("rbf", 2.0), 16 * 1_000**2), (Kernel("sigmoid"), 16 * 1_000**2)):
+        tracemalloc.start()
+        exact(kernel, rows)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1.1 * n_bytes
+    tracemalloc.start()
+    with_landmarks(Kernel("rbf", 2.0), 50, np.tile(rows, (20, 1)), "uniform")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.3 * 20_000 * 50 * 8
 
 
 # the choice of landmarks and of gamma

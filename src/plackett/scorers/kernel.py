@@ -281,6 +281,7 @@ def exact_scorer(kernel: Kernel, training: Training, *, has_intercept: bool, max
     K = kernel.matrix(X[order], training.support(kernel, order)) if kernel.is_definite is not False else None
     if K is not None and (kernel.is_definite or _is_symmetric(K, INDEFINITE * rough)):
         found = factorize(K, LEAST_PIVOT * rough, np.inf if kernel.is_definite else INDEFINITE * rough)
+        del K  # the factor was written over it
         if found is not None:
             Z, places = np.empty_like(found[0]), order[found[1]]
             Z[order] = found[0]
@@ -323,8 +324,8 @@ def factorize(K: np.ndarray, least_pivot: float, most_missed: float) -> tuple[np
     columns, pivots, rank, _ = linalg.lapack.dpstrf(K.T, tol=least_pivot * scale, lower=0, overwrite_a=1)
     pivots = pivots.astype(np.int64) - 1
     Z = np.empty((n_rows, rank))
-    Z[pivots[:rank]] = np.tril(columns.T[:rank, :rank])
-    Z[pivots[rank:]] = columns.T[rank:, :rank]
+    for start, stop in _row_blocks(n_rows, max(1, rank)):
+        Z[pivots[start:stop]] = np.tril(columns.T[start:stop, :rank], start)
     if rank < n_rows and np.isfinite(most_missed):
         probes = np.where(np.random.default_rng(0).random((n_rows, 4)) < 0.5, -1.0, 1.0)
         # the other triangle still holds K, all but its diagonal
