@@ -5,10 +5,12 @@ Blocks are fixed by the data and each block writes its own place, so results nev
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -98,3 +100,25 @@ def query_blocks(indptr: np.ndarray, docs_per_block: int) -> list[tuple[int, int
     cuts = np.unique(np.searchsorted(indptr, targets))
     edges = np.concatenate([[0], cuts[(cuts > 0) & (cuts < n_queries)], [n_queries]]).tolist()
     return list(itertools.pairwise(edges))
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread for a while: its idle workers spin, and take the cores from ours."""
+    controller = _blas_controller()
+    if controller is None:
+        yield
+        return
+    with controller.limit(limits=1, user_api="blas"):
+        yield
+
+
+@functools.cache
+def _blas_controller():
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ModuleNotFoundError:
+        return None
+    import scipy.linalg  # noqa: F401  scipy brings a BLAS of its own, which must be loaded to be found
+
+    return ThreadpoolController()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._threads import one_blas_thread
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning
 from plackett.losses.base import Loss
@@ -89,9 +90,9 @@ def minimize(
 ) -> Result:
     """Let the solver work; the answer holds the coefficients that were best on the validation set, if there is one."""
     solver.check(objective)
-    if objective.loss.is_flat_at_zero and not start.any():
-        start = _step_to_labels(objective)
-    with watch.progress:
+    with one_blas_thread(), watch.progress:
+        if objective.loss.is_flat_at_zero and not start.any():
+            start = _step_to_labels(objective)
         result = solver.minimize(
             objective, start, max_iter=max_iter, tol=tol, callback=watch, random_state=random_state
         )
