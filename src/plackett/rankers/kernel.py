@@ -39,8 +39,8 @@ class KernelRanker(LinearRanker):
     losses to which a constant added to all scores makes a difference.
 
     For kernels that are not positive semi-definite the penalty is ``(l2 / 2) ‖θ‖²`` instead: for ``"sigmoid"``,
-    ``"additive_chi2"``, ``"poly"`` with ``coef0 < 0`` or a fractional degree always, for functions and precomputed matrices
-    where the values turn out so. ``penalty_`` tells which it was.
+    ``"additive_chi2"``, ``"poly"`` with ``coef0 < 0`` or a fractional degree always, for functions and precomputed
+    matrices where the values turn out so. ``penalty_`` tells which it was.
 
     Parameters
     ----------
