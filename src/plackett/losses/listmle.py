@@ -86,7 +86,7 @@ class ListMLE(_PlackettLoss):
     >>> from plackett import Queries
     >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
     >>> value, slope = ListMLE().value_and_slope([0.0, 0.0, 0.0], data)
-    >>> value.round(4), slope.round(4)  # log 3 + log 2
+    >>> round(value, 4), slope.round(4)  # log 3 + log 2
     (1.7918, array([-0.6667, -0.1667,  0.8333]))
     """
 
@@ -184,7 +184,7 @@ class PListMLE(_PlackettLoss):
     --------
     >>> from plackett import Queries
     >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
-    >>> PListMLE().value_and_slope([0.0, 0.0, 0.0], data)[0].round(4)  # log 3 + log 2 / 3
+    >>> round(PListMLE().value_and_slope([0.0, 0.0, 0.0], data)[0], 4)  # log 3 + log 2 / 3
     1.3297
     """
 
