@@ -137,13 +137,6 @@ def test_the_mean_of_the_terms_is_the_objective():
         np.testing.assert_allclose(np.mean([term[1] for term in terms], axis=0), gradient, atol=1e-9)
 
 
-def test_scores_are_those_of_the_coefficients_asked_for():
-    built = make("listmle")
-    built.value_and_gradient(COEF)
-    np.testing.assert_allclose(built.scores(COEF), X @ COEF, atol=1e-12)
-    np.testing.assert_allclose(built.scores(2 * COEF), 2 * X @ COEF, atol=1e-12)
-
-
 def test_the_duality_gap_bounds_the_distance_to_the_minimum():
     built = make("hinge", l2=0.5)
     at_start = built.value_and_gradient(COEF)[0]

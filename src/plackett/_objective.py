@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from numba import njit
 
-from plackett.scorers._linear import pull_back_dense, score_dense
+from plackett.scorers._linear import pull_back_dense, score_dense, score_two_dense
 
 
 @njit(cache=True, nogil=True)
-def _few_queries(indptr, first, last, rows_at_once):
+def _few_queries(indptr, first, rows_at_once):
     """The end of a run of queries from ``first`` with about ``rows_at_once`` rows, at least one query."""
     limit = indptr[first] + rows_at_once
     stop = first + 1
-    while stop < last and indptr[stop + 1] <= limit:
+    while stop < indptr.size - 1 and indptr[stop + 1] <= limit:
         stop += 1
     return stop
 
@@ -31,26 +31,35 @@ def _weigh(slope, indptr, weights, first, last):
 
 
 @njit(cache=True, nogil=True)
-def evaluate(X, coef, shift, loss, labels, weights, first, last, rows_at_once, scores, slope, values, gradient):
-    """Scores, losses, slopes and gradient of queries ``first`` to ``last``, in one pass over their rows."""
+def evaluate(X, coef, shift, loss, labels, weights, rows_at_once, scores, slope, values, run, gradient):
+    """Losses and gradient of the queries that ``labels`` describes, X being their rows; all others are scratch."""
     indptr, order, bounds, level_indptr, constants = labels
-    while first < last:
-        stop = _few_queries(indptr, first, last, rows_at_once)
-        score_dense(X, coef, shift, indptr[first], indptr[stop], scores)
+    first = 0
+    while first < indptr.size - 1:
+        stop = _few_queries(indptr, first, rows_at_once)
+        rows = slice(indptr[first], indptr[stop])
+        score_dense(X[rows], coef, shift, scores[rows])
         loss(scores, indptr, order, bounds, level_indptr, constants, slope, values, first, stop)
         _weigh(slope, indptr, weights, first, stop)
-        pull_back_dense(X, slope, indptr[first], indptr[stop], gradient)
+        pull_back_dense(X[rows], slope[rows], run, gradient)
         first = stop
 
 
 @njit(cache=True, nogil=True)
-def multiply(X, coef, shift, loss, labels, weights, first, last, rows_at_once, scores, moved, slope, gradient):
-    """The curvature product in one pass: rows times ``coef``, the loss's product with that, and back."""
+def multiply(
+    X, coef, shift, direction, move, loss, labels, weights, rows_at_once, scores, moved, slope, run, gradient
+):  # fmt: skip
+    """The curvature product at ``coef``: rows times ``direction``, the loss's product with that, and back.
+
+    Scores are computed anew, for the rows are at hand; keeping them would cost memory.
+    """
     indptr, order, bounds, level_indptr, constants = labels
-    while first < last:
-        stop = _few_queries(indptr, first, last, rows_at_once)
-        score_dense(X, coef, shift, indptr[first], indptr[stop], moved)
+    first = 0
+    while first < indptr.size - 1:
+        stop = _few_queries(indptr, first, rows_at_once)
+        rows = slice(indptr[first], indptr[stop])
+        score_two_dense(X[rows], coef, shift, direction, move, scores[rows], moved[rows])
         loss(scores, moved, indptr, order, bounds, level_indptr, constants, slope, first, stop)
         _weigh(slope, indptr, weights, first, stop)
-        pull_back_dense(X, slope, indptr[first], indptr[stop], gradient)
+        pull_back_dense(X[rows], slope[rows], run, gradient)
         first = stop

@@ -6,6 +6,7 @@ They print, compare and are copied by their parameters, and scikit-learn can set
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any
 
@@ -14,10 +15,11 @@ class Parameters:
     """Base of objects whose ``__init__`` stores each parameter, as it is given, under its own name."""
 
     @classmethod
-    def _parameter_names(cls) -> list[str]:
+    @functools.cache  # losses compare themselves in inner loops
+    def _parameter_names(cls) -> tuple[str, ...]:
         if cls.__init__ is object.__init__:
-            return []
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+            return ()
+        return tuple(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; ``deep`` is there for scikit-learn and changes nothing."""

@@ -42,11 +42,13 @@ def test_blocks_of_rows_give_the_matrix_products(kind, has_intercept):
     scores = np.full(37, np.nan)
     gradient, squares = np.zeros(scorer.size), np.zeros(scorer.size)
     for start, stop in ((0, 3), (3, 30), (30, 37)):
-        scorer.score(coef, start, stop, scores)
-        scorer.pull_back(slope, start, stop, gradient)
-        scorer.add_squares(slope, start, stop, squares)
-        np.testing.assert_array_equal(scorer.rows(start, stop), full[start:stop])
+        part = scorer.part(start, stop)
+        part.score(coef, scores[start:stop])
+        part.pull_back(slope[start:stop], gradient)
+        part.add_squares(slope[start:stop], squares)
+        np.testing.assert_array_equal(part.rows(), full[start:stop])
     np.testing.assert_allclose(scores, full @ coef, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(scorer.scores(coef), scores)
     np.testing.assert_allclose(gradient, full.T @ slope, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(squares, (full**2).T @ slope, rtol=1e-12, atol=1e-12)
 
@@ -58,5 +60,13 @@ def test_x_is_used_where_it_is_even_when_read_only():
 
 def test_no_columns_score_zero():
     scores = np.full(3, np.nan)
-    LinearScorer(np.empty((3, 0))).score(np.empty(0), 0, 3, scores)
+    LinearScorer(np.empty((3, 0))).score(np.empty(0), scores)
     assert scores.tolist() == [0, 0, 0]
+
+
+def test_the_way_back_may_be_summed_in_float32():
+    rows = RNG.normal(size=(5000, 9)).astype(np.float32)
+    slope, gradient = RNG.normal(size=5000), np.zeros(9)
+    LinearScorer(rows, is_exact=False).pull_back(slope, gradient)
+    exact = rows.astype(float).T @ slope
+    assert 0 < np.abs(gradient - exact).max() < 1e-6 * np.abs(rows).sum(0).max()

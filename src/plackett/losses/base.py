@@ -60,12 +60,14 @@ class Loss(Parameters, ABC):
     def check_labels(self, lists: QueryLists) -> None:
         """Refuse parameters, and labels, that the loss is not defined for; called once before a fit."""
 
-    def fused(self, lists: QueryLists) -> Any:
-        """The loss as compiled functions that the objective can call between scoring and pulling back, or None.
+    @property
+    def is_fused(self) -> bool:
+        """Whether ``fused`` works: worth the trouble for losses of linear cost only."""
+        return False
 
-        A ``plackett.losses.fused.Fused``: worth the trouble for losses of linear cost only.
-        """
-        return None
+    def fused(self, lists: QueryLists) -> Any:
+        """The loss as compiled functions (``losses/fused.py``) to call between scoring and pulling back."""
+        raise self._lacks("fused")
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
         """A function that multiplies the second derivative at ``scores`` with a vector, many times cheaply."""

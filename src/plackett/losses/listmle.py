@@ -32,9 +32,15 @@ class _PlackettLoss(Loss):
         _listmle.value_and_slope(scores, *levels, self._is_efron, slope, values, 0, lists.n_queries)
         return values
 
-    def fused(self, lists: QueryLists) -> Fused | None:
+    @property
+    def is_fused(self) -> bool:
+        return True
+
+    def fused(self, lists: QueryLists) -> Fused:
         from plackett.losses import _listmle_fused as kernels
 
+        if not self.is_fused:
+            raise self._lacks("fused")
         if self._is_efron:
             return Fused(kernels.evaluate_efron, kernels.multiply_efron, self._levels(lists))
         return Fused(kernels.evaluate, kernels.multiply, self._levels(lists))
@@ -127,8 +133,9 @@ class ListMLE(_PlackettLoss):
         check_choice(self.ties, "ties", TIES)
         get_transform(self.transform)
 
-    def fused(self, lists: QueryLists) -> Fused | None:
-        return super().fused(lists) if self.has_curvature_product else None
+    @property
+    def is_fused(self) -> bool:
+        return self.has_curvature_product
 
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
         if self._is_plain:

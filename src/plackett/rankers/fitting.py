@@ -31,8 +31,7 @@ class Validation:
         self._queries, self._scorer = queries, LinearScorer(queries.X, has_intercept=has_intercept)
 
     def mean(self, coef: np.ndarray) -> float:
-        scores = np.empty(self._queries.n_docs)
-        self._scorer.score(coef, 0, self._queries.n_docs, scores)
+        scores = self._scorer.scores(coef)
         return float(np.nanmean(self.measure.values(self._queries.labels, scores, qid=self._queries.qid)))
 
     def is_better(self, value: float, best: float) -> bool:

@@ -20,6 +20,8 @@ from plackett.rankers.progress import Progress
 from plackett.scorers.linear import LinearScorer
 from plackett.validation import check_number, check_positive_int
 
+COARSE_TOL = 1e-5  # gradients that may stay above this need not be summed in float64 where X is float32
+
 
 class LinearRanker(Normalized):
     """Ranks by ``X @ coef_``, with the coefficients that minimise a loss over judged lists.
@@ -225,11 +227,7 @@ class LinearRanker(Normalized):
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)
         scaled = self._normalized(queries)
-        scores = np.empty(scaled.n_docs)
-        LinearScorer(scaled.X, has_intercept=True).score(
-            np.append(self.coef_, self.intercept_), 0, scaled.n_docs, scores
-        )
-        return scores
+        return LinearScorer(scaled.X, has_intercept=True).scores(np.append(self.coef_, self.intercept_))
 
     def _check_parameters(self) -> None:
         check_number(self.l2, "l2", least=0.0)
@@ -262,7 +260,7 @@ class LinearRanker(Normalized):
         )
 
     def _scorer(self, queries: Queries, has_intercept: bool) -> LinearScorer:
-        return LinearScorer(queries.X, has_intercept=has_intercept)
+        return LinearScorer(queries.X, has_intercept=has_intercept, is_exact=self.tol < COARSE_TOL)
 
     def _validation(self, held_back: Queries, metric: Any, objective: Objective) -> Validation:
         return Validation(self._normalized(held_back), metric, has_intercept=objective.scorer.has_intercept)
