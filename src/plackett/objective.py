@@ -20,6 +20,7 @@ from plackett import _objective
 from plackett._threads import deal, query_blocks
 from plackett.data.queries import QueryLists
 from plackett.losses.base import CurvatureProduct, Loss
+from plackett.losses.transforms import NotPositiveError
 from plackett.penalties import L2
 from plackett.scorers.linear import LinearScorer
 
@@ -66,6 +67,7 @@ class Objective:
         self._factor = 1.0 / max(1, lists.n_queries) if weights is None else 1.0
         self._seed = random_state
         self._terms: dict[int, _Part] = {}
+        self._is_entered = False  # whether the loss was defined at some coefficients
 
     # what a solver asks before it starts
 
@@ -151,7 +153,13 @@ class Objective:
     def value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
         """The objective at ``coef`` and its gradient, in one pass over X."""
         coef = np.ascontiguousarray(coef, dtype=np.float64)
-        value, gradient = self._loss_value_and_gradient(coef)
+        try:
+            value, gradient = self._loss_value_and_gradient(coef)
+        except NotPositiveError:
+            if not self._is_entered:  # at the start the user must know; later a solver takes a shorter step
+                raise
+            return np.inf, np.zeros(self.size)
+        self._is_entered = True
         return value + self.penalty.value(coef), gradient + self.penalty.gradient(coef)
 
     def _loss_value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:

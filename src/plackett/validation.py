@@ -42,6 +42,14 @@ def check_labels(labels: Any, n_docs: int | None = None, *, name: str = "y", all
     return vector
 
 
+def check_numbers(values: Any, name: str) -> np.ndarray:
+    """A float64 vector of finite numbers."""
+    vector = _as_numbers(values, name)
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{name} has a NaN or an infinite value in row {int(np.argmax(~np.isfinite(vector)))}.")
+    return vector
+
+
 def check_levels(labels: Any, *, name: str = "labels") -> np.ndarray:
     """As ``check_labels``, but whole numbers stay as they are: they need no look at each of them."""
     vector = np.asarray(labels)

@@ -295,9 +295,9 @@ def test_every_name_gives_a_fresh_transformer():
 def test_transformers_pass_and_unknown_names_are_answered_with_the_known_ones():
     own = QueryRank()
     assert get_normalizer(own) is own
-    with pytest.raises(ValueError, match="normalizer='query-max' is not known; choose one of 'query-minmax'"):
+    with pytest.raises(ValueError, match="normalize='query-max' is not known; choose one of 'query-minmax'"):
         get_normalizer("query-max")
-    with pytest.raises(ValueError, match="normalizer=None is not known"):
+    with pytest.raises(ValueError, match="normalize=None is not known"):
         get_normalizer(None)
 
 

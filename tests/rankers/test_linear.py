@@ -252,7 +252,7 @@ def test_losses_and_solvers_that_do_not_fit_say_so_at_once():
         ({"tol": 0}, "tol=0; it must be a finite number above 0"),
         ({"max_iter": 0}, "max_iter=0; it must be a whole number of at least 1"),
         ({"loss": "mle"}, "loss='mle' is not known"),
-        ({"normalize": "log"}, "normalizer='log' is not known"),
+        ({"normalize": "log"}, "normalize='log' is not known"),
         ({"patience": 0}, "patience=0; it must be a whole number"),
     ],
 )
@@ -426,3 +426,83 @@ def test_a_progress_bar_goes_to_standard_error(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "fitting" in err
+
+
+def test_a_fit_that_fails_leaves_the_ranker_as_it_was():
+    ranker = fitted()
+    before = ranker.predict(X)
+    with pytest.raises(ValueError, match="sample_weight has 2 values"):
+        ranker.set_params(normalize="zscore").fit(X[:, :1], Y, qid=QID, sample_weight=[1, 2])
+    np.testing.assert_array_equal(ranker.predict(X), before)
+    assert ranker.n_features_in_ == 6
+
+
+@pytest.mark.parametrize(
+    "forged", [np.ones(9), np.ones(2), np.ones((6, 1)), np.full(6, np.nan), None, np.ones(6, complex)]
+)
+def test_a_model_file_with_other_coefficients_is_refused(forged, tmp_path):
+    ranker = fitted()
+    ranker.coef_ = forged
+    ranker.save(tmp_path / "forged.plackett")
+    with pytest.raises(pk.exceptions.ModelFormatError, match="coef"):
+        pk.load(tmp_path / "forged.plackett")
+
+
+def test_what_is_kept_after_early_stopping_is_what_is_reported():
+    ranker = LinearRanker(loss="hinge", l2=0.01, patience=2, normalize="query-zscore")
+    ranker.fit(TRAIN, eval_set=HELD_BACK, eval_metric="map")
+    at_end = LinearRanker(loss="hinge", l2=0.01, normalize="query-zscore").fit(TRAIN)
+    scores = ranker.predict(TRAIN)
+    value = pk.losses.PairwiseHinge().value_and_slope(scores, TRAIN)[0] / TRAIN.n_queries
+    assert ranker.objective_ == pytest.approx(value + 0.005 * ranker.coef_ @ ranker.coef_, rel=1e-6)
+    assert ranker.objective_ - at_end.objective_ <= ranker.duality_gap_ * 1.001
+
+
+def test_the_hinge_needs_a_penalty():
+    with pytest.raises(
+        ValueError, match=r"PairwiseHinge\(\) needs l2 above 0: without a penalty there is no duality gap"
+    ):
+        fitted(loss="hinge", l2=0)
+
+
+def test_a_start_from_other_features_is_refused():
+    ranker = LinearRanker(warm_start=True).fit(X[:, :5], Y, qid=QID)
+    with pytest.raises(ValueError, match="warm_start: the last fit had 5 features, this one has 6"):
+        ranker.set_params(loss="squared").fit(X, Y, qid=QID)
+
+
+def test_stalling_far_from_the_minimum_is_not_convergence():
+    with pytest.warns(ConvergenceWarning, match="no further progress at working precision"):
+        LinearRanker(loss="squared", solver="lbfgs", l2=1e-3).fit(X + 1e9, Y, qid=QID)
+
+
+def test_inexact_solvers_warn_too():
+    with pytest.warns(ConvergenceWarning, match="sgd stopped after 1 iterations: max_iter reached"):
+        fitted(solver="sgd", max_iter=1)
+
+
+def test_a_linear_transform_keeps_the_solver_where_it_is_positive():
+    with pytest.warns(ConvergenceWarning, match="no further progress"):  # the minimum lies on the border
+        ranker = fitted(loss=pk.losses.ListMLE(transform=pk.losses.Linear(1, 5)))
+    assert (X @ ranker.coef_ + ranker.intercept_ + 5).min() > 0
+    assert ranker.score(X, Y, qid=QID) > 0.4
+    with pytest.raises(ValueError, match=r"it must be positive\. Give a larger b"):
+        fitted(loss=pk.losses.ListMLE(transform="linear"))
+
+
+def test_score_without_qid_says_that_it_takes_one_list():
+    with pytest.warns(pk.exceptions.DataWarning, match="takes all rows as one list, but the ranker was fitted on 80"):
+        fitted().score(X, Y)
+
+
+def test_bases_that_round_badly_give_weights_all_the_same():
+    for n in (6, 22, 49, 79):
+        fit = LinearRanker(loss=pk.losses.PListMLE("exp", base=3)).fit(X[:n], np.arange(n))
+        assert np.isfinite(fit.coef_).all()
+
+
+def test_broken_sparse_matrices_are_refused():
+    rows = sparse.csr_matrix(X)
+    rows.indices[3] = 77
+    with pytest.raises(ValueError, match="indices"):
+        LinearRanker().fit(rows, Y, qid=QID)

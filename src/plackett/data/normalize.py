@@ -215,7 +215,7 @@ def get_normalizer(normalizer: Any) -> Any:
     """
     if not isinstance(normalizer, str) and hasattr(normalizer, "transform"):
         return normalizer
-    name = check_choice(normalizer, "normalizer", NAMES)
+    name = check_choice(normalizer, "normalize", NAMES)
     own = {
         "query-minmax": QueryMinMax,
         "query-zscore": QueryZScore,

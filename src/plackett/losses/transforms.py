@@ -18,6 +18,10 @@ _FAR = 100.0  # from here on the series of 1 / Φ is exact, and the formula lose
 _LIMIT = 1e150  # its square is still a number
 
 
+class NotPositiveError(ValueError):
+    """Scores at which a loss is not defined, because φ is not positive there; a solver must keep away from them."""
+
+
 class Transform(Parameters, ABC):
     """Base of the transforms: φ by its logarithm and the first two derivatives of that."""
 
@@ -80,7 +84,7 @@ class Linear(Transform):
         value = self.value(scores)
         if value.size and not value.min() > 0.0:
             row = int(np.argmin(value))
-            raise ValueError(
+            raise NotPositiveError(
                 f"{self!r} makes {value[row]:g} of the score {scores[row]:g} in row {row}, but the loss divides by it: "
                 f"it must be positive. Give a larger b, as in Linear({self.a:g}, {self._larger_b(scores):g}), or "
                 'transform="exp", which is positive everywhere.'

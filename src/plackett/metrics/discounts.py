@@ -44,4 +44,4 @@ def position_weights(rule: str | Callable[[np.ndarray, int], np.ndarray], n: int
     if n < 2:
         return np.zeros(n)
     smallest = base ** -(n - 1.0)
-    return (base ** (1.0 - positions) - smallest) / (1.0 - smallest)
+    return np.maximum(base ** (1.0 - positions) - smallest, 0.0) / (1.0 - smallest)  # rounding may go below 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import warnings
+from collections.abc import Iterator
 from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
@@ -12,8 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from plackett import persistence
 from plackett.data.normalize import QueryNormalizer, get_normalizer
 from plackett.data.queries import Queries
+from plackett.exceptions import DataWarning
 from plackett.metrics.measure import Measure
-from plackett.validation import check_finite, check_labels, count_of
+from plackett.validation import check_finite, check_labels, check_numbers, count_of, is_sparse
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a fit, after the coefficients found so far were kept."""
 
 
 class Ranker(BaseEstimator):
@@ -41,6 +49,14 @@ class Ranker(BaseEstimator):
         Measures that are better when lower count negative. ``sample_weight`` weighs the queries as in ``fit``.
         """
         check_is_fitted(self)
+        if qid is None and not isinstance(X, Queries) and getattr(self, "n_queries_", 1) > 1:
+            warnings.warn(
+                f"score was called without qid and takes all rows as one list, but the ranker was fitted on "
+                f"{self.n_queries_} queries. In searches, enable metadata routing: "
+                "sklearn.set_config(enable_metadata_routing=True).",
+                DataWarning,
+                stacklevel=2,
+            )
         queries = self._check_queries(X, y, qid)
         weights = self._check_query_weights(sample_weight, queries)
         measure = Measure.parse(metric)
@@ -75,6 +91,19 @@ class Ranker(BaseEstimator):
         registry.fill()
         persistence.save(self, path)
 
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A fit that fails leaves the ranker as it was before; one that was interrupted leaves what it has found."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except Interrupted:
+            raise
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
     def _check_queries(
         self, X: Any, y: Any, qid: Any, *, needs_labels: bool = True, reset: bool = False, what: str = ""
     ) -> Queries:
@@ -96,6 +125,8 @@ class Ranker(BaseEstimator):
             ensure_all_finite=False,  # looked at below, with a message that says where
             ensure_min_samples=1,
         )
+        if is_sparse(rows):
+            rows.check_format(full_check=True)  # kernels trust the indices
         names = self._names_of(given)
         check_finite(rows, names)
         labels = check_labels(y, rows.shape[0]) if needs_labels else None
@@ -113,7 +144,7 @@ class Ranker(BaseEstimator):
         """One weight per query, from one per query or one per row; None where all are alike."""
         if sample_weight is None:
             return None
-        weights = check_labels(sample_weight, name="sample_weight")
+        weights = check_numbers(sample_weight, "sample_weight")
         if weights.size == queries.n_docs:
             rows = weights if queries.row_order is None else weights[queries.row_order]
             weights = rows[queries.indptr[:-1]]
@@ -126,7 +157,7 @@ class Ranker(BaseEstimator):
             )
         if weights.min() < 0 or weights.max() <= 0:
             raise ValueError("sample_weight must not be negative, and not all weights may be zero.")
-        return weights
+        return weights / weights.max()  # their sum must not overflow
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -161,6 +192,12 @@ class Normalized(Ranker):
         if isinstance(self.normalizer_, QueryNormalizer):
             return _with_rows(queries, self.normalizer_.transform(queries.X, qid=queries.qid))
         return _with_rows(queries, self.normalizer_.transform(queries.X))
+
+
+def check_loaded_normalizer(ranker: Normalized) -> None:
+    """Refuse a ``normalizer_`` from a file that is no transformer."""
+    if ranker.normalizer_ is not None and not hasattr(ranker.normalizer_, "transform"):
+        raise ValueError("normalizer_ must be a transformer or None.")
 
 
 def _with_rows(queries: Queries, X: Any) -> Queries:

@@ -89,24 +89,45 @@ def minimize(
 ) -> Result:
     """Let the solver work; the answer holds the coefficients that were best on the validation set, if there is one."""
     solver.check(objective)
+    if objective.is_convex and not objective.is_smooth and solver.is_exact and objective.penalty.l2 == 0:
+        raise ValueError(
+            f"{objective.name} needs l2 above 0: without a penalty there is no duality gap, by which the fit ends. "
+            'Try l2=1e-6, or loss="squared-hinge".'
+        )
     with one_blas_thread(), watch.progress:
         if objective.loss.is_flat_at_zero and not start.any():
             start = _step_to_labels(objective)
         result = solver.minimize(
             objective, start, max_iter=max_iter, tol=tol, callback=watch, random_state=random_state
         )
-    if watch.best_coef is not None and watch.patience is not None:
-        result.coef = watch.best_coef
-        result.value = watch.history["objective"][watch.best_iteration - 1]  # type: ignore[operator]
-    is_done = result.is_converged or result.is_interrupted or result.stop_reason == NO_IMPROVEMENT
-    if not is_done and solver.is_exact:
-        warnings.warn(
-            f"{solver.name} stopped after {result.n_iter} iterations at gradient norm {result.gradient_norm:.0e}, "
-            f"above tol={tol:g} ({result.stop_reason}). Raise max_iter, raise l2, or scale the columns (normalize=).",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        if watch.best_coef is not None and watch.patience is not None:
+            _take_best(result, watch.best_coef, objective)
+    if not (result.is_converged or result.is_interrupted or result.stop_reason == NO_IMPROVEMENT):
+        warnings.warn(_unfinished(solver, result, tol), ConvergenceWarning, stacklevel=4)
     return result
+
+
+def _take_best(result: Result, coef: np.ndarray, objective: Objective) -> None:
+    """Let the result be about the coefficients that were best on the validation set."""
+    if np.array_equal(coef, result.coef):
+        return
+    value, gradient = objective.value_and_gradient(coef)
+    result.coef, result.value, result.gradient_norm = coef, value, float(np.linalg.norm(gradient))
+    if "duality_gap" in result.details:  # any width gives a bound
+        result.details["duality_gap"] = min(objective.duality_gap(coef, width) for width in (1.0, 0.1, 0.01, 0.001))
+
+
+def _unfinished(solver: Solver, result: Result, tol: float) -> str:
+    advice = "Raise max_iter, raise l2, or scale the columns (normalize=)."
+    start = f"{solver.name} stopped after {result.n_iter} iterations"
+    if "duality_gap" in result.details:
+        gap = result.details["duality_gap"]
+        return f"{start} at a duality gap of {gap:.0e}, above tol={tol:g} of its value ({result.stop_reason}). {advice}"
+    if solver.is_exact:
+        return (
+            f"{start} at gradient norm {result.gradient_norm:.0e}, above tol={tol:g} ({result.stop_reason}). {advice}"
+        )
+    return f"{start}: {result.stop_reason}. Raise max_iter, or set other parameters of {type(solver).__name__}."
 
 
 def _step_to_labels(objective: Objective) -> np.ndarray:

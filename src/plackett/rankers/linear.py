@@ -13,7 +13,7 @@ from plackett.losses.base import Loss
 from plackett.metrics.measure import Measure
 from plackett.objective import Objective
 from plackett.penalties import L2
-from plackett.rankers.base import Normalized
+from plackett.rankers.base import Interrupted, Normalized, check_loaded_normalizer
 from plackett.rankers.fitting import Validation, Watch, choose_solver, minimize
 from plackett.rankers.paths import L2Path, fit_path
 from plackett.rankers.progress import Progress
@@ -147,15 +147,24 @@ class LinearRanker(Normalized):
         self
         """
         self._check_parameters()
+        with self._all_or_nothing():
+            objective, validation = self._prepare(X, y, qid, sample_weight, eval_set, eval_metric)
+            return self._minimize(objective, validation, self._start(objective))
+
+    def _prepare(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any, eval_metric: Any
+    ) -> tuple[Objective, Validation | None]:
+        """Everything between what was given and a solver."""
         loss = get_loss(self.loss)
+        if eval_metric is not None:
+            Measure.parse(eval_metric)
         queries = self._check_queries(X, y, qid, reset=True)
+        self.n_queries_ = queries.n_queries
         weights = self._check_query_weights(sample_weight, queries)
         held_back = self._check_eval_set(eval_set)
         queries = self._fit_normalizer(queries)
         objective = self._objective(loss, queries, weights)
-        validation = None if held_back is None else self._validation(held_back, eval_metric, objective)
-        start = self._start(objective)
-        return self._minimize(objective, validation, start)
+        return objective, None if held_back is None else self._validation(held_back, eval_metric, objective)
 
     def l2_path(
         self,
@@ -215,7 +224,7 @@ class LinearRanker(Normalized):
             back[queries.row_order] = np.arange(back.size)
             scaled = scaled[back]
         ids = queries.in_row_order(queries.qid)
-        names = self._shown_names()
+        names = self._shown_names() if scaled.shape[1] == self.n_features_in_ else None
         return explain_linear(
             self.coef_, scaled, ids, rows=rows, feature_names=names, docid=docid, intercept=self.intercept_
         )
@@ -272,13 +281,11 @@ class LinearRanker(Normalized):
 
     def _last_coef(self, objective: Objective) -> np.ndarray:
         """What the last fit found, as coefficients of this objective."""
-        size = objective.size
-        start = np.append(self.coef_, self.intercept_)[:size]
-        if start.size != size or self.coef_.size + (size > self.coef_.size) != size:
+        if self.coef_.size != objective.scorer.n_features:
             raise ValueError(
-                f"warm_start: the last fit had {self.coef_.size} features, this one has {self.n_features_in_}."
+                f"warm_start: the last fit had {self.coef_.size} features, this one has {objective.scorer.n_features}."
             )
-        return start
+        return np.append(self.coef_, self.intercept_)[: objective.size]
 
     def _keep_coef(self, coef: np.ndarray, scorer: LinearScorer) -> None:
         self.coef_ = coef[: scorer.n_features]
@@ -296,11 +303,28 @@ class LinearRanker(Normalized):
         self.gradient_norm_, self.solver_, self.history_ = result.gradient_norm, solver.name, watch.history
         self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score
         self.n_evaluations_, self.n_products_ = result.n_evaluations, result.n_products
+        self.__dict__.pop("duality_gap_", None)
         if "duality_gap" in result.details:
             self.duality_gap_ = result.details["duality_gap"]
         if result.is_interrupted:
-            raise KeyboardInterrupt("the fit was interrupted; the coefficients are the best so far.")
+            raise Interrupted("the fit was interrupted; the coefficients are the best so far.")
         return self
+
+    def _check_loaded(self) -> None:
+        """Refuse what a file may say but no fit leaves behind."""
+        coef, intercept = getattr(self, "coef_", None), getattr(self, "intercept_", None)
+        if (
+            not isinstance(coef, np.ndarray)
+            or coef.dtype != np.float64
+            or coef.ndim != 1
+            or not np.isfinite(coef).all()
+        ):
+            raise ValueError("coef_ must be a vector of finite numbers.")
+        if not isinstance(intercept, float) or not np.isfinite(intercept):
+            raise ValueError("intercept_ must be a finite number.")
+        check_loaded_normalizer(self)
+        if self.normalizer_ is None and coef.size != self.n_features_in_:
+            raise ValueError(f"there are {coef.size} coefficients for {self.n_features_in_} features.")
 
 
 def _seed(random_state: Any) -> int | None:

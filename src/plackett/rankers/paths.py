@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plackett.losses import get_loss
 from plackett.metrics.measure import Measure
 from plackett.validation import check_labels
 
@@ -74,22 +73,16 @@ def fit_path(template: LinearRanker, X, y, qid, l2, sample_weight, eval_set, eva
     """The work of ``LinearRanker.l2_path``: data are checked, scaled and sorted once for all fits."""
     from sklearn.base import clone
 
-    strengths = np.sort(check_labels(DEFAULT_L2 if l2 is None else l2, name="l2"))[::-1]
+    strengths = np.sort(check_labels(DEFAULT_L2 if l2 is None else np.atleast_1d(l2), name="l2"))[::-1]
     if strengths.size == 0 or strengths[-1] < 0:
         raise ValueError("l2 must hold at least one number, and none below 0.")
     first = clone(template).set_params(l2=float(strengths[0]))
     first._check_parameters()
-    loss = get_loss(first.loss)
-    queries = first._check_queries(X, y, qid, reset=True)
-    weights = first._check_query_weights(sample_weight, queries)
-    held_back = first._check_eval_set(eval_set)
-    queries = first._fit_normalizer(queries)
-    objective = first._objective(loss, queries, weights)
-    validation = None if held_back is None else first._validation(held_back, eval_metric, objective)
+    objective, validation = first._prepare(X, y, qid, sample_weight, eval_set, eval_metric)
     start, rankers, means = np.zeros(objective.size), [], []
     for strength in strengths.tolist():
         ranker = _copy_of(first, strength)
-        objective.penalty.l2 = 0.0 if loss.is_scale_free else strength
+        objective.penalty.l2 = 0.0 if objective.loss.is_scale_free else strength
         ranker._minimize(objective, None, start)
         start = ranker._last_coef(objective)
         rankers.append(ranker)

@@ -68,6 +68,8 @@ class LinearScorer:
 
     def split(self, coef: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients of the columns, and the intercept."""
+        if coef.shape != (self.size,):  # the kernels would read beyond the rows
+            raise ValueError(f"there are {coef.size} coefficients but X has {self.n_features} columns.")
         if self.has_intercept:
             return np.ascontiguousarray(coef[:-1]), float(coef[-1])
         return np.ascontiguousarray(coef), 0.0

@@ -86,11 +86,21 @@ class _Search:
         coef = self.scaling.to_coef(u)
         value, gradient = self.objective.value_and_gradient(coef)
         self.n_evaluations += 1
-        if not is_finite(value, gradient):  # too long a step: a wall that points back
-            return np.finfo(np.float64).max / 1e10, u - self.scaling.from_coef(self.coef)
+        if not is_finite(value, gradient):
+            return self._wall(u)
         if value <= self.value:
             self.coef, self.value, self.gradient = coef, value, gradient
         return value, self.scaling.pull(gradient)
+
+    def _wall(self, u: np.ndarray) -> tuple[float, np.ndarray]:
+        """What stands in for the objective where it is not finite: so high that the next step is about a tenth as long.
+
+        Were it as high as it can be, the line search would hardly move at all.
+        """
+        beyond = u - self.scaling.from_coef(self.coef)
+        length = float(np.linalg.norm(beyond))
+        steepness = float(np.linalg.norm(self.scaling.pull(self.gradient)))
+        return self.value + 4.0 * steepness * length, 8.0 * steepness * beyond / max(length, 1e-300)
 
     def look(self, intermediate_result) -> None:
         self.n_iter += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+ROUNDING = 1e-7
 RIDGE = 1e-9  # on the scaled matrix, whose diagonal is 1: redundant columns leave it singular
 
 
@@ -48,8 +49,12 @@ class Scaling:
         return float(np.linalg.norm(gradient)) <= tol and float(np.linalg.norm(self.pull(gradient))) <= tol
 
     def is_near(self, gradient: np.ndarray, tol: float) -> bool:
-        """Whether the value is within tol² of the minimum: all there is when rounding keeps the gradient up."""
-        return float(np.linalg.norm(self.pull(gradient))) <= tol
+        """Whether the value is within tol² of the minimum: all there is when rounding keeps the gradient up.
+
+        Only what rounding can explain passes, relative to the largest columns: the scaling is an estimate.
+        """
+        by_coef, by_scaled = float(np.linalg.norm(gradient)), float(np.linalg.norm(self.pull(gradient)))
+        return by_scaled <= tol and by_coef <= max(tol, ROUNDING * float(self._scale.max(initial=1.0)))
 
 
 def _root(matrix: np.ndarray) -> np.ndarray | None:

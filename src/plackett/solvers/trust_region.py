@@ -22,6 +22,7 @@ SHRINK_MOST, SHRINK_LEAST, GROW = 0.25, 0.5, 4.0
 LOOSEST = 0.1  # residual of the conjugate gradients, relative to the gradient
 ROUNDING = 1e-10  # a promised fall below this share of the value drowns in rounding: the gradient decides
 MAX_REJECTED, MAX_REJECTED_ROUNDING = 30, 3
+MOST_CORNERS = 16  # of a path that are kept
 
 
 class TrustRegion:
@@ -143,7 +144,7 @@ class _Path:
     """The way of conjugate gradients down the parabola, up to the border of the region (Steihaug and Toint).
 
     Its corners are kept: each lies farther from the start than the one before, so the path inside a smaller region is a
-    piece of this one.
+    piece of this one. Of a long path every other corner is forgotten, and its chords have to do.
     """
 
     def __init__(self, slope: np.ndarray, multiply: Callable[[np.ndarray], np.ndarray], radius: float, accuracy: float):
@@ -161,6 +162,8 @@ class _Path:
             length = square / bend if bend > 0.0 else np.inf
             at, curved = at + min(length, to_border) * direction, curved + min(length, to_border) * product
             self._corners.append((at, curved))
+            if len(self._corners) > MOST_CORNERS:  # each is as long as the coefficients are many
+                del self._corners[1:-1:2]
             if length >= to_border:
                 break
             residual = residual - length * product
