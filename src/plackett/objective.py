@@ -24,7 +24,7 @@ from plackett.losses.transforms import NotPositiveError
 from plackett.penalties import L2
 from plackett.scorers.linear import LinearScorer
 
-MOST_SHARES = 64  # parts of the data that are added up apart, each with a gradient of its own
+MOST_SHARES = 32  # parts of the data that are added up apart, each with a gradient of its own
 VALUES_PER_SHARE = 1 << 17  # a share should be worth the trouble of handing it to a thread
 SHARE_OF_X = 20  # all the shares' gradients take at most one part in so many of the memory of X ...
 FEWEST_SHARES = 8  # ... but there are at least this many

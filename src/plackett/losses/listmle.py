@@ -103,7 +103,8 @@ class ListMLE(_PlackettLoss):
 
     @property
     def _is_plain(self) -> bool:
-        return isinstance(get_transform(self.transform), Exponential)
+        is_named = isinstance(self.transform, str) and self.transform == "exp"  # asked in inner loops
+        return is_named or isinstance(get_transform(self.transform), Exponential)
 
     @property
     def ignores_shifts(self) -> bool:  # type: ignore[override]

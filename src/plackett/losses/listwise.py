@@ -56,7 +56,8 @@ class ListNet(Loss):
 
     @property
     def _is_softmax(self) -> bool:
-        return isinstance(get_transform(self.transform), Exponential)
+        is_named = isinstance(self.transform, str) and self.transform == "exp"  # asked in inner loops
+        return is_named or isinstance(get_transform(self.transform), Exponential)
 
     def check_labels(self, lists: QueryLists) -> None:
         transform = get_transform(self.transform)

@@ -20,30 +20,10 @@ def _dot(row, coef):
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
-def _dot_four(x0, x1, x2, x3, coef):
-    """Four rows at a time: each coefficient is loaded once, and what does not fill a vector register costs a fourth."""
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    for j in range(coef.size):
-        weight = coef[j]
-        s0 += x0[j] * weight
-        s1 += x1[j] * weight
-        s2 += x2[j] * weight
-        s3 += x3[j] * weight
-    return s0, s1, s2, s3
-
-
 @njit(cache=True, nogil=True)
 def score_dense(X, coef, shift, scores):
-    n = X.shape[0]
-    i = 0
-    while i + 4 <= n:
-        s0, s1, s2, s3 = _dot_four(X[i], X[i + 1], X[i + 2], X[i + 3], coef)
-        scores[i], scores[i + 1], scores[i + 2], scores[i + 3] = s0 + shift, s1 + shift, s2 + shift, s3 + shift
-        i += 4
-    while i < n:
+    for i in range(X.shape[0]):  # one row after the other: several at a time come slower from memory
         scores[i] = _dot(X[i], coef) + shift
-        i += 1
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
