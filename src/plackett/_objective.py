@@ -31,7 +31,7 @@ def _weigh(slope, indptr, weights, first, last):
 
 
 @njit(cache=True, nogil=True)
-def evaluate(X, coef, shift, loss, labels, weights, rows_at_once, scores, slope, values, run, gradient):
+def evaluate(X, coef, shift, loss, labels, weights, rows_at_once, scores, slope, values, gradient):
     """Losses and gradient of the queries that ``labels`` describes, X being their rows; all others are scratch."""
     indptr, order, bounds, level_indptr, constants = labels
     first = 0
@@ -41,13 +41,13 @@ def evaluate(X, coef, shift, loss, labels, weights, rows_at_once, scores, slope,
         score_dense(X[rows], coef, shift, scores[rows])
         loss(scores, indptr, order, bounds, level_indptr, constants, slope, values, first, stop)
         _weigh(slope, indptr, weights, first, stop)
-        pull_back_dense(X[rows], slope[rows], run, gradient)
+        pull_back_dense(X[rows], slope[rows], gradient)
         first = stop
 
 
 @njit(cache=True, nogil=True)
 def multiply(
-    X, coef, shift, direction, move, loss, labels, weights, rows_at_once, scores, moved, slope, run, gradient
+    X, coef, shift, direction, move, loss, labels, weights, rows_at_once, scores, moved, slope, gradient
 ):  # fmt: skip
     """The curvature product at ``coef``: rows times ``direction``, the loss's product with that, and back.
 
@@ -61,5 +61,5 @@ def multiply(
         score_two_dense(X[rows], coef, shift, direction, move, scores[rows], moved[rows])
         loss(scores, moved, indptr, order, bounds, level_indptr, constants, slope, first, stop)
         _weigh(slope, indptr, weights, first, stop)
-        pull_back_dense(X[rows], slope[rows], run, gradient)
+        pull_back_dense(X[rows], slope[rows], gradient)
         first = stop

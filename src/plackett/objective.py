@@ -186,7 +186,7 @@ class Objective:
         fused = self.loss.fused(part.lists)
         _objective.evaluate(
             part.scorer.X, weights, shift, fused.evaluate, fused.labels, part.weights, self._docs_of(BYTES_IN_CACHE),
-            scores, slope, values, part.scorer.empty_run(), gradient[: self.scorer.n_features],
+            scores, slope, values, gradient[: self.scorer.n_features],
         )  # fmt: skip
         part.scorer.pull_back_intercept(slope, gradient)
 
@@ -232,8 +232,7 @@ class Objective:
         fused = self.loss.fused(part.lists)
         _objective.multiply(
             part.scorer.X, *part.scorer.split(coef), *part.scorer.split(direction), fused.multiply, fused.labels,
-            part.weights, self._docs_of(BYTES_IN_CACHE), scores, moved, slope, part.scorer.empty_run(),
-            out[: self.scorer.n_features],
+            part.weights, self._docs_of(BYTES_IN_CACHE), scores, moved, slope, out[: self.scorer.n_features],
         )  # fmt: skip
         part.scorer.pull_back_intercept(slope, out)
 

@@ -62,11 +62,3 @@ def test_no_columns_score_zero():
     scores = np.full(3, np.nan)
     LinearScorer(np.empty((3, 0))).score(np.empty(0), scores)
     assert scores.tolist() == [0, 0, 0]
-
-
-def test_the_way_back_may_be_summed_in_float32():
-    rows = RNG.normal(size=(5000, 9)).astype(np.float32)
-    slope, gradient = RNG.normal(size=5000), np.zeros(9)
-    LinearScorer(rows, is_exact=False).pull_back(slope, gradient)
-    exact = rows.astype(float).T @ slope
-    assert 0 < np.abs(gradient - exact).max() < 1e-6 * np.abs(rows).sum(0).max()

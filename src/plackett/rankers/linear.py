@@ -20,8 +20,6 @@ from plackett.rankers.progress import Progress
 from plackett.scorers.linear import LinearScorer
 from plackett.validation import check_number, check_positive_int
 
-COARSE_TOL = 1e-5  # gradients that may stay above this need not be summed in float64 where X is float32
-
 
 class LinearRanker(Normalized):
     """Ranks by ``X @ coef_``, with the coefficients that minimise a loss over judged lists.
@@ -269,7 +267,7 @@ class LinearRanker(Normalized):
         )
 
     def _scorer(self, queries: Queries, has_intercept: bool) -> LinearScorer:
-        return LinearScorer(queries.X, has_intercept=has_intercept, is_exact=self.tol < COARSE_TOL)
+        return LinearScorer(queries.X, has_intercept=has_intercept)
 
     def _validation(self, held_back: Queries, metric: Any, objective: Objective) -> Validation:
         return Validation(self._normalized(held_back), metric, has_intercept=objective.scorer.has_intercept)

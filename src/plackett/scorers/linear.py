@@ -25,13 +25,10 @@ class LinearScorer:
     X : ndarray or CSR matrix of shape (n_docs, n_features)
     has_intercept : bool, default=False
         Whether the last coefficient is added to every score.
-    is_exact : bool, default=True
-        Whether the way back is summed in float64 also where X is float32. If not, a few hundred rows at a time are
-        summed in float32, which is faster and good for gradients down to about 1e-6 of their terms.
     """
 
-    def __init__(self, X: Any, *, has_intercept: bool = False, is_exact: bool = True):
-        self.has_intercept, self.is_exact = has_intercept, is_exact
+    def __init__(self, X: Any, *, has_intercept: bool = False):
+        self.has_intercept = has_intercept
         self.n_docs, self.n_features = X.shape
         self.size = self.n_features + has_intercept
         self.is_sparse = is_sparse(X)
@@ -98,12 +95,8 @@ class LinearScorer:
             data, indices, row_ptr = self._parts
             _linear.pull_back_sparse(data, indices, row_ptr, slope, columns)
         else:
-            _linear.pull_back_dense(self.X, slope, self.empty_run(), columns)
+            _linear.pull_back_dense(self.X, slope, columns)
         self.pull_back_intercept(slope, gradient)
-
-    def empty_run(self) -> np.ndarray:
-        """Zeros in the precision in which slopes are pulled back, one per column."""
-        return np.zeros(self.n_features, dtype=np.float64 if self.is_exact else self._parts[0].dtype)
 
     def pull_back_intercept(self, slope: np.ndarray, gradient: np.ndarray) -> None:
         """The intercept's part of ``pull_back``."""
