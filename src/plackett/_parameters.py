@@ -10,6 +10,8 @@ import functools
 import inspect
 from typing import Any
 
+import numpy as np
+
 
 class Parameters:
     """Base of objects whose ``__init__`` stores each parameter, as it is given, under its own name."""
@@ -36,14 +38,27 @@ class Parameters:
         return self
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.get_params() == other.get_params()
+        if type(self) is not type(other):
+            return False
+        return all(_is_same(value, getattr(other, name)) for name, value in self.get_params().items())
 
     def __hash__(self) -> int:
-        return hash((type(self), *self.get_params().values()))
+        try:
+            return hash((type(self), *self.get_params().values()))
+        except TypeError:  # a list or an array, which its check will refuse
+            return hash(type(self))
 
     def __repr__(self) -> str:
         defaults = {
             name: parameter.default for name, parameter in inspect.signature(type(self).__init__).parameters.items()
         }
-        shown = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]]
+        shown = [
+            f"{name}={value!r}" for name, value in self.get_params().items() if not _is_same(value, defaults[name])
+        ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return bool(one is other or one == other)

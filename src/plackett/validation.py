@@ -25,8 +25,18 @@ def is_sparse(X: object) -> bool:
     return hasattr(X, "nnz") and hasattr(X, "tocsr")
 
 
-def check_labels(labels: Any, n_docs: int | None = None, *, name: str = "y", allow_nan: bool = False) -> np.ndarray:
-    """Labels as a contiguous float64 vector of finite numbers, one per document."""
+def check_labels(
+    labels: Any,
+    n_docs: int | None = None,
+    *,
+    name: str = "y",
+    allow_nan: bool = False,
+    row_numbers: np.ndarray | None = None,
+) -> np.ndarray:
+    """Labels as a contiguous float64 vector of finite numbers, one per document.
+
+    ``row_numbers`` are the rows as the user knows them, where they were moved since.
+    """
     vector = _as_numbers(labels, name)
     if n_docs is not None and vector.size != n_docs:
         raise ValueError(f"{name} has {vector.size:,} labels but X has {n_docs:,} rows.")
@@ -36,8 +46,9 @@ def check_labels(labels: Any, n_docs: int | None = None, *, name: str = "y", all
             return vector
         row = int(np.argmax(bad))
         kind = "NaN" if np.isnan(vector[row]) else "infinite label"
+        where = row if row_numbers is None else int(row_numbers[row])
         raise ValueError(
-            f"{name} has a{'n' if kind[0] == 'i' else ''} {kind} in row {row}. Labels must be finite numbers."
+            f"{name} has a{'n' if kind[0] == 'i' else ''} {kind} in row {where}. Labels must be finite numbers."
         )
     return vector
 
@@ -98,27 +109,29 @@ def _as_numbers(values: object, name: str, *, keep_float32: bool = False) -> np.
     return np.ascontiguousarray(vector, dtype=dtype)
 
 
-def check_finite(X: Any, feature_names: Sequence[str] | None = None) -> None:
-    """Refuse NaN and infinite features, naming the row and the column of the first."""
+def check_finite(X: Any, feature_names: Sequence[str] | None = None, *, row_numbers: np.ndarray | None = None) -> None:
+    """Refuse NaN and infinite features, naming the row and the column of the first.
+
+    ``row_numbers`` are the rows as the user knows them, where they were moved since.
+    """
     if is_sparse(X):
-        _check_finite_sparse(X, feature_names)
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        if bad.size:
+            place = int(bad[0])
+            row = int(np.searchsorted(X.indptr, place, side="right")) - 1
+            _raise_not_finite(X.data[place], row, int(X.indices[place]), feature_names, row_numbers)
         return
     for start in range(0, X.shape[0], ROWS_PER_CHECK):
         block = X[start : start + ROWS_PER_CHECK]
         if _may_hold_non_finite(block) and not np.isfinite(block).all():
             row, column = np.argwhere(~np.isfinite(block))[0]
-            _raise_not_finite(block[row, column], start + int(row), int(column), feature_names)
+            _raise_not_finite(block[row, column], start + int(row), int(column), feature_names, row_numbers)
 
 
-def _check_finite_sparse(X: Any, feature_names: Sequence[str] | None) -> None:
-    bad = np.flatnonzero(~np.isfinite(X.data))
-    if bad.size:
-        place = int(bad[0])
-        row = int(np.searchsorted(X.indptr, place, side="right")) - 1
-        _raise_not_finite(X.data[place], row, int(X.indices[place]), feature_names)
-
-
-def _raise_not_finite(value: float, row: int, column: int, feature_names: Sequence[str] | None) -> None:
+def _raise_not_finite(
+    value: float, row: int, column: int, feature_names: Sequence[str] | None, row_numbers: np.ndarray | None
+) -> None:
+    row = row if row_numbers is None else int(row_numbers[row])
     name = f' ("{feature_names[column]}")' if feature_names is not None else ""
     what = "a NaN" if np.isnan(value) else "an infinite value"
     raise ValueError(

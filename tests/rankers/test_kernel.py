@@ -500,3 +500,10 @@ CHECKED = [
 @parametrize_with_checks(CHECKED, expected_failed_checks=why_a_check_does_not_apply)
 def test_scikit_learn_s_checks_pass(estimator, check):
     check(estimator)
+
+
+def test_columns_of_very_different_scale_are_warned_of():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(40, 2)) * [1e-3, 1e3], rng.integers(0, 3, 40)
+    with pytest.warns(DataWarning, match=r"column 1 spreads over .* and column 0 over .*; a kernel hardly sees"):
+        KernelRanker(kernel="linear").fit(rows, labels)

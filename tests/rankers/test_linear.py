@@ -506,3 +506,36 @@ def test_broken_sparse_matrices_are_refused():
     rows.indices[3] = 77
     with pytest.raises(ValueError, match="indices"):
         LinearRanker().fit(rows, Y, qid=QID)
+
+
+def test_rows_are_named_as_they_were_given_also_where_queries_are_torn_apart():
+    bad = X.copy()
+    bad[7, 2] = np.nan
+    shuffle = np.random.default_rng(1).permutation(len(Y))
+    row = int(np.flatnonzero(shuffle == 7)[0])
+    with pytest.raises(ValueError, match=f"X has a NaN in row {row}, column 2"):
+        LinearRanker().fit(pk.Queries(bad[shuffle], Y[shuffle], QID[shuffle]))
+    labels = Y.copy()
+    labels[7] = np.nan
+    with pytest.raises(ValueError, match=f"y has a NaN in row {row}"):
+        LinearRanker().fit(pk.Queries(X[shuffle], labels[shuffle], QID[shuffle]))
+
+
+def test_column_names_of_queries_are_compared():
+    names = list("abcdef")
+    ranker = LinearRanker().fit(pk.Queries(X, Y, QID, feature_names=names))
+    assert ranker.feature_names_ == names
+    np.testing.assert_array_equal(
+        ranker.predict(pd.DataFrame(X, columns=names)), ranker.predict(pk.Queries(X, Y, QID, feature_names=names))
+    )
+    with pytest.raises(ValueError, match="column 0 is 'f' but was 'a'"):
+        ranker.predict(pk.Queries(X, Y, QID, feature_names=names[::-1]))
+
+
+@pytest.mark.parametrize("loss", loss_names())
+def test_raw_columns_of_real_data_are_no_trouble(loss, shared_data):
+    if loss in ("psi", "rankcosine"):
+        pytest.skip("not convex")
+    data = pk.read_letor(shared_data / "mslr-sample" / "msn1.fold1.train.5k.txt.gz")
+    ranker = LinearRanker(loss=loss).fit(data)
+    assert ranker.stop_reason_ in ("gradient below tol", "duality gap below tol")

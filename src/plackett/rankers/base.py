@@ -104,9 +104,7 @@ class Ranker(BaseEstimator):
             self.__dict__.update(before)
             raise
 
-    def _check_queries(
-        self, X: Any, y: Any, qid: Any, *, needs_labels: bool = True, reset: bool = False, what: str = ""
-    ) -> Queries:
+    def _check_queries(self, X: Any, y: Any, qid: Any, *, needs_labels: bool = True, reset: bool = False) -> Queries:
         """The one door for outside arrays: checked, grouped by query, labels finite."""
         given = X if isinstance(X, Queries) else None
         if given is not None:
@@ -115,24 +113,42 @@ class Ranker(BaseEstimator):
             X, y = given.X, given.y
         if needs_labels and y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        rows = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            order="C",
-            ensure_all_finite=False,  # looked at below, with a message that says where
-            ensure_min_samples=1,
-        )
+        new_names = given.feature_names if given is not None else _columns_of(X)
+        with warnings.catch_warnings():
+            if new_names is not None and getattr(self, "feature_names_", None) is not None:  # compared below
+                warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
+            rows = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=(np.float64, np.float32),
+                order="C",
+                ensure_all_finite=False,  # looked at below, with a message that says where
+            )
         if is_sparse(rows):
             rows.check_format(full_check=True)  # kernels trust the indices
         names = self._names_of(given)
-        check_finite(rows, names)
-        labels = check_labels(y, rows.shape[0]) if needs_labels else None
+        if reset:
+            self.feature_names_ = names
+        elif new_names is not None:
+            self._check_names(new_names)
+        numbers = None if given is None else given.row_order
+        check_finite(rows, names, row_numbers=numbers)
+        labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
         if given is not None:
             return Queries.from_groups(rows, labels, given.ids, given.indptr, feature_names=names)
         return Queries(rows, labels, qid, feature_names=names)
+
+    def _check_names(self, names: list[str]) -> None:
+        """Compare the column names of a ``Queries`` with those of ``fit``, as scikit-learn does for data frames."""
+        known = self.feature_names_
+        if known is not None and names != known:
+            place = next(place for place, (one, other) in enumerate(zip(names, known, strict=True)) if one != other)
+            raise ValueError(
+                f"The feature names should match those that were passed during fit: column {place} is "
+                f"{names[place]!r} but was {known[place]!r}."
+            )
 
     def _names_of(self, given: Queries | None) -> list[str] | None:
         if given is not None and given.feature_names is not None:
@@ -192,6 +208,10 @@ class Normalized(Ranker):
         if isinstance(self.normalizer_, QueryNormalizer):
             return _with_rows(queries, self.normalizer_.transform(queries.X, qid=queries.qid))
         return _with_rows(queries, self.normalizer_.transform(queries.X))
+
+
+def _columns_of(X: Any) -> list[str] | None:
+    return [str(name) for name in X.columns] if hasattr(X, "columns") else None
 
 
 def check_loaded_normalizer(ranker: Normalized) -> None:

@@ -26,9 +26,10 @@ from plackett.scorers.kernel import (
     position_scores,
     settle_gamma,
 )
-from plackett.validation import check_choice, check_number, check_positive_int, count_of, plain
+from plackett.validation import check_choice, check_number, check_positive_int, count_of, is_sparse, plain
 
 MAX_BYTES = 4_000_000_000
+LARGEST_RATIO = 1e4  # between the spreads of two columns; a kernel squares it
 
 
 class KernelRanker(LinearRanker):
@@ -192,6 +193,8 @@ class KernelRanker(LinearRanker):
                 f"kernel='precomputed' needs the kernel values between all training documents, but X has "
                 f"{X.shape[0]:,} rows and {X.shape[1]:,} columns."
             )
+        if isinstance(self.kernel, str) and not self._is_precomputed:
+            _warn_of_scales(X, queries.feature_names)
         kernel = Kernel(self.kernel, settle_gamma(self.gamma, self.kernel, X), self.degree, self.coef0)
         shared: dict[str, Any] = {"has_intercept": has_intercept, "max_bytes": self.max_bytes}
         if self.scope == "position":
@@ -256,6 +259,24 @@ class KernelRanker(LinearRanker):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+
+def _warn_of_scales(X: Any, names: list[str] | None) -> None:
+    """A kernel adds up the columns of two documents; those of small scale are lost among large ones."""
+    spread = np.asarray(abs(X).max(axis=0).todense() if is_sparse(X) else np.ptp(X, axis=0), dtype=np.float64).ravel()
+    used = np.flatnonzero(spread > 0)
+    if used.size == 0:
+        return
+    largest, smallest = used[np.argmax(spread[used])], used[np.argmin(spread[used])]
+    if spread[largest] <= LARGEST_RATIO * spread[smallest]:
+        return
+    large, small = (f"column {column}" if names is None else repr(names[column]) for column in (largest, smallest))
+    warnings.warn(
+        f"{large} spreads over {spread[largest]:.1g} and {small} over {spread[smallest]:.1g}; a kernel hardly sees the "
+        'smaller one. Scale the columns first, as with normalize="query-zscore".',
+        DataWarning,
+        stacklevel=6,
+    )
 
 
 def _warn_of_long_lists(queries: Queries, n_positions: int) -> None:

@@ -74,9 +74,12 @@ class LinearRanker(Normalized):
     solver_ : str
         The solver that was used.
     history_ : dict of lists
-        ``"objective"``, ``"gradient_norm"`` and the validation measure, one entry per iteration.
+        ``"objective"``, ``"gradient_norm"`` and the validation measure, one entry per iteration. For the hinge the
+        first two are of the objective with its kinks rounded off, less and less, so that they may rise.
     best_iteration_, best_score_ : int and float, or None without a validation set
     normalizer_ : fitted transformer or None
+    feature_names_ : list of str or None
+        Of the data frame or the ``Queries`` that was given.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -222,14 +225,10 @@ class LinearRanker(Normalized):
             back[queries.row_order] = np.arange(back.size)
             scaled = scaled[back]
         ids = queries.in_row_order(queries.qid)
-        names = self._shown_names() if scaled.shape[1] == self.n_features_in_ else None
+        names = self.feature_names_ if scaled.shape[1] == self.n_features_in_ else None
         return explain_linear(
             self.coef_, scaled, ids, rows=rows, feature_names=names, docid=docid, intercept=self.intercept_
         )
-
-    def _shown_names(self) -> list[str] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return self.feature_names_ if names is None else [str(name) for name in names]
 
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)
@@ -256,7 +255,6 @@ class LinearRanker(Normalized):
     def _objective(self, loss: Loss, queries: Queries, weights: np.ndarray | None) -> Objective:
         loss.check_labels(queries.lists)
         has_intercept = not loss.ignores_shifts
-        self.feature_names_ = queries.feature_names
         return Objective(
             loss,
             self._scorer(queries, has_intercept),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plackett.metrics.measure import Measure
-from plackett.validation import check_labels
+from plackett.validation import check_numbers
 
 if TYPE_CHECKING:
     from plackett.rankers.linear import LinearRanker
@@ -73,7 +73,7 @@ def fit_path(template: LinearRanker, X, y, qid, l2, sample_weight, eval_set, eva
     """The work of ``LinearRanker.l2_path``: data are checked, scaled and sorted once for all fits."""
     from sklearn.base import clone
 
-    strengths = np.sort(check_labels(DEFAULT_L2 if l2 is None else np.atleast_1d(l2), name="l2"))[::-1]
+    strengths = np.sort(check_numbers(DEFAULT_L2 if l2 is None else np.atleast_1d(l2), "l2"))[::-1]
     if strengths.size == 0 or strengths[-1] < 0:
         raise ValueError("l2 must hold at least one number, and none below 0.")
     first = clone(template).set_params(l2=float(strengths[0]))

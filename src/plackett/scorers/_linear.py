@@ -1,7 +1,7 @@
 """Loops over the rows of a block of X: scores, and the way back from slopes to a gradient.
 
-Sums are float64 whatever X is. float32 sums would save a tenth of an evaluation, and leave fits to columns of large scale
-stuck above their tolerance.
+Sums are float64 whatever X is. float32 sums would save a tenth of an evaluation, and leave fits to columns of large
+scale stuck above their tolerance.
 """
 
 from __future__ import annotations
