@@ -361,7 +361,11 @@ def test_tables_of_low_fill_become_csr_whatever_the_chunks_say(chunks, monkeypat
         ("1 qid:1 1:1_0", 'expected index:value, found "1:1_0" in "1 qid:1 1:1_0".'),
         ("1 qid:1 1:null", 'expected index:value, found "1:null" in "1 qid:1 1:null".'),
         ("1 qid:1 1:\x00", 'expected index:value, found "1:\\x00" in "1 qid:1 1:\\x00".'),
-        ("1 qid:1 0:1", 'found "0:1", but indices start from 1. If this file counts from 0, pass first_index=0.'),
+        (
+            "1 qid:1 0:1",
+            'found "0:1", but indices start from 1. If this file counts from 0, pass first_index=0 '
+            "(on the command line, --zero-based).",
+        ),
         ("1 qid:1 2147483647:1", 'found "2147483647:1", but indices end at 2147483646.'),
         ("1 qid:1 99999999999999999999999:1", 'found "99999999999999999999999:1", but indices end at 2147483646.'),
         ("1 qid:1 7:1 2:1 7:0", 'index 7 stands twice in "1 qid:1 7:1 2:1 7:0".'),

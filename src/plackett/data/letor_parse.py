@@ -240,7 +240,8 @@ def _error(chunk: Chunk, options: Options, report: np.ndarray) -> DataFormatErro
     elif code == _letor.BAD_PAIR:
         message = f'expected index:value, found "{token_shown}" in "{found}".'
     elif code == _letor.INDEX_TOO_SMALL:
-        message = f'found "{token_shown}", but indices start from 1. If this file counts from 0, pass first_index=0.'
+        hint = "If this file counts from 0, pass first_index=0 (on the command line, --zero-based)."
+        message = f'found "{token_shown}", but indices start from 1. {hint}'
     elif code == _letor.INDEX_TOO_LARGE and options.n_features is not None:
         allowed = f"indices {first} to {options.n_features - 1 + first}"
         message = f'found "{token_shown}", but n_features={options.n_features} allows {allowed}.'

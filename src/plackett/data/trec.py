@@ -260,7 +260,7 @@ def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:
 
     A path is replaced only when everything was written; names that end in .gz, .xz, .bz2 or .zst are compressed.
     """
-    _check_writable(qrels.qid, qrels.docid, qrels.iteration)
+    _check_writable(qrels.qid, qrels.docid, iteration=qrels.iteration)
     labels = [_as_label(label) for label in qrels.labels.tolist()]
     rows = zip(qrels.qid.tolist(), qrels.iteration.tolist(), qrels.docid.tolist(), labels, strict=True)
     _write_lines((f"{qid} {iteration} {docid} {label}\n" for qid, iteration, docid, label in rows), target)
@@ -291,7 +291,7 @@ def write_trec_run(run: Run, target: str | os.PathLike | IO, *, tag: str | None 
             f"write_trec_run needs a Run, not {type(run).__name__}. Make one: Run.from_scores(queries, scores)."
         )
     tag = run.tag if tag is None else str(tag)
-    _check_writable(run.qid, run.docid, np.array([tag]))
+    _check_writable(run.qid, run.docid, tag=np.array([tag]))
     rows = zip(run.qid.tolist(), run.docid.tolist(), run.rank.tolist(), run.scores.tolist(), strict=True)
     _write_lines((f"{qid} Q0 {docid} {rank} {score!r} {tag}\n" for qid, docid, rank, score in rows), target)
 
@@ -483,14 +483,17 @@ def _as_label(label: float) -> str:
     return str(int(label)) if label.is_integer() and abs(label) < 2**53 else repr(label)
 
 
-def _check_writable(*columns: np.ndarray) -> None:
-    for column in columns:
+def _check_writable(qid: np.ndarray, docid: np.ndarray, **others: np.ndarray) -> None:
+    for what, column in {"query id": qid, "document id": docid, **others}.items():
         words = column.tolist()
         if all(words) and not _BLANK.search("".join(words)):  # one search for all is much faster than one for each
             continue
-        word = next(word for word in words if not word or _BLANK.search(word))
-        raise ValueError(f"the id or tag {word!r} is empty or has a blank in it; TREC files cannot hold it.")
-    for query in dict.fromkeys(columns[0].tolist()):
+        row, word = next((row, word) for row, word in enumerate(words) if not word or _BLANK.search(word))
+        where = f" of query {str(qid[row])!r}" if column is docid else ""
+        raise ValueError(
+            f"the {what} {word!r}{where} is empty or has a blank in it; TREC files cannot hold it. Rename it first."
+        )
+    for query in dict.fromkeys(qid.tolist()):
         if query.startswith("#"):
             raise ValueError(
                 f"the query id {query!r} begins with '#', which makes a comment of its line in TREC files."
