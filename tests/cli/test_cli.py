@@ -73,6 +73,25 @@ def test_evaluate_in_json_and_csv(folder):
     assert [row["qid"] for row in csv.DictReader(io.StringIO(table))] == ["10", "11"]
 
 
+@pytest.mark.parametrize("words", [[], ["--per-query"], ["--every-convention"]])
+def test_measures_without_a_value_are_null_in_json(folder, words):
+    (folder / "data.txt").write_text("0 qid:1 1:1\n0 qid:1 1:2\n")
+    (folder / "scores.txt").write_text("1\n2\n")
+    done = plackett(folder, "evaluate", "data.txt", "scores.txt", "-m", "map", "-c", "gdeval", "--json", *words)
+    plain = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert plain.get("gdeval", plain)["mean"] == {"map": None}
+
+
+@pytest.mark.parametrize("name", ["é", "\udcff"])
+def test_json_escapes_what_the_terminal_cannot_show(folder, name):
+    (folder / "qrels.txt").write_bytes(f"{name} 0 a 1\n".encode("utf-8", "surrogateescape"))
+    (folder / "run.txt").write_bytes(f"{name} Q0 a 1 1.0 x\n".encode("utf-8", "surrogateescape"))
+    code = "import sys; sys.stdout.reconfigure(encoding='ascii'); from plackett.cli import main; main()"
+    command = [sys.executable, "-c", code, "evaluate", "qrels.txt", "run.txt", "--json", "-q"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert [row["qid"] for row in json.loads(done.stdout)["queries"]] == [name]
+
+
 def test_evaluate_per_query_with_floors(folder):
     done = plackett(folder, "evaluate", "data.txt", "scores.txt", "-q", "--floors", "-m", "map")
     names = [line.split("  ")[0] for line in done.stdout.splitlines()]
@@ -167,12 +186,14 @@ def test_scores_follow_rows_that_are_grouped_on_reading(folder):
         (["evaluate", "empty.txt", "scores.txt"], "empty.txt: the file has no rows."),
         (["info", "bad.txt"], "bad.txt, line 2:"),
         (["info", "nowhere.txt"], "nowhere.txt"),
+        (["info", "zero.txt"], "pass first_index=0 (on the command line, --zero-based)."),
     ],
 )
 def test_failures_are_one_line_on_stderr_and_exit_1(folder, words, message):
     (folder / "short.txt").write_text("1\n2\n")
     (folder / "empty.txt").write_text("\n# nothing\n")
     (folder / "bad.txt").write_text("1 qid:1 1:0.5\n2 1:0.5\n")
+    (folder / "zero.txt").write_text("1 qid:1 0:0.5\n")
     done = plackett(folder, *words)
     assert done.returncode == 1
     assert done.stdout == ""
@@ -185,6 +206,33 @@ def test_failures_are_one_line_on_stderr_and_exit_1(folder, words, message):
 @pytest.mark.parametrize(
     "words",
     [
+        ["info", "nowhere.txt"],
+        ["train", "nowhere.txt", "-o", "model"],
+        ["train", "data.txt", "--validation", "nowhere.txt", "-o", "model"],
+        ["rank", "nowhere", "data.txt"],
+        ["rank", "data.txt", "nowhere.txt"],
+        ["explain", "data.txt", "nowhere.txt", "--query", "1"],
+        ["evaluate", "nowhere.txt", "scores.txt"],
+        ["evaluate", "data.txt", "nowhere.txt"],
+    ],
+)
+def test_a_missing_file_is_noticed_before_anything_heavy_is_loaded(folder, words):
+    code = """
+import sys
+from plackett.cli import main
+try: main()
+finally: print([name for name in ("numba", "sklearn", "scipy") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code, *words], cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "[]\n")
+    assert "plackett: error: there is no file 'nowhere" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["info", "-", "-"],
+        ["evaluate", "-", "-"],
         ["evaluate", "data.txt"],
         ["evalute", "data.txt"],
         ["info", "data.txt", "--no-such-option"],

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 
 import numpy as np
 import pytest
@@ -59,6 +60,34 @@ def test_a_run_without_names_counts_the_rows_of_the_file(run, model, lists, list
     np.testing.assert_allclose(found.scores, in_file[found.docid.astype(int)], rtol=1e-12)
 
 
+def test_a_run_fills_gaps_among_the_names_with_the_rows_of_the_file(run, model, lists_folder):
+    rows = (lists_folder / "test.txt").read_text().splitlines()
+    bare = [row.partition("#")[0].strip() for row in rows]
+    torn = bare[::2] + bare[1::2]
+    gaps = [2, 40]
+    named = [row if place in gaps else f"{row} #docid = d{place}" for place, row in enumerate(torn)]
+    (lists_folder / "torn.txt").write_text("\n".join(named) + "\n")
+    done = run("rank", "model.plackett", "torn.txt", "--run", "mine", "--output", "run.txt")
+    assert done == (0, "", "2 documents have no name; the run names them by their rows, from 0\n")
+    found = pk.read_trec_run("run.txt")
+    run("rank", "model.plackett", "torn.txt", "--output", "scores.txt")
+    names = [str(place) if place in gaps else f"d{place}" for place in range(len(torn))]
+    expected = dict(zip(names, pk.read_scores("scores.txt").tolist(), strict=True))
+    assert dict(zip(found.docid.tolist(), found.scores.tolist(), strict=True)) == expected
+    (lists_folder / "torn.txt").write_text("\n".join([*named[:40], f"{torn[40]} #docid = x", *named[41:]]) + "\n")
+    done = run("rank", "model.plackett", "torn.txt", "--run", "mine", "--output", "run.txt")
+    assert done.stderr == "1 document has no name; the run names it by its row, from 0\n"
+
+
+def test_a_name_that_no_run_can_hold_is_named_with_its_query(run, model, lists_folder):
+    rows = (lists_folder / "test.txt").read_text().splitlines()
+    named = [f"{row.partition('#')[0].strip()} #d{place}" for place, row in enumerate(rows)]
+    (lists_folder / "named.txt").write_text("\n".join([*named[:-1], f"{named[-1]} or so"]) + "\n")
+    done = run("rank", "model.plackett", "named.txt", "--run", "mine")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the document id 'd71 or so' of query '30' is empty or has a blank in it" in done.stderr
+
+
 def test_measures_are_the_result_where_scores_go_to_a_file(run, model, lists):
     means = pk.evaluate(lists[24:], model.predict(lists[24:]), metrics=["ndcg@5", "map"]).mean()
     done = run("rank", "model.plackett", "test.txt", "-o", "scores.txt", "-m", "ndcg@5,map")
@@ -90,6 +119,11 @@ def test_columns_that_the_file_leaves_out_count_as_zero(run, lists_folder):
         (["model.plackett", "nowhere.txt"], "there is no file 'nowhere.txt'"),
         (["scaler.plackett", "test.txt"], "scaler.plackett holds a QueryZScore, not a ranker."),
         (["half.plackett", "test.txt"], "half.plackett: the file is damaged"),
+        (["model.plackett", "bare.txt"], "bare.txt has 1 row but no features"),
+        (["model.plackett", "bad.txt", "-o", "nowhere/scores"], "there is no folder"),
+        (["model.plackett", "bad.txt", "-o", "nowhere/scores"], "for the scores."),
+        (["model.plackett", "bad.txt", "-o", "nowhere/run", "--run", "mine"], "for the run."),
+        (["model.plackett", "bad.txt", "-o", "."], "'.' is a folder; give the name of a file for the scores."),
     ],
 )
 def test_failures_are_one_line(run, model, lists_folder, lists, words, message):
@@ -98,14 +132,23 @@ def test_failures_are_one_line(run, model, lists_folder, lists, words, message):
     persistence.save(pk.QueryZScore().fit(lists.X), lists_folder / "scaler.plackett")
     content = (lists_folder / "model.plackett").read_bytes()
     (lists_folder / "half.plackett").write_bytes(content[: len(content) // 2])
+    (lists_folder / "bare.txt").write_text("1 qid:1\n")
+    (lists_folder / "bad.txt").write_text("not a row\n")  # which is noticed only after the target
     done = run("rank", *words)
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_a_wrong_measure_is_wrong_usage(run, model):
-    assert run("rank", "model.plackett", "test.txt", "-m", "ndgc").returncode == 2
+@pytest.mark.parametrize("words", [["-m", "ndgc"], ["--run", "two words"], ["--run", ""], ["-", "-"]])
+def test_wrong_usage_exits_2(run, model, words):
+    done = run("rank", "model.plackett", "test.txt", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="devices as on POSIX systems")
+def test_scores_may_go_to_a_device(run, model):
+    assert run("rank", "model.plackett", "test.txt", "-o", os.devnull) == (0, "", "")
 
 
 # --- explain ----------------------------------------------------------------------------------------------------------

@@ -28,6 +28,17 @@ def interrupt(self, step):
 fitting.Watch.__call__ = interrupt
 """
 
+INTERRUPT_THE_MEASURING = """
+import os, signal, time
+from plackett.evaluation import evaluate
+
+def interrupt(*arguments, **keywords):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+
+evaluate.evaluate = interrupt
+"""
+
 
 def facts_of(stdout):
     pairs = (line.split("  ", 1) for line in stdout.splitlines())
@@ -90,6 +101,14 @@ def test_the_summary_in_json(run):
     assert facts["best_iteration"] == model.best_iteration_
     assert facts["validation"]["map"] == pytest.approx(model.best_score_)
     assert set(facts["seconds"]) == {"reading", "fitting"}
+
+
+def test_a_measure_without_a_value_is_null_in_json(run, lists_folder):
+    (lists_folder / "flat.txt").write_text("0 qid:1 1:1\n0 qid:1 1:2\n")
+    words = ["--validation", "flat.txt", "-m", "map,ndcg(empty=skip)", "--json"]
+    done = run("train", "train.txt", "-o", "model", *words)
+    facts = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert facts["validation"] == {"map": 0.0, "ndcg(empty=skip)": None}
 
 
 def test_quiet_prints_nothing(run):
@@ -172,7 +191,21 @@ def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists
         (["--normalize", "log"], "'log' is not known; choose one of 'query-minmax'"),
         (["-r", "listnet", "--loss", "listmle"], "the ranker 'listnet' has loss='listnet', not 'listmle'"),
         (["--set", "k"], "--set k: write it like --set key=value."),
-        (["--set", "l2=1", "--l2", "2"], "--set l2=1: l2 is given twice."),
+        (["--set", "warm_start=1", "--set", "warm_start=0"], "--set warm_start=0: warm_start is given twice."),
+        (["--set", "l2=1"], "--set l2=1: l2 has an option of its own, --l2."),
+        (["--set", "l2=1", "--tune-l2", "--validation", "vali.txt"], "l2 has an option of its own, --l2."),
+        (["--set", "patience=3"], "patience has an option of its own, --patience."),
+        (["--set", "verbose=true"], "verbose has an option of its own, --quiet."),
+        (["--set", "random_state=3"], "random_state has an option of its own, --seed."),
+        (["--set", "loss=listnet"], "loss has an option of its own, --loss."),
+        (["-r", "cs-listmle", "--set", "k=abc"], "k='abc'; it must be a whole number of at least 1."),
+        (["--set", "ties=none"], "ties='none' is not known"),
+        (["-r", "ranksvm", "--set", "loss__normalize=[1]"], "normalize=[1] is not known"),
+        (["-r", "kernel", "--set", "landmarks=0"], "landmarks=0; it must be a whole number of at least 1."),
+        (["--tol", "0"], "tol=0.0; it must be a finite number above 0."),
+        (["--l2", "inf"], "l2=inf; it must be a finite number of at least 0."),
+        (["-o", "-"], "a model cannot go to standard output; give the name of a file."),
+        (["-o", "model.gz"], "model.gz: models are not compressed"),
         (["--set", "kk=1"], "the ranker 'listmle' has no parameter 'kk'"),
         (["-m", "ndgc"], "ndgc"),
         (["-m", "map,MAP"], "--metric names no measure, or one of them twice."),
@@ -207,12 +240,14 @@ def test_a_model_needs_a_name(run):
         (["nowhere.txt", "-o", "model"], "there is no file 'nowhere.txt'"),
         (["train.txt", "-o", "nowhere/model"], "there is no folder"),
         (["train.txt", "-o", "."], "is a folder; give the name of a file for the model."),
-        (["nan.txt", "-o", "model"], "X has a NaN in row 0, column 0"),
-        (["train.txt", "-o", "model.gz"], "model.gz: models are not compressed"),
+        (["nan.txt", "-o", "model"], "X has a NaN in row 2, column 0"),  # of the file, whose queries are torn apart
+        (["bare.txt", "-o", "model"], 'bare.txt has 2 rows but no features; rows like "label qid:ID 1:value'),
+        (["train.txt", "--validation", "bare.txt", "-o", "model"], "bare.txt has 2 rows but no features"),
     ],
 )
 def test_a_fit_that_fails_is_one_line_and_leaves_the_model_alone(run, lists_folder, words, message):
-    (lists_folder / "nan.txt").write_text("1 qid:1 1:NULL\n0 qid:1 1:2\n")
+    (lists_folder / "nan.txt").write_text("1 qid:1 1:1\n0 qid:2 1:2\n0 qid:1 1:NULL\n")
+    (lists_folder / "bare.txt").write_text("1 qid:1\n0 qid:1\n")
     (lists_folder / "model").write_text("the old one")
     done = run("train", *words)
     assert (done.returncode, done.stdout) == (1, "")
@@ -220,7 +255,8 @@ def test_a_fit_that_fails_is_one_line_and_leaves_the_model_alone(run, lists_fold
     assert done.stderr.count("\n") == 1
     assert message in done.stderr
     assert (lists_folder / "model").read_text() == "the old one"
-    assert {path.name for path in lists_folder.iterdir()} == {"train.txt", "vali.txt", "test.txt", "nan.txt", "model"}
+    files = {"train.txt", "vali.txt", "test.txt", "nan.txt", "bare.txt", "model"}
+    assert {path.name for path in lists_folder.iterdir()} == files
 
 
 def test_a_fit_that_ends_too_early_is_a_warning(run_apart):
@@ -240,6 +276,15 @@ def test_control_c_saves_the_best_coefficients_so_far(run_apart, solver):
     model = pk.load("model")
     assert (model.n_iter_, model.stop_reason_) == (2, "interrupted")
     assert np.abs(model.coef_).max() > 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX systems")
+def test_control_c_while_a_fit_is_measured_does_not_lose_it(run_apart, lists):
+    done = run_apart("train", "train.txt", "-o", "model", before=INTERRUPT_THE_MEASURING)
+    assert (done.returncode, done.stdout) == (130, "")
+    said = "stopped while the fitted model was measured; it is in model.\nplackett: stopped.\n"
+    assert done.stderr.endswith(said)
+    np.testing.assert_allclose(pk.load("model").coef_, pk.LinearRanker().fit(lists[:18]).coef_, rtol=1e-6)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX systems")

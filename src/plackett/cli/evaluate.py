@@ -47,7 +47,7 @@ def evaluate(
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
 ) -> None:
     """Measure a ranking: a LETOR file and scores, or qrels and a TREC run."""
-    from plackett.cli import output
+    from plackett.cli import inputs, output
 
     if as_json + as_csv + as_markdown + as_latex > 1:
         raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
@@ -57,9 +57,11 @@ def evaluate(
         raise typer.BadParameter("--csv is the table per query, in which floors have no place; try --json --floors.")
     if per_query and (as_markdown or as_latex):
         raise typer.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
+    is_name = inputs.is_known_name(data)
+    inputs.check_exists(*([scores] if is_name else [data, scores]))
     output.tell_when_compiling()
     wanted = _parse(metrics, convention)
-    labels, values = _load(data, scores, zero_based=zero_based, cache=cache)
+    labels, values = _load(data, scores, is_name=is_name, zero_based=zero_based, cache=cache)
     from plackett.data.trec import Qrels
 
     if complete is not None and not isinstance(labels, Qrels):
@@ -71,7 +73,7 @@ def evaluate(
 
     result = run(labels, values, metrics=wanted, convention=convention, complete=complete, floors=floors)
     if as_json:
-        output.write(result.to_json(per_query=per_query))
+        output.write_json(result.to_dict(per_query=per_query))
     elif as_csv:
         output.write(result.to_csv())
     elif as_markdown:
@@ -101,11 +103,9 @@ def _parse(metrics: str, convention: str) -> list[str]:
     return names
 
 
-def _load(data: str, scores: str, *, zero_based: bool, cache: bool) -> tuple[Any, Any]:
+def _load(data: str, scores: str, *, is_name: bool, zero_based: bool, cache: bool) -> tuple[Any, Any]:
     from plackett.cli import inputs
 
-    is_name = inputs.is_known_name(data)
-    inputs.check_exists(*([scores] if is_name else [data, scores]))
     source = inputs.StandardInput(sys.stdin.buffer.read()) if data == "-" else data
     if is_name or inputs.is_letor(source):
         from plackett.data.score_file import read_scores

@@ -28,6 +28,8 @@ def explain(
         raise typer.BadParameter("--above and --below go together.")
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv.")
+    inputs.check_exists(model)
+    inputs.check_data(data)
     output.tell_when_compiling()
     ranker = models.load_ranker(model)
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)

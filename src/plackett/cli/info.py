@@ -17,6 +17,7 @@ def info(
     """Describe judged lists: sizes, labels, list lengths, constant and duplicate columns."""
     from plackett.cli import inputs, output
 
+    inputs.check_data(data)
     output.tell_when_compiling()
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
     description = queries.describe(relevant_from=relevant_from)

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from plackett.data.opening import name_of, open_bytes
 from plackett.exceptions import DataFormatError
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def load_queries(names: list, *, zero_based: bool, cache: bool) -> Queries:
-    """LETOR files, or the name of a known data set found in ``PLACKETT_DATA``."""
+    """LETOR files, or the name of a known data set found in ``PLACKETT_DATA``; ``check_data`` has looked for them."""
     from plackett.data.letor import read_letor
     from plackett.data.queries import Queries
 
@@ -28,7 +30,6 @@ def load_queries(names: list, *, zero_based: bool, cache: bool) -> Queries:
         if not isinstance(loaded, Queries):
             raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
         return loaded
-    check_exists(*(name for name in names if isinstance(name, str)))
     source = names[0] if len(names) == 1 else names
     if not all(isinstance(name, str) and name != "-" for name in names):
         cache = False  # standard input cannot be recognised again
@@ -74,12 +75,18 @@ def _is_letor(name: str, lines: Iterable[bytes]) -> bool:
     raise DataFormatError(name, None, "the file has no rows.")
 
 
+def check_data(names: list[str]) -> None:
+    """A clear word about data that are not there, before anything heavy is imported."""
+    if len(names) > 1 or not is_known_name(names[0]):
+        check_exists(*names)
+
+
 def check_exists(*names: str) -> None:
     """A clear word about files that are not there, before anything is loaded."""
     for name in names:
         if name != "-" and not os.path.exists(name):
             raise FileNotFoundError(f"there is no file {name!r} (looked in {os.getcwd()}).")
     if list(names).count("-") > 1:
-        raise ValueError("standard input (-) can stand for one file only.")
+        raise typer.BadParameter("standard input (-) can stand for one file only.")
     if "-" in names and sys.stdin is None:
         raise ValueError("there is no standard input to read.")

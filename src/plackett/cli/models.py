@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -11,30 +12,33 @@ if TYPE_CHECKING:
 
 def check_target(path: str) -> None:
     """Complain about a place where no model can be written, before a long fit and not after it."""
+    from plackett.cli import output
+
     if path == "-":
-        raise ValueError("a model cannot go to standard output; give the name of a file.")
+        raise typer.BadParameter("a model cannot go to standard output; give the name of a file.")
     if path.lower().endswith((".gz", ".xz", ".bz2", ".zst")):
-        raise ValueError(f"{path}: models are not compressed; choose another ending, such as .plackett.")
-    folder = os.path.dirname(os.path.realpath(path))
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"there is no folder {folder!r} for the model.")
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{path!r} is a folder; give the name of a file for the model.")
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"the folder {folder!r} for the model cannot be written to.")
+        raise typer.BadParameter(f"{path}: models are not compressed; choose another ending, such as .plackett.")
+    output.check_target(path, "model")
 
 
 def load_ranker(path: str) -> Any:
     """The ranker in a model file."""
-    from plackett.cli import inputs
     from plackett.rankers.base import Ranker
     from plackett.rankers.registry import load
 
-    inputs.check_exists(path)
     loaded = load(path)
     if not isinstance(loaded, Ranker):
         raise ValueError(f"{path} holds a {type(loaded).__name__}, not a ranker.")
     return loaded
+
+
+def check_features(queries: Queries, name: str) -> None:
+    """Refuse data of which nothing can be learned, and which nothing can be told apart by."""
+    if queries.n_features == 0:
+        from plackett.validation import count_of
+
+        needed = 'rows like "label qid:ID 1:value 2:value ..." are needed.'
+        raise ValueError(f"{name} has {count_of(queries.n_docs, 'row')} but no features; {needed}")
 
 
 def fit_columns(queries: Queries, n_features: int, name: str, wanted_by: str) -> tuple[Queries, str | None]:
@@ -44,6 +48,7 @@ def fit_columns(queries: Queries, n_features: int, name: str, wanted_by: str) ->
     """
     from plackett.validation import count_of
 
+    check_features(queries, name)
     n_missing = n_features - queries.n_features
     if n_missing == 0:
         return queries, None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -19,7 +21,22 @@ def write(text: str) -> None:
 
 
 def write_json(value: Any) -> None:
-    write(json.dumps(value, indent=2, ensure_ascii=False))
+    """JSON to standard output, with null for numbers that JSON does not know: NaN and the infinite ones."""
+    plain = _without_non_finite(value)
+    text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:  # an id that was not UTF-8 in its file, or that the terminal cannot show
+        text = json.dumps(plain, indent=2, allow_nan=False)
+    write(text)
+
+
+def _without_non_finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_non_finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_non_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -36,6 +53,20 @@ def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     pairs = list(pairs)
     width = max(len(heading) for heading, _ in pairs)
     write("\n".join(f"{heading:<{width}}  {value}" for heading, value in pairs))
+
+
+def check_target(path: str, what: str) -> None:
+    """Complain about a place where no file can be written, before the work and not after it."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path!r} is a folder; give the name of a file for the {what}.")
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"there is no folder {folder!r} for the {what}.")
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device is not replaced, but written to
+        if not os.access(path, os.W_OK):
+            raise PermissionError(f"{path!r}, given for the {what}, cannot be written to.")
+    elif not os.access(folder, os.W_OK):
+        raise PermissionError(f"the folder {folder!r} for the {what} cannot be written to.")
 
 
 def tell_when_compiling() -> None:

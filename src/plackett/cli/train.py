@@ -15,8 +15,18 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
     from plackett.rankers.paths import L2Path
 
-STOPPED = 130
 DEFAULT_RANKER = "listmle"
+FLAGS = {  # parameters of rankers that have an option of their own
+    "loss": "--loss",
+    "l2": "--l2",
+    "solver": "--solver",
+    "max_iter": "--max-iter",
+    "tol": "--tol",
+    "normalize": "--normalize",
+    "patience": "--patience",
+    "random_state": "--seed",
+    "verbose": "--quiet",
+}
 RANKERS = "Rankers:\n\n" + "\n\n".join(f"{name}: {entry.description}." for name, entry in ENTRIES.items())
 
 
@@ -83,37 +93,40 @@ def train(
     if data.count("-") + (validation == "-") > 1:
         raise typer.BadParameter("standard input (-) can stand for one file only.")
     strengths = None if l2_path is None else _numbers(l2_path)
-    params.update(_settings(settings or [], params))
+    params.update(_settings(settings or []))
 
     from plackett.cli import inputs, measures, models, output
 
+    models.check_target(model)
+    inputs.check_data(data)
+    if validation is not None:
+        inputs.check_data([validation])
     if not quiet:
         output.tell_when_compiling()
     name = ranker or ("linear" if loss is not None else DEFAULT_RANKER)
     wanted = measures.parse_measures(metrics, "--metric")
-    estimator = _build(name, params, is_tuned)
-    models.check_target(model)
+    estimator = _build(name, params)
 
     start = time.perf_counter()
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
+    models.check_features(queries, models.name_of_data(data))
     held_back, note = None, None
     if validation is not None:
         held_back = inputs.load_queries([validation], zero_based=zero_based, cache=cache)
+        models.check_features(held_back, models.name_of_data([validation]))
         queries, held_back, note = _same_features(queries, held_back, validation)
     if note is not None and not quiet:
         output.note(note)
     job = _Job(estimator, queries, held_back, wanted, model)
 
     fitting = time.perf_counter()
-    if "verbose" in estimator.get_params(deep=False):
-        estimator.set_params(verbose=sys.stderr.isatty() and not quiet)
+    estimator.set_params(verbose=sys.stderr.isatty() and not quiet)
     path = _fit_path(job, strengths) if is_tuned else None
     fitted = _fit(job) if path is None else path.best
     fitting_ended = time.perf_counter()
-    if "verbose" in fitted.get_params(deep=False):
-        fitted.set_params(verbose=False)  # how it was trained is not how it will be used
-    measured = _measured(fitted, job)
+    fitted.set_params(verbose=False)  # how it was trained is not how it will be used
     fitted.save(model)
+    measured = _measured(fitted, job)
 
     seconds = {"reading": fitting - start, "fitting": fitting_ended - fitting}
     if as_json:
@@ -135,15 +148,17 @@ class _Job(NamedTuple):
 # --- What the user asked for ------------------------------------------------------------------------------------------
 
 
-def _settings(settings: list[str], params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters given as ``key=value``."""
+def _settings(settings: list[str]) -> dict[str, Any]:
+    """Parameters given as ``key=value``; those with an option of their own are wrong usage."""
     answer: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         name = name.strip()
         if not equals or not name.isidentifier():
             raise typer.BadParameter(f"--set {setting}: write it like --set key=value.")
-        if name in answer or name in params:
+        if name in FLAGS:
+            raise typer.BadParameter(f"--set {setting}: {name} has an option of its own, {FLAGS[name]}.")
+        if name in answer:
             raise typer.BadParameter(f"--set {setting}: {name} is given twice.")
         answer[name] = _value(text.strip())
     return answer
@@ -170,9 +185,12 @@ def _numbers(text: str) -> list[float]:
     return numbers
 
 
-def _build(name: str, params: dict[str, Any], is_tuned: bool) -> Any:
-    """The ranker, not fitted yet; a name that does not exist is wrong usage."""
+def _build(name: str, params: dict[str, Any]) -> Any:
+    """The ranker, not fitted yet; a name that does not exist, or a value that fits no data, is wrong usage."""
+    import numpy as np
+
     from plackett.data.normalize import get_normalizer
+    from plackett.data.queries import QueryLists
     from plackett.losses import get_loss
     from plackett.rankers.registry import ranker
     from plackett.solvers import get_solver
@@ -180,16 +198,15 @@ def _build(name: str, params: dict[str, Any], is_tuned: bool) -> Any:
     try:
         estimator = ranker(name, **params)
         chosen = estimator.get_params(deep=False)
-        if "loss" in chosen:
-            get_loss(chosen["loss"])
-        if chosen.get("solver", "auto") != "auto":
+        if chosen["solver"] != "auto":
             get_solver(chosen["solver"])
-        if chosen.get("normalize") is not None:
+        if chosen["normalize"] is not None:
             get_normalizer(chosen["normalize"])
-    except ValueError as error:
+        estimator._check_parameters()
+        nothing = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # no labels, so that only parameters are checked
+        get_loss(chosen["loss"]).check_labels(nothing)
+    except (TypeError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
-    if is_tuned and not hasattr(estimator, "l2_path"):
-        raise typer.BadParameter(f"--tune-l2 and --l2-path go with linear rankers, and {name} is none.")
     return estimator
 
 
@@ -228,7 +245,6 @@ def _save_what_there_is(job: _Job) -> None:
         return
     job.estimator.save(job.model)
     output.note(f"stopped after {count_of(n_iter, 'iteration')}; the best coefficients so far are in {job.model}.")
-    raise typer.Exit(STOPPED)
 
 
 def _fit_path(job: _Job, strengths: list[float] | None) -> L2Path:
@@ -245,15 +261,20 @@ def _fit_path(job: _Job, strengths: list[float] | None) -> L2Path:
 
 
 def _measured(fitted: Any, job: _Job) -> dict[str, dict[str, float]]:
-    """Means of the measures on each set, by its name."""
+    """Means of the measures on each set, by its name; the model is saved already, and Ctrl-C does not take it away."""
+    from plackett.cli import output
     from plackett.evaluation.evaluate import evaluate
 
     sets = {"training": job.queries, "validation": job.held_back}
-    return {
-        name: evaluate(queries, fitted.predict(queries), metrics=job.metrics).mean()
-        for name, queries in sets.items()
-        if queries is not None
-    }
+    try:
+        return {
+            name: evaluate(queries, fitted.predict(queries), metrics=job.metrics).mean()
+            for name, queries in sets.items()
+            if queries is not None
+        }
+    except KeyboardInterrupt:
+        output.note(f"stopped while the fitted model was measured; it is in {job.model}.")
+        raise
 
 
 def _print_summary(
