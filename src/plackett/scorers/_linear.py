@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from numba import njit
 
+from plackett.scorers._prefetch import prefetch_row
+
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 
 
@@ -21,7 +23,8 @@ def _dot(row, coef):
 
 @njit(cache=True, nogil=True)
 def score_dense(X, coef, shift, scores):
-    for i in range(X.shape[0]):  # one row after the other: several at a time come slower from memory
+    for i in range(X.shape[0]):
+        prefetch_row(X, i)
         scores[i] = _dot(X[i], coef) + shift
 
 
@@ -42,6 +45,8 @@ def score_two_dense(X, coef, shift, direction, move, scores, moved):
     n = X.shape[0]
     i = 0
     while i + 2 <= n:
+        prefetch_row(X, i)
+        prefetch_row(X, i + 1)
         s0, s1, m0, m1 = _dot_two(X[i], X[i + 1], coef, direction)
         scores[i], scores[i + 1], moved[i], moved[i + 1] = s0 + shift, s1 + shift, m0 + move, m1 + move
         i += 2
