@@ -17,7 +17,7 @@ LINE = 64  # bytes that come from memory at once
 
 @intrinsic
 def _prefetch(typing_context, array, offset):
-    """Ask for the line that holds the byte ``offset`` bytes behind the array's first; beyond its end nothing happens."""
+    """Ask for the line that lies ``offset`` bytes behind the array's start; beyond its end nothing happens."""
 
     def generate(context, builder, signature, args):
         start = context.make_array(signature.args[0])(context, builder, args[0]).data
