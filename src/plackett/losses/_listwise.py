@@ -162,6 +162,34 @@ def cosine(unit, target, indptr, losses, slope):
 
 
 @njit(cache=True, nogil=True)
+def cosine_of_linear(scores, a, b, target, indptr, losses, slope):
+    """``cosine`` of ``a scores + b``, the slope by the scores: all in one pass over each query."""
+    for q in range(indptr.size - 1):
+        docs = slice(indptr[q], indptr[q + 1])
+        here, slope_here = scores[docs], slope[docs]
+        for i in range(here.size):
+            slope_here[i] = a * here[i] + b
+        largest = _scale_to_one(slope_here)
+        length = np.sqrt(_dot(slope_here, slope_here)) if largest > 0.0 else 0.0
+        losses[q] = _cosine(slope_here, target[docs], length, a / max(largest * length, SMALLEST))
+
+
+@njit(cache=True, nogil=True, fastmath=ANY_ORDER)
+def _cosine(slope, wanted, length, inner):
+    """½ (1 − cos) of one query, from a vector of this length in ``slope``, which takes the slope times ``inner``."""
+    if slope.size < 2 or length == 0.0 or _dot(wanted, wanted) == 0.0:
+        slope[:] = 0.0
+        return 0.0 if slope.size < 2 else 0.5
+    agreement = _dot(slope, wanted) / length
+    apart = 0.0  # 2 − 2 cos, without the difference
+    for i in range(slope.size):
+        unit = slope[i] / length
+        apart += (unit - wanted[i]) ** 2
+        slope[i] = 0.5 * inner * (agreement * unit - wanted[i])
+    return 0.25 * apart
+
+
+@njit(cache=True, nogil=True)
 def cosine_diagonal(unit, target, indptr, second):
     """Second derivatives to the slope of ``cosine``, times the squared length; 0 where the slope is 0 by definition."""
     for q in range(indptr.size - 1):

@@ -155,7 +155,12 @@ class RankCosine(Loss):
 
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
         losses = np.empty(lists.n_queries)
-        unit, inner, _ = _unit_vectors(get_transform(self.transform), scores, lists)
+        transform = get_transform(self.transform)
+        if isinstance(transform, Linear):
+            a, b = float(transform.a), float(transform.b)
+            _listwise.cosine_of_linear(scores, a, b, self._target(lists), lists.indptr, losses, slope)
+            return losses
+        unit, inner, _ = _unit_vectors(transform, scores, lists)
         _listwise.cosine(unit, self._target(lists), lists.indptr, losses, slope)
         slope *= inner
         return losses
