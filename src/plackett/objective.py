@@ -269,21 +269,26 @@ class Objective:
         return matrix + np.diag(self.penalty.curvature_diagonal(self.size))
 
     def _sampled_matrix(self, coef: np.ndarray) -> np.ndarray:
-        """``Xᵀ diag(d) X`` over a sample of queries, rows about their query's mean where shifts do nothing."""
-        blocks = query_blocks(self.lists.indptr, max(1, SAMPLE // 16))
-        every = max(1, self.lists.n_docs // max(SAMPLE, 16 * self.size))
-        matrix, n_sampled = np.zeros((self.size, self.size)), 0
-        for first, last in blocks[:: min(every, max(1, len(blocks) // 16))]:
-            part = self._part(first, last)
-            n_sampled += last - first
-            bounds = self._bounds(part, coef)
-            kept = slice(0, min(part.n_docs, 4 * SAMPLE))  # of an enormous query the first rows do
-            rows, weights = part.scorer.part(0, kept.stop).rows(), bounds[kept]
-            if self.loss.ignores_shifts:
-                _subtract_means(rows, weights, np.minimum(part.lists.indptr, kept.stop))
-            rows *= np.sqrt(weights)[:, None]
-            matrix += (rows.T @ rows) * (part.n_docs / max(1, kept.stop))
-        return matrix * (self._factor * self.lists.n_queries / n_sampled)
+        """``Xᵀ diag(d) X`` over a sample of queries; over all of them where they are few."""
+        every = self.lists.n_docs // max(SAMPLE, 16 * self.size)
+        if every < 2:
+            parts = [part for share in self._shares for part in share]
+        else:
+            blocks = query_blocks(self.lists.indptr, SAMPLE // 16)
+            parts = [self._part(first, last) for first, last in blocks[:: min(every, max(1, len(blocks) // 16))]]
+        matrices = deal(lambda part: self._second_moments(part, coef), [(part,) for part in parts])
+        n_sampled = sum(part.lists.n_queries for part in parts)
+        return sum(matrices) * (self._factor * self.lists.n_queries / n_sampled)
+
+    def _second_moments(self, part: _Part, coef: np.ndarray) -> np.ndarray:
+        """``Xᵀ diag(d) X`` of one part, rows about their query's mean where shifts do nothing."""
+        bounds = self._bounds(part, coef)
+        kept = min(part.n_docs, 4 * SAMPLE)  # of an enormous query the first rows do
+        rows, weights = part.scorer.part(0, kept).rows(), bounds[:kept]
+        if self.loss.ignores_shifts:
+            _subtract_means(rows, weights, np.minimum(part.lists.indptr, kept))
+        rows *= np.sqrt(weights)[:, None]
+        return (rows.T @ rows) * (part.n_docs / max(1, kept))
 
     # one query at a time, for stochastic solvers
 
