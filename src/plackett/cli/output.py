@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -69,6 +70,7 @@ def check_target(path: str, what: str) -> None:
         raise PermissionError(f"the folder {folder!r} for the {what} cannot be written to.")
 
 
+@functools.cache  # one listener per process
 def tell_when_compiling() -> None:
     """Say on standard error, once, that kernels are being compiled: the first run on a machine takes seconds longer."""
     from plackett.cli.start import load_numba
