@@ -55,7 +55,7 @@ def judged_lists(draw, most):
     values = st.one_of(st.integers(-2, 2).map(float), st.floats(-3, 3, allow_subnormal=False))
     scores = draw(st.lists(values, min_size=n, max_size=n))
     is_relevant = draw(st.lists(st.booleans(), min_size=n, max_size=n).filter(lambda flags: 0 < sum(flags) < n))
-    return np.array(scores), np.array(is_relevant)
+    return np.array(scores) * draw(st.sampled_from([0.1, 1.0])), np.array(is_relevant)  # near ties matter most
 
 
 @settings(max_examples=80, deadline=None)
@@ -102,6 +102,14 @@ def test_slopes_give_a_plane_below_the_violation_and_ignore_the_order_of_rows(ju
     assert pulls.sum() == pytest.approx(0, abs=1e-12)
     order = rng.permutation(scores.size)
     assert worst(scores[order], is_relevant[order])[2] == pytest.approx(pulls[order], abs=1e-12)
+
+
+def test_documents_of_equal_score_share_their_pulls():
+    # one other document goes between the two relevant ones: 2 and 3 others above them, 2, 2 and 1 relevant below
+    is_relevant = np.array([True, False, False, True, False])
+    _, loss, pulls = worst(np.where(is_relevant, 0.14, 0.0), is_relevant)
+    assert loss == pytest.approx(1 - (1 / 3 + 2 / 5) / 2)
+    assert pulls == pytest.approx(np.where(is_relevant, -(2 + 3) / 2, (2 + 2 + 1) / 3) * 2 / 6)
 
 
 def test_the_violation_is_at_least_one_less_average_precision():
