@@ -212,8 +212,9 @@ def test_top_takes_the_best_documents_of_each_query():
 )
 def test_lists_of_one_kind_give_zero_coefficients_and_a_warning(rows, labels):
     ranker = SVMMap()
-    with pytest.warns(DataWarning, match="no query has both relevant and other documents"):
+    with pytest.warns(DataWarning, match="no query has both relevant and other documents") as caught:
         ranker.fit(rows, labels)
+    assert caught[0].filename == __file__  # points at the caller
     assert ranker.coef_.tolist() == [0.0, 0.0]
     assert ranker.objective_ == 0
     with pytest.warns(DataWarning, match="with top=5 no query"):

@@ -179,7 +179,7 @@ class SVMMap(Normalized):
             warnings.warn(
                 f"with {rule} no query has both relevant and other documents: all coefficients are 0.",
                 DataWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         return is_relevant
 
