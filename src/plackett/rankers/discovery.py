@@ -1,0 +1,215 @@
+"""The ranking that lies in a single feature: by nearest centres of relevance (quasi-KNN), or as the values stand.
+
+Quasi-KNN cuts every training list, by rising relevance, into K parts. The centre of a part is the mean of the feature
+over that part of all lists. A value belongs to the part of the nearest centre; higher parts rank higher, and inside a
+part values go up or down as the centres do from the part below. So a feature may be best in the middle of its range.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett._threads import deal, query_blocks
+from plackett.data.queries import QueryLists
+from plackett.rankers import _discovery
+from plackett.validation import is_sparse
+
+CENTRES = ("mean", "prior", "middle", "posterior")
+DISCOVERIES = ("quasi-knn", "linear")
+DOCS_PER_BLOCK = 16384
+
+
+class LevelBounds(NamedTuple):
+    """Per document, in order of falling labels: where its label level begins and ends within its query."""
+
+    start: np.ndarray
+    end: np.ndarray
+
+    @classmethod
+    def of(cls, lists: QueryLists) -> LevelBounds:
+        bounds = lists.levels.bounds
+        sizes = np.diff(bounds)
+        shift = np.repeat(lists.indptr[:-1], np.diff(lists.indptr))
+        return cls(np.repeat(bounds[:-1], sizes) - shift, np.repeat(bounds[1:], sizes) - shift)
+
+
+class FeatureRanks(NamedTuple):
+    """Twice the ranks of every feature (n_features, n_docs), and how many pairs they order as the labels do.
+
+    ``right`` and ``wrong`` have the shape (n_queries, n_features) and are empty where nothing was counted.
+    """
+
+    twice: np.ndarray
+    right: np.ndarray
+    wrong: np.ndarray
+
+
+def find_centres(
+    X: Any, lists: QueryLists, n_intervals: int, *, centre: str = "mean", weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Centres of the parts of every feature, the least relevant part first; NaN for parts that no list fills.
+
+    A list of n documents has the place p = 0, 1, … (by rising label) in part ⌊p K / n⌋; documents with equal labels
+    share their places.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_docs, n_features), grouped as ``lists``
+    lists : QueryLists
+    n_intervals : int
+        K, the number of parts.
+    centre : {"mean", "prior", "middle", "posterior"}, default="mean"
+        Whether all places of a part count, or the most, the middling or the least relevant third of them
+        (``⌈size / 3⌉`` places, the middling ones nearer to the less relevant end where there is a choice; all of a part
+        smaller than 3).
+    weights : ndarray of shape (n_queries,), default=None
+        What a list counts; None means 1 each.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_intervals)
+    """
+    code = CENTRES.index(centre)
+    weights = np.ones(lists.n_queries) if weights is None else weights
+    start = LevelBounds.of(lists).start
+
+    def work(first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        totals, rests = np.zeros((n_intervals, X.shape[1])), np.zeros((n_intervals, X.shape[1]))
+        counts = np.zeros(n_intervals)
+        rows = _rows(X, lists.indptr, first, last)
+        _discovery.add_to_centres(
+            rows, lists.order, start, lists.indptr, weights, code, first, last, totals, rests, counts
+        )
+        return totals, rests, counts
+
+    answers = deal(work, query_blocks(lists.indptr, DOCS_PER_BLOCK))
+    # long doubles where there are some: the order of the queries must not show in the last digit
+    total = sum(part.astype(np.longdouble) + rest for part, rest, _ in answers)
+    count = sum(counts for _, _, counts in answers)
+    with np.errstate(invalid="ignore"):
+        centres = np.ascontiguousarray((total / count[:, None]).astype(np.float64).T)
+    is_lost = ~np.isfinite(centres) & (count > 0)
+    if is_lost.any():
+        column = int(np.flatnonzero(is_lost.any(axis=1))[0])
+        raise ValueError(f"X has values in column {column} that are too large to be averaged. Scale it first.")
+    return centres
+
+
+class Discovery:
+    """How values of each feature become ranks within a list.
+
+    Parameters
+    ----------
+    centres : ndarray of shape (n_features, n_intervals)
+        As :func:`find_centres` gives them; NaN for a part without a centre.
+
+    Examples
+    --------
+    >>> discovery = Discovery(np.array([[0.9, 0.6, 0.3]]))
+    >>> discovery.parts([0.4, 0.5, 0.9], feature=0)
+    array([3, 2, 1])
+    >>> discovery.ranks(np.array([[0.4], [0.5], [0.9]]), np.array([0, 3]))  # low values are good, as the centres say
+    array([[3., 2., 1.]])
+    """
+
+    def __init__(self, centres: np.ndarray):
+        n_features, n_parts = centres.shape
+        self._centres = np.zeros((n_features, n_parts))
+        self._parts = np.zeros((n_features, n_parts), np.int64)
+        self._signs = np.zeros((n_features, n_parts), np.int64)
+        self._places = np.zeros((n_features, n_parts), np.int64)
+        self._n_centres = np.zeros(n_features, np.int64)
+        for feature in range(n_features):
+            self._fill(feature, centres[feature])
+
+    def _fill(self, feature: int, row: np.ndarray) -> None:
+        parts = np.flatnonzero(~np.isnan(row))
+        own = row[parts]
+        steps = np.sign(own[1:] - own[:-1]).astype(np.int64)
+        signs = np.concatenate([steps[:1], steps]) if own.size > 1 else np.ones(own.size, np.int64)
+        centres, lowest = np.unique(own, return_index=True)  # of equal centres the lowest part is taken
+        n = centres.size
+        self._n_centres[feature] = n
+        self._centres[feature, :n], self._parts[feature, :n] = centres, parts[lowest]
+        self._signs[feature, :n], self._places[feature, :n] = signs[lowest], np.argsort(lowest)
+
+    @classmethod
+    def linear(cls, signs: np.ndarray) -> Discovery:
+        """Ranks as the values stand, or the other way round where the sign of a feature is −1."""
+        discovery = cls(np.zeros((signs.size, 1)))
+        discovery._signs[:, 0] = signs
+        return discovery
+
+    def parts(self, values: Any, *, feature: int) -> np.ndarray:
+        """The part of each value, 1 to K, K the most relevant; of two centres at the same distance the lower part."""
+        return self._parts[feature, self._slots(values, feature)] + 1
+
+    def keys(self, values: Any, *, feature: int) -> np.ndarray:
+        """By which values are ranked, first by the first column: the part, and the value times the sign of its part."""
+        slots = self._slots(values, feature)
+        signed = np.asarray(values, dtype=np.float64) * self._signs[feature, slots]
+        return np.column_stack([self._parts[feature, slots] + 1.0, signed])
+
+    def _slots(self, values: Any, feature: int) -> np.ndarray:
+        n = self._n_centres[feature]
+        centres, parts = self._centres[feature, :n], self._parts[feature, :n]
+        distances = np.abs(np.asarray(values, dtype=np.float64)[:, None] - centres)
+        is_nearest = distances == distances.min(axis=1, keepdims=True)
+        return np.where(is_nearest, parts, parts.max() + 1).argmin(axis=1)
+
+    def ranks(self, X: Any, indptr: np.ndarray) -> np.ndarray:
+        """Ranks within each list, (n_features, n_docs): 1 to n, larger is better, ties share their mean rank."""
+        return 0.5 * self.twice_ranks(X, indptr).twice
+
+    def twice_ranks(
+        self, X: Any, indptr: np.ndarray, lists: QueryLists | None = None, *, is_counted: bool = False
+    ) -> FeatureRanks:
+        """Twice the ranks, whole numbers; with labelled ``lists``, in order of their falling labels.
+
+        ``is_counted`` asks for the pairs that each feature orders right and wrong.
+        """
+        n_docs, n_features, n_queries = int(indptr[-1]), X.shape[1], indptr.size - 1
+        twice = np.empty((n_features, n_docs), np.int32)
+        right = np.zeros((n_queries if is_counted else 0, n_features), np.int64)
+        wrong = np.zeros_like(right)
+        if lists is None:
+            order = np.arange(n_docs)
+            levels = LevelBounds(order, order)  # not looked at
+        else:
+            order, levels = lists.order, LevelBounds.of(lists)
+
+        def work(first: int, last: int) -> None:
+            _discovery.rank_features(
+                _rows(X, indptr, first, last), order, indptr, self._centres, self._parts, self._signs, self._places,
+                self._n_centres, is_counted, levels.start, levels.end, first, last, twice, right, wrong,
+            )  # fmt: skip
+
+        deal(work, query_blocks(indptr, DOCS_PER_BLOCK))
+        return FeatureRanks(twice, right, wrong)
+
+
+def find_signs(X: Any, lists: QueryLists, weights: np.ndarray | None = None) -> np.ndarray:
+    """Which way each feature goes: the sign of its mean E = (right − wrong) / pairs over the lists; +1 if that is 0."""
+    ranks = Discovery.linear(np.ones(X.shape[1], np.int64)).twice_ranks(X, lists.indptr, lists, is_counted=True)
+    pairs = count_label_pairs(lists)
+    weights = (pairs > 0).astype(np.float64) if weights is None else weights * (pairs > 0)
+    means = weights @ ((ranks.right - ranks.wrong) / np.maximum(pairs, 1)[:, None]) / max(weights.sum(), 1.0)
+    return np.where(means < -1e-12, -1, 1)
+
+
+def count_label_pairs(lists: QueryLists, top: int | None = None) -> np.ndarray:
+    """Pairs of different labels in each list; with ``top``, those whose better document has less than ``top`` above."""
+    levels = LevelBounds.of(lists)
+    lengths = np.repeat(np.diff(lists.indptr), np.diff(lists.indptr))
+    worse = lengths - levels.end
+    if top is not None:
+        worse = np.where(levels.start < top, worse, 0)
+    sums = np.concatenate([[0], np.cumsum(worse)])
+    return sums[lists.indptr[1:]] - sums[lists.indptr[:-1]]
+
+
+def _rows(X: Any, indptr: np.ndarray, first: int, last: int) -> np.ndarray:
+    rows = X[int(indptr[first]) : int(indptr[last])]
+    return rows.toarray() if is_sparse(rows) else rows
