@@ -103,7 +103,7 @@ class Discovery:
     Parameters
     ----------
     centres : ndarray of shape (n_features, n_intervals)
-        As :func:`find_centres` gives them; NaN for a part without a centre.
+        As :func:`find_centres` gives them; NaN for a part without a centre. Centres closer than 1e-10 are equal.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class Discovery:
 
     def _fill(self, feature: int, row: np.ndarray) -> None:
         parts = np.flatnonzero(~np.isnan(row))
-        own = row[parts]
+        own = _level_out(row[parts])
         steps = np.sign(own[1:] - own[:-1]).astype(np.int64)
         signs = np.concatenate([steps[:1], steps]) if own.size > 1 else np.ones(own.size, np.int64)
         centres, lowest = np.unique(own, return_index=True)  # of equal centres the lowest part is taken
@@ -155,9 +155,12 @@ class Discovery:
     def _slots(self, values: Any, feature: int) -> np.ndarray:
         n = self._n_centres[feature]
         centres, parts = self._centres[feature, :n], self._parts[feature, :n]
-        distances = np.abs(np.asarray(values, dtype=np.float64)[:, None] - centres)
-        is_nearest = distances == distances.min(axis=1, keepdims=True)
-        return np.where(is_nearest, parts, parts.max() + 1).argmin(axis=1)
+        values = np.asarray(values, dtype=np.float64)
+        left = np.clip(np.searchsorted(centres, values, side="right") - 1, 0, n - 1)
+        right = np.minimum(left + 1, n - 1)
+        behind, ahead = values - centres[left], centres[right] - values
+        is_right = (ahead < behind) | ((ahead == behind) & (parts[right] < parts[left]))
+        return np.where(is_right & (ahead >= 0), right, left)
 
     def ranks(self, X: Any, indptr: np.ndarray) -> np.ndarray:
         """Ranks within each list, (n_features, n_docs): 1 to n, larger is better, ties share their mean rank."""
@@ -188,6 +191,15 @@ class Discovery:
 
         deal(work, query_blocks(indptr, DOCS_PER_BLOCK))
         return FeatureRanks(twice, right, wrong)
+
+
+def _level_out(centres: np.ndarray) -> np.ndarray:
+    """Centres that are closer than values that tie, made equal: means that differ by rounding alone give no sign."""
+    order = np.argsort(centres, kind="stable")
+    is_new = np.diff(centres[order], prepend=-np.inf) >= _discovery.TIE
+    level = np.empty_like(centres)
+    level[order] = centres[order][is_new][np.cumsum(is_new) - 1]
+    return level
 
 
 def find_signs(X: Any, lists: QueryLists, weights: np.ndarray | None = None) -> np.ndarray:

@@ -364,7 +364,7 @@ class _FeatureRanker(Ranker):
         return self
 
     def _keep(self, steps: list[_Step]) -> None:
-        self.feature_weights_ = np.array([step.weight for step in steps])
+        self.feature_weights_ = np.array([step.weight for step in steps], dtype=np.float64)
 
     def _steps(self) -> list[_Step]:
         return [_Step(float(weight)) for weight in self.feature_weights_]
@@ -500,3 +500,145 @@ class DiffRank(_FeatureRanker):
     def _training(self, queries: Queries, weights: np.ndarray | None) -> _DiffTraining:
         lists = _Lists(queries, weights, self.prec)
         return _DiffTraining(lists, self._discovery().twice_ranks(queries.X, queries.indptr, queries.lists), self.prec)
+
+
+class FeatureRank(_FeatureRanker):
+    """Boosting over lists, with the rankings of single features as weak rankers, added as ranks.
+
+    E of a ranking of a list is ``(right − wrong) / pairs`` over its pairs of different labels, 1 for a perfect order
+    and −1 for its reverse; pairs that tie count for neither, and lists without pairs are left out. All lists weigh the
+    same at first. For each feature m in turn, with the ranks h_m within each list,
+    ``λ = ½ ln(Σ_q w_q (1 + E_q) / Σ_q w_q (1 − E_q))``, the new ranking is that by ``H + λ h_m``, and lists weigh
+    ``w_q = exp(−E(H))``. Scores are the ranks after the last step, 1 to n within the list.
+
+    Parameters
+    ----------
+    n_intervals : int, default=8
+        Parts into which lists are cut to find the ranking in a feature.
+    discovery : {"quasi-knn", "linear"}, default="quasi-knn"
+        ``"linear"`` takes the values as they stand, or the other way round where that fits the labels better.
+    centre : {"mean", "prior", "middle", "posterior"}, default="mean"
+        Which documents of a part make its centre: all, or the most, middling, least relevant third.
+    cycles : int, default=1
+        Passes over the features.
+    patience : int or None, default=50
+        With a validation set, the fit ends after so many steps without a better value of its measure, and the steps up
+        to the best are kept. None records the measure and changes nothing.
+    verbose : bool, default=False
+        A progress bar on standard error.
+
+    Attributes
+    ----------
+    feature_weights_ : ndarray of shape (n_steps,)
+        λ of each step; step t takes feature ``t % n_features``.
+    history_ : dict of lists
+        After every step: ``"E"``, the mean over the lists; ``"error"``, the share of all pairs in wrong order; and the
+        validation measure.
+    centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_, n_features_in_, feature_names_in_
+        As in :class:`DiffRank`.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
+    >>> ranker = FeatureRank().fit(data.X, data.y, qid=data.qid)
+    >>> ranks = ranker.predict(data.X, qid=data.qid)  # by list: qid is needed
+    """
+
+    def __init__(
+        self,
+        n_intervals: int = 8,
+        discovery: str = "quasi-knn",
+        centre: str = "mean",
+        cycles: int = 1,
+        patience: int | None = 50,
+        verbose: bool = False,
+    ):
+        self.n_intervals = n_intervals
+        self.discovery = discovery
+        self.centre = centre
+        self.cycles = cycles
+        self.patience = patience
+        self.verbose = verbose
+
+    def _training(self, queries: Queries, weights: np.ndarray | None) -> _RankTraining:
+        return self._rank_training(queries, weights, None)
+
+    def _rank_training(self, queries: Queries, weights: np.ndarray | None, balance: str | None) -> _RankTraining:
+        ranks = self._discovery().twice_ranks(queries.X, queries.indptr, queries.lists, is_counted=True)
+        return _RankTraining(_Lists(queries, weights), ranks, balance)
+
+
+class BLFeatureRank(FeatureRank):
+    """FeatureRank with balance control: what enters a step is the best of the feature, a mixture, and what was there.
+
+    The mixture is ``β H + (1 − β) h`` with ``β = E_H / (E_h + E_H)`` (½ if that sum is not positive); of equally good
+    ones the first of feature, mixture, H is taken. A new list has no labels to choose by: each step keeps what most
+    lists chose, by weight, and the weighted mean of β over those that chose the mixture, and ``predict`` replays them.
+
+    Parameters
+    ----------
+    n_intervals, discovery, centre, cycles, patience, verbose : as in :class:`FeatureRank`
+    balance : {"global", "query"}, default="global"
+        ``"global"`` trains with the choice of most lists, as ``predict`` does. ``"query"`` lets every training list
+        choose for itself, as the paper does; it looks at the labels of the list that it ranks, so that ``history_`` is
+        optimistic and ``predict`` on the training lists does not equal it.
+
+    Attributes
+    ----------
+    feature_weights_ : ndarray of shape (n_steps,)
+        λ of each step; step t takes feature ``t % n_features``.
+    choices_ : ndarray of shape (n_steps,)
+        What enters a step of ``predict``: 0 the feature, 1 the mixture, 2 the ranking so far.
+    betas_ : ndarray of shape (n_steps,)
+        β of the mixtures; 0 in steps without one.
+    history_, centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_, n_features_in_, feature_names_in_
+        As in :class:`FeatureRank`.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
+    >>> ranker = BLFeatureRank().fit(data.X, data.y, qid=data.qid)
+    >>> ranks = ranker.predict(data.X, qid=data.qid)
+    """
+
+    def __init__(
+        self,
+        n_intervals: int = 8,
+        discovery: str = "quasi-knn",
+        centre: str = "mean",
+        cycles: int = 1,
+        balance: str = "global",
+        patience: int | None = 50,
+        verbose: bool = False,
+    ):
+        super().__init__(n_intervals, discovery, centre, cycles, patience, verbose)
+        self.balance = balance
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.balance, "balance", BALANCES)
+
+    def _training(self, queries: Queries, weights: np.ndarray | None) -> _RankTraining:
+        return self._rank_training(queries, weights, self.balance)
+
+    def _keep(self, steps: list[_Step]) -> None:
+        super()._keep(steps)
+        self.choices_ = np.array([step.choice for step in steps], dtype=np.int64)
+        self.betas_ = np.array([step.beta for step in steps], dtype=np.float64)
+
+    def _steps(self) -> list[_Step]:
+        return [
+            _Step(float(weight), int(choice), float(beta))
+            for weight, choice, beta in zip(self.feature_weights_, self.choices_, self.betas_, strict=True)
+        ]
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        _check_vector(self, "choices_", np.int64)
+        _check_vector(self, "betas_", np.float64)
+        if not self.feature_weights_.size == self.choices_.size == self.betas_.size:
+            raise ValueError("feature_weights_, choices_ and betas_ must have one number for each step.")
+        if not np.isin(self.choices_, (0, 1, 2)).all():
+            raise ValueError("choices_ must be 0, 1 or 2.")
