@@ -25,8 +25,6 @@ def potentials(scores, order, indptr, bounds, of_queries, weights, up, down, pul
         start, stop = indptr[q], indptr[q + 1]
         for place in range(start, stop):
             pulls[order[place]] = 0.0
-        if weights[q] == 0.0:
-            continue
         low, high = np.inf, -np.inf
         for place in range(start, stop):
             low = min(low, scores[order[place]])
@@ -60,17 +58,30 @@ def sweep(codes, starts, pulls, first, last, edges):
 
     ``codes`` (feature × document) counts the thresholds below a value; feature f owns ``edges[starts[f]:starts[f+1]]``.
     """
+    longest = 0
+    for f in range(first, last):
+        longest = max(longest, starts[f + 1] - starts[f])
+    bins = np.empty(longest + 1)
     for f in range(first, last):
         n = starts[f + 1] - starts[f]
         edge = edges[starts[f] : starts[f + 1]]
-        edge[:] = 0.0
         code = codes[f]
-        if n > 0:
-            for i in range(pulls.size):
-                if code[i] > 0:
-                    edge[code[i] - 1] += pulls[i]
-            for k in range(n - 2, -1, -1):
-                edge[k] += edge[k + 1]
+        bins[: n + 1] = 0.0
+        for i in range(pulls.size):
+            bins[code[i]] += pulls[i]
+        total = 0.0
+        for k in range(n - 1, -1, -1):
+            total += bins[k + 1]
+            edge[k] = total
+
+
+@njit(cache=True, nogil=True)
+def first_of_size(edges, size):
+    """The first place where an edge, of either sign, has at least this size."""
+    for k in range(edges.size):
+        if abs(edges[k]) >= size:
+            return k
+    return -1
 
 
 @njit(cache=True, nogil=True)
@@ -78,8 +89,6 @@ def split(code, k, order, indptr, bounds, of_queries, weights, up, down):
     """Summed weight of the pairs that ``code > k`` orders rightly, and of those that it orders wrongly."""
     right = wrong = 0.0
     for q in range(indptr.size - 1):
-        if weights[q] == 0.0:
-            continue
         above, below = 0.0, 0.0  # sums of ``down`` over the levels above, of documents with 1 and with 0
         for level in range(of_queries[q], of_queries[q + 1]):
             one, zero = 0.0, 0.0

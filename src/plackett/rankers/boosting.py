@@ -244,14 +244,14 @@ class AdaRank(_Boosted):
         Measure.parse(self.metric)
 
     def _boost(self, queries: Queries, weights: np.ndarray, rounds: _Rounds) -> str:
+        self.coef_, self.intercept_ = np.zeros(queries.n_features), 0.0
+        self.features_, self.alphas_, self.n_rounds_ = np.zeros(0, dtype=np.int64), np.zeros(0), 0
         target = _Target(Measure.parse(self.metric), queries)
         candidates = target.of_features(queries.X, has_rising=self.directions == "both")
         scorer = LinearScorer(queries.X)
         held = None if rounds.validation is None else LinearScorer(rounds.validation.queries.X)
-        self.coef_, self.intercept_ = np.zeros(queries.n_features), 0.0
         features: list[int] = []
         alphas: list[float] = []
-        self.features_, self.alphas_, self.n_rounds_ = np.zeros(0, dtype=np.int64), np.zeros(0), 0
         counted = weights[target.is_counted]
         if counted.sum() == 0.0:
             return "no query tells one order from another"
@@ -397,7 +397,7 @@ class RankBoost(_Boosted):
         Rounds at most.
     n_thresholds : int or None, default=None
         Thresholds per feature: the middles between neighbouring values at so many quantiles of the training rows; None
-        takes all of them.
+        takes all of them. Queries in which all labels are equal are left out.
     alpha : {"r", "exact"}, default="r"
         ``"r"``: ``½ ln((1 + r) / (1 - r))``, which minimises a bound of Z; ``"exact"``: ``½ ln(W+ / W-)``, with the
         weights of the pairs ordered rightly and wrongly, which minimises Z itself. At most 7.25 either way.
@@ -472,9 +472,11 @@ class RankBoost(_Boosted):
         self.n_columns_ = queries.n_features
         self.features_, self.thresholds_, self.alphas_ = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
         self.n_rounds_ = 0
-        pairs = _Pairs(queries, weights, str(self.pair_weights))
-        if pairs.is_empty:
+        has_pairs = (pair_counts(queries.lists) > 0) & (weights > 0)
+        if not has_pairs.any():
             return "no two documents of a query differ in their labels"
+        queries = queries[has_pairs]  # rows without a pair have no say in the thresholds either
+        pairs = _Pairs(queries, weights[has_pairs], str(self.pair_weights))
         stumps = _Stumps(queries.X, self.n_thresholds)
         if stumps.n_candidates == 0:
             return "all features are constant"
@@ -552,7 +554,7 @@ class RankBoost(_Boosted):
 
 
 class _Pairs:
-    """The weights D of all pairs, which sum to 1, as the factors of which they are products."""
+    """The weights D of all pairs, which sum to 1, as the factors of which they are products; every query has pairs."""
 
     def __init__(self, queries: Queries, weights: np.ndarray, normalize: str):
         lists = queries.lists
@@ -560,10 +562,8 @@ class _Pairs:
         lengths = np.diff(lists.indptr).astype(np.float64)
         of_all = 0.5 * lengths * (lengths - 1.0)
         divisors = {"pairs": counts, "all": of_all, "none": np.ones_like(counts)}[normalize]
-        of_pair = np.divide(weights, divisors, out=np.zeros_like(counts), where=counts > 0)
-        total = float((of_pair * counts).sum())
-        self.is_empty = total == 0.0
-        self._weights = of_pair if self.is_empty else of_pair / total
+        of_pair = weights / divisors
+        self._weights = of_pair / (of_pair * counts).sum()
         self._all_pairs = self._weights * of_all  # the measure below is a share of all pairs, equal labels among them
         self._structure = (lists.order, lists.indptr, levels.bounds, levels.indptr)
         self._up, self._down = np.zeros(lists.n_docs), np.zeros(lists.n_docs)
@@ -611,8 +611,8 @@ class _Stumps:
         deal(
             lambda first, last: _boosting.sweep(self.codes, self._starts, pulls, first, last, self._edges), self._blocks
         )
-        sizes = abs(self._edges)
-        candidate = int(np.argmax(sizes >= sizes.max() - SAME))
+        largest = max(self._edges.max(), -self._edges.min())
+        candidate = int(_boosting.first_of_size(self._edges, largest - SAME))
         feature = int(np.searchsorted(self._starts, candidate, side="right")) - 1
         return feature, candidate - int(self._starts[feature]), float(self._edges[candidate])
 
