@@ -373,6 +373,27 @@ def test_a_failed_fit_leaves_the_ranker_as_it_was(ranker):
 
 
 @every_ranker
+def test_an_interrupted_fit_keeps_the_steps_it_has_taken(ranker, monkeypatch):
+    X, y, qid = make_data(0)
+    whole = ranker().fit(X, y, qid=qid)
+    kind = type(whole._training(Queries(X, y, qid), None))
+    step = kind.step
+
+    def interrupted(self, feature):
+        if feature == 2:
+            raise KeyboardInterrupt
+        return step(self, feature)
+
+    monkeypatch.setattr(kind, "step", interrupted)
+    fitted = ranker()
+    with pytest.raises(KeyboardInterrupt, match="the steps taken so far were kept"):
+        fitted.fit(X, y, qid=qid)
+    np.testing.assert_array_equal(fitted.feature_weights_, whole.feature_weights_[:2])
+    assert fitted.stop_reason_ == "interrupted"
+    assert fitted.predict(X, qid=qid).shape == y.shape
+
+
+@every_ranker
 def test_clones_and_copies_predict_alike(ranker):
     X, y, qid = make_data(3)
     fitted = ranker(n_intervals=4).fit(X, y, qid=qid)
