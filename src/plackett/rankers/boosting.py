@@ -155,7 +155,7 @@ class _Rounds:
 
 
 class AdaRank(_Boosted):
-    """Boosts single features towards any measure: scores are ``X @ coef_`` [Xu2007]_.
+    """Boosts single features towards any measure: scores are ``X @ coef_`` (Xu and Li 2007).
 
     Every query has a weight P. A round takes the feature whose rankings have the largest weighted mean Σ P E of the
     measure, gives it ``α = ½ ln(Σ P (1 + E) / Σ P (1 - E))``, adds α times the feature to the scores, and lets P be
@@ -380,7 +380,9 @@ def _alpha(edge: float) -> float:
 
 
 class RankBoost(_Boosted):
-    """Boosts thresholds of features over pairs of documents: scores are ``Σ α [x_feature > threshold]`` [Freund2003]_.
+    """Boosts thresholds of features over pairs of documents: scores are ``Σ α [x_feature > threshold]``.
+
+    RankBoost of Freund et al. (2003).
 
     Every pair of a better document i and a worse j of one query has a weight ``D ∝ w_q exp(H_j - H_i)``, H being the
     scores so far. A round takes the feature and the threshold with the largest ``|r|``, r being the weight of the pairs

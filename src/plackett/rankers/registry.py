@@ -13,7 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-_HOMES = {"LinearRanker": "plackett.rankers.linear", "KernelRanker": "plackett.rankers.kernel"}
+_HOMES = {
+    "LinearRanker": "plackett.rankers.linear",
+    "KernelRanker": "plackett.rankers.kernel",
+    "FeatureRank": "plackett.rankers.feature_rank",
+    "BLFeatureRank": "plackett.rankers.feature_rank",
+    "DiffRank": "plackett.rankers.feature_rank",
+    "AdaRank": "plackett.rankers.boosting",
+    "RankBoost": "plackett.rankers.boosting",
+    "PRank": "plackett.rankers.prank",
+    "SVMMap": "plackett.rankers.svm_map",
+}
 
 
 @dataclass(frozen=True)
