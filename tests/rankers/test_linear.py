@@ -344,6 +344,16 @@ def test_labels_that_are_strict_orders_in_the_thousands():
     assert pk.metrics.kendall(labels[:2000], ranker.predict(rows)[:2000])[0] < 0.05
 
 
+@pytest.mark.parametrize("loss", ["listmle", "listnet", "cs-listmle", "squared-hinge", "exponential"])
+def test_a_query_of_a_hundred_thousand_documents(loss):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(100_000, 2)).astype(np.float32)
+    labels = (rows @ [2.0, -1.0] + rng.normal(size=100_000)).round()
+    ranker = LinearRanker(loss=loss, l2=0.1, tol=1e-3).fit(rows, labels)
+    assert ranker.stop_reason_ == "gradient below tol"
+    assert ranker.coef_[0] > 0 > ranker.coef_[1]
+
+
 def test_a_million_queries_of_one_document():
     rows = np.random.default_rng(0).normal(size=(1_000_000, 2)).astype(np.float32)
     ranker = LinearRanker().fit(rows, np.zeros(1_000_000), qid=np.arange(1_000_000))

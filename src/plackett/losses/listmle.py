@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -23,8 +24,9 @@ class _PlackettLoss(Loss):
 
     _is_efron = False
 
+    @abstractmethod
     def _levels(self, lists: QueryLists) -> LabelArrays:
-        raise NotImplementedError
+        """What the kernels need to know of the labels."""
 
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
         values = np.empty(lists.n_queries)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, BinaryIO, ClassVar
 
@@ -24,7 +25,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a fit, after the coefficients found so far were kept."""
 
 
-class Ranker(BaseEstimator):
+class Ranker(BaseEstimator, ABC):
     """Base of the rankers: scikit-learn estimators whose rows belong to queries.
 
     ``qid`` goes by itself through pipelines and searches once metadata routing is enabled
@@ -79,9 +80,9 @@ class Ranker(BaseEstimator):
         queries = self._check_queries(X, None, qid, needs_labels=False)
         return queries.in_row_order(self._predict_grouped(queries))
 
+    @abstractmethod
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         """Scores of checked rows, in their grouped order."""
-        raise NotImplementedError
 
     def save(self, path: str | os.PathLike | BinaryIO) -> None:
         """Write the fitted ranker to a file that ``plackett.load`` reads; the file holds numbers and words, no code."""
@@ -155,6 +156,17 @@ class Ranker(BaseEstimator):
             return given.feature_names
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
+
+    def _check_eval_set(self, eval_set: Any) -> Queries | None:
+        """Validation queries through the same door; None where there are none."""
+        if eval_set is None:
+            return None
+        if isinstance(eval_set, Queries):
+            return self._check_queries(eval_set, None, None)
+        if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 3:
+            raise ValueError("eval_set must be a Queries or a tuple (X, y, qid).")
+        X, y, qid = eval_set
+        return self._check_queries(X, y, qid)
 
     def _check_query_weights(self, sample_weight: Any, queries: Queries) -> np.ndarray | None:
         """One weight per query, from one per query or one per row; None where all are alike."""

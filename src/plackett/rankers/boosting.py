@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -87,9 +88,9 @@ class _Boosted(Normalized):
                 raise Interrupted("the fit was interrupted; the rounds so far were kept.")
             return self
 
+    @abstractmethod
     def _boost(self, queries: Queries, weights: np.ndarray, rounds: _Rounds) -> str:
         """Work through the rounds; the answer is why they ended."""
-        raise NotImplementedError
 
     def _keep(self, rounds: _Rounds) -> None:
         self.history_ = rounds.history
@@ -101,16 +102,6 @@ class _Boosted(Normalized):
         check_positive_int(self.n_rounds, "n_rounds")
         if self.patience is not None:
             check_positive_int(self.patience, "patience")
-
-    def _check_eval_set(self, eval_set: Any) -> Queries | None:
-        if eval_set is None:
-            return None
-        if isinstance(eval_set, Queries):
-            return self._check_queries(eval_set, None, None)
-        if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 3:
-            raise ValueError("eval_set must be a Queries or a tuple (X, y, qid).")
-        X, y, qid = eval_set
-        return self._check_queries(X, y, qid)
 
 
 class _Validation:

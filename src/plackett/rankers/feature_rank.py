@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -329,8 +330,9 @@ class _FeatureRanker(Ranker):
     def _discovery(self) -> Discovery:
         return Discovery(self.centres_) if self.signs_ is None else Discovery.linear(self.signs_)
 
+    @abstractmethod
     def _training(self, queries: Queries, weights: np.ndarray | None) -> Any:
-        raise NotImplementedError
+        """What goes through the features, step by step."""
 
     def _replay(self, queries: Queries) -> _Replay:
         ranks = self._discovery().twice_ranks(queries.X, queries.indptr).twice
@@ -383,16 +385,6 @@ class _FeatureRanker(Ranker):
         check_choice(self.centre, "centre", CENTRES)
         if self.patience is not None:
             check_positive_int(self.patience, "patience")
-
-    def _check_eval_set(self, eval_set: Any) -> Queries | None:
-        if eval_set is None:
-            return None
-        if isinstance(eval_set, Queries):
-            return self._check_queries(eval_set, None, None)
-        if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 3:
-            raise ValueError("eval_set must be a Queries or a tuple (X, y, qid).")
-        X, y, qid = eval_set
-        return self._check_queries(X, y, qid)
 
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""

@@ -242,16 +242,6 @@ class LinearRanker(Normalized):
         if self.patience is not None:
             check_positive_int(self.patience, "patience")
 
-    def _check_eval_set(self, eval_set: Any) -> Queries | None:
-        if eval_set is None:
-            return None
-        if isinstance(eval_set, Queries):
-            return self._check_queries(eval_set, None, None)
-        if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 3:
-            raise ValueError("eval_set must be a Queries or a tuple (X, y, qid).")
-        X, y, qid = eval_set
-        return self._check_queries(X, y, qid)
-
     def _objective(self, loss: Loss, queries: Queries, weights: np.ndarray | None) -> Objective:
         loss.check_labels(queries.lists)
         has_intercept = not loss.ignores_shifts
