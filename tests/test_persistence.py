@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, QuantileTransformer, StandardScaler
 
-from plackett import __version__, persistence
+from plackett import __version__
 from plackett._parameters import Parameters
 from plackett.data.normalize import QueryMinMax, QueryZScore
 from plackett.exceptions import ModelFormatError
@@ -248,7 +248,8 @@ def test_a_description_is_plain_and_needs_neither_arrays_nor_classes(tmp_path, m
     ranker.matrix_ = sparse.csr_matrix((3, 4))
     ranker.counts_ = {("a", 1): b"x", "plain": np.dtype("f4")}
     save(ranker, tmp_path / "m")
-    monkeypatch.setattr(persistence, "_BY_NAME", {})
+    for module in ("names", "read"):
+        monkeypatch.setattr(f"plackett.persistence.{module}.BY_NAME", {})
     found = describe(tmp_path / "m")
     loss = {"class": f"{__name__}.Weight", "params": {"k": 5, "base": [1, 2]}, "state": {}}
     expected = {"loss": loss, "l2": 0.5, "normalize": "object of scikit-learn", "random_state": None}

@@ -1,0 +1,22 @@
+"""Saving and loading estimators without pickle: a model file holds data, and loading it never runs code from it.
+
+A model is one zip file, by convention with the ending ``.plackett``:
+
+- ``model.json``: the format and its version, the version of plackett, the name of the class, its parameters as
+  ``get_params(deep=False)`` gives them, and what was learned: every attribute whose name ends in an underscore and does
+  not begin with one, and those that the class lists in ``_persisted``;
+- ``arrays/0.npy``, ``arrays/1.npy``, …: numeric, boolean and text arrays, as numpy writes them;
+- ``objects/0.skops``, …: transformers of scikit-learn, as skops writes them.
+
+Members are stored as they are, without compression. Loading makes a fresh object of a class that was registered before
+(:func:`register`) and sets its attributes; a name in a file is never imported. A class whose compiled code relies on
+what it learned (lengths, indices) offers ``_check_loaded``, which raises a ``ValueError`` if these do not fit together.
+"""
+
+from __future__ import annotations
+
+from plackett.persistence.names import register, registered
+from plackett.persistence.read import describe, load
+from plackett.persistence.write import save
+
+__all__ = ["describe", "load", "register", "registered", "save"]
