@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from plackett.rankers.explain import explain_linear
+from plackett.rankers.explain import explain_additive, explain_linear
 
 COEF = np.array([2.0, -1.0, 0.5, 0.0])
 X = np.array(
@@ -273,3 +273,47 @@ def test_chosen_rows_of_a_large_sparse_table_need_little_memory():
     tracemalloc.stop()
     assert peak < 60e6  # all of it, dense, would be 1.6 GB
     np.testing.assert_allclose(found.contributions.sum(axis=1), found.scores - found.baseline, atol=1e-12)
+
+
+# --- any sum over the features ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+def test_parts_that_are_linear_are_explained_as_by_the_coefficients(form):
+    for rows in (None, [4, 0]):
+        expected = explained(rows=rows)
+        found = explain_additive(COEF * X, form(X), QID, rows=rows, feature_names=NAMES, docid=DOCID)
+        np.testing.assert_allclose(found.contributions, expected.contributions, atol=1e-14)
+        assert found.to_dict() == expected.to_dict()
+        assert str(found) == str(expected)
+    assert str(found.why(4, 4)) == str(expected.why(4, 4))
+
+
+def test_parts_are_counted_from_the_mean_of_the_list_and_scores_may_have_a_constant():
+    parts = np.random.default_rng(3).normal(size=X.shape)
+    parts[:, 2] = 0.1
+    scores = parts.sum(axis=1) + 40
+    found = explain_additive(parts, X, QID, scores=scores)
+    np.testing.assert_allclose(found.contributions.sum(axis=1), found.scores - found.baseline, atol=1e-12)
+    for place, q in enumerate(QID):
+        own = [row for row in range(5) if QID[row] == q]
+        assert found.baseline[place] == pytest.approx(scores[own].mean())
+        np.testing.assert_allclose(found.contributions[place], parts[place] - parts[own].mean(axis=0), atol=1e-12)
+    np.testing.assert_array_equal(found.scores, scores)
+    assert (found.contributions[:, 2] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"parts": np.zeros((3, 1))}, r"parts has shape \(3, 1\) but X has \(3, 2\); each feature adds"),
+        ({"scores": [1.0]}, r"there are 1 scores but X has 3 rows"),
+        ({"scores": [1.0, np.nan, 0]}, r"scores has a NaN or an infinite value in row 1"),
+        ({"rows": [3]}, r"rows holds 3, but X has rows 0 to 2"),
+        ({"docid": ["a"]}, r"docid has 1 ids but X has 3 rows"),
+        ({"feature_names": ["a"]}, r"feature_names has 1 names but X has 2 columns"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        explain_additive(**{"parts": np.zeros((3, 2)), "X": np.zeros((3, 2)), **options})

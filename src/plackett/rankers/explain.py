@@ -1,8 +1,8 @@
-"""Why a document stands where it stands: what each feature adds to the score of a linear ranker.
+"""Why a document stands where it stands: what each feature adds to its score.
 
 Only differences within a list matter to a ranking, so contributions are counted from the mean of the document's list:
-feature j adds ``coef[j] * (X[i, j] - mean of column j over the list of i)`` to document i. They sum to the document's
-score minus the mean score of its list.
+with linear scores, feature j adds ``coef[j] * (X[i, j] - mean of column j over the list of i)`` to document i. They sum
+to the document's score minus the mean score of its list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett.data.grouping import Groups, group_rows
-from plackett.validation import check_finite, count_of, is_sparse, plain
+from plackett.validation import check_finite, check_numbers, count_of, is_sparse, plain
 
 ROWS_SHOWN = 20
 FEATURES_SHOWN = 15
@@ -87,34 +87,86 @@ def explain_linear(
     bm25         3      1          +4
     total                          +4
     """
-    X, coef, names = _checked(X, coef, feature_names)
-    groups = group_rows(qid, X.shape[0])
-    chosen = _checked_rows(rows, X.shape[0])
-    labels = None if docid is None else list(docid)
-    if labels is not None and len(labels) != X.shape[0]:
-        raise ValueError(f"docid has {len(labels):,} ids but X has {X.shape[0]:,} rows.")
-
-    query_of_row = np.empty(X.shape[0], dtype=np.int64)
-    order = slice(None) if groups.order is None else groups.order
-    query_of_row[order] = np.repeat(np.arange(groups.ids.size), np.diff(groups.indptr))
-    needed, place = np.unique(query_of_row[chosen], return_inverse=True)
-    sizes = np.diff(groups.indptr)[needed]
-    means = _means(X, groups, needed)
-    values = _as_float64(X[chosen])
+    X, names = _checked(X, feature_names)
+    coef = np.asarray(coef, dtype=np.float64).ravel()
+    if coef.size != X.shape[1]:
+        raise ValueError(f"there are {coef.size:,} coefficients but X has {X.shape[1]:,} columns.")
+    check_finite(X, names)
+    chosen = _choose(X.shape[0], qid, rows, docid)
+    means = _means(X, chosen)
+    values = _as_float64(X[chosen.rows])
     return Explanation(
-        contributions=_deviations(values, means[place], sizes[place], coef),
+        contributions=_deviations(values, means[chosen.place], chosen.sizes, coef),
         values=values,
         scores=values @ coef + intercept,
-        baseline=(means @ coef)[place] + intercept,
+        baseline=(means @ coef)[chosen.place] + intercept,
         feature_names=names,
-        rows=chosen,
-        qid=groups.ids[query_of_row[chosen]],
-        docid=None if labels is None else [labels[row] for row in chosen.tolist()],
+        rows=chosen.rows,
+        qid=chosen.qid,
+        docid=chosen.docid,
+    )
+
+
+def explain_additive(
+    parts: Any,
+    X: Any,
+    qid: Iterable[Hashable] | None = None,
+    *,
+    scores: Any = None,
+    rows: Iterable[int] | None = None,
+    feature_names: Sequence[str] | None = None,
+    docid: Sequence[Any] | None = None,
+) -> Explanation:
+    """The same for scores that are any sum over the features: ``score of i = Σ_j parts[i, j]``, up to a constant.
+
+    Parameters
+    ----------
+    parts : array-like of shape (n_docs, n_features)
+        What each feature adds to the score of each document; not counted from any mean yet.
+    X : array or scipy sparse matrix of shape (n_docs, n_features)
+        The values of the features, to be shown.
+    qid : iterable of hashable ids, one per row, in any order, default=None
+        None means that all rows are one list.
+    scores : array-like of shape (n_docs,), default=None
+        The scores as the ranker gives them, where they differ from the sums of the parts by a constant, or were added
+        up in another order; None takes the sums.
+    rows, feature_names, docid : as in :func:`explain_linear`
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> parts = [[0.5, 0.0], [0.5, 2.0]]
+    >>> explain_additive(parts, X=[[7.0, 1.0], [9.0, 4.0]], feature_names=["bm25", "length"]).top(1)
+    [Contribution(feature='length', value=4.0, contribution=1.0)]
+    """
+    X, names = _checked(X, feature_names)
+    parts = np.asarray(parts, dtype=np.float64)
+    if parts.shape != X.shape:
+        raise ValueError(f"parts has shape {parts.shape} but X has {X.shape}; each feature adds to each document.")
+    check_finite(X, names)
+    scores = parts.sum(axis=1) if scores is None else check_numbers(scores, "scores")
+    if scores.size != X.shape[0]:
+        raise ValueError(f"there are {scores.size:,} scores but X has {X.shape[0]:,} rows.")
+    chosen = _choose(X.shape[0], qid, rows, docid)
+    means = _means(parts, chosen)[chosen.place]
+    return Explanation(
+        contributions=_deviations(parts[chosen.rows], means, chosen.sizes, np.ones(X.shape[1])),
+        values=_as_float64(X[chosen.rows]),
+        scores=scores[chosen.rows],
+        baseline=_means(scores[:, None], chosen)[chosen.place, 0],
+        feature_names=names,
+        rows=chosen.rows,
+        qid=chosen.qid,
+        docid=chosen.docid,
     )
 
 
 class Explanation:
-    """What each feature adds to the scores of documents; made by :func:`explain_linear`.
+    """What each feature adds to the scores of documents; made by :func:`explain_linear` or
+    :func:`explain_additive`.
 
     Methods take rows by their number in X, also where only some rows were explained.
 
@@ -351,10 +403,11 @@ class Comparison:
 # --- Sums ------------------------------------------------------------------------------------------------------------
 
 
-def _means(X: Any, groups: Groups, needed: np.ndarray) -> Any:
+def _means(X: Any, chosen: _Chosen) -> Any:
     """The mean row of each needed query, in the form of X; float64."""
     from scipy import sparse
 
+    groups, needed = chosen.groups, chosen.queries
     starts, sizes = groups.indptr[needed], np.diff(groups.indptr)[needed]
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     docs = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], sizes)
@@ -395,7 +448,40 @@ def _dense_row(matrix: Any, place: int) -> np.ndarray:
 # --- Checks ----------------------------------------------------------------------------------------------------------
 
 
-def _checked(X: Any, coef: Any, feature_names: Sequence[str] | None) -> tuple[Any, np.ndarray, list[str]]:
+class _Chosen(NamedTuple):
+    """The rows to explain, and the lists that they belong to."""
+
+    rows: np.ndarray
+    qid: np.ndarray
+    docid: list | None
+    groups: Groups
+    queries: np.ndarray  # those with a chosen row, by number
+    place: np.ndarray  # of each row's query among them
+    sizes: np.ndarray  # of each row's list
+
+
+def _choose(n_docs: int, qid: Any, rows: Any, docid: Any) -> _Chosen:
+    groups = group_rows(qid, n_docs)
+    chosen = _checked_rows(rows, n_docs)
+    names = None if docid is None else list(docid)
+    if names is not None and len(names) != n_docs:
+        raise ValueError(f"docid has {len(names):,} ids but X has {n_docs:,} rows.")
+    query_of_row = np.empty(n_docs, dtype=np.int64)
+    order = slice(None) if groups.order is None else groups.order
+    query_of_row[order] = np.repeat(np.arange(groups.ids.size), np.diff(groups.indptr))
+    queries, place = np.unique(query_of_row[chosen], return_inverse=True)
+    return _Chosen(
+        rows=chosen,
+        qid=groups.ids[query_of_row[chosen]],
+        docid=None if names is None else [names[row] for row in chosen.tolist()],
+        groups=groups,
+        queries=queries,
+        place=place,
+        sizes=np.diff(groups.indptr)[queries][place],
+    )
+
+
+def _checked(X: Any, feature_names: Sequence[str] | None) -> tuple[Any, list[str]]:
     if is_sparse(X):
         from scipy import sparse
 
@@ -406,17 +492,13 @@ def _checked(X: Any, coef: Any, feature_names: Sequence[str] | None) -> tuple[An
         raise ValueError(
             f"X has shape {X.shape} and type {X.dtype}; a table of numbers, documents by features, is needed."
         )
-    coef = np.asarray(coef, dtype=np.float64).ravel()
-    if coef.size != X.shape[1]:
-        raise ValueError(f"there are {coef.size:,} coefficients but X has {X.shape[1]:,} columns.")
     if feature_names is None:
-        names = [f"column {column}" for column in range(coef.size)]
+        names = [f"column {column}" for column in range(X.shape[1])]
     else:
         names = [str(name) for name in feature_names]
-    if len(names) != coef.size:
-        raise ValueError(f"feature_names has {len(names):,} names but X has {coef.size:,} columns.")
-    check_finite(X, names)
-    return X, coef, names
+    if len(names) != X.shape[1]:
+        raise ValueError(f"feature_names has {len(names):,} names but X has {X.shape[1]:,} columns.")
+    return X, names
 
 
 def _checked_rows(rows: Iterable[int] | None, n_docs: int) -> np.ndarray:
