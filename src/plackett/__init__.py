@@ -34,14 +34,14 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.evaluation.evaluate import evaluate as evaluate
     from plackett.evaluation.evaluate import evaluate_every_convention as evaluate_every_convention
     from plackett.metrics.measure import Measure as Measure
-    from plackett.rankers.boosting import AdaRank as AdaRank
-    from plackett.rankers.boosting import RankBoost as RankBoost
+    from plackett.rankers.adarank import AdaRank as AdaRank
     from plackett.rankers.feature_rank import BLFeatureRank as BLFeatureRank
     from plackett.rankers.feature_rank import DiffRank as DiffRank
     from plackett.rankers.feature_rank import FeatureRank as FeatureRank
     from plackett.rankers.kernel import KernelRanker as KernelRanker
     from plackett.rankers.linear import LinearRanker as LinearRanker
     from plackett.rankers.prank import PRank as PRank
+    from plackett.rankers.rankboost import RankBoost as RankBoost
     from plackett.rankers.registry import load as load
     from plackett.rankers.registry import ranker as ranker
     from plackett.rankers.registry import ranker_names as ranker_names
@@ -78,8 +78,8 @@ _HOME = {
     "FeatureRank": "plackett.rankers.feature_rank",
     "BLFeatureRank": "plackett.rankers.feature_rank",
     "DiffRank": "plackett.rankers.feature_rank",
-    "AdaRank": "plackett.rankers.boosting",
-    "RankBoost": "plackett.rankers.boosting",
+    "AdaRank": "plackett.rankers.adarank",
+    "RankBoost": "plackett.rankers.rankboost",
     "PRank": "plackett.rankers.prank",
     "SVMMap": "plackett.rankers.svm_map",
     "ranker": "plackett.rankers.registry",

@@ -19,8 +19,8 @@ _HOMES = {
     "FeatureRank": "plackett.rankers.feature_rank",
     "BLFeatureRank": "plackett.rankers.feature_rank",
     "DiffRank": "plackett.rankers.feature_rank",
-    "AdaRank": "plackett.rankers.boosting",
-    "RankBoost": "plackett.rankers.boosting",
+    "AdaRank": "plackett.rankers.adarank",
+    "RankBoost": "plackett.rankers.rankboost",
     "PRank": "plackett.rankers.prank",
     "SVMMap": "plackett.rankers.svm_map",
 }

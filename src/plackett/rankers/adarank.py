@@ -1,0 +1,245 @@
+"""AdaRank: boosts single features towards any measure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from plackett._threads import deal
+from plackett.data.queries import Queries
+from plackett.metrics.judged import JudgedLists
+from plackett.metrics.measure import Measure
+from plackett.rankers.base import check_loaded_normalizer
+from plackett.rankers.boosting import (
+    ALL_ROUNDS,
+    SAME,
+    Boosted,
+    Rounds,
+    check_steps,
+    check_vector,
+    column_of,
+    mean_of,
+    named_steps,
+    weight_of_edge,
+)
+from plackett.scorers.linear import LinearScorer
+from plackett.validation import check_choice, check_number
+
+
+class AdaRank(Boosted):
+    """Boosts single features towards any measure: scores are ``X @ coef_`` (Xu and Li 2007).
+
+    Every query has a weight P. A round takes the feature whose rankings have the largest weighted mean Σ P E of the
+    measure, gives it ``α = ½ ln(Σ P (1 + E) / Σ P (1 - E))``, adds α times the feature to the scores, and lets P be
+    proportional to ``exp(-E)`` of the scores so far: queries that are ranked badly count more in the next round.
+
+    A feature ranks falling or, with α taken negative, rising. The feature of the last round is left out, so that it is
+    chosen again only after another one; equal candidates are settled by the number of the feature, falling before
+    rising. E is the measure itself where higher is better, divided by what the best or the worst order of the query
+    gets where that leaves ``[-1, 1]``, as for DCG. Where lower is better, E goes from 1 for the query's best order to
+    -1 for its worst. Equal scores count with the mean over their orders unless the measure spells out ``ties``: the
+    order of the rows has no influence. Queries that get the same from every order (one document, equal labels, none
+    relevant) take no part.
+
+    Scores add up columns, so that columns of different scales want ``normalize``.
+
+    Parameters
+    ----------
+    metric : str or Measure, default="map"
+        What is boosted, any measure of this library.
+    n_rounds : int, default=500
+        Rounds at most.
+    tol : float, default=1e-4
+        What counts as a rise of the training measure.
+    patience : int or None, default=10
+        The fit ends after so many rounds in which the training measure has not risen by ``tol``; None: never.
+    directions : {"both", "falling"}, default="both"
+        Whether a feature may also rank rising, its smallest value first.
+    normalize : str, transformer or None, default=None
+        How columns are scaled first, as for ``LinearRanker``.
+    verbose : bool, default=False
+        A progress bar on standard error.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+        Always 0.
+    features_, alphas_ : ndarrays of shape (n_rounds_,)
+        The rounds that were kept; α is negative where the feature ranks rising.
+    feature_weights_ : list of (feature, α)
+        The same, by name where the columns have names.
+    n_rounds_ : int
+        Rounds that were kept: up to the best on the validation set or, without one, the best on the training set.
+    stop_reason_ : str
+    history_ : dict of lists
+        For every round ``"feature"``, ``"alpha"``, ``"edge"`` (Σ P E of the feature), ``"train"`` (the measure on the
+        training set) and the validation measure.
+    best_iteration_, best_score_ : int and float, or None without a validation set
+    normalizer_, feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
+    >>> ranker = AdaRank("ndcg@10", normalize="query-minmax").fit(data.X, data.y, qid=data.qid)
+    >>> scores = ranker.predict(data.X, qid=data.qid)
+    """
+
+    def __init__(
+        self,
+        metric: Any = "map",
+        n_rounds: int = 500,
+        tol: float = 1e-4,
+        patience: int | None = 10,
+        directions: str = "both",
+        normalize: Any = None,
+        verbose: bool = False,
+    ):
+        self.metric = metric
+        self.n_rounds = n_rounds
+        self.tol = tol
+        self.patience = patience
+        self.directions = directions
+        self.normalize = normalize
+        self.verbose = verbose
+
+    @property
+    def feature_weights_(self) -> list[tuple[Any, float]]:
+        check_is_fitted(self)
+        return named_steps(self.features_, self.alphas_, self._column_names())
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number(self.tol, "tol", least=0.0)
+        check_choice(self.directions, "directions", ("both", "falling"))
+        Measure.parse(self.metric)
+
+    def _boost(self, queries: Queries, weights: np.ndarray, rounds: Rounds) -> str:
+        self.coef_, self.intercept_ = np.zeros(queries.n_features), 0.0
+        self.features_, self.alphas_, self.n_rounds_ = np.zeros(0, dtype=np.int64), np.zeros(0), 0
+        target = _Target(Measure.parse(self.metric), queries)
+        candidates = target.of_features(queries.X, has_rising=self.directions == "both")
+        scorer = LinearScorer(queries.X)
+        held = None if rounds.validation is None else LinearScorer(rounds.validation.queries.X)
+        features: list[int] = []
+        alphas: list[float] = []
+        counted = weights[target.is_counted]
+        if counted.sum() == 0.0:
+            return "no query tells one order from another"
+        P = counted / counted.sum()
+        coef = np.zeros(queries.n_features)
+        train = Rounds(None, rounds.progress)  # the paper's rule looks at the training set
+        while rounds.n_rounds < self.n_rounds:
+            edges = candidates @ P
+            if features:
+                edges[:, features[-1]] = -np.inf
+            feature, sign, edge = _best_feature(edges)
+            if edge <= SAME:
+                return "no other feature has a positive mean of the measure"
+            alpha = sign * weight_of_edge(edge)
+            features.append(feature)
+            alphas.append(alpha)
+            coef[feature] += alpha
+            rounds.n_rounds += 1
+            train.n_rounds += 1
+            mean, values = target.of_scores(scorer.scores(coef))
+            rounds.note(feature=feature, alpha=alpha, edge=edge, train=mean)
+            train.judge(mean, target.measure.higher_is_better, self.tol)
+            if held is None:
+                rounds.progress.advance(f"{target.measure} {mean:.4f}")
+                rounds.judge(mean, target.measure.higher_is_better, SAME)
+            else:
+                rounds.judge_validation(held.scores(coef))
+            if rounds.best_round == rounds.n_rounds:
+                self.coef_, self.n_rounds_ = coef.copy(), rounds.n_rounds
+                self.features_, self.alphas_ = np.array(features, dtype=np.int64), np.array(alphas)
+            if self.patience is not None and train.n_rounds - train.best_round >= self.patience:
+                return "the training measure no longer rises"
+            P = counted * np.exp(-values)
+            P /= P.sum()
+        return ALL_ROUNDS
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
+        """What each feature adds to each document's score, relative to the mean of its list; exact.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all.
+        docid : array-like, default=None
+            Names of the documents, to show instead of row numbers.
+
+        Returns
+        -------
+        Explanation
+        """
+        from plackett.rankers.linear import LinearRanker
+
+        return LinearRanker.explain(self, X, qid=qid, rows=rows, docid=docid)
+
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        return LinearScorer(self._normalized(queries).X).scores(self.coef_)
+
+    def _column_names(self) -> list[str] | None:
+        names = self.feature_names_
+        return names if names is not None and len(names) == self.coef_.size else None
+
+    def _check_loaded(self) -> None:
+        """Refuse what a file may say but no fit leaves behind."""
+        check_vector(self, "coef_", np.float64)
+        check_steps(self, self.coef_.size)
+        check_loaded_normalizer(self)
+        if self.normalizer_ is None and self.coef_.size != self.n_features_in_:
+            raise ValueError(f"there are {self.coef_.size} coefficients for {self.n_features_in_} features.")
+
+
+class _Target:
+    """The measure that AdaRank boosts, as values E from -1 to 1, higher is better, of the queries that have one."""
+
+    def __init__(self, measure: Measure, queries: Queries):
+        ties = {"ties": "average"} if "ties" in measure.kind.defaults else {}
+        self.measure = Measure(measure.name, measure.k, **{**ties, **measure.parameters})
+        self._lists = JudgedLists(queries.labels, np.zeros(queries.n_docs), queries.indptr)
+        best, worst = self._values(queries.labels), self._values(-queries.labels)
+        self.is_counted = abs(best - worst) > SAME  # NaN, a query without a value, is not above
+        best, worst = best[self.is_counted], worst[self.is_counted]
+        if measure.higher_is_better:
+            self._zero, self._unit = np.zeros(best.size), np.maximum(np.maximum(abs(best), abs(worst)), 1.0)
+        else:
+            self._zero, self._unit = 0.5 * (best + worst), 0.5 * (best - worst)
+
+    def of_scores(self, scores: np.ndarray) -> tuple[float, np.ndarray]:
+        """The mean of the measure over all queries, and E of those that count."""
+        values = self._values(scores)
+        return mean_of(self.measure, values), self._scaled(values)
+
+    def of_features(self, X: Any, *, has_rising: bool) -> np.ndarray:
+        """E of every feature, direction × feature × query: computed once, since features do not change."""
+        signs = (1.0, -1.0) if has_rising else (1.0,)
+        values = np.empty((len(signs), X.shape[1], int(self.is_counted.sum())))
+
+        def fill(feature: int) -> None:
+            scores = column_of(X, feature)
+            for place, sign in enumerate(signs):
+                values[place, feature] = self._scaled(self._values(sign * scores))
+
+        deal(fill, [(feature,) for feature in range(X.shape[1])])
+        return values
+
+    def _values(self, scores: np.ndarray) -> np.ndarray:
+        return self.measure._compute(self._lists.with_scores(scores))
+
+    def _scaled(self, values: np.ndarray) -> np.ndarray:
+        return np.clip((values[self.is_counted] - self._zero) / self._unit, -1.0, 1.0)
+
+
+def _best_feature(edges: np.ndarray) -> tuple[int, float, float]:
+    """The feature with the largest edge, its direction and its edge; the first of equals, falling before rising."""
+    by_feature = edges.T
+    place = int(np.argmax(by_feature.reshape(-1) >= by_feature.max() - SAME))
+    feature, direction = divmod(place, edges.shape[0])
+    return feature, 1.0 - 2.0 * direction, float(edges[direction, feature])
