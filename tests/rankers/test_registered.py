@@ -1,20 +1,37 @@
-"""Every public ranker is saved and comes back the same."""
+"""Every ranker that has a name is built, fitted, saved, and comes back the same; every class has a name."""
 
 import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.rankers.registry import _HOMES
+from plackett.rankers.registry import _HOMES, ENTRIES
 
 DATA = pk.datasets.make_web_like(12, n_features=5, random_state=0)
 
 
+def test_every_class_goes_by_a_name_with_nothing_fixed():
+    assert {entry.class_name for entry in ENTRIES.values() if not entry.fixed} == set(_HOMES)
+
+
 @pytest.mark.filterwarnings("ignore::plackett.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::plackett.exceptions.DataWarning")
-@pytest.mark.parametrize("name", _HOMES)
+@pytest.mark.parametrize("name", pk.ranker_names())
 def test_a_saved_ranker_predicts_the_same(name, tmp_path):
-    ranker = getattr(pk, name)().fit(DATA.X, DATA.y, qid=DATA.qid)
+    ranker = pk.ranker(name)
+    assert type(ranker) is getattr(pk, ENTRIES[name].class_name)
+    ranker.fit(DATA.X, DATA.y, qid=DATA.qid)
+    scores = ranker.predict(DATA.X, qid=DATA.qid)
+    assert scores.shape == DATA.y.shape
+    assert np.unique(scores).size > 1
     ranker.save(tmp_path / "model.plackett")
     loaded = pk.load(tmp_path / "model.plackett")
     assert type(loaded) is type(ranker)
-    np.testing.assert_array_equal(loaded.predict(DATA.X, qid=DATA.qid), ranker.predict(DATA.X, qid=DATA.qid))
+    assert repr(loaded) == repr(ranker)
+    np.testing.assert_array_equal(loaded.predict(DATA.X, qid=DATA.qid), scores)
+
+
+@pytest.mark.parametrize("name", pk.ranker_names())
+def test_a_line_says_what_it_does(name):
+    """It fits beside the name on a terminal of 80 columns."""
+    assert 20 < len(ENTRIES[name].description) < 60
+    assert not ENTRIES[name].description.endswith(".")

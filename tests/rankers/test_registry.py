@@ -1,5 +1,6 @@
 """Rankers by name: what a name stands for, where parameters go, and that all of it can be saved."""
 
+import inspect
 import subprocess
 import sys
 
@@ -21,6 +22,15 @@ PAPERS = {
     "ranknet": "logistic",
     "regression": "squared",
 }
+OTHERS = {
+    "featurerank": pk.FeatureRank,
+    "bl-featurerank": pk.BLFeatureRank,
+    "diffrank": pk.DiffRank,
+    "adarank": pk.AdaRank,
+    "rankboost": pk.RankBoost,
+    "prank": pk.PRank,
+    "svm-map": pk.SVMMap,
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +45,20 @@ def test_a_name_of_the_literature_is_a_linear_ranker_with_its_loss(name, loss):
     assert (ranker.loss, ranker.l2) == (loss, 0.01)
 
 
+@pytest.mark.parametrize(("name", "cls"), OTHERS.items())
+def test_a_method_without_a_loss_is_its_class_with_all_its_parameters(name, cls):
+    assert type(pk.ranker(name)) is cls
+    params = dict.fromkeys(cls().get_params(), "as given")  # nothing is checked before fit
+    assert pk.ranker(name, **params).get_params() == params
+    assert registry.parameter_names(name) == list(inspect.signature(cls).parameters)
+
+
+def test_adarank_takes_the_measure_that_it_boosts():
+    assert pk.ranker("AdaRank", metric="ndcg@5").metric == "ndcg@5"
+
+
 def test_the_names_are_those_of_the_contract():
-    assert {*PAPERS, "kernel-cs-listmle"} <= set(pk.ranker_names())
+    assert {*PAPERS, *OTHERS, "kernel-cs-listmle"} <= set(pk.ranker_names())
 
 
 def test_every_fixed_loss_is_a_loss():
@@ -89,8 +111,16 @@ def test_any_loss_goes_with_the_linear_ranker():
         (7, {}, "not by 7"),
         ("listmle", {"loss": "listnet"}, r"has loss='listmle', not 'listnet'; the ranker 'linear' takes any loss"),
         ("listmle", {"loss": pk.losses.ListNet()}, r"has loss='listmle', not ListNet\(\)"),
-        ("cs-listmle", {"kk": 5}, "has no parameter 'kk'; it has .*l2.*, and k, weights of its loss"),
+        (
+            "cs-listmle",
+            {"kk": 5},
+            r"has no parameter 'kk'\. Did you mean k\? It has l2, .*, and k, weights of its loss",
+        ),
         ("listnet", {"loss__kk": 5}, "has no parameter 'loss__kk'"),
+        ("svm-map", {"c": 5}, r"'svm-map' has no parameter 'c'\. Did you mean C\? It has C, max_iter, .*, verbose\.$"),
+        ("rankboost", {"rounds": 5}, r"no parameter 'rounds'\. Did you mean n_rounds\? It has alpha, "),
+        ("diffrank", {"loss": "hinge"}, r"'diffrank' has no parameter 'loss'\. It has centre, cycles, "),
+        ("prank", {"loss__normalize": "all"}, r"'prank' has no parameter 'loss__normalize'"),
     ],
 )
 def test_what_is_wrong_is_said(name, params, message):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ _HOMES = {
     "KernelRanker": "plackett.rankers.kernel",
     "FeatureRank": "plackett.rankers.feature_rank",
     "BLFeatureRank": "plackett.rankers.feature_rank",
-    "DiffRank": "plackett.rankers.feature_rank",
+    "DiffRank": "plackett.rankers.diff_rank",
     "AdaRank": "plackett.rankers.adarank",
     "RankBoost": "plackett.rankers.rankboost",
     "PRank": "plackett.rankers.prank",
@@ -47,6 +48,13 @@ ENTRIES: dict[str, Entry] = {
     "ranknet": Entry("LinearRanker", "logistic loss over pairs, with linear scores", {"loss": "logistic"}),
     "regression": Entry("LinearRanker", "least squares on the labels", {"loss": "squared"}),
     "kernel-cs-listmle": Entry("KernelRanker", "cs-listmle with a kernel", {"loss": "cs-listmle"}),
+    "featurerank": Entry("FeatureRank", "boosting over lists: adds up ranks by single features"),
+    "bl-featurerank": Entry("BLFeatureRank", "FeatureRank that may keep or mix in the ranking so far"),
+    "diffrank": Entry("DiffRank", "boosting over pairs, with the ranks by single features"),
+    "adarank": Entry("AdaRank", "boosts single features towards a measure, such as MAP"),
+    "rankboost": Entry("RankBoost", "boosts thresholds of features over pairs"),
+    "prank": Entry("PRank", "perceptron with ordered thresholds between the labels"),
+    "svm-map": Entry("SVMMap", "widest margin for average precision"),
     "linear": Entry("LinearRanker", "linear scores with any loss"),
     "kernel": Entry("KernelRanker", "kernel scores with any loss"),
 }
@@ -67,12 +75,13 @@ def ranker(name: str, **params: Any) -> Any:
         ``loss__normalize="none"``, which sums over pairs, the C of the literature is ``1 / (l2 * n_queries)``. For the
         squared hinge take ``ranker("linear", loss="squared-hinge")``.
     **params
-        Parameters of the ranker, and of its loss. Where both have one of the same name (``normalize``) it is the
-        ranker's, and ``loss__normalize`` is the loss's. What the name fixes cannot be changed.
+        Parameters of the ranker, and of its loss if it has one. Where both have one of the same name (``normalize``) it
+        is the ranker's, and ``loss__normalize`` is the loss's. What the name fixes cannot be changed.
 
     Returns
     -------
-    LinearRanker or KernelRanker
+    Ranker
+        A ``LinearRanker`` for most names; the class of ``pk`` for those of other methods.
 
     Examples
     --------
@@ -80,6 +89,8 @@ def ranker(name: str, **params: Any) -> Any:
     LinearRanker(l2=0.01, loss='hinge')
     >>> ranker("cs-listmle", k=5)
     LinearRanker(loss=CSListMLE(k=5))
+    >>> ranker("adarank", metric="ndcg@5")
+    AdaRank(metric='ndcg@5')
     """
     key = _known_name(name)
     entry = ENTRIES[key]
@@ -93,10 +104,17 @@ def ranker(name: str, **params: Any) -> Any:
                 f"the ranker {_free(entry)!r} takes any {param}."
             )
         given[param] = params.get(param, value)
-    of_loss = {param: value for param, value in params.items() if param not in own}
-    if of_loss:
-        given["loss"] = _loss_with(of_loss, key, cls, given.get("loss"))
+    others = {param: value for param, value in params.items() if param not in own}
+    if others and "loss" in own:
+        given["loss"] = _loss_with(others, key, cls, given.get("loss"))
+    elif others:
+        raise _unknown(next(iter(others)), key, own)
     return cls(**given)
+
+
+def parameter_names(name: str) -> list[str]:
+    """The parameters of the class that ``name`` stands for, in the order of its signature."""
+    return list(inspect.signature(_class(ENTRIES[_known_name(name)].class_name)).parameters)
 
 
 def load(path: str | os.PathLike | IO[bytes]) -> Any:
@@ -174,10 +192,17 @@ def _loss_with(params: Mapping[str, Any], key: str, cls: Any, loss: Any) -> Any:
     for param, value in params.items():
         bare = param.removeprefix("loss__")
         if bare not in known:
-            own = ", ".join(cls._get_param_names())
-            raise ValueError(
-                f"the ranker {key!r} has no parameter {param!r}; it has {own}"
-                + (f", and {', '.join(known)} of its loss." if known else ", and its loss has none.")
-            )
+            raise _unknown(param, key, cls._get_param_names(), list(known))
         changed[bare] = value
     return type(base)(**{**known, **changed})
+
+
+def _unknown(param: str, key: str, own: list[str], of_loss: list[str] | None = None) -> ValueError:
+    """What to say of a parameter that neither the ranker nor its loss has; ``of_loss`` is None where there is none."""
+    by_lower = {name.lower(): name for name in [*own, *(of_loss or [])]}
+    close = [by_lower[name] for name in difflib.get_close_matches(param.lower(), by_lower, n=2)]
+    hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    rest = ""
+    if of_loss is not None:
+        rest = f", and {', '.join(of_loss)} of its loss" if of_loss else ", and its loss has none"
+    return ValueError(f"the ranker {key!r} has no parameter {param!r}.{hint} It has {', '.join(own)}{rest}.")
