@@ -35,8 +35,8 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.evaluation.evaluate import evaluate_every_convention as evaluate_every_convention
     from plackett.metrics.measure import Measure as Measure
     from plackett.rankers.adarank import AdaRank as AdaRank
+    from plackett.rankers.diff_rank import DiffRank as DiffRank
     from plackett.rankers.feature_rank import BLFeatureRank as BLFeatureRank
-    from plackett.rankers.feature_rank import DiffRank as DiffRank
     from plackett.rankers.feature_rank import FeatureRank as FeatureRank
     from plackett.rankers.kernel import KernelRanker as KernelRanker
     from plackett.rankers.linear import LinearRanker as LinearRanker
@@ -77,7 +77,7 @@ _HOME = {
     "KernelRanker": "plackett.rankers.kernel",
     "FeatureRank": "plackett.rankers.feature_rank",
     "BLFeatureRank": "plackett.rankers.feature_rank",
-    "DiffRank": "plackett.rankers.feature_rank",
+    "DiffRank": "plackett.rankers.diff_rank",
     "AdaRank": "plackett.rankers.adarank",
     "RankBoost": "plackett.rankers.rankboost",
     "PRank": "plackett.rankers.prank",

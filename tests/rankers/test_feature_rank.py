@@ -14,9 +14,9 @@ from sklearn.base import clone
 import plackett as pk
 from plackett import _threads
 from plackett.data.queries import Queries
-from plackett.rankers import feature_rank
+from plackett.rankers.diff_rank import DiffRank
 from plackett.rankers.discovery import find_signs
-from plackett.rankers.feature_rank import BLFeatureRank, DiffRank, FeatureRank
+from plackett.rankers.feature_rank import BLFeatureRank, FeatureRank
 from tests.rankers.test_discovery import slow_centres, slow_keys, slow_pairs, slow_ranks
 
 RANKERS = [DiffRank, FeatureRank, BLFeatureRank]
@@ -119,14 +119,14 @@ def test_scores_far_apart_do_not_overflow():
 
 
 def test_the_wide_form_of_the_pair_weights_matches_the_narrow_one():
-    from plackett.rankers import _feature_rank
+    from plackett.rankers import _diff_rank
 
     rng = np.random.default_rng(0)
     scores, level_start = rng.normal(size=8) * 9, np.array([0, 1, 1, 3, 3, 3, 6, 7])
     for top in (1, 2, 8):
         narrow, wide = np.empty(8), np.empty(8)
-        total = _feature_rank._weigh_pairs(scores, 7.0, level_start, top, np.empty(8), np.empty(8), narrow)
-        assert _feature_rank._weigh_wide_pairs(scores, 7.0, level_start, top, wide) == pytest.approx(total)
+        total = _diff_rank._weigh_pairs(scores, 7.0, level_start, top, np.empty(8), np.empty(8), narrow)
+        assert _diff_rank._weigh_wide_pairs(scores, 7.0, level_start, top, wide) == pytest.approx(total)
         np.testing.assert_allclose(wide, narrow, atol=1e-12)
 
 
@@ -306,10 +306,10 @@ def test_forms_of_x_agree(ranker):
 
 @every_ranker
 def test_the_number_of_threads_does_not_matter(ranker, monkeypatch):
-    from plackett.rankers import discovery
+    from plackett.rankers import discovery, feature_rank, feature_steps
 
-    monkeypatch.setattr(discovery, "DOCS_PER_BLOCK", 16)
-    monkeypatch.setattr(feature_rank, "DOCS_PER_BLOCK", 16)
+    for module in (discovery, feature_rank, feature_steps):
+        monkeypatch.setattr(module, "DOCS_PER_BLOCK", 16)
     X, y, qid = make_data(7, is_tied=True, lengths=(20, 15, 9, 30, 2, 11))
     answers = []
     try:
