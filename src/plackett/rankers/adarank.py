@@ -11,24 +11,23 @@ from plackett._threads import deal
 from plackett.data.queries import Queries
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.rankers.base import check_loaded_normalizer
 from plackett.rankers.boosting import (
     ALL_ROUNDS,
     SAME,
     Boosted,
     Rounds,
     check_steps,
-    check_vector,
     column_of,
-    mean_of,
     named_steps,
     weight_of_edge,
 )
+from plackett.rankers.fitting import mean_of
+from plackett.rankers.linear_scores import LinearScores
 from plackett.scorers.linear import LinearScorer
 from plackett.validation import check_choice, check_number
 
 
-class AdaRank(Boosted):
+class AdaRank(Boosted, LinearScores):
     """Boosts single features towards any measure: scores are ``X @ coef_`` (Xu and Li 2007).
 
     Every query has a weight P. A round takes the feature whose rankings have the largest weighted mean Σ P E of the
@@ -73,6 +72,8 @@ class AdaRank(Boosted):
         The same, by name where the columns have names.
     n_rounds_ : int
         Rounds that were kept: up to the best on the validation set or, without one, the best on the training set.
+    n_iter_ : int
+        Rounds that were made.
     stop_reason_ : str
     history_ : dict of lists
         For every round ``"feature"``, ``"alpha"``, ``"edge"`` (Σ P E of the feature), ``"train"`` (the measure on the
@@ -162,39 +163,10 @@ class AdaRank(Boosted):
             P /= P.sum()
         return ALL_ROUNDS
 
-    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
-        """What each feature adds to each document's score, relative to the mean of its list; exact.
-
-        Parameters
-        ----------
-        X, qid : as in ``predict``
-        rows : array-like of ints, default=None
-            Rows to explain; None explains all.
-        docid : array-like, default=None
-            Names of the documents, to show instead of row numbers.
-
-        Returns
-        -------
-        Explanation
-        """
-        from plackett.rankers.linear import LinearRanker
-
-        return LinearRanker.explain(self, X, qid=qid, rows=rows, docid=docid)
-
-    def _predict_grouped(self, queries: Queries) -> np.ndarray:
-        return LinearScorer(self._normalized(queries).X).scores(self.coef_)
-
-    def _column_names(self) -> list[str] | None:
-        names = self.feature_names_
-        return names if names is not None and len(names) == self.coef_.size else None
-
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        check_vector(self, "coef_", np.float64)
+        super()._check_loaded()
         check_steps(self, self.coef_.size)
-        check_loaded_normalizer(self)
-        if self.normalizer_ is None and self.coef_.size != self.n_features_in_:
-            raise ValueError(f"there are {self.coef_.size} coefficients for {self.n_features_in_} features.")
 
 
 class _Target:

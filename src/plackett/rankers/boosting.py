@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.metrics.judged import JudgedLists, fill_empty
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Interrupted, Normalized
-from plackett.rankers.fitting import DEFAULT_METRIC
+from plackett.rankers.fitting import DEFAULT_METRIC, HeldBack
+from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.progress import Progress
 from plackett.validation import check_positive_int, is_sparse
 
@@ -66,7 +66,7 @@ class Boosted(Normalized):
             weights = self._check_query_weights(sample_weight, queries)
             held_back = self._check_eval_set(eval_set)
             queries = self._fit_normalizer(queries)
-            validation = None if held_back is None else _Validation(self._normalized(held_back), measure)
+            validation = None if held_back is None else HeldBack(self._normalized(held_back), measure)
             rounds = Rounds(validation, Progress("boosting", self.n_rounds, is_shown=bool(self.verbose)))
             try:
                 with rounds.progress:
@@ -86,9 +86,10 @@ class Boosted(Normalized):
 
     def _keep(self, rounds: Rounds) -> None:
         self.history_ = rounds.history
-        has_validation = rounds.validation is not None
-        self.best_iteration_ = rounds.best_round if has_validation else None
-        self.best_score_ = rounds.best_value if has_validation and rounds.best_round else None
+        self.n_iter_ = len(rounds.history.get("alpha", []))
+        has_best = rounds.validation is not None and rounds.best_round > 0
+        self.best_iteration_ = rounds.best_round if has_best else None
+        self.best_score_ = rounds.best_value if has_best else None
 
     def _check_parameters(self) -> None:
         check_positive_int(self.n_rounds, "n_rounds")
@@ -96,21 +97,10 @@ class Boosted(Normalized):
             check_positive_int(self.patience, "patience")
 
 
-class _Validation:
-    """Queries that are held back, and the measure that is taken of them after every round."""
-
-    def __init__(self, queries: Queries, measure: Measure):
-        self.queries, self.measure = queries, measure
-        self._lists = JudgedLists(queries.labels, np.zeros(queries.n_docs), queries.indptr)
-
-    def mean(self, scores: np.ndarray) -> float:
-        return mean_of(self.measure, self.measure._compute(self._lists.with_scores(scores)))
-
-
 class Rounds:
     """What is written down after every round."""
 
-    def __init__(self, validation: _Validation | None, progress: Progress):
+    def __init__(self, validation: HeldBack | None, progress: Progress):
         self.validation, self.progress = validation, progress
         self.history: dict[str, list] = {}
         self.n_rounds, self.best_round, self.best_value = 0, 0, np.nan
@@ -145,26 +135,14 @@ def column_of(X: Any, feature: int) -> np.ndarray:
     return np.ascontiguousarray(column, dtype=np.float64).reshape(-1)
 
 
-def mean_of(measure: Measure, values: np.ndarray) -> float:
-    filled = fill_empty(values, measure.parameters.get("empty", 0))
-    counted = filled[~np.isnan(filled)]
-    return float(counted.mean()) if counted.size else np.nan
-
-
 def named_steps(features: np.ndarray, alphas: np.ndarray, names: list[str] | None) -> list[tuple[Any, float]]:
     numbers = features.tolist()
     return list(zip(numbers if names is None else [names[f] for f in numbers], alphas.tolist(), strict=True))
 
 
-def check_vector(ranker: Any, name: str, dtype: Any) -> None:
-    vector = getattr(ranker, name, None)
-    if not isinstance(vector, np.ndarray) or vector.dtype != dtype or vector.ndim != 1 or not np.isfinite(vector).all():
-        raise ValueError(f"{name} must be a vector of finite numbers.")
-
-
 def check_steps(ranker: Any, n_features: int) -> None:
     """Refuse rounds that name features which are not there."""
-    check_vector(ranker, "alphas_", np.float64)
+    check_vector(ranker, "alphas_")
     check_vector(ranker, "features_", np.int64)
     features = ranker.features_
     if features.size != ranker.alphas_.size or ((features < 0) | (features >= n_features)).any():

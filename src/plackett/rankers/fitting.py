@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning
 from plackett.losses.base import Loss
 from plackett.losses.pointwise import Squared
+from plackett.metrics.judged import JudgedLists, fill_empty
 from plackett.metrics.measure import Measure
 from plackett.objective import Objective
 from plackett.rankers.progress import Progress
@@ -23,47 +25,86 @@ DEFAULT_METRIC = "ndcg@10"
 NO_IMPROVEMENT = "no improvement on the validation set"
 
 
+class HeldBack:
+    """Validation queries, and the measure that is taken of their scores."""
+
+    def __init__(self, queries: Queries, metric: str | Measure | None):
+        self.queries, self.measure = queries, Measure.parse(DEFAULT_METRIC if metric is None else metric)
+        self._lists = JudgedLists(queries.labels, np.zeros(queries.n_docs), queries.indptr)
+
+    def mean(self, scores: np.ndarray) -> float:
+        """The mean over the queries; NaN where there is none, as for scores beyond all numbers."""
+        if not np.isfinite(scores).all():
+            return np.nan
+        return mean_of(self.measure, self.measure._compute(self._lists.with_scores(scores)))
+
+
 class Validation:
-    """Queries that are held back, and the measure that is taken of them after every iteration."""
+    """Validation queries of a ranker with linear scores."""
 
     def __init__(self, queries: Queries, metric: str | Measure | None, *, has_intercept: bool):
-        self.measure = Measure.parse(DEFAULT_METRIC if metric is None else metric)
-        self._queries, self._scorer = queries, LinearScorer(queries.X, has_intercept=has_intercept)
+        self._held_back = HeldBack(queries, metric)
+        self._scorer = LinearScorer(queries.X, has_intercept=has_intercept)
+
+    @property
+    def measure(self) -> Measure:
+        return self._held_back.measure
 
     def mean(self, coef: np.ndarray) -> float:
-        scores = self._scorer.scores(coef)
-        return float(np.nanmean(self.measure.values(self._queries.labels, scores, qid=self._queries.qid)))
-
-    def is_better(self, value: float, best: float) -> bool:
-        return value > best if self.measure.higher_is_better else value < best
+        return self._held_back.mean(self._scorer.scores(coef))
 
 
 class Watch:
-    """What happens after every iteration of a solver."""
+    """What happens after every iteration: history, validation, progress; and which iteration was the best.
 
-    def __init__(self, validation: Validation | None, patience: int | None, progress: Progress):
+    Parameters
+    ----------
+    names : sequence of str
+        What ``history`` holds besides the measure of the validation set.
+    """
+
+    def __init__(self, validation: Validation | None, patience: int | None, progress: Progress, names: Sequence[str]):
         self.validation, self.patience, self.progress = validation, patience, progress
-        self.history: dict[str, list[float]] = {"objective": [], "gradient_norm": []}
+        self.history: dict[str, list[float]] = {name: [] for name in names}
         self.best_iteration: int | None = None
         self.best_score: float | None = None
         self.best_coef: np.ndarray | None = None
         if validation is not None:
             self.history[str(validation.measure)] = []
 
-    def __call__(self, step: Step) -> str | None:
-        self.history["objective"].append(step.value)
-        self.history["gradient_norm"].append(step.gradient_norm)
-        shown = f"objective {step.value:.6g}"
+    @property
+    def keeps_best(self) -> bool:
+        """Whether the best iteration is to be kept in place of the last."""
+        return self.patience is not None and self.best_iteration is not None
+
+    def note(self, iteration: int, coef: np.ndarray, shown: str, **values: float) -> str | None:
+        """Write down where an iteration stands; the answer is a reason to end, if there is one."""
+        for name, value in values.items():
+            self.history[name].append(value)
         if self.validation is not None:
-            mean = self.validation.mean(step.coef)
-            self.history[str(self.validation.measure)].append(mean)
-            shown += f"  {self.validation.measure} {mean:.4f}"
-            if self.best_score is None or self.validation.is_better(mean, self.best_score):
-                self.best_iteration, self.best_score, self.best_coef = step.iteration, mean, step.coef.copy()
+            measure, mean = self.validation.measure, self.validation.mean(coef)
+            self.history[str(measure)].append(mean)
+            shown += f"  {measure} {mean:.4f}"
+            if is_better(mean, self.best_score, measure):
+                self.best_iteration, self.best_score, self.best_coef = iteration, mean, coef.copy()
         self.progress.advance(shown)
         if self.patience is None or self.best_iteration is None:
             return None
-        return NO_IMPROVEMENT if step.iteration - self.best_iteration >= self.patience else None
+        return NO_IMPROVEMENT if iteration - self.best_iteration >= self.patience else None
+
+
+def is_better(value: float, best: float | None, measure: Measure) -> bool:
+    """Whether a value is better than the best so far; NaN never is."""
+    if best is None:
+        return not np.isnan(value)
+    return value > best if measure.higher_is_better else value < best
+
+
+def mean_of(measure: Measure, values: np.ndarray) -> float:
+    """The mean over the queries, those without a value as the measure says; NaN where none has one."""
+    filled = fill_empty(values, measure.parameters.get("empty", 0))
+    counted = filled[~np.isnan(filled)]
+    return float(counted.mean()) if counted.size else np.nan
 
 
 def choose_solver(solver: Any, loss: Loss) -> Solver:
@@ -94,13 +135,16 @@ def minimize(
             f"{objective.name} needs l2 above 0: without a penalty there is no duality gap, by which the fit ends. "
             'Try l2=1e-6, or loss="squared-hinge".'
         )
+
+    def note(step: Step) -> str | None:
+        shown = f"objective {step.value:.6g}"
+        return watch.note(step.iteration, step.coef, shown, objective=step.value, gradient_norm=step.gradient_norm)
+
     with one_blas_thread(), watch.progress:
         if objective.loss.is_flat_at_zero and not start.any():
             start = _step_to_labels(objective)
-        result = solver.minimize(
-            objective, start, max_iter=max_iter, tol=tol, callback=watch, random_state=random_state
-        )
-        if watch.best_coef is not None and watch.patience is not None:
+        result = solver.minimize(objective, start, max_iter=max_iter, tol=tol, callback=note, random_state=random_state)
+        if watch.keeps_best and watch.best_coef is not None:
             _take_best(result, watch.best_coef, objective)
     if not (result.is_converged or result.is_interrupted or result.stop_reason == NO_IMPROVEMENT):
         warnings.warn(_unfinished(solver, result, tol), ConvergenceWarning, stacklevel=4)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from plackett.data.queries import Queries
 from plackett.losses import get_loss
@@ -13,15 +12,16 @@ from plackett.losses.base import Loss
 from plackett.metrics.measure import Measure
 from plackett.objective import Objective
 from plackett.penalties import L2
-from plackett.rankers.base import Interrupted, Normalized, check_loaded_normalizer
+from plackett.rankers.base import Interrupted
 from plackett.rankers.fitting import Validation, Watch, choose_solver, minimize
+from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.paths import L2Path, fit_path
 from plackett.rankers.progress import Progress
 from plackett.scorers.linear import LinearScorer
 from plackett.validation import check_number, check_positive_int
 
 
-class LinearRanker(Normalized):
+class LinearRanker(LinearScores):
     """Ranks by ``X @ coef_``, with the coefficients that minimise a loss over judged lists.
 
     Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) ‖coef‖²`` over all queries, s being the weight of a query. An
@@ -195,46 +195,6 @@ class LinearRanker(Normalized):
         """
         return fit_path(self, X, y, qid, l2, sample_weight, eval_set, eval_metric)
 
-    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
-        """What each feature adds to each document's score, relative to the mean of its list.
-
-        Exact: the contributions of a document sum to its score less its list's mean score.
-
-        Parameters
-        ----------
-        X, qid : as in ``predict``
-        rows : array-like of ints, default=None
-            Rows to explain; None explains all.
-        docid : array-like, default=None
-            Names of the documents, to show instead of row numbers.
-
-        Returns
-        -------
-        Explanation
-            ``.top(row)`` and ``.why(a, b)`` answer the two usual questions as tables.
-        """
-        from plackett.rankers.explain import explain_linear
-
-        check_is_fitted(self)
-        if isinstance(X, Queries) and docid is None:
-            docid = X.docid
-        queries = self._check_queries(X, None, qid, needs_labels=False)
-        scaled = self._normalized(queries).X
-        if queries.row_order is not None:
-            back = np.empty_like(queries.row_order)
-            back[queries.row_order] = np.arange(back.size)
-            scaled = scaled[back]
-        ids = queries.in_row_order(queries.qid)
-        names = self.feature_names_ if scaled.shape[1] == self.n_features_in_ else None
-        return explain_linear(
-            self.coef_, scaled, ids, rows=rows, feature_names=names, docid=docid, intercept=self.intercept_
-        )
-
-    def _predict_grouped(self, queries: Queries) -> np.ndarray:
-        check_is_fitted(self)
-        scaled = self._normalized(queries)
-        return LinearScorer(scaled.X, has_intercept=True).scores(np.append(self.coef_, self.intercept_))
-
     def _check_parameters(self) -> None:
         check_number(self.l2, "l2", least=0.0)
         check_number(self.tol, "tol", above=0.0)
@@ -279,7 +239,8 @@ class LinearRanker(Normalized):
 
     def _minimize(self, objective: Objective, validation: Validation | None, start: np.ndarray) -> LinearRanker:
         solver = choose_solver(self.solver, objective.loss)
-        watch = Watch(validation, self.patience, Progress("fitting", self.max_iter, is_shown=bool(self.verbose)))
+        progress = Progress("fitting", self.max_iter, is_shown=bool(self.verbose))
+        watch = Watch(validation, self.patience, progress, ("objective", "gradient_norm"))
         result = minimize(
             objective, solver, start, watch,
             max_iter=self.max_iter, tol=self.tol, random_state=_seed(self.random_state),
@@ -295,22 +256,6 @@ class LinearRanker(Normalized):
         if result.is_interrupted:
             raise Interrupted("the fit was interrupted; the coefficients are the best so far.")
         return self
-
-    def _check_loaded(self) -> None:
-        """Refuse what a file may say but no fit leaves behind."""
-        coef, intercept = getattr(self, "coef_", None), getattr(self, "intercept_", None)
-        if (
-            not isinstance(coef, np.ndarray)
-            or coef.dtype != np.float64
-            or coef.ndim != 1
-            or not np.isfinite(coef).all()
-        ):
-            raise ValueError("coef_ must be a vector of finite numbers.")
-        if not isinstance(intercept, float) or not np.isfinite(intercept):
-            raise ValueError("intercept_ must be a finite number.")
-        check_loaded_normalizer(self)
-        if self.normalizer_ is None and coef.size != self.n_features_in_:
-            raise ValueError(f"there are {coef.size} coefficients for {self.n_features_in_} features.")
 
 
 def _seed(random_state: Any) -> int | None:

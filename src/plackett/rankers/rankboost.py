@@ -21,12 +21,12 @@ from plackett.rankers.boosting import (
     Boosted,
     Rounds,
     check_steps,
-    check_vector,
     column_of,
     named_steps,
     weight_of_edge,
 )
 from plackett.rankers.fitting import NO_IMPROVEMENT
+from plackett.rankers.linear_scores import check_vector
 from plackett.validation import check_choice, check_positive_int
 
 SMALLEST_BOUND = 1e-15  # of the share of pairs in the wrong order
@@ -76,6 +76,8 @@ class RankBoost(Boosted):
         The same, by name where the columns have names.
     n_rounds_ : int
         Rounds that were kept: up to the best on the validation set, all without one.
+    n_iter_ : int
+        Rounds that were made.
     stop_reason_ : str
     history_ : dict of lists
         For every round ``"feature"``, ``"threshold"``, ``"alpha"``, ``"r"``, ``"z"``, ``"bound"`` (the product of all Z
@@ -204,7 +206,7 @@ class RankBoost(Boosted):
         ):
             raise ValueError("n_columns_ must be the number of features.")
         check_steps(self, self.n_columns_)
-        check_vector(self, "thresholds_", np.float64)
+        check_vector(self, "thresholds_")
         if self.thresholds_.size != self.alphas_.size:
             raise ValueError("thresholds_ must have one number for every weight in alphas_.")
 

@@ -10,9 +10,11 @@ import numpy as np
 from plackett._threads import deal, one_blas_thread, query_blocks
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning
+from plackett.metrics.measure import Measure
 from plackett.rankers import _svm_map
-from plackett.rankers.base import Interrupted, Normalized
-from plackett.rankers.linear import LinearRanker
+from plackett.rankers.base import Interrupted
+from plackett.rankers.fitting import NO_IMPROVEMENT, Validation, Watch
+from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.progress import Progress
 from plackett.scorers.linear import VALUES_PER_BLOCK, LinearScorer
 from plackett.solvers.base import Result
@@ -64,7 +66,7 @@ class MarginOfAveragePrecision:
         return float(losses @ shares + pulls @ scores), gradient
 
 
-class SVMMap(Normalized):
+class SVMMap(LinearScores):
     """Ranks by ``X @ coef_``, with the widest margin for average precision (Yue et al. 2007).
 
     Minimises ``½ ‖coef‖² + C · mean_q ξ_q`` over all queries, ξ_q being the largest, over all rankings of the query, of
@@ -88,6 +90,11 @@ class SVMMap(Normalized):
         Most cutting planes.
     normalize : str, transformer or None, default=None
         How columns are scaled first; see ``LinearRanker``.
+    patience : int or None, default=None
+        With a validation set, the fit ends after so many iterations without a better value of its measure, and the
+        coefficients of the best iteration are kept. None records the measure and changes nothing: many planes leave
+        the coefficients as they are, so that waiting for the measure says little, and C is what guards against
+        learning by heart.
     verbose : bool, default=False
         A progress bar on standard error.
 
@@ -101,10 +108,12 @@ class SVMMap(Normalized):
     objective_ : float
         ``½ ‖coef‖² + C · mean_q ξ_q``.
     violation_ : float
-        At most ``tol`` where the fit has converged; ``objective_`` is at most C times this above its minimum.
+        ``objective_`` is at most C times this above its minimum: at most ``tol`` where the fit has converged and its
+        last coefficients were kept.
     stop_reason_ : str
     history_ : dict of lists
-        ``"objective"``, the best so far, and ``"violation"``, one entry per iteration.
+        ``"objective"``, the best so far, ``"violation"`` and the validation measure, one entry per iteration.
+    best_iteration_, best_score_ : int and float, or None without a validation set
     normalizer_, feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
@@ -116,11 +125,6 @@ class SVMMap(Normalized):
     'violation below tol'
     """
 
-    # the scores are linear, and so are these
-    explain = LinearRanker.explain
-    _predict_grouped = LinearRanker._predict_grouped
-    _check_loaded = LinearRanker._check_loaded
-
     def __init__(
         self,
         C: float = 100.0,
@@ -129,6 +133,7 @@ class SVMMap(Normalized):
         top: int | None = None,
         max_iter: int = 2000,
         normalize: Any = None,
+        patience: int | None = None,
         verbose: bool = False,
     ):
         self.C = C
@@ -137,33 +142,56 @@ class SVMMap(Normalized):
         self.top = top
         self.max_iter = max_iter
         self.normalize = normalize
+        self.patience = patience
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None) -> SVMMap:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_metric: str | Measure | None = None,
+    ) -> SVMMap:
         """Find the coefficients.
 
         Parameters
         ----------
-        X, y, qid, sample_weight : as in ``LinearRanker.fit``
+        X, y, qid, sample_weight, eval_set, eval_metric : as in ``LinearRanker.fit``
 
         Returns
         -------
         self
         """
+        self._check_parameters()
+        with self._all_or_nothing():
+            if eval_metric is not None:
+                Measure.parse(eval_metric)
+            queries = self._check_queries(X, y, qid, reset=True)
+            self.n_queries_ = queries.n_queries
+            weights = self._check_query_weights(sample_weight, queries)
+            held_back = self._check_eval_set(eval_set)
+            is_relevant = self._relevant(queries)
+            risk = MarginOfAveragePrecision(self._fit_normalizer(queries).X, is_relevant, queries.indptr, weights)
+            validation = None
+            if held_back is not None:
+                validation = Validation(self._normalized(held_back), eval_metric, has_intercept=False)
+            progress = Progress("fitting", self.max_iter, is_shown=bool(self.verbose))
+            watch = Watch(validation, self.patience, progress, ("objective", "violation"))
+            self._keep(self._minimize(risk, watch), watch)
+            return self
+
+    def _check_parameters(self) -> None:
         check_number(self.C, "C", above=0.0)
         check_number(self.tol, "tol", above=0.0)
         check_number(self.relevant_from, "relevant_from")
         check_positive_int(self.max_iter, "max_iter")
         if self.top is not None:
             check_positive_int(self.top, "top")
-        with self._all_or_nothing():
-            queries = self._check_queries(X, y, qid, reset=True)
-            self.n_queries_ = queries.n_queries
-            weights = self._check_query_weights(sample_weight, queries)
-            is_relevant = self._relevant(queries)
-            rows = self._fit_normalizer(queries).X
-            self._keep(self._minimize(MarginOfAveragePrecision(rows, is_relevant, queries.indptr, weights)))
-            return self
+        if self.patience is not None:
+            check_positive_int(self.patience, "patience")
 
     def _relevant(self, queries: Queries) -> np.ndarray:
         lists, lengths = queries.lists, np.diff(queries.indptr)
@@ -183,26 +211,30 @@ class SVMMap(Normalized):
             )
         return is_relevant
 
-    def _minimize(self, risk: MarginOfAveragePrecision) -> Result:
-        self.history_: dict[str, list[float]] = {"objective": [], "violation": []}
+    def _minimize(self, risk: MarginOfAveragePrecision, watch: Watch) -> Result:
+        def note(step: PlaneStep) -> str | None:
+            value, violation = self.C * step.value, step.violation
+            shown = f"objective {value:.6g}  violation {violation:.1e}"
+            return watch.note(step.iteration, step.coef, shown, objective=value, violation=violation)
 
-        def watch(step: PlaneStep) -> None:
-            self.history_["objective"].append(self.C * step.value)
-            self.history_["violation"].append(step.violation)
-            progress.advance(f"objective {self.C * step.value:.6g}  violation {step.violation:.1e}")
+        l2 = 1.0 / self.C
+        with one_blas_thread(), watch.progress:
+            result = minimize_by_planes(risk, risk.size, l2=l2, max_iter=self.max_iter, tol=self.tol, callback=note)
+            coef = watch.best_coef
+            if watch.keeps_best and coef is not None and not np.array_equal(coef, result.coef):
+                bound = result.value - result.details["violation"]
+                result.coef, result.value = coef, risk(coef)[0] + 0.5 * l2 * float(coef @ coef)
+                result.details["violation"] = result.value - bound
+        return result
 
-        with one_blas_thread(), Progress("fitting", self.max_iter, is_shown=bool(self.verbose)) as progress:
-            return minimize_by_planes(
-                risk, risk.size, l2=1.0 / self.C, max_iter=self.max_iter, tol=self.tol, callback=watch
-            )
-
-    def _keep(self, result: Result) -> None:
+    def _keep(self, result: Result, watch: Watch) -> None:
         self.coef_, self.intercept_ = result.coef, 0.0
-        self.n_iter_, self.stop_reason_ = result.n_iter, result.stop_reason
+        self.n_iter_, self.stop_reason_, self.history_ = result.n_iter, result.stop_reason, watch.history
         self.objective_, self.violation_ = self.C * result.value, result.details["violation"]
+        self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score
         if result.is_interrupted:
             raise Interrupted("the fit was interrupted; the coefficients are the best so far.")
-        if not result.is_converged:
+        if not result.is_converged and result.stop_reason != NO_IMPROVEMENT:
             warnings.warn(
                 f"cutting planes stopped after {self.n_iter_} iterations at a violation of {self.violation_:.0e}, "
                 f"above tol={self.tol:g} ({self.stop_reason_}). Raise max_iter or tol, or lower C.",

@@ -1,0 +1,84 @@
+"""What rankers with linear scores share, however they find their coefficients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from plackett.data.queries import Queries
+from plackett.rankers.base import Normalized, check_loaded_normalizer
+from plackett.scorers.linear import LinearScorer
+
+
+class LinearScores(Normalized):
+    """A ranker whose scores are ``X @ coef_ + intercept_``, X being scaled by ``normalizer_`` where there is one."""
+
+    coef_: np.ndarray
+    intercept_: float
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
+        """What each feature adds to each document's score, relative to the mean of its list.
+
+        Exact: the contributions of a document sum to its score less its list's mean score.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all.
+        docid : array-like, default=None
+            Names of the documents, to show instead of row numbers.
+
+        Returns
+        -------
+        Explanation
+            ``.top(row)`` and ``.why(a, b)`` answer the two usual questions as tables.
+        """
+        from plackett.rankers.explain import explain_linear
+
+        check_is_fitted(self)
+        if isinstance(X, Queries) and docid is None:
+            docid = X.docid
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        scaled = in_row_order(queries, self._normalized(queries).X)
+        return explain_linear(
+            self.coef_, scaled, queries.in_row_order(queries.qid), rows=rows, docid=docid,
+            feature_names=self._column_names(), intercept=self.intercept_,
+        )  # fmt: skip
+
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        check_is_fitted(self)
+        scaled = self._normalized(queries)
+        return LinearScorer(scaled.X, has_intercept=True).scores(np.append(self.coef_, self.intercept_))
+
+    def _column_names(self) -> list[str] | None:
+        """Names of the columns that the coefficients belong to; a normalizer may have made others of them."""
+        return self.feature_names_ if self.coef_.size == self.n_features_in_ else None
+
+    def _check_loaded(self) -> None:
+        """Refuse what a file may say but no fit leaves behind."""
+        check_vector(self, "coef_")
+        intercept = getattr(self, "intercept_", None)
+        if not isinstance(intercept, float) or not np.isfinite(intercept):
+            raise ValueError("intercept_ must be a finite number.")
+        check_loaded_normalizer(self)
+        if self.normalizer_ is None and self.coef_.size != self.n_features_in_:
+            raise ValueError(f"there are {self.coef_.size} coefficients for {self.n_features_in_} features.")
+
+
+def in_row_order(queries: Queries, X: Any) -> Any:
+    """Grouped rows in the order in which they were given; ``Queries.in_row_order`` for sparse rows too."""
+    if queries.row_order is None:
+        return X
+    back = np.empty_like(queries.row_order)
+    back[queries.row_order] = np.arange(back.size)
+    return X[back]
+
+
+def check_vector(ranker: Any, name: str, dtype: Any = np.float64) -> None:
+    """Refuse an attribute from a file that is not a vector of finite numbers."""
+    vector = getattr(ranker, name, None)
+    if not isinstance(vector, np.ndarray) or vector.dtype != dtype or vector.ndim != 1 or not np.isfinite(vector).all():
+        raise ValueError(f"{name} must be a vector of finite numbers.")
