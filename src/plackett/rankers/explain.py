@@ -7,20 +7,23 @@ to the document's score minus the mean score of its list.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett._optional import import_optional
-from plackett.data.grouping import Groups, group_rows
-from plackett.validation import check_finite, check_numbers, count_of, is_sparse, plain
-
-ROWS_SHOWN = 20
-FEATURES_SHOWN = 15
+from plackett.rankers.explain_rows import (
+    PARTS_SHOWN,
+    ChosenRows,
+    ComparedRows,
+    ExplainedRows,
+    choose_rows,
+    dense_row,
+    largest_first,
+)
+from plackett.rankers.explain_text import aligned, number, signed
+from plackett.validation import check_finite, check_numbers, count_of, is_sparse
 
 
 class Contribution(NamedTuple):
@@ -92,7 +95,7 @@ def explain_linear(
     if coef.size != X.shape[1]:
         raise ValueError(f"there are {coef.size:,} coefficients but X has {X.shape[1]:,} columns.")
     check_finite(X, names)
-    chosen = _choose(X.shape[0], qid, rows, docid)
+    chosen = choose_rows(X.shape[0], qid, rows, docid)
     means = _means(X, chosen)
     values = _as_float64(X[chosen.rows])
     return Explanation(
@@ -150,7 +153,7 @@ def explain_additive(
     scores = parts.sum(axis=1) if scores is None else check_numbers(scores, "scores")
     if scores.size != X.shape[0]:
         raise ValueError(f"there are {scores.size:,} scores but X has {X.shape[0]:,} rows.")
-    chosen = _choose(X.shape[0], qid, rows, docid)
+    chosen = choose_rows(X.shape[0], qid, rows, docid)
     means = _means(parts, chosen)[chosen.place]
     return Explanation(
         contributions=_deviations(parts[chosen.rows], means, chosen.sizes, np.ones(X.shape[1])),
@@ -164,9 +167,8 @@ def explain_additive(
     )
 
 
-class Explanation:
-    """What each feature adds to the scores of documents; made by :func:`explain_linear` or
-    :func:`explain_additive`.
+class Explanation(ExplainedRows):
+    """What each feature adds to the scores of documents; made by :func:`explain_linear` or :func:`explain_additive`.
 
     Methods take rows by their number in X, also where only some rows were explained.
 
@@ -184,24 +186,13 @@ class Explanation:
     docid : list or None
     """
 
-    def __init__(
-        self,
-        *,
-        contributions: Any,
-        values: Any,
-        scores: np.ndarray,
-        baseline: np.ndarray,
-        feature_names: list[str],
-        rows: np.ndarray,
-        qid: np.ndarray,
-        docid: list | None = None,
-    ):
-        self.contributions, self.values, self.scores, self.baseline = contributions, values, scores, baseline
-        self.feature_names, self.rows, self.qid, self.docid = feature_names, rows, qid, docid
-        self._place = {row: place for place, row in enumerate(rows.tolist())}
+    _part = Contribution
+    _parts_name = "contributions"
+    _headings = ("score", "mean of list", "strongest features")
 
-    def __len__(self) -> int:
-        return self.rows.size
+    def __init__(self, *, contributions: Any, **rows: Any):
+        super().__init__(**rows)
+        self.contributions = contributions
 
     def top(self, row: int, n: int | None = 5) -> list[Contribution]:
         """The ``n`` features that move a document most, up or down; those that add nothing are left out.
@@ -217,9 +208,9 @@ class Explanation:
         list of (feature, value, contribution), the largest in size first; equal ones in the order of the columns
         """
         place = self._place_of(row)
-        contributions = _dense_row(self.contributions, place)
-        values = _dense_row(self.values, place)
-        columns = _largest_first(contributions)[:n]
+        contributions = dense_row(self.contributions, place)
+        values = dense_row(self.values, place)
+        columns = largest_first(contributions)[:n]
         return [
             Contribution(self.feature_names[j], float(values[j]), float(contributions[j])) for j in columns.tolist()
         ]
@@ -236,91 +227,26 @@ class Explanation:
         Comparison
             Its differences are negative where a feature speaks for ``b``.
         """
-        first, second = self._place_of(a), self._place_of(b)
-        if self.qid[first] != self.qid[second]:
-            raise ValueError(
-                f"row {plain(a)} belongs to query {plain(self.qid[first])!r} and row {plain(b)} to query "
-                f"{plain(self.qid[second])!r}; only documents of one query are ranked against each other."
-            )
-        differences = _dense_row(self.contributions, first) - _dense_row(self.contributions, second)
-        values_a, values_b = _dense_row(self.values, first), _dense_row(self.values, second)
+        first, second = self._places_of_one_query(a, b)
+        differences = dense_row(self.contributions, first) - dense_row(self.contributions, second)
+        values_a, values_b = dense_row(self.values, first), dense_row(self.values, second)
         return Comparison(
-            row_a=int(a),
-            row_b=int(b),
-            name_a=self._name(first),
-            name_b=self._name(second),
-            score_a=float(self.scores[first]),
-            score_b=float(self.scores[second]),
+            **self._both(first, second),
             differences=[
                 Difference(self.feature_names[j], float(values_a[j]), float(values_b[j]), float(differences[j]))
-                for j in _largest_first(differences).tolist()
+                for j in largest_first(differences).tolist()
             ],
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: for each row its score, its list's mean score, and what adds to it."""
-        return {"rows": [self._row_dict(place) for place in range(len(self))]}
-
-    def to_csv(self) -> str:
-        """One line for each row and feature that adds to it, the largest first."""
-        return _csv_text(self._columns(), self._records())
-
-    def to_frame(self):
-        """One line for each row and feature that adds to it, the largest first, as a pandas data frame."""
-        pandas = import_optional("pandas", extra="frames", needed_for="Explanation.to_frame")
-        return pandas.DataFrame(list(self._records()), columns=self._columns())
-
-    def __str__(self) -> str:
-        headings = ["row", "query", *(["document"] if self.docid is not None else []), "score", "mean of list"]
-        table = [[*headings, "strongest features"]]
-        for place, row in enumerate(self.rows[:ROWS_SHOWN].tolist()):
-            name = [] if self.docid is None else [str(plain(self.docid[place]))]
-            strongest = ", ".join(f"{part.feature} {_signed(part.contribution)}" for part in self.top(row, 3))
-            numbers = [_number(self.scores[place]), _number(self.baseline[place])]
-            table.append([str(row), str(plain(self.qid[place])), *name, *numbers, strongest or "–"])
-        is_text = [False] + [True] * (len(headings) - 3) + [False, False, True]
-        lines = _aligned(table, is_text)
-        if len(self) > ROWS_SHOWN:
-            lines.append(f"… and {count_of(len(self) - ROWS_SHOWN, 'more row')}")
-        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"Explanation({count_of(len(self), 'row')} × {count_of(len(self.feature_names), 'feature')})"
 
-    def _place_of(self, row: int) -> int:
-        if row not in self._place:
-            among = (
-                "0 rows"
-                if not len(self)
-                else f"{count_of(len(self), 'row')} from {self.rows.min()} to {self.rows.max()}"
-            )
-            raise ValueError(f"row {plain(row)!r} was not explained; there are {among}.")
-        return self._place[row]
-
-    def _name(self, place: int) -> str | None:
-        return None if self.docid is None else str(plain(self.docid[place]))
-
-    def _columns(self) -> list[str]:
-        names = ["docid"] if self.docid is not None else []
-        return ["row", "qid", *names, "score", "baseline", "feature", "value", "contribution"]
-
-    def _records(self) -> Iterable[list[Any]]:
-        for place, row in enumerate(self.rows.tolist()):
-            name = [] if self.docid is None else [plain(self.docid[place])]
-            heading = [row, plain(self.qid[place]), *name, float(self.scores[place]), float(self.baseline[place])]
-            for part in self.top(row, None):
-                yield [*heading, *part]
-
-    def _row_dict(self, place: int) -> dict[str, Any]:
-        row = int(self.rows[place])
-        answer: dict[str, Any] = {"row": row, "qid": _plain_id(self.qid[place])}
-        if self.docid is not None:
-            answer["docid"] = _plain_id(self.docid[place])
-        answer.update(score=float(self.scores[place]), baseline=float(self.baseline[place]))
-        return {**answer, "contributions": [part._asdict() for part in self.top(row, None)]}
+    @staticmethod
+    def _shown(part: Any) -> str:
+        return f"{part.feature} {signed(part.contribution)}"
 
 
-class Comparison:
+class Comparison(ComparedRows):
     """Why one document scores more than another of its list; made by :meth:`Explanation.why`.
 
     Attributes
@@ -335,75 +261,35 @@ class Comparison:
         The largest in size first; features that make no difference are left out.
     """
 
-    def __init__(
-        self,
-        *,
-        row_a: int,
-        row_b: int,
-        score_a: float,
-        score_b: float,
-        differences: list[Difference],
-        name_a: str | None = None,
-        name_b: str | None = None,
-    ):
-        self.row_a, self.row_b, self.name_a, self.name_b = row_a, row_b, name_a, name_b
-        self.score_a, self.score_b, self.differences = score_a, score_b, differences
+    _part = Difference
 
-    @property
-    def total(self) -> float:
-        return self.score_a - self.score_b
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {
-            "a": {"row": self.row_a, "docid": self.name_a, "score": self.score_a},
-            "b": {"row": self.row_b, "docid": self.name_b, "score": self.score_b},
-            "total": self.total,
-            "differences": [part._asdict() for part in self.differences],
-        }
-
-    def to_csv(self) -> str:
-        """One line per feature, and a last one with the total and the scores."""
-        return _csv_text(Difference._fields, [*self.differences, ["total", self.score_a, self.score_b, self.total]])
-
-    def to_frame(self):
-        """One line per feature as a pandas data frame; ``frame.attrs`` holds the scores and the total."""
-        pandas = import_optional("pandas", extra="frames", needed_for="Comparison.to_frame")
-        frame = pandas.DataFrame(self.differences, columns=list(Difference._fields))
-        frame.attrs.update(score_a=self.score_a, score_b=self.score_b, total=self.total)
-        return frame
-
-    def to_text(self, n: int | None = FEATURES_SHOWN) -> str:
+    def to_text(self, n: int | None = PARTS_SHOWN) -> str:
         """A table for a terminal with the ``n`` largest differences; the others are one line, so that it adds up."""
-        a, b = self._label(self.row_a, self.name_a), self._label(self.row_b, self.name_b)
+        a, b = self._labels()
         lead = "both score the same"
         if self.total:
-            lead = f"{a if self.total > 0 else b} leads by {_number(abs(self.total))}"
+            lead = f"{a if self.total > 0 else b} leads by {number(abs(self.total))}"
         shown, others = self.differences[:n], self.differences[len(self.differences[:n]) :]
         table = [["feature", f"row {self.row_a}", f"row {self.row_b}", "difference"]]
-        table += [[part.feature, *map(_number, part[1:3]), _signed(part.difference)] for part in shown]
+        table += [[part.feature, *map(number, part[1:3]), signed(part.difference)] for part in shown]
         if others:
             rest = math.fsum(part.difference for part in others)
-            table.append([f"({count_of(len(others), 'other feature')})", "", "", _signed(rest)])
-        table.append(["total", "", "", _signed(self.total)])
-        heading = f"{a} scores {_number(self.score_a)}, {b} scores {_number(self.score_b)}: {lead}"
-        return "\n".join([heading, *_aligned(table, [True, False, False, False])])
-
-    def __str__(self) -> str:
-        return self.to_text()
+            table.append([f"({count_of(len(others), 'other feature')})", "", "", signed(rest)])
+        table.append(["total", "", "", signed(self.total)])
+        heading = f"{a} scores {number(self.score_a)}, {b} scores {number(self.score_b)}: {lead}"
+        return "\n".join([heading, *aligned(table, [True, False, False, False])])
 
     def __repr__(self) -> str:
-        return f"Comparison(row {self.row_a} over row {self.row_b} by {_number(self.total)})"
+        return f"Comparison(row {self.row_a} over row {self.row_b} by {number(self.total)})"
 
-    @staticmethod
-    def _label(row: int, name: str | None) -> str:
-        return f"row {row}" if name is None else f"row {row} ({name})"
+    def _total_record(self) -> list[Any]:
+        return ["total", self.score_a, self.score_b, self.total]
 
 
 # --- Sums ------------------------------------------------------------------------------------------------------------
 
 
-def _means(X: Any, chosen: _Chosen) -> Any:
+def _means(X: Any, chosen: ChosenRows) -> Any:
     """The mean row of each needed query, in the form of X; float64."""
     from scipy import sparse
 
@@ -435,50 +321,7 @@ def _deviations(values: Any, means: Any, sizes: np.ndarray, coef: np.ndarray) ->
     return contributions
 
 
-def _largest_first(amounts: np.ndarray) -> np.ndarray:
-    """The columns that are not 0, by size; equal ones stay in order."""
-    columns = np.flatnonzero(amounts)
-    return columns[np.argsort(-np.abs(amounts[columns]), kind="stable")]
-
-
-def _dense_row(matrix: Any, place: int) -> np.ndarray:
-    return matrix[[place]].toarray().ravel() if is_sparse(matrix) else matrix[place]
-
-
 # --- Checks ----------------------------------------------------------------------------------------------------------
-
-
-class _Chosen(NamedTuple):
-    """The rows to explain, and the lists that they belong to."""
-
-    rows: np.ndarray
-    qid: np.ndarray
-    docid: list | None
-    groups: Groups
-    queries: np.ndarray  # those with a chosen row, by number
-    place: np.ndarray  # of each row's query among them
-    sizes: np.ndarray  # of each row's list
-
-
-def _choose(n_docs: int, qid: Any, rows: Any, docid: Any) -> _Chosen:
-    groups = group_rows(qid, n_docs)
-    chosen = _checked_rows(rows, n_docs)
-    names = None if docid is None else list(docid)
-    if names is not None and len(names) != n_docs:
-        raise ValueError(f"docid has {len(names):,} ids but X has {n_docs:,} rows.")
-    query_of_row = np.empty(n_docs, dtype=np.int64)
-    order = slice(None) if groups.order is None else groups.order
-    query_of_row[order] = np.repeat(np.arange(groups.ids.size), np.diff(groups.indptr))
-    queries, place = np.unique(query_of_row[chosen], return_inverse=True)
-    return _Chosen(
-        rows=chosen,
-        qid=groups.ids[query_of_row[chosen]],
-        docid=None if names is None else [names[row] for row in chosen.tolist()],
-        groups=groups,
-        queries=queries,
-        place=place,
-        sizes=np.diff(groups.indptr)[queries][place],
-    )
 
 
 def _checked(X: Any, feature_names: Sequence[str] | None) -> tuple[Any, list[str]]:
@@ -501,54 +344,5 @@ def _checked(X: Any, feature_names: Sequence[str] | None) -> tuple[Any, list[str
     return X, names
 
 
-def _checked_rows(rows: Iterable[int] | None, n_docs: int) -> np.ndarray:
-    if rows is None:
-        return np.arange(n_docs)
-    chosen = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows))
-    if chosen.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
-        raise ValueError(f"rows must be row numbers, not {chosen.dtype} of shape {chosen.shape}.")
-    outside = (chosen < 0) | (chosen >= n_docs)
-    if outside.any():
-        raise ValueError(f"rows holds {int(chosen[outside][0])}, but X has rows 0 to {n_docs - 1:,}.")
-    if np.unique(chosen).size < chosen.size:
-        raise ValueError("rows holds a row twice.")
-    return chosen.astype(np.int64)
-
-
 def _as_float64(X: Any) -> Any:
     return X.astype(np.float64)
-
-
-# --- Text ------------------------------------------------------------------------------------------------------------
-
-
-def _plain_id(key: object) -> object:
-    value = plain(key)
-    return value if isinstance(value, (int, float, str, bool)) else str(value)
-
-
-def _number(value: float) -> str:
-    return f"{value:.4g}"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.4g}" if value else "0"
-
-
-def _aligned(table: list[list[str]], is_text: list[bool]) -> list[str]:
-    widths = [max(len(row[column]) for row in table) for column in range(len(is_text))]
-    lines = []
-    for row in table:
-        cells = zip(row, widths, is_text, strict=True)
-        lines.append("  ".join(f"{cell:<{w}}" if left else f"{cell:>{w}}" for cell, w, left in cells).rstrip())
-    return lines
-
-
-def _csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(headings)
-    writer.writerows(rows)
-    return out.getvalue()
