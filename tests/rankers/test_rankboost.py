@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import plackett as pk
 from plackett._threads import set_n_threads
 from plackett.rankers.rankboost import RankBoost
 from tests.rankers.judged_lists import lists, shuffled
@@ -204,3 +205,44 @@ def test_rankboost_refuses_arrays_that_no_fit_leaves_behind(name, value):
     setattr(ranker, name, value)
     with pytest.raises(ValueError, match="must"):
         ranker._check_loaded()
+
+
+@pytest.mark.parametrize(("normalize", "is_sparse"), [(None, False), (None, True), ("query-minmax", False)])
+def test_rankboost_explains_its_scores_threshold_by_threshold(normalize, is_sparse):
+    X, y, qid = shuffled(*lists(values=2))
+    given = sparse.csr_array(X) if is_sparse else X
+    ranker = RankBoost(30, normalize=normalize).fit(given, y, qid=qid)
+    explained = ranker.explain(given, qid=qid)
+    values = X.copy()
+    if normalize:
+        for query in np.unique(qid):
+            rows = qid == query
+            low, high = X[rows].min(axis=0), X[rows].max(axis=0)
+            values[rows] = (X[rows] - low) / np.where(high > low, high - low, 1.0)
+    parts = np.zeros(X.shape)
+    for feature, threshold, alpha in ranker.feature_weights_:
+        parts[:, feature] += alpha * (values[:, feature] > threshold)
+    expected = np.array([part - parts[qid == query].mean(axis=0) for part, query in zip(parts, qid, strict=True)])
+    np.testing.assert_allclose(explained.contributions, expected, atol=1e-9)
+    np.testing.assert_allclose(explained.scores, ranker.predict(given, qid=qid), atol=1e-9)
+    np.testing.assert_allclose(explained.contributions.sum(axis=1), explained.scores - explained.baseline, atol=1e-9)
+    few = ranker.explain(given, qid=qid, rows=[7, 2], docid=[f"d{row}" for row in range(y.size)])
+    np.testing.assert_allclose(few.contributions, expected[[7, 2]], atol=1e-9)
+    assert few.docid == ["d7", "d2"]
+
+
+def test_rankboost_explains_by_the_names_of_the_columns():
+    X, y, qid = lists()
+    names = [f"feature {column}" for column in range(5)]
+    data = pk.Queries(X, y, qid, docid=[f"d{row}" for row in range(y.size)], feature_names=names)
+    ranker = RankBoost(5).fit(data)
+    explained = ranker.explain(data)
+    assert explained.feature_names == names
+    assert explained.docid[3] == "d3"
+    assert {step[0] for step in ranker.feature_weights_} <= set(names)
+
+
+def test_rankboost_that_learned_nothing_explains_that():
+    X, y, qid = lists()
+    explained = RankBoost().fit(X, np.ones_like(y), qid=qid).explain(X, qid=qid)
+    assert not explained.contributions.any()

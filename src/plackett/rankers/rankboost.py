@@ -26,7 +26,7 @@ from plackett.rankers.boosting import (
     weight_of_edge,
 )
 from plackett.rankers.fitting import NO_IMPROVEMENT
-from plackett.rankers.linear_scores import check_vector
+from plackett.rankers.linear_scores import check_vector, in_row_order
 from plackett.validation import check_choice, check_positive_int
 
 SMALLEST_BOUND = 1e-15  # of the share of pairs in the wrong order
@@ -115,8 +115,7 @@ class RankBoost(Boosted):
     @property
     def feature_weights_(self) -> list[tuple[Any, float, float]]:
         check_is_fitted(self)
-        names = self.feature_names_ if self.n_columns_ == self.n_features_in_ else None
-        steps = named_steps(self.features_, self.alphas_, names)
+        steps = named_steps(self.features_, self.alphas_, self._column_names())
         return [(name, limit, alpha) for (name, alpha), limit in zip(steps, self.thresholds_.tolist(), strict=True)]
 
     def _check_parameters(self) -> None:
@@ -197,6 +196,43 @@ class RankBoost(Boosted):
         chosen = chosen[np.argsort(self.thresholds_[chosen], kind="stable")]
         sums = np.concatenate([[0.0], np.cumsum(self.alphas_[chosen])])
         return sums[np.searchsorted(self.thresholds_[chosen], values, side="left")]
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
+        """What each feature adds to each document's score by all its thresholds, relative to the mean of its list.
+
+        Exact: the contributions of a document sum to its score less its list's mean score.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all.
+        docid : array-like, default=None
+            Names of the documents, to show instead of row numbers.
+
+        Returns
+        -------
+        Explanation
+            As that of ``LinearRanker.explain``.
+        """
+        from plackett.rankers.explain import explain_additive
+
+        check_is_fitted(self)
+        if isinstance(X, Queries) and docid is None:
+            docid = X.docid
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        scaled = in_row_order(queries, self._normalized(queries).X)
+        parts = np.zeros(scaled.shape)
+        for feature in np.unique(self.features_).tolist():
+            parts[:, feature] = self.contribution(feature, column_of(scaled, feature))
+        return explain_additive(
+            parts, scaled, queries.in_row_order(queries.qid),
+            rows=rows, feature_names=self._column_names(), docid=docid,
+        )  # fmt: skip
+
+    def _column_names(self) -> list[str] | None:
+        """Names of the columns that have thresholds; a normalizer may have made others of those given."""
+        return self.feature_names_ if self.n_columns_ == self.n_features_in_ else None
 
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
