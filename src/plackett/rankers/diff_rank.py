@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from plackett.rankers import _diff_rank
 from plackett.rankers.discovery import FeatureRanks
 from plackett.rankers.feature_steps import LEAST, FeatureSteps, Replay, Step, Training, TrainingLists
 from plackett.validation import check_positive_int
+
+if TYPE_CHECKING:
+    from plackett.rankers.explain import Explanation
 
 
 class DiffRank(FeatureSteps):
@@ -86,6 +90,41 @@ class DiffRank(FeatureSteps):
         self.prec = prec
         self.patience = patience
         self.verbose = verbose
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Explanation:
+        """What each feature adds to each document's score, relative to the mean of its list: ``α_m h_m``.
+
+        Exact: the contributions of a document sum to its score less its list's mean score. The steps of several cycles
+        that take the same feature are one contribution.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all. X must hold their whole lists.
+        docid : array-like, default=None
+            Names of the documents, for the tables.
+
+        Returns
+        -------
+        Explanation
+            ``.top(row)`` and ``.why(a, b)`` answer the two usual questions as tables.
+        """
+        from plackett.rankers.explain import explain_additive
+
+        given = self._to_explain(X, qid, docid)
+        features = np.arange(self.feature_weights_.size) % self.n_features_in_
+        weights = np.bincount(features, self.feature_weights_, self.n_features_in_)
+        ranks = 0.5 * self._ranks(given.queries)[:, given.place]
+        return explain_additive(
+            weights * ranks.T,
+            given.X,
+            given.qid,
+            scores=self._predict_grouped(given.queries)[given.place],
+            rows=rows,
+            feature_names=given.feature_names,
+            docid=given.docid,
+        )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

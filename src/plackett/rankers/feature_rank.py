@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plackett._threads import deal, query_blocks
 from plackett.data.queries import Queries
 from plackett.rankers import _feature_rank
-from plackett.rankers._feature_rank import FEATURE, MIXTURE
+from plackett.rankers._feature_rank import BEFORE, FEATURE, MIXTURE
 from plackett.rankers.discovery import DOCS_PER_BLOCK, FeatureRanks
 from plackett.rankers.feature_steps import (
     LEAST,
@@ -22,7 +23,11 @@ from plackett.rankers.feature_steps import (
 )
 from plackett.validation import check_choice
 
+if TYPE_CHECKING:
+    from plackett.rankers.explain_steps import RankSteps
+
 BALANCES = ("global", "query")
+ENTERS = {FEATURE: "feature", MIXTURE: "mixture", BEFORE: "ranking so far"}
 
 
 class FeatureRank(FeatureSteps):
@@ -83,6 +88,52 @@ class FeatureRank(FeatureSteps):
         self.cycles = cycles
         self.patience = patience
         self.verbose = verbose
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> RankSteps:
+        """How each step moved each document in the ranking of its list.
+
+        Documents are ranked anew after every step, so that no share of a rank belongs to a feature alone. But the moves
+        of a document sum to its rank less the mean rank of its list, where all begin.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all. X must hold their whole lists.
+        docid : array-like, default=None
+            Names of the documents, for the tables.
+
+        Returns
+        -------
+        RankSteps
+            ``.top(row)`` has the steps that moved a document most, ``.why(a, b)`` those that decided between two.
+        """
+        from plackett.rankers.explain_rows import choose_rows
+        from plackett.rankers.explain_steps import RankStep, RankSteps
+
+        given = self._to_explain(X, qid, docid)
+        chosen = choose_rows(given.qid.size, given.qid, rows, given.docid)
+        steps, replay, place = self._steps(), self._replay(given.queries), given.place[chosen.rows]
+        ranks = np.empty((chosen.rows.size, len(steps) + 1))
+        ranks[:, 0] = 0.5 * (chosen.sizes + 1)
+        for t, step in enumerate(steps):
+            replay.take(t % self.n_features_in_, step)
+            ranks[:, t + 1] = replay.scores[place]
+        return RankSteps(
+            ranks=ranks,
+            steps=[
+                RankStep(
+                    t + 1, given.feature_names[t % self.n_features_in_], step.weight, ENTERS[step.choice], step.beta
+                )
+                for t, step in enumerate(steps)
+            ],
+            sizes=chosen.sizes,
+            values=given.X[chosen.rows].astype(np.float64),
+            feature_names=given.feature_names,
+            rows=chosen.rows,
+            qid=chosen.qid,
+            docid=chosen.docid,
+        )
 
     def _training(self, queries: Queries, weights: np.ndarray | None) -> _RankTraining:
         return self._rank_training(queries, weights, None)

@@ -93,6 +93,17 @@ class Replay(ABC):
         """Take one step."""
 
 
+class ToExplain(NamedTuple):
+    """Checked lists, and what explanations show of them in the order in which the rows were given."""
+
+    queries: Queries
+    place: np.ndarray  # of each row among the grouped ones
+    X: Any
+    qid: np.ndarray
+    feature_names: list[str]
+    docid: Any
+
+
 class Watch:
     """What happens after every step: history, validation measure, progress."""
 
@@ -242,6 +253,15 @@ class FeatureSteps(Ranker):
         for place, step in enumerate(self._steps()):
             replay.take(place % self.n_features_in_, step)
         return replay.scores
+
+    def _to_explain(self, X: Any, qid: Any, docid: Any) -> ToExplain:
+        check_is_fitted(self)
+        if isinstance(X, Queries) and docid is None:
+            docid = X.docid
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        place = queries.in_row_order(np.arange(queries.n_docs))
+        names = self.feature_names_ or [f"column {column}" for column in range(self.n_features_in_)]
+        return ToExplain(queries, place, queries.X[place], queries.qid[place], names, docid)
 
     def _check_parameters(self) -> None:
         check_positive_int(self.n_intervals, "n_intervals")
