@@ -8,7 +8,7 @@ from scipy import sparse
 
 import plackett as pk
 from plackett import persistence
-from plackett.rankers import _prank
+from plackett.rankers import _prank, prank
 from plackett.rankers.prank import PRank
 
 DATA = pk.datasets.make_web_like(40, n_features=6, random_state=0)
@@ -21,14 +21,19 @@ def fitted(rows=X, labels=Y, **parameters):
     return PRank(**{"n_epochs": 3, "random_state": 0, **parameters}).fit(rows, labels)
 
 
-def pranked(rows, labels, n_epochs, seed):
-    """The algorithm as its paper states it: every state after a step, and the errors of every pass."""
+def pranked(rows, labels, n_epochs, seed, weights=None):
+    """The algorithm as its paper states it: every state after a step, and of every pass its end and its mean error."""
     levels = sorted(set(labels))
     coef, bounds = np.zeros(rows.shape[1]), np.append(np.zeros(len(levels) - 1), np.inf)
-    draws, states, errors = np.random.RandomState(seed), [], []
+    draws, states, ends, errors = np.random.RandomState(seed), [], [], []
     for _ in range(n_epochs):
-        missed = 0
-        for i in draws.permutation(len(rows)):
+        missed, n_turns = 0, 0
+        order = draws.permutation(len(rows))
+        luck = np.zeros(len(rows)) if weights is None else draws.random_sample(len(rows))
+        for i, drawn in zip(order, luck, strict=True):
+            if weights is not None and drawn >= weights[i]:
+                continue
+            n_turns += 1
             score = rows[i] @ coef
             guess = next(r for r in range(len(levels)) if score - bounds[r] < 0)
             rank = levels.index(labels[i])
@@ -39,19 +44,127 @@ def pranked(rows, labels, n_epochs, seed):
                 coef = coef + sum(moves) * rows[i]
                 bounds = np.append(bounds[:-1] - moves, np.inf)
             states.append(np.append(coef, bounds[:-1]))
-        errors.append(missed / len(rows))
-    return np.array(states), errors
+        ends.append(len(states))
+        errors.append(missed / n_turns)
+    return np.array(states), ends, errors
 
 
 @pytest.mark.parametrize("average", [False, True])
 def test_every_step_is_that_of_the_paper(average):
     ranker = fitted(average=average)
-    states, errors = pranked(X, Y.tolist(), 3, 0)
+    states, _, errors = pranked(X, Y.tolist(), 3, 0)
     expected = states.mean(0) if average else states[-1]
     assert np.append(ranker.coef_, ranker.thresholds_) == pytest.approx(expected, abs=1e-9)
     assert ranker.history_["mean_error"] == pytest.approx(errors)
     assert ranker.n_iter_ == 3
     assert ranker.stop_reason_ == "n_epochs reached"
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_a_weight_is_the_probability_of_a_turn(average):
+    of_queries = np.random.default_rng(1).uniform(0.2, 3.0, DATA.n_queries)
+    weights = np.repeat(of_queries, np.diff(DATA.indptr))
+    ranker = PRank(3, average, random_state=0).fit(X, Y, qid=QID, sample_weight=of_queries)
+    states, _, errors = pranked(X, Y.tolist(), 3, 0, weights / weights.max())
+    expected = states.mean(0) if average else states[-1]
+    assert np.append(ranker.coef_, ranker.thresholds_) == pytest.approx(expected, abs=1e-9)
+    assert ranker.history_["mean_error"] == pytest.approx(errors)
+    assert (np.diff(ranker.thresholds_) >= 0).all()
+
+
+def test_queries_of_weight_zero_are_left_out_and_equal_weights_change_nothing():
+    weights = np.where(np.arange(DATA.n_queries) < 30, 0.7, 0.0)
+    taken = DATA.indptr[30]
+    some = PRank(3, random_state=0).fit(X, Y, qid=QID, sample_weight=weights)
+    alone = PRank(3, random_state=0).fit(X[:taken], Y[:taken], qid=QID[:taken])
+    assert some.coef_.tolist() == alone.coef_.tolist()
+    assert some.thresholds_.tolist() == alone.thresholds_.tolist()
+
+
+def test_a_pass_in_which_not_all_had_their_turn_proves_nothing():
+    rows, labels, qid = np.array([[-1.0], [1.0], [-2.0], [2.0]]), [0, 1, 0, 1], [0, 0, 1, 1]
+    one = PRank(50, random_state=0).fit(rows, labels, qid=qid)
+    assert one.stop_reason_ == "an epoch without mistakes"
+    lazy = PRank(50, random_state=0).fit(rows, labels, qid=qid, sample_weight=[1.0, 1e-9])
+    assert lazy.stop_reason_ == "n_epochs reached"
+
+
+# ---- validation ----------------------------------------------------------------------------------------------------
+
+HELD = pk.datasets.make_web_like(15, n_features=6, random_state=1)
+HELD_OUT = ((HELD.X - RAW.mean(0)) / RAW.std(0), HELD.y, HELD.qid)
+
+
+def by_pass(average, n_epochs, metric):
+    """Coefficients and thresholds after every pass, and the measure of the held-out queries."""
+    states, ends, _ = pranked(X, Y.tolist(), n_epochs, 0)
+    kept = [states[:end].mean(0) if average else states[end - 1] for end in ends]
+    measure = pk.Measure.parse(metric)
+    return kept, [measure.values(HELD.y, HELD_OUT[0] @ state[:6], qid=HELD.qid).mean() for state in kept]
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("metric", ["ndcg@10", "mre"])
+def test_the_pass_that_is_best_on_the_validation_set_is_kept(average, metric):
+    kept, means = by_pass(average, 12, metric)
+    is_higher = pk.Measure.parse(metric).higher_is_better
+    best, n_passes = 0, 12
+    for place in range(12):
+        if (means[place] > means[best]) if is_higher else (means[place] < means[best]):
+            best = place
+        if place - best == 2:
+            n_passes = place + 1
+            break
+    ranker = PRank(12, average, patience=2, random_state=0).fit(X, Y, qid=QID, eval_set=HELD_OUT, eval_metric=metric)
+    assert ranker.history_[metric] == pytest.approx(means[:n_passes])
+    assert len(ranker.history_["mean_error"]) == ranker.n_iter_ == n_passes
+    assert ranker.best_iteration_ == best + 1
+    assert ranker.best_score_ == pytest.approx(means[best])
+    assert np.append(ranker.coef_, ranker.thresholds_) == pytest.approx(kept[best], abs=1e-9)
+    assert n_passes < 12  # or nothing was tested
+    assert ranker.stop_reason_ == "no improvement on the validation set"
+
+
+def test_without_patience_validation_changes_nothing():
+    ranker = PRank(4, patience=None, random_state=0).fit(X, Y, qid=QID, eval_set=HELD_OUT)
+    alone = PRank(4, random_state=0).fit(X, Y, qid=QID)
+    assert ranker.coef_.tolist() == alone.coef_.tolist()
+    assert ranker.history_["ndcg@10"] == pytest.approx(by_pass(True, 4, "ndcg@10")[1])
+    assert ranker.best_score_ == max(ranker.history_["ndcg@10"])
+    assert (alone.best_iteration_, alone.best_score_) == (None, None)
+
+
+def test_validation_rows_are_scaled_as_the_model_scales():
+    ranker = PRank(6, normalize="query-zscore", random_state=0).fit(DATA.X, Y, qid=QID, eval_set=HELD)
+    assert ranker.score(HELD.X, HELD.y, qid=HELD.qid) == pytest.approx(ranker.best_score_)
+
+
+def test_ctrl_c_leaves_the_passes_so_far(monkeypatch):
+    learn, n_passes = prank._Perceptron.learn, iter(range(99))
+
+    def learn_four(self, order):
+        if next(n_passes) == 4:
+            raise KeyboardInterrupt
+        return learn(self, order)
+
+    monkeypatch.setattr(prank._Perceptron, "learn", learn_four)
+    ranker = PRank(random_state=0)
+    with pytest.raises(KeyboardInterrupt, match="the passes so far were kept"):
+        ranker.fit(X, Y)
+    monkeypatch.undo()
+    assert ranker.stop_reason_ == "interrupted"
+    assert ranker.n_iter_ == len(ranker.history_["mean_error"]) == 4
+    assert ranker.coef_.tolist() == fitted(n_epochs=4).coef_.tolist()
+
+
+def test_a_progress_bar_goes_to_standard_error(capsys):
+    fitted(verbose=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "fitting" in err
+
+
+# ---- thresholds, levels, edges -------------------------------------------------------------------------------------
 
 
 @settings(max_examples=50, deadline=None)
@@ -128,6 +241,8 @@ def test_wrong_parameters_and_a_failed_fit_leave_the_ranker_alone():
     before = ranker.coef_
     with pytest.raises(ValueError, match=r"n_epochs=0; it must be a whole number"):
         ranker.set_params(n_epochs=0).fit(X, Y)
+    with pytest.raises(ValueError, match=r"patience=0; it must be a whole number"):
+        PRank(patience=0).fit(X, Y)
     with pytest.raises(ValueError, match="NaN"):
         ranker.set_params(n_epochs=1).fit(np.full((2, 6), np.nan), [0, 1])
     assert ranker.coef_ is before

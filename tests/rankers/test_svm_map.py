@@ -1,6 +1,7 @@
 """SVMMap: the most violated ranking against all rankings, the optimum, and everything around the fit."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -157,6 +158,52 @@ def test_the_violation_at_the_end_is_below_tol_and_no_point_nearby_is_better(C):
     assert ranker.history_["violation"][-1] == ranker.violation_
 
 
+HELD = pk.datasets.make_web_like(20, n_features=5, random_state=1)
+HELD_OUT = ((HELD.X - RAW.mean(0)) / RAW.std(0), HELD.y, HELD.qid)
+
+
+def after(n_planes):
+    """The coefficients that so many planes give."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fitted(max_iter=n_planes, tol=1e-6).coef_
+
+
+@pytest.mark.parametrize("metric", ["map(relevant_from=2)", "mre"])
+def test_validation_is_of_the_coefficients_after_every_plane(metric):
+    ranker = SVMMap(C=10.0, relevant_from=2, tol=1e-6)
+    ranker.fit(X, Y, qid=QID, eval_set=HELD_OUT, eval_metric=metric)
+    measure = pk.Measure.parse(metric)
+    planes = [1, 2, 3, 10, ranker.n_iter_]
+    expected = [measure.values(HELD.y, HELD_OUT[0] @ after(n), qid=HELD.qid).mean() for n in planes]
+    assert [ranker.history_[metric][n - 1] for n in planes] == pytest.approx(expected)
+    assert len(ranker.history_[metric]) == ranker.n_iter_
+    assert ranker.coef_.tolist() == fitted(tol=1e-6).coef_.tolist()  # measured only: patience is None
+    best = (max if measure.higher_is_better else min)(ranker.history_[metric])
+    assert ranker.best_score_ == best
+    assert ranker.best_iteration_ == 1 + ranker.history_[metric].index(best)
+
+
+def test_patience_keeps_the_best_plane_and_says_how_far_it_is_from_the_minimum():
+    ranker = SVMMap(C=10.0, relevant_from=2, tol=1e-6, patience=5).fit(X, Y, qid=QID, eval_set=HELD_OUT)
+    values = ranker.history_["ndcg@10"]
+    assert ranker.stop_reason_ == "no improvement on the validation set"
+    assert ranker.best_iteration_ == 1 + int(np.argmax(values)) == ranker.n_iter_ - 5
+    assert ranker.coef_ == pytest.approx(after(ranker.best_iteration_), abs=1e-12)
+    assert ranker.score(*HELD_OUT[:2], qid=HELD_OUT[2]) == pytest.approx(ranker.best_score_)
+    least = fitted(tol=1e-6).objective_
+    risk = MarginOfAveragePrecision(X, Y >= 2, DATA.indptr)(ranker.coef_)[0]
+    assert ranker.objective_ == pytest.approx(0.5 * ranker.coef_ @ ranker.coef_ + 10.0 * risk)
+    assert ranker.objective_ - 10.0 * ranker.violation_ <= least
+
+
+def test_a_progress_bar_goes_to_standard_error(capsys):
+    fitted(verbose=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "fitting" in err
+
+
 def test_shuffled_rows_give_the_same_ranker():
     order = np.random.default_rng(0).permutation(Y.size)
     ranker, shuffled = fitted(tol=1e-6), fitted(X[order], Y[order], QID[order], tol=1e-6)
@@ -237,7 +284,7 @@ def test_one_perfect_feature_is_ranked_by():
 def test_wrong_parameters_are_refused_and_leave_the_ranker_alone():
     ranker = fitted()
     before = ranker.coef_
-    for name, value in [("C", 0), ("tol", -1), ("relevant_from", "x"), ("top", 0), ("max_iter", 1.5)]:
+    for name, value in [("C", 0), ("tol", -1), ("relevant_from", "x"), ("top", 0), ("max_iter", 1.5), ("patience", 0)]:
         with pytest.raises(ValueError, match=f"{name}="):
             fitted(**{name: value})
     with pytest.raises(ValueError, match="NaN"):
