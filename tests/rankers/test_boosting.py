@@ -30,6 +30,7 @@ def test_an_interrupted_fit_keeps_the_rounds_so_far(ranker, monkeypatch):
         ranker.fit(X, y, qid=qid)
     assert ranker.stop_reason_ == "interrupted"
     assert ranker.history_["alpha"] == whole.history_["alpha"][:4]
+    assert ranker.n_iter_ == 4
     assert 1 <= ranker.n_rounds_ <= 4
     assert ranker.predict(X, qid=qid).any()
 
@@ -48,6 +49,26 @@ def test_a_fit_that_fails_leaves_the_ranker_as_it_was(ranker):
 def test_queries_of_one_and_two_documents_are_enough(ranker):
     X, y, qid = lists(30, sizes=(1, 3))
     assert clone(ranker).fit(X, y, qid=qid).score(X, y, qid=qid, metric="kendall") > -0.5
+
+
+@pytest.mark.parametrize("ranker", [AdaRank(), RankBoost(20)], ids=["AdaRank", "RankBoost"])
+def test_rounds_made_and_rounds_kept_are_told_apart(ranker):
+    X, y, qid = lists(30)
+    held_back = lists(20, seed=5)
+    fitted = clone(ranker).fit(X, y, qid=qid, eval_set=held_back)
+    assert fitted.n_iter_ == len(fitted.history_["alpha"]) == len(fitted.history_["ndcg@10"])
+    assert fitted.n_rounds_ == fitted.best_iteration_ == fitted.alphas_.size <= fitted.n_iter_
+    nothing = clone(ranker).fit(X, np.zeros_like(y), qid=qid, eval_set=held_back)
+    assert (nothing.n_iter_, nothing.n_rounds_, nothing.best_iteration_, nothing.best_score_) == (0, 0, None, None)
+
+
+@pytest.mark.parametrize("ranker", [AdaRank(), RankBoost(20)], ids=["AdaRank", "RankBoost"])
+def test_a_progress_bar_goes_to_standard_error(ranker, capsys):
+    X, y, qid = lists()
+    clone(ranker).set_params(verbose=True).fit(X, y, qid=qid)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "boosting" in err
 
 
 # ---- LETOR -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,62 @@
+"""What every ranker promises, whatever it learns: how it is fitted, and what it tells afterwards."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import plackett as pk
+
+RANKERS = [
+    pk.LinearRanker(),
+    pk.KernelRanker(gamma=0.1),
+    pk.FeatureRank(),
+    pk.BLFeatureRank(),
+    pk.DiffRank(),
+    pk.AdaRank(),
+    pk.RankBoost(n_rounds=20),
+    pk.PRank(random_state=0),
+    pk.SVMMap(relevant_from=2),
+]
+DATA = pk.datasets.make_web_like(20, n_features=4, random_state=0)
+DATA = pk.Queries((DATA.X - DATA.X.mean(0)) / DATA.X.std(0), DATA.y, DATA.qid)
+HELD_BACK = pk.Queries(-DATA.X[: DATA.indptr[5]], DATA.y[: DATA.indptr[5]], DATA.qid[: DATA.indptr[5]])
+
+of_every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: type(ranker).__name__)
+
+
+@of_every_ranker
+def test_all_are_fitted_with_the_same_words(ranker):
+    parameters = inspect.signature(type(ranker).fit).parameters
+    assert list(parameters) == ["self", "X", "y", "qid", "sample_weight", "eval_set", "eval_metric"]
+    assert {"patience", "verbose"} <= set(ranker.get_params())
+
+
+@of_every_ranker
+def test_all_tell_how_the_fit_went(ranker):
+    alone, watched = clone(ranker).fit(DATA), clone(ranker)
+    watched.fit(DATA, eval_set=HELD_BACK, eval_metric="map(relevant_from=2)")
+    for fitted in (alone, watched):
+        assert isinstance(fitted.stop_reason_, str)
+        assert {len(values) for values in fitted.history_.values()} == {fitted.n_iter_}
+    assert (alone.best_iteration_, alone.best_score_) == (None, None)
+    values = watched.history_["map(relevant_from=2)"]
+    assert watched.best_score_ == max(values)
+    assert watched.best_iteration_ == 1 + int(np.argmax(values))
+
+
+@of_every_ranker
+def test_weights_of_rows_and_of_queries_are_the_same(ranker):
+    weights = np.random.default_rng(0).uniform(0.1, 2.0, DATA.n_queries)
+    one = clone(ranker).fit(DATA, sample_weight=weights).predict(DATA)
+    other = clone(ranker).fit(DATA, sample_weight=np.repeat(weights, np.diff(DATA.indptr))).predict(DATA)
+    np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(one, clone(ranker).fit(DATA).predict(DATA))
+
+
+@of_every_ranker
+def test_parameters_can_be_checked_before_there_are_data(ranker):
+    ranker._check_parameters()
+    with pytest.raises(ValueError, match="patience=0"):
+        clone(ranker).set_params(patience=0)._check_parameters()
