@@ -1,7 +1,5 @@
 """The ranking in a single feature: against literal loops, the paper's examples, and degenerate lists."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,81 +9,7 @@ from scipy import sparse
 from plackett.data.queries import QueryLists
 from plackett.metrics.order import kendall
 from plackett.rankers.discovery import CENTRES, Discovery, count_label_pairs, find_centres, find_signs
-
-
-def slow_centres(column, labels, indptr, n_parts, centre):
-    """Place by place, document by document."""
-    totals, counts = [0.0] * n_parts, [0.0] * n_parts
-    for q in range(len(indptr) - 1):
-        values, own = column[indptr[q] : indptr[q + 1]], labels[indptr[q] : indptr[q + 1]]
-        n = len(own)
-        ascending = sorted(range(n), key=lambda i: own[i])
-        for k in range(n_parts):
-            places = [p for p in range(n) if p * n_parts // n == k]
-            third = -(-len(places) // 3)
-            if len(places) >= 3 and centre == "prior":
-                places = places[-third:]
-            elif len(places) >= 3 and centre == "posterior":
-                places = places[:third]
-            elif len(places) >= 3 and centre == "middle":
-                skipped = (len(places) - third) // 2
-                places = places[skipped : skipped + third]
-            for p in places:
-                level = [i for i in range(n) if own[i] == own[ascending[p]]]
-                for i in level:
-                    totals[k] += values[i] / len(level)
-                    counts[k] += 1 / len(level)
-    return np.array([t / c if c > 0 else np.nan for t, c in zip(totals, counts, strict=True)])
-
-
-def slow_keys(column, centres):
-    known = [k for k in range(len(centres)) if not np.isnan(centres[k])]
-    centres = list(centres)
-    by_value = sorted(known, key=lambda k: centres[k])
-    gaps = [centres[b] - centres[a] for a, b in itertools.pairwise(by_value)]
-    for at, gap in enumerate(gaps):
-        if gap < 1e-10:  # equal but for rounding
-            centres[by_value[at + 1]] = centres[by_value[at]]
-    keys = []
-    for value in column:
-        part = min(known, key=lambda k: (abs(value - centres[k]), k))
-        at = known.index(part)
-        if len(known) == 1:
-            sign = 1.0
-        elif at > 0:
-            sign = np.sign(centres[part] - centres[known[at - 1]])
-        else:
-            sign = np.sign(centres[known[1]] - centres[part])
-        keys.append((part + 1, value * sign))
-    return keys
-
-
-def slow_ranks(keys):
-    """Ranks 1..n of a list of numbers or pairs; ties (closer than 1e-10 to the next) share their mean rank."""
-    keys = [key if isinstance(key, tuple) else (0, key) for key in keys]
-    order = sorted(range(len(keys)), key=lambda i: keys[i])
-    ranks = np.empty(len(keys))
-    start = 0
-    while start < len(order):
-        stop = start + 1
-        while stop < len(order):
-            one, other = keys[order[stop - 1]], keys[order[stop]]
-            if one[0] != other[0] or other[1] - one[1] >= 1e-10:
-                break
-            stop += 1
-        ranks[order[start:stop]] = (start + 1 + stop) / 2
-        start = stop
-    return ranks
-
-
-def slow_pairs(ranks, labels):
-    right = wrong = 0
-    for i in range(len(labels)):
-        for j in range(len(labels)):
-            if labels[i] > labels[j]:
-                right += ranks[i] > ranks[j]
-                wrong += ranks[i] < ranks[j]
-    return right, wrong
+from tests.rankers.feature_lists import slow_centres, slow_keys, slow_pairs, slow_ranks
 
 
 def random_lists(seed, *, is_tied, lengths=(7, 1, 2, 12, 3, 30)):
