@@ -55,10 +55,13 @@ def test_every_step_of_diffrank_matches_a_loop_over_pairs(is_tied, prec, discove
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.booleans(), st.integers(1, 6), st.sampled_from([None, 2]))
-def test_lemmas_3_and_4_hold_at_every_step(seed, is_tied, n_intervals, prec):
+@given(
+    st.integers(0, 10**6), st.booleans(), st.integers(1, 6), st.sampled_from([None, 2]),
+    st.sampled_from([None, [1, 1, 1, 1, 0], [3, 1, 0.5, 2, 1]]),
+)  # fmt: skip
+def test_lemmas_3_and_4_hold_at_every_step(seed, is_tied, n_intervals, prec, weights):
     X, y, qid = make_data(seed, is_tied=is_tied)
-    ranker = DiffRank(n_intervals=n_intervals, cycles=3, prec=prec).fit(X, y, qid=qid)
+    ranker = DiffRank(n_intervals=n_intervals, cycles=3, prec=prec).fit(X, y, qid=qid, sample_weight=weights)
     bound, error = np.array(ranker.history_["bound"]), np.array(ranker.history_["error"])
     assert (error <= bound + 1e-12).all()
     assert (np.diff(np.r_[1.0, bound]) <= 1e-12).all()
@@ -73,6 +76,27 @@ def test_scores_far_apart_do_not_overflow():
     assert np.isfinite(ranker.feature_weights_).all()
     assert ranker.history_["bound"][-1] < 1e-200
     assert ranker.history_["error"][-1] == 0
+
+
+def test_a_list_without_weight_does_not_overflow():
+    # its only pair stands the wrong way round, and its weight would grow at every step
+    X, y, qid = np.array([[0.0], [1], [2], [0], [1]]), [0, 1, 2, 1, 0], [0, 0, 0, 1, 1]
+    ranker = DiffRank(discovery="linear", cycles=1500).fit(X, y, qid=qid, sample_weight=[1, 0])
+    alone = DiffRank(discovery="linear", cycles=1500).fit(X[:3], y[:3])
+    assert ranker.feature_weights_.sum() > 750  # exp(750) is beyond all numbers
+    np.testing.assert_array_equal(ranker.feature_weights_, alone.feature_weights_)
+    assert ranker.history_ == alone.history_
+
+
+def test_the_papers_example_of_weights_that_change_scores_but_not_ranks():
+    # α = (1, 0.8) and (0.7, 0.2) with <3, 2, 1> and <3, 1, 2> give the same order: rank addition cannot tell them apart
+    X = np.array([[3.0, 3], [2, 1], [1, 2]])
+    ranker = DiffRank(discovery="linear").fit(X, [3, 2, 1])
+    scores = []
+    for weights in ([1.0, 0.8], [0.7, 0.2]):
+        ranker.feature_weights_ = np.array(weights)
+        scores.append(ranker.predict(X))
+    np.testing.assert_allclose(scores, [[5.4, 2.8, 2.6], [2.7, 1.6, 1.1]])
 
 
 def test_the_wide_form_of_the_pair_weights_matches_the_narrow_one():

@@ -93,6 +93,10 @@ def test_ranks_of_the_papers_rank_addition_example():
 
 def test_the_kendall_example_of_the_paper_is_a_third():
     assert kendall([1, 2, 3], [1, 3, 2], qid=[0] * 3) == pytest.approx(1 / 3)
+    # its properties 1 and 2: only the order counts, and the inverse of an order has the rest of the distance
+    assert kendall([0.3, 0.1], [1, 0], qid=[0] * 2) == 0
+    inverse = kendall([1, 2, 3], [3, 1, 2], qid=[0] * 3)
+    assert kendall([1, 2, 3], [2, 1, 3], qid=[0] * 3) == pytest.approx(1 - inverse)
 
 
 def test_the_five_document_matrix_is_ranked_column_by_column():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plackett.rankers.feature_rank import BLFeatureRank, FeatureRank
-from tests.rankers.feature_lists import make_data, slow_h, slow_pairs, slow_ranks, training_of
+from tests.rankers.feature_lists import make_data, slow_h, slow_keys, slow_pairs, slow_ranks, training_of
 
 
 def slow_E(ranking, y):
@@ -86,6 +86,32 @@ def test_every_step_of_featurerank_matches_a_literal_loop(balance, is_tied, disc
     if balance != "query":
         np.testing.assert_array_equal(ranker.predict(X, qid=qid)[order], 0.5 * training.twice)
         np.testing.assert_array_equal(ranker.predict(X, qid=qid), H)
+
+
+@pytest.mark.parametrize("ranker", [FeatureRank, BLFeatureRank])
+def test_new_lists_are_ranked_by_the_same_recursion(ranker):
+    X, y, qid = make_data(11, lengths=(12, 9, 15))
+    new, _, new_qid = make_data(12, lengths=(7, 1, 2, 30))
+    fitted = ranker(n_intervals=4, cycles=2).fit(X, y, qid=qid)
+    choices, betas = getattr(fitted, "choices_", np.zeros(8, int)), getattr(fitted, "betas_", np.zeros(8))
+    scores = fitted.predict(new, qid=new_qid)
+    for q in range(4):
+        rows, H = new_qid == q, np.zeros((new_qid == q).sum())
+        h = [slow_ranks(slow_keys(new[rows, m], fitted.centres_[m])) for m in range(4)]
+        for t in range(8):
+            entering = [h[t % 4], betas[t] * H + (1 - betas[t]) * h[t % 4], H][choices[t]]
+            H = slow_ranks(list(H + fitted.feature_weights_[t] * entering))
+        np.testing.assert_array_equal(scores[rows], H)
+
+
+def test_the_first_feature_enters_in_full_however_small_its_weight():
+    X, y, qid = make_data(13, lengths=(20, 20, 20))
+    fitted = FeatureRank(discovery="linear").fit(X, y, qid=qid)
+    for weight, sign in [(1e-6, 1), (-5.0, -1)]:
+        fitted.feature_weights_ = np.array([weight])
+        for q in range(3):
+            expected = slow_ranks(list(sign * fitted.signs_[0] * X[qid == q, 0]))
+            np.testing.assert_array_equal(fitted.predict(X[qid == q]), expected)
 
 
 def test_the_mixture_is_chosen_and_replayed():

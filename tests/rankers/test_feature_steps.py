@@ -120,6 +120,49 @@ def test_the_steps_up_to_the_best_on_the_validation_set_are_kept(ranker):
 
 
 @every_ranker
+def test_a_validation_set_of_which_the_measure_says_nothing_ends_no_fit(ranker):
+    X, y, qid = make_data(8, lengths=(12, 12))
+    nothing_relevant = (X, np.zeros(y.size), qid)
+    metric = pk.Measure("ndcg", 5, empty="skip")
+    fitted = ranker(patience=1, cycles=2).fit(X, y, qid=qid, eval_set=nothing_relevant, eval_metric=metric)
+    assert np.isnan(fitted.history_[str(metric)]).all()
+    assert fitted.best_iteration_ is None
+    assert fitted.best_score_ is None
+    assert fitted.feature_weights_.size == fitted.n_iter_ == 8
+    assert fitted.stop_reason_ == "all steps done"
+
+
+@every_ranker
+def test_a_fit_says_how_it_ended(ranker):
+    X, y, qid = make_data(8)
+    fitted = ranker(cycles=2).fit(X, y, qid=qid)
+    assert (fitted.n_iter_, fitted.stop_reason_) == (8, "all steps done")
+    assert (fitted.best_iteration_, fitted.best_score_) == (None, None)
+    assert all(len(values) == 8 for values in fitted.history_.values())
+    fitted.fit(X, np.ones(y.size), qid=qid)
+    assert fitted.stop_reason_ == "no query has documents with different labels"
+
+
+@every_ranker
+def test_progress_is_shown_on_standard_error_where_asked_for(ranker, capsys):
+    X, y, qid = make_data(8)
+    ranker().fit(X, y, qid=qid)
+    assert capsys.readouterr() == ("", "")
+    ranker(verbose=True).fit(X, y, qid=qid)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "fitting" in err
+
+
+@every_ranker
+def test_parameters_are_checked_before_any_data_is_read(ranker):
+    ranker()._check_parameters()
+    for wrong in ({"n_intervals": 0}, {"cycles": 0}, {"discovery": "x"}, {"centre": "x"}, {"patience": -1}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            ranker(**wrong)._check_parameters()
+
+
+@every_ranker
 def test_parameters_are_checked_by_fit(ranker):
     X, y, qid = make_data(0)
     for wrong, message in [

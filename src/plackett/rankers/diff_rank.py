@@ -149,6 +149,8 @@ class _DiffTraining(Training):
         self._top = lists.n_docs if prec is None else prec
         # where the label levels cut across prec, the whole level belongs to the top
         self._tops = _top_places(lists, self._top)
+        # the total bounds the weight of every pair in it; in a list without weight they could grow beyond all numbers
+        self._pairs = np.where(lists.weights > 0, lists.pairs, 0)
         self.scores, self._net = np.zeros(lists.n_docs), np.empty(lists.n_docs)
         self._totals, self._pulls = np.zeros(lists.n_queries), np.zeros(lists.n_queries)
         self._wrong = np.zeros(lists.n_queries, np.int64)
@@ -159,11 +161,11 @@ class _DiffTraining(Training):
 
         def work(first: int, last: int) -> None:
             _diff_rank.weigh_pairs(
-                self.scores, lists.levels.start, self._top, lists.pairs, lists.indptr, first, last,
+                self.scores, lists.levels.start, self._top, self._pairs, lists.indptr, first, last,
                 self._totals, self._net,
             )  # fmt: skip
             _diff_rank.count_wrong(
-                self.scores, lists.levels.start, lists.levels.end, self._tops, lists.pairs, lists.indptr, first, last,
+                self.scores, lists.levels.start, lists.levels.end, self._tops, self._pairs, lists.indptr, first, last,
                 self._wrong,
             )  # fmt: skip
 
@@ -176,7 +178,7 @@ class _DiffTraining(Training):
         if self._total > 1e-290:  # below, every pair is in order by far
             deal(
                 lambda first, last: _diff_rank.pull(
-                    ranks, self._net, lists.pairs, lists.indptr, first, last, self._pulls
+                    ranks, self._net, self._pairs, lists.indptr, first, last, self._pulls
                 ),
                 lists.blocks,
             )

@@ -39,6 +39,9 @@ class FeatureRank(FeatureSteps):
     ``λ = ½ ln(Σ_q w_q (1 + E_q) / Σ_q w_q (1 − E_q))``, the new ranking is that by ``H + λ h_m``, and lists weigh
     ``w_q = exp(−E(H))``. Scores are the ranks after the last step, 1 to n within the list.
 
+    The order of the columns matters: at first there is nothing else to rank by, so that the ranking of the first
+    feature enters in full, however small its λ, and that of each later one as far as its λ goes.
+
     Parameters
     ----------
     n_intervals : int, default=8
