@@ -60,3 +60,29 @@ def test_parameters_can_be_checked_before_there_are_data(ranker):
     ranker._check_parameters()
     with pytest.raises(ValueError, match="patience=0"):
         clone(ranker).set_params(patience=0)._check_parameters()
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [ranker for ranker in RANKERS if not isinstance(ranker, (pk.FeatureRank, pk.BLFeatureRank, pk.DiffRank))],
+    ids=lambda ranker: type(ranker).__name__,
+)
+def test_a_validation_set_on_which_the_measure_has_no_value_changes_nothing(ranker):
+    empty = pk.Queries(HELD_BACK.X, np.zeros(HELD_BACK.n_docs), HELD_BACK.qid)
+    watched = clone(ranker).fit(DATA, eval_set=empty, eval_metric="map(empty=skip)")
+    alone = clone(ranker).fit(DATA)
+    assert np.isnan(watched.history_["map(empty=skip)"]).all()
+    assert (watched.best_iteration_, watched.best_score_) == (None, None)
+    assert watched.n_iter_ == alone.n_iter_
+    if not isinstance(ranker, pk.AdaRank):  # alone, it keeps the round that is best on the training set
+        np.testing.assert_array_equal(watched.predict(DATA), alone.predict(DATA))
+
+
+@of_every_ranker
+def test_a_saved_ranker_tells_the_same_story(ranker, tmp_path):
+    fitted = clone(ranker).fit(DATA, eval_set=HELD_BACK, eval_metric="map(relevant_from=2)")
+    fitted.save(tmp_path / "ranker.plackett")
+    loaded = pk.load(tmp_path / "ranker.plackett")
+    np.testing.assert_array_equal(loaded.predict(DATA), fitted.predict(DATA))
+    for name in ("n_iter_", "stop_reason_", "history_", "best_iteration_", "best_score_"):
+        assert getattr(loaded, name) == getattr(fitted, name)

@@ -197,6 +197,24 @@ def test_patience_keeps_the_best_plane_and_says_how_far_it_is_from_the_minimum()
     assert ranker.objective_ - 10.0 * ranker.violation_ <= least
 
 
+def test_ctrl_c_leaves_the_planes_so_far(monkeypatch):
+    measure, n_planes = MarginOfAveragePrecision.__call__, iter(range(99))
+
+    def three_times(self, coef):
+        if next(n_planes) == 3:
+            raise KeyboardInterrupt
+        return measure(self, coef)
+
+    monkeypatch.setattr(MarginOfAveragePrecision, "__call__", three_times)
+    ranker = SVMMap(C=10.0, relevant_from=2, tol=1e-6)
+    with pytest.raises(KeyboardInterrupt, match="the best so far"):
+        ranker.fit(X, Y, qid=QID, eval_set=HELD_OUT)
+    monkeypatch.undo()
+    assert ranker.stop_reason_ == "interrupted"
+    assert {len(values) for values in ranker.history_.values()} == {ranker.n_iter_} == {3}
+    assert ranker.coef_.tolist() == after(3).tolist()
+
+
 def test_a_progress_bar_goes_to_standard_error(capsys):
     fitted(verbose=True)
     out, err = capsys.readouterr()

@@ -87,7 +87,7 @@ class Boosted(Normalized):
     def _keep(self, rounds: Rounds) -> None:
         self.history_ = rounds.history
         self.n_iter_ = len(rounds.history.get("alpha", []))
-        has_best = rounds.validation is not None and rounds.best_round > 0
+        has_best = rounds.validation is not None and not np.isnan(rounds.best_value)
         self.best_iteration_ = rounds.best_round if has_best else None
         self.best_score_ = rounds.best_value if has_best else None
 
@@ -110,9 +110,9 @@ class Rounds:
             self.history.setdefault(name, []).append(value)
 
     def judge(self, value: float, higher_is_better: bool, tol: float) -> None:
-        """Remember this round if it is better than the best by more than ``tol``."""
+        """Remember this round if it is better than the best by more than ``tol``, or the best has no value."""
         gain = value - self.best_value if higher_is_better else self.best_value - value
-        if self.best_round == 0 or gain > tol:
+        if np.isnan(self.best_value) or gain > tol:
             self.best_round, self.best_value = self.n_rounds, value
 
     def judge_validation(self, scores: np.ndarray) -> None:

@@ -156,7 +156,7 @@ class PRank(LinearScores):
                     missed = perceptron.learn(order)
                     self.coef_, self.thresholds_ = perceptron.mean() if self.average else perceptron.last()
                     self.n_iter_ += 1
-                    error = missed / max(order.size, 1)
+                    error = missed / order.size  # documents of the largest weight always have their turn
                     reason = watch.note(self.n_iter_, self.coef_, f"mean error {error:.4f}", mean_error=error)
                     if watch.best_iteration == self.n_iter_:
                         best = self.coef_, self.thresholds_
@@ -221,10 +221,9 @@ class _Perceptron:
 
     def mean(self) -> tuple[np.ndarray, np.ndarray]:
         """A change made in step t of T is in T - t of the T states."""
-        n_steps = max(self._n_steps, 1)
-        thresholds = self._thresholds - self._moved / n_steps
-        # thresholds are in order but for the rounding of the mean
-        return self._coef - self._moved_coef / n_steps, np.maximum.accumulate(thresholds)
+        coef = self._coef - self._moved_coef / self._n_steps
+        thresholds = self._thresholds - self._moved / self._n_steps
+        return coef, np.maximum.accumulate(thresholds)  # in order but for the rounding of the mean
 
 
 def _taking_part(queries: Queries, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
