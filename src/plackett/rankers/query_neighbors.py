@@ -1,0 +1,140 @@
+"""The training queries that count for each target: chosen by nearness, ties by order of appearance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+MORE_FOUND = 16  # neighbours searched beyond those asked for, among which ties are settled
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbors:
+    """The training queries that count for each target: target ``t`` owns places ``indptr[t]:indptr[t + 1]``.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n_targets + 1,)
+    queries : ndarray of int64
+        Places of training queries, the nearest first.
+    weights : ndarray of float64
+        Positive; those of a target sum to the number of training queries.
+    distances : ndarray of float64
+        Euclidean, between the numeric features; NaN where there are none.
+    """
+
+    indptr: np.ndarray
+    queries: np.ndarray
+    weights: np.ndarray
+    distances: np.ndarray
+
+    @property
+    def n_targets(self) -> int:
+        return self.indptr.size - 1
+
+    def of(self, target: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Queries, weights and distances of one target."""
+        own = slice(int(self.indptr[target]), int(self.indptr[target + 1]))
+        return self.queries[own], self.weights[own], self.distances[own]
+
+
+class Chosen(NamedTuple):
+    """Neighbours of some targets: one entry each, those of a target side by side, and how many targets had none."""
+
+    targets: np.ndarray
+    queries: np.ndarray
+    weights: np.ndarray
+    distances: np.ndarray
+    n_vanished: int
+
+
+def choose(
+    targets: np.ndarray,
+    places: np.ndarray,
+    weights: np.ndarray,
+    distances: np.ndarray,
+    *,
+    own: np.ndarray | None,
+    k: int,
+    by_weight: bool = False,
+) -> Chosen:
+    """The k nearest queries of positive weight for each target; the nearest alone where all weights are 0.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n,)
+        Numbers of the targets.
+    places : ndarray of shape (n, m)
+        Training queries that come into question, rising in each row.
+    weights, distances : ndarray of shape (n, m)
+    own : ndarray of shape (n,) or None
+        The places of the targets themselves, which come before all others at distance 0.
+    k : int
+    by_weight : bool, default=False
+        Whether nearest means largest weight, then smallest distance; otherwise it means smallest distance. Weights then
+        must not grow with the distance.
+    """
+    nearness = distances if own is None else np.where(places == own[:, None], -1.0, distances)
+    is_kept = weights > 0
+    vanished = np.flatnonzero(~is_kept.any(axis=1))
+    is_kept[vanished, np.argmin(nearness[vanished], axis=1)] = True
+    lead = -weights if by_weight else nearness
+    if k < lead.shape[1]:
+        kth = np.partition(np.where(is_kept, lead, np.inf), k - 1, axis=1)[:, k - 1]
+        is_kept &= lead <= kth[:, None]
+    row, column = np.nonzero(is_kept)
+    order = np.lexsort((nearness[row, column], lead[row, column], row))  # stable: equals stay in order of appearance
+    row, column = row[order], column[order]
+    first = np.searchsorted(row, np.arange(targets.size))
+    is_near = np.arange(row.size) - first[row] < k
+    row, column = row[is_near], column[is_near]
+    kept = weights[row, column]
+    kept[kept <= 0] = 1.0  # alone
+    return Chosen(targets[row], places[row, column], kept, distances[row, column], vanished.size)
+
+
+def search(
+    tree: Any, queries: np.ndarray, targets: np.ndarray, own: np.ndarray | None, k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Queries among which the k nearest of each target are, their distances, and whether that is beyond doubt.
+
+    scikit-learn's search knows no order among ties and may compute distances from products, with rounding errors. So
+    more than k are found and compared anew; a query that was not found lies beyond the farthest that was, up to the
+    rounding error. ``tree`` holds the queries less their mean, which makes that error small.
+    """
+    from scipy.spatial.distance import cdist
+
+    centre = queries.mean(axis=0)
+    moved = targets - centre
+    reach, found = tree.kneighbors(moved, n_neighbors=k + MORE_FOUND)
+    found = np.sort(found, axis=1).astype(np.int64)
+    distances = np.array([cdist(row[None], queries[near])[0] for row, near in zip(targets, found, strict=True)])
+    kth = np.partition(distances, k - 1, axis=1)[:, k - 1]
+    with np.errstate(over="ignore", invalid="ignore"):  # not sure, then
+        largest = np.square(moved).sum(axis=1) + np.square(queries - centre).sum(axis=1).max()
+        error = 16 * (centre.size + 4) * np.finfo(np.float64).eps * largest
+        is_sure = reach[:, -1] ** 2 - error > kth**2
+    if own is not None:
+        is_sure &= (found == own[:, None]).any(axis=1)
+    return found, distances, is_sure
+
+
+def join(parts: list[Chosen], n_targets: int, total: float) -> Neighbors:
+    """All neighbours by target, the weights of each target scaled to sum to ``total``."""
+    targets, queries, weights, distances = (
+        np.concatenate([np.zeros(0, dtype=dtype), *(part[field] for part in parts)])
+        for field, dtype in enumerate((np.int64, np.int64, np.float64, np.float64))
+    )
+    if (targets[1:] < targets[:-1]).any():
+        order = np.argsort(targets, kind="stable")
+        targets, queries, weights, distances = (flat[order] for flat in (targets, queries, weights, distances))
+    sizes = np.bincount(targets, minlength=n_targets)
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    if n_targets:
+        weights /= np.repeat(
+            np.maximum.reduceat(weights, indptr[:-1]), sizes
+        )  # their sum may be too small to divide by
+        weights *= np.repeat(total / np.add.reduceat(weights, indptr[:-1]), sizes)
+    return Neighbors(indptr, queries, weights, distances)

@@ -1,0 +1,314 @@
+"""How much each training query counts in the model of a target query: by the distance between their features."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett._parameters import Parameters
+from plackett._threads import deal
+from plackett.exceptions import DataWarning
+from plackett.rankers.query_kernels import get_kernel
+from plackett.rankers.query_neighbors import MORE_FOUND, Chosen, Neighbors, choose, join, search
+from plackett.rankers.query_table import QueryTable
+from plackett.validation import check_choice, check_number, check_positive_int, count_of
+
+WEIGHTS = ("uniform", "individual", "knn", "gaussian", "epanechnikov", "tricube", "rectangular")
+
+PAIRS_PER_BLOCK = 1 << 20  # distances that one thread holds at a time
+SMALLEST_SEARCH = 1024  # training queries from which on a search is faster than all distances
+
+
+class QueryWeights(Parameters):
+    """Weights ``π(q_i, q_0)`` of training queries ``q_i`` for a target query ``q_0``, scaled to ``Σ_i π_i = n``.
+
+    =================  =================================================================
+    ``"uniform"``      all alike
+    ``"individual"``   the query itself and no other
+    ``"knn"``          the nearest ``n_neighbors``, alike
+    ``"gaussian"``     exp(-u² / 2), with u the distance between the features over the bandwidth
+    ``"epanechnikov"``  1 - u² where u < 1
+    ``"tricube"``      (1 - u³)³ where u < 1
+    ``"rectangular"``  1 where u ≤ 1
+    =================  =================================================================
+
+    Where all weights of a target vanish, the nearest query counts alone, with a ``DataWarning``.
+
+    Parameters
+    ----------
+    weights : str
+        One of the names above.
+    n_neighbors : int or None, default=None
+        Only the nearest queries count, the target itself first if it was in ``fit``; equal distances by order of
+        appearance. None means all. ``"uniform"`` and ``"individual"`` ignore it, ``"knn"`` needs it.
+    n_neighbors_new : int or None, default=None
+        The same for targets that were not in ``fit``; None means ``n_neighbors``.
+    bandwidth : float or "median", default="median"
+        The distance that is u = 1. ``"median"`` is the median of the distances between the target and all training
+        queries (itself included); where that is 0, the queries at distance 0 count alike.
+    kernels : dict, default=None
+        Kernels of columns that are not numbers, by the number or name of the column: ``"overlap"``, ``"kendall"``,
+        ``"mallows"`` or objects such as ``Overlap(off=0.2)``. The weight is then the product of these and of that of
+        the numeric columns, which enter together; nearest are those with the largest product, then with the smallest
+        numeric distance. ``"knn"`` takes queries with a positive product only, and weighs them alike. ``"uniform"`` and
+        ``"individual"`` need no similarity and ignore the values of the kernels.
+
+    Attributes
+    ----------
+    n_queries_ : int
+        n.
+    n_columns_ : int
+        Columns of the features.
+    numeric_ : ndarray of shape (n_queries, n_numeric) or None
+        The numeric features.
+    coded_, levels_ : lists, one entry per kernel
+        The other features as numbers, and the categories that these stand for (None for rankings).
+    kernels_, kernel_columns_ : lists
+        The kernels and the numbers of their columns.
+
+    Examples
+    --------
+    >>> weights = QueryWeights("knn", n_neighbors=2).fit([[0.0], [1.0], [5.0]])
+    >>> weights.of_new([[4.0]]).of(0)
+    (array([2, 1]), array([1.5, 1.5]), array([1., 3.]))
+    """
+
+    numeric_: np.ndarray | None
+    kernels_: list
+    kernel_columns_: list[int]
+    coded_: list[np.ndarray]
+    levels_: list[np.ndarray | None]
+    _tree: Any = None  # for the search of neighbours; grown when it is needed, never saved
+
+    def __init__(
+        self,
+        weights: str,
+        *,
+        n_neighbors: int | None = None,
+        n_neighbors_new: int | None = None,
+        bandwidth: float | str = "median",
+        kernels: Mapping[int | str, Any] | None = None,
+    ):
+        self.weights = weights
+        self.n_neighbors = n_neighbors
+        self.n_neighbors_new = n_neighbors_new
+        self.bandwidth = bandwidth
+        self.kernels = kernels
+
+    @property
+    def needs_features(self) -> bool:
+        """Whether the weights depend on the features of the queries."""
+        return self.weights not in ("uniform", "individual")
+
+    def fit(self, features: Any, *, n_queries: int | None = None) -> QueryWeights:
+        """Keep the features of the training queries, one row each.
+
+        ``"uniform"`` and ``"individual"`` do without them: ``features`` may be None if ``n_queries`` is given.
+        """
+        self._check_parameters()
+        self._tree = None
+        self.n_columns_, self.numeric_ = 0, None
+        self.kernels_, self.kernel_columns_, self.coded_, self.levels_ = [], [], [], []
+        if features is None:
+            if self.needs_features:
+                raise ValueError(f"weights={self.weights!r} compares queries by their features, but none were given.")
+            if n_queries is None:
+                raise ValueError("without query features n_queries is needed.")
+            self.n_queries_ = check_positive_int(n_queries, "n_queries")
+            return self
+        table = QueryTable(features)
+        if table.n_queries == 0:
+            raise ValueError("the query features have no rows; at least one training query is needed.")
+        if n_queries is not None and n_queries != table.n_queries:
+            raise ValueError(f"the query features have {table.n_queries:,} rows, but there are {n_queries:,} queries.")
+        self.n_queries_, self.n_columns_ = table.n_queries, table.n_columns
+        for column, kernel in (self.kernels or {}).items():
+            place = table.place_of(column)
+            if place in self.kernel_columns_:
+                raise ValueError(f"kernels has {table.called(place)} of the query features twice.")
+            kernel = get_kernel(kernel)
+            where = f"{table.called(place)} of the query features"
+            self.kernels_.append(kernel)
+            self.kernel_columns_.append(place)
+            self.levels_.append(kernel.levels(table.cells(place), where))
+            self.coded_.append(kernel.code(table.cells(place), self.levels_[-1], where))
+        numeric = [place for place in range(table.n_columns) if place not in self.kernel_columns_]
+        self.numeric_ = table.numbers(numeric) if numeric else None
+        return self
+
+    def _check_parameters(self) -> None:
+        check_choice(self.weights, "weights", WEIGHTS)
+        if self.n_neighbors is not None:
+            check_positive_int(self.n_neighbors, "n_neighbors")
+        if self.n_neighbors_new is not None:
+            check_positive_int(self.n_neighbors_new, "n_neighbors_new")
+        if self.weights == "knn" and self.n_neighbors is None:
+            raise ValueError('weights="knn" needs n_neighbors, the number of nearest queries that count.')
+        if isinstance(self.bandwidth, str):
+            check_choice(self.bandwidth, "bandwidth", ["median"])
+        else:
+            check_number(self.bandwidth, "bandwidth", above=0.0)
+        if self.kernels is not None and not isinstance(self.kernels, Mapping):
+            raise ValueError(
+                f"kernels={self.kernels!r}; it must be a dict from columns of the query features to kernels, "
+                'as {2: "overlap"}.'
+            )
+
+    def of_observed(self, places: Any) -> Neighbors:
+        """The weights for targets that are training queries, given by their places in ``fit``.
+
+        All queries may count for each target: ask for some targets at a time where there are many and ``n_neighbors``
+        is None.
+        """
+        own = np.asarray(places, dtype=np.int64).reshape(-1)
+        if own.size and not (own.min() >= 0 and own.max() < self.n_queries_):
+            raise ValueError(f"query {own[(own < 0) | (own >= self.n_queries_)][0]} is none of {self.n_queries_:,}.")
+        if self.weights == "individual":
+            distances = np.full(own.size, np.nan if self.numeric_ is None else 0.0)
+            return Neighbors(np.arange(own.size + 1), own, np.full(own.size, float(self.n_queries_)), distances)
+        numeric = None if self.numeric_ is None else self.numeric_[own]
+        return self._neighbors(_Targets(own.size, numeric, [column[own] for column in self.coded_], own))
+
+    def of_new(self, features: Any, *, n_queries: int | None = None) -> Neighbors:
+        """The weights for targets that were not in ``fit``, by their features: columns as in ``fit``.
+
+        ``"uniform"`` does without them: ``features`` may be None if ``n_queries`` is given.
+        """
+        if self.weights == "individual":
+            raise ValueError(
+                'weights="individual" has no model for a query that was not in fit. Choose weights that borrow from '
+                'other queries, such as "gaussian", or new_queries="random".'
+            )
+        if features is None or (self.n_columns_ == 0 and not self.needs_features):
+            if self.needs_features:
+                raise ValueError(f"weights={self.weights!r} needs the features of the new queries.")
+            if features is None and n_queries is None:
+                raise ValueError("without query features n_queries is needed.")
+            n_targets = n_queries if n_queries is not None else QueryTable(features).n_queries
+            return self._neighbors(_Targets(n_targets, None, [], None))
+        table = QueryTable(features)
+        if table.n_columns != self.n_columns_:
+            raise ValueError(
+                f"the query features have {count_of(table.n_columns, 'column')}, but {self.n_columns_} in fit."
+            )
+        numeric = [place for place in range(self.n_columns_) if place not in self.kernel_columns_]
+        coded = []
+        for kernel, place, levels, training in zip(
+            self.kernels_, self.kernel_columns_, self.levels_, self.coded_, strict=True
+        ):
+            where = f"{table.called(place)} of the query features"
+            coded.append(kernel.code(table.cells(place), levels, where) if table.n_queries else training[:0])
+            if coded[-1].shape[1:] != training.shape[1:]:
+                raise ValueError(
+                    f"{where} ranks {count_of(coded[-1].shape[1], 'item')}, but {training.shape[1]} in fit."
+                )
+        features_of_targets = table.numbers(numeric) if numeric else None
+        return self._neighbors(_Targets(table.n_queries, features_of_targets, coded, None))
+
+    def _neighbors(self, targets: _Targets) -> Neighbors:
+        k = self.n_queries_
+        if self.needs_features:
+            is_new = targets.own is None and self.n_neighbors_new is not None
+            k = min((self.n_neighbors_new if is_new else self.n_neighbors) or k, k)
+        chosen: list[Chosen] = []
+        rest = np.arange(targets.n)
+        if self._can_search(k) and targets.n:
+            found, rest = self._search(targets, k)
+            chosen.append(found)
+        step = max(1, PAIRS_PER_BLOCK // self.n_queries_)
+        blocks = [(rest[start : start + step],) for start in range(0, rest.size, step)]
+        chosen += deal(lambda rows: self._compare(targets, rows, k), blocks)
+        n_vanished = sum(part.n_vanished for part in chosen)
+        if n_vanished:
+            warnings.warn(
+                f"no training query is near enough to count for {count_of(n_vanished, 'query', 'queries')} of "
+                f"{targets.n:,}; the nearest one counts alone. Choose a larger bandwidth or weights that reach "
+                'further, such as "gaussian".',
+                DataWarning,
+                stacklevel=3,
+            )
+        neighbors = join(chosen, targets.n, total=float(self.n_queries_))
+        if self.weights == "knn":
+            sizes = np.diff(neighbors.indptr)
+            neighbors.weights[:] = np.repeat(self.n_queries_ / np.maximum(sizes, 1), sizes)
+        if targets.numeric is None:
+            neighbors.distances[:] = np.nan
+        return neighbors
+
+    def _can_search(self, k: int) -> bool:
+        is_by_distance = self.weights == "knn" or not isinstance(self.bandwidth, str)
+        is_worth_it = self.n_queries_ >= SMALLEST_SEARCH and k + MORE_FOUND <= self.n_queries_ // 2
+        return self.needs_features and is_by_distance and is_worth_it and not self.kernels_
+
+    def _search(self, targets: _Targets, k: int) -> tuple[Chosen, np.ndarray]:
+        """The neighbours of the targets whose nearest k are beyond doubt, and the rows of the other targets."""
+        assert self.numeric_ is not None  # columns without a kernel are numeric
+        assert targets.numeric is not None
+        if self._tree is None:
+            from sklearn.neighbors import NearestNeighbors
+
+            self._tree = NearestNeighbors().fit(self.numeric_ - self.numeric_.mean(axis=0))
+        found, distances, is_sure = search(self._tree, self.numeric_, targets.numeric, targets.own, k)
+        sure = np.flatnonzero(is_sure)
+        own = None if targets.own is None else targets.own[sure]
+        weights = self._weigh(distances[sure], None)
+        return choose(sure, found[sure], weights, distances[sure], own=own, k=k), np.flatnonzero(~is_sure)
+
+    def _compare(self, targets: _Targets, rows: np.ndarray, k: int) -> Chosen:
+        """The neighbours of some targets, by their distances to all training queries."""
+        if targets.numeric is None:
+            distances = np.zeros((rows.size, self.n_queries_))
+        else:
+            from scipy.spatial.distance import cdist  # exact where products of matrices are not: ties stay ties
+
+            distances = cdist(targets.numeric[rows], self.numeric_)
+            if not np.isfinite(distances).all():
+                raise ValueError("distances between the query features overflow. Scale the features first.")
+        similarity = None
+        if self.needs_features:
+            for kernel, column, training in zip(self.kernels_, targets.coded, self.coded_, strict=True):
+                values = kernel.similarity(column[rows], training)
+                similarity = values if similarity is None else similarity * values
+        own = None if targets.own is None else targets.own[rows]
+        places = np.broadcast_to(np.arange(self.n_queries_), distances.shape)
+        weights = self._weigh(distances, similarity)
+        return choose(rows, places, weights, distances, own=own, k=k, by_weight=similarity is not None)
+
+    def _weigh(self, distances: np.ndarray, similarity: np.ndarray | None) -> np.ndarray:
+        if self.weights in ("uniform", "knn"):
+            return np.ones_like(distances) if similarity is None else similarity
+        if isinstance(self.bandwidth, str):
+            bandwidth = np.median(distances, axis=1, keepdims=True)
+        else:
+            bandwidth = np.full((distances.shape[0], 1), float(self.bandwidth))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            u = np.where(bandwidth > 0, distances / bandwidth, np.where(distances > 0, np.inf, 0.0))
+        if similarity is None:
+            return smooth(self.weights, u)
+        # what no kernel lets count must not decide how the others are scaled
+        return smooth(self.weights, np.where(similarity > 0, u, np.inf)) * similarity
+
+
+class _Targets(NamedTuple):
+    """Target queries: their numeric and coded features, and their places if they are training queries."""
+
+    n: int
+    numeric: np.ndarray | None
+    coded: list[np.ndarray]
+    own: np.ndarray | None
+
+
+def smooth(weights: str, u: np.ndarray) -> np.ndarray:
+    """W(u) of each row of relative distances, but for a factor per row; u may be infinite."""
+    if weights == "gaussian":
+        # over that of the nearest: far from all queries exp(-u² / 2) would be 0 for each
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            nearest = np.min(u, axis=1, keepdims=True)
+            return np.where(np.isinf(u), 0.0, np.exp(-0.5 * (u - nearest) * (u + nearest)))
+    if weights == "rectangular":
+        return (u <= 1).astype(np.float64)
+    inside = np.minimum(u, 1.0)
+    return 1.0 - inside**2 if weights == "epanechnikov" else (1.0 - inside**3) ** 3
