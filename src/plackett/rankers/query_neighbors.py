@@ -50,49 +50,37 @@ class Chosen(NamedTuple):
     n_vanished: int
 
 
-def choose(
-    targets: np.ndarray,
-    places: np.ndarray,
-    weights: np.ndarray,
-    distances: np.ndarray,
-    *,
-    own: np.ndarray | None,
-    k: int,
-    by_weight: bool = False,
-) -> Chosen:
-    """The k nearest queries of positive weight for each target; the nearest alone where all weights are 0.
+def nearest(lead: np.ndarray, nearness: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the k entries of each row with the smallest ``lead``, the smallest first.
 
-    Parameters
-    ----------
-    targets : ndarray of shape (n,)
-        Numbers of the targets.
-    places : ndarray of shape (n, m)
-        Training queries that come into question, rising in each row.
-    weights, distances : ndarray of shape (n, m)
-    own : ndarray of shape (n,) or None
-        The places of the targets themselves, which come before all others at distance 0.
-    k : int
-    by_weight : bool, default=False
-        Whether nearest means largest weight, then smallest distance; otherwise it means smallest distance. Weights then
-        must not grow with the distance.
+    Equal ones go by ``nearness``, then by column. An entry of a row may be -1 to come before all distances.
     """
-    nearness = distances if own is None else np.where(places == own[:, None], -1.0, distances)
-    is_kept = weights > 0
-    vanished = np.flatnonzero(~is_kept.any(axis=1))
-    is_kept[vanished, np.argmin(nearness[vanished], axis=1)] = True
-    lead = -weights if by_weight else nearness
     if k < lead.shape[1]:
-        kth = np.partition(np.where(is_kept, lead, np.inf), k - 1, axis=1)[:, k - 1]
-        is_kept &= lead <= kth[:, None]
-    row, column = np.nonzero(is_kept)
-    order = np.lexsort((nearness[row, column], lead[row, column], row))  # stable: equals stay in order of appearance
+        kth = np.partition(lead, k - 1, axis=1)[:, k - 1]
+        row, column = np.nonzero(lead <= kth[:, None])
+    else:
+        row, column = (places.reshape(-1) for places in np.indices(lead.shape))
+    order = np.lexsort((nearness[row, column], lead[row, column], row))  # stable: equals stay in order of column
     row, column = row[order], column[order]
-    first = np.searchsorted(row, np.arange(targets.size))
-    is_near = np.arange(row.size) - first[row] < k
-    row, column = row[is_near], column[is_near]
-    kept = weights[row, column]
-    kept[kept <= 0] = 1.0  # alone
-    return Chosen(targets[row], places[row, column], kept, distances[row, column], vanished.size)
+    is_near = np.arange(row.size) - first_places(row, lead.shape[0])[row] < k
+    return row[is_near], column[is_near]
+
+
+def first_places(row: np.ndarray, n_rows: int) -> np.ndarray:
+    """Where each row begins in rising row numbers, none of which is missing."""
+    return np.searchsorted(row, np.arange(n_rows))
+
+
+def leave_out_zeros(
+    targets: np.ndarray, row: np.ndarray, queries: np.ndarray, weights: np.ndarray, distances: np.ndarray
+) -> Chosen:
+    """The neighbours of positive weight; the first one alone, with weight 1, where a row of them has none."""
+    is_counted = np.zeros(targets.size, dtype=bool)
+    is_counted[row[weights > 0]] = True
+    alone = first_places(row, targets.size)[~is_counted]
+    weights[alone] = 1.0
+    kept = np.flatnonzero(weights > 0)
+    return Chosen(targets[row[kept]], queries[kept], weights[kept], distances[kept], alone.size)
 
 
 def search(
@@ -111,14 +99,23 @@ def search(
     reach, found = tree.kneighbors(moved, n_neighbors=k + MORE_FOUND)
     found = np.sort(found, axis=1).astype(np.int64)
     distances = np.array([cdist(row[None], queries[near])[0] for row, near in zip(targets, found, strict=True)])
+    largest = np.square(moved).sum(axis=1) + np.square(queries - centre).sum(axis=1).max()
+    error = 16 * (centre.size + 4) * np.finfo(np.float64).eps * largest
     kth = np.partition(distances, k - 1, axis=1)[:, k - 1]
-    with np.errstate(over="ignore", invalid="ignore"):  # not sure, then
-        largest = np.square(moved).sum(axis=1) + np.square(queries - centre).sum(axis=1).max()
-        error = 16 * (centre.size + 4) * np.finfo(np.float64).eps * largest
-        is_sure = reach[:, -1] ** 2 - error > kth**2
+    is_sure = reach[:, -1] ** 2 - error > kth**2
     if own is not None:
         is_sure &= (found == own[:, None]).any(axis=1)
     return found, distances, is_sure
+
+
+def median_of_rows(distances: np.ndarray) -> np.ndarray:
+    """The median of each row: numpy's own, but for the search for NaN and for a second place."""
+    middle = distances.shape[1] // 2
+    parted = np.partition(distances, middle, axis=1)
+    upper = parted[:, middle]
+    if distances.shape[1] % 2:
+        return upper
+    return 0.5 * (parted[:, :middle].max(axis=1) + upper)
 
 
 def join(parts: list[Chosen], n_targets: int, total: float) -> Neighbors:

@@ -12,7 +12,17 @@ from plackett._parameters import Parameters
 from plackett._threads import deal
 from plackett.exceptions import DataWarning
 from plackett.rankers.query_kernels import get_kernel
-from plackett.rankers.query_neighbors import MORE_FOUND, Chosen, Neighbors, choose, join, search
+from plackett.rankers.query_neighbors import (
+    MORE_FOUND,
+    Chosen,
+    Neighbors,
+    first_places,
+    join,
+    leave_out_zeros,
+    median_of_rows,
+    nearest,
+    search,
+)
 from plackett.rankers.query_table import QueryTable
 from plackett.validation import check_choice, check_number, check_positive_int, count_of
 
@@ -213,6 +223,7 @@ class QueryWeights(Parameters):
         if self.needs_features:
             is_new = targets.own is None and self.n_neighbors_new is not None
             k = min((self.n_neighbors_new if is_new else self.n_neighbors) or k, k)
+        self._check_reach(targets)
         chosen: list[Chosen] = []
         rest = np.arange(targets.n)
         if self._can_search(k) and targets.n:
@@ -238,6 +249,14 @@ class QueryWeights(Parameters):
             neighbors.distances[:] = np.nan
         return neighbors
 
+    def _check_reach(self, targets: _Targets) -> None:
+        if targets.numeric is None or self.numeric_ is None or targets.n == 0:
+            return
+        with np.errstate(over="ignore"):
+            reach = abs(targets.numeric).max(axis=0) + abs(self.numeric_).max(axis=0)
+            if not np.isfinite(np.square(reach).sum()):
+                raise ValueError("distances between the query features overflow. Scale the features first.")
+
     def _can_search(self, k: int) -> bool:
         is_by_distance = self.weights == "knn" or not isinstance(self.bandwidth, str)
         is_worth_it = self.n_queries_ >= SMALLEST_SEARCH and k + MORE_FOUND <= self.n_queries_ // 2
@@ -253,43 +272,68 @@ class QueryWeights(Parameters):
             self._tree = NearestNeighbors().fit(self.numeric_ - self.numeric_.mean(axis=0))
         found, distances, is_sure = search(self._tree, self.numeric_, targets.numeric, targets.own, k)
         sure = np.flatnonzero(is_sure)
-        own = None if targets.own is None else targets.own[sure]
-        weights = self._weigh(distances[sure], None)
-        return choose(sure, found[sure], weights, distances[sure], own=own, k=k), np.flatnonzero(~is_sure)
+        own = None if targets.own is None else np.argmax(found[sure] == targets.own[sure, None], axis=1)
+        return self._nearest(sure, found[sure], distances[sure], own, k), np.flatnonzero(~is_sure)
 
     def _compare(self, targets: _Targets, rows: np.ndarray, k: int) -> Chosen:
         """The neighbours of some targets, by their distances to all training queries."""
+        places = np.broadcast_to(np.arange(self.n_queries_), (rows.size, self.n_queries_))
         if targets.numeric is None:
-            distances = np.zeros((rows.size, self.n_queries_))
+            distances = np.zeros(places.shape)
         else:
             from scipy.spatial.distance import cdist  # exact where products of matrices are not: ties stay ties
 
             distances = cdist(targets.numeric[rows], self.numeric_)
-            if not np.isfinite(distances).all():
-                raise ValueError("distances between the query features overflow. Scale the features first.")
-        similarity = None
-        if self.needs_features:
-            for kernel, column, training in zip(self.kernels_, targets.coded, self.coded_, strict=True):
-                values = kernel.similarity(column[rows], training)
-                similarity = values if similarity is None else similarity * values
         own = None if targets.own is None else targets.own[rows]
-        places = np.broadcast_to(np.arange(self.n_queries_), distances.shape)
-        weights = self._weigh(distances, similarity)
-        return choose(rows, places, weights, distances, own=own, k=k, by_weight=similarity is not None)
+        if not self.kernels_ or not self.needs_features:
+            return self._nearest(rows, places, distances, own, k)
+        similarity = np.ones(places.shape)
+        for kernel, column, training in zip(self.kernels_, targets.coded, self.coded_, strict=True):
+            similarity *= kernel.similarity(column[rows], training)
+        return self._most_similar(rows, places, distances, own, similarity, k)
 
-    def _weigh(self, distances: np.ndarray, similarity: np.ndarray | None) -> np.ndarray:
+    def _nearest(
+        self, rows: np.ndarray, places: np.ndarray, distances: np.ndarray, own: np.ndarray | None, k: int
+    ) -> Chosen:
+        """The k nearest of the queries at ``places`` (rising in each row), weighed by their distances."""
+        bandwidth = self._bandwidth(distances)
+        if own is not None:
+            distances[np.arange(rows.size), own] = -1.0  # before others at distance 0
+        row, column = nearest(distances, distances, k)
+        near = np.maximum(distances[row, column], 0.0)
         if self.weights in ("uniform", "knn"):
-            return np.ones_like(distances) if similarity is None else similarity
-        if isinstance(self.bandwidth, str):
-            bandwidth = np.median(distances, axis=1, keepdims=True)
+            weights = np.ones(row.size)
         else:
-            bandwidth = np.full((distances.shape[0], 1), float(self.bandwidth))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            u = np.where(bandwidth > 0, distances / bandwidth, np.where(distances > 0, np.inf, 0.0))
-        if similarity is None:
-            return smooth(self.weights, u)
-        # what no kernel lets count must not decide how the others are scaled
-        return smooth(self.weights, np.where(similarity > 0, u, np.inf)) * similarity
+            u = relative(near, bandwidth[row])
+            weights = smooth(self.weights, u, u[first_places(row, rows.size)][row])
+        return leave_out_zeros(rows, row, places[row, column], weights, near)
+
+    def _most_similar(
+        self,
+        rows: np.ndarray,
+        places: np.ndarray,
+        distances: np.ndarray,
+        own: np.ndarray | None,
+        similarity: np.ndarray,
+        k: int,
+    ) -> Chosen:
+        """The k queries of the largest products, the nearest of equal ones."""
+        weights = similarity
+        if self.weights != "knn":
+            u = relative(distances, self._bandwidth(distances)[:, None])
+            u[similarity == 0] = np.inf  # what no kernel lets count does not decide how the others are scaled
+            weights = similarity * smooth(self.weights, u, u.min(axis=1, keepdims=True))
+        if own is not None:
+            distances[np.arange(rows.size), own] = -1.0
+        row, column = nearest(-weights, distances, k)
+        near = np.maximum(distances[row, column], 0.0)
+        return leave_out_zeros(rows, row, places[row, column], weights[row, column], near)
+
+    def _bandwidth(self, distances: np.ndarray) -> np.ndarray:
+        """One bandwidth per row of distances to all training queries."""
+        if self.weights in ("uniform", "knn") or not isinstance(self.bandwidth, str):
+            return np.full(distances.shape[0], 1.0 if isinstance(self.bandwidth, str) else float(self.bandwidth))
+        return median_of_rows(distances)
 
 
 class _Targets(NamedTuple):
@@ -301,12 +345,19 @@ class _Targets(NamedTuple):
     own: np.ndarray | None
 
 
-def smooth(weights: str, u: np.ndarray) -> np.ndarray:
-    """W(u) of each row of relative distances, but for a factor per row; u may be infinite."""
+def relative(distances: np.ndarray, bandwidth: np.ndarray) -> np.ndarray:
+    """u, the distances over the bandwidth; over a bandwidth of 0 they are 0 or infinite."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        u = distances / bandwidth
+    u[distances == 0] = 0.0
+    return u
+
+
+def smooth(weights: str, u: np.ndarray, nearest: np.ndarray) -> np.ndarray:
+    """W(u), but for a factor per target; ``nearest`` is the smallest u of the target, and any u may be infinite."""
     if weights == "gaussian":
         # over that of the nearest: far from all queries exp(-u² / 2) would be 0 for each
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            nearest = np.min(u, axis=1, keepdims=True)
             return np.where(np.isinf(u), 0.0, np.exp(-0.5 * (u - nearest) * (u + nearest)))
     if weights == "rectangular":
         return (u <= 1).astype(np.float64)
