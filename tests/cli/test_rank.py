@@ -189,7 +189,7 @@ def test_explain_takes_documents_by_name(run, model, lists_folder):
         (
             ["--query", "26", "--above", "x", "--below", "1"],
             1,
-            "query 26 has no document 'x'; name one, or give its row",
+            "query 26 has no document 'x'; name one, or give its number from 0 to 11.",
         ),
         (["--query", "26", "--above", "1", "--below", "1"], 1, "name the same document"),
         (["--query", "26", "--above", "1"], 2, "--above and --below go together."),
@@ -208,4 +208,5 @@ def test_a_kernel_ranker_ranks_but_explains_nothing(run, lists):
     done = run("rank", "kernel.plackett", "test.txt")
     np.testing.assert_allclose([float(line) for line in done.stdout.split()], fitted.predict(lists[24:]))
     done = run("explain", "kernel.plackett", "test.txt", "--query", "26")
-    assert done == (1, "", "plackett: error: a KernelRanker cannot be explained feature by feature.\n")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith("plackett: error: KernelRanker cannot explain its scores feature by feature: a ")

@@ -14,8 +14,13 @@ def explain(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that plackett train wrote.")],
     data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files, '-', or a known set's name.")],
     query: Annotated[str, typer.Option("--query", help="The id of the query.")],
-    above: Annotated[str | None, typer.Option(help="A document: its name, or its row in the query, from 0.")] = None,
-    below: Annotated[str | None, typer.Option(help="Another one, to which it is compared.")] = None,
+    above: Annotated[
+        str | None,
+        typer.Option(
+            help="A document of the query, by its name in DATA; else by its number, 0 being the query's first row."
+        ),
+    ] = None,
+    below: Annotated[str | None, typer.Option(help="Another one, given likewise, with which it is compared.")] = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy of DATA for the next time.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -46,6 +51,8 @@ def explain(
 
 def _explanation(ranker: Any, chosen: Queries, above: str | None, below: str | None) -> Any:
     """What adds to the scores of a query's documents, the best first; or the difference between two of them."""
+    if not hasattr(ranker, "explain"):
+        raise ValueError(f"{type(ranker).__name__} cannot explain its scores feature by feature.")
     try:
         if above is None or below is None:
             order = (-ranker.predict(chosen)).argsort(kind="stable")
@@ -54,8 +61,8 @@ def _explanation(ranker: Any, chosen: Queries, above: str | None, below: str | N
         if rows[0] == rows[1]:
             raise ValueError(f"--above and --below name the same document, {above!r}.")
         return ranker.explain(chosen, rows=rows).why(*rows)
-    except (AttributeError, NotImplementedError) as error:
-        raise ValueError(f"a {type(ranker).__name__} cannot be explained feature by feature.") from error
+    except NotImplementedError as error:  # which says why
+        raise ValueError(str(error)) from error
 
 
 def _query(queries: Queries, wanted: str) -> Queries:
@@ -68,12 +75,13 @@ def _query(queries: Queries, wanted: str) -> Queries:
 
 
 def _row(queries: Queries, wanted: str) -> int:
-    """A document's row in its query: by its name, else by its number."""
+    """A document's row in its query: by its name, else by its number, as rows are counted."""
     names = [] if queries.docid is None else [str(name) for name in queries.docid.tolist()]
     if wanted in names:
         return names.index(wanted)
     if wanted.isdecimal() and int(wanted) < queries.n_docs:
         return int(wanted)
+    last = queries.n_docs - 1
     raise ValueError(
-        f"query {queries.ids[0]} has no document {wanted!r}; name one, or give its row from 0 to {queries.n_docs - 1}."
+        f"query {queries.ids[0]} has no document {wanted!r}; name one, or give its number from 0 to {last}."
     )
