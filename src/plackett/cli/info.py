@@ -1,23 +1,37 @@
-"""``plackett info``: what is in a data set."""
+"""``plackett info``: what is in a data set, or in a model file."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from typing import Annotated, Any
 
 import typer
 
+MODEL_START = b"PK\x03\x04"  # as zip files begin, which data never are
+
 
 def info(
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files, '-', or a known set's name.")],
+    data: Annotated[
+        list[str], typer.Argument(metavar="DATA", help="LETOR files, '-', a known set's name; or a model.")
+    ],
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     relevant_from: Annotated[float, typer.Option(help="Smallest label that counts as relevant.")] = 1.0,
     cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy beside the file for the next time.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Describe judged lists: sizes, labels, list lengths, constant and duplicate columns."""
+    """Describe judged lists (sizes, labels, list lengths, constant and duplicate columns) or a trained model."""
     from plackett.cli import inputs, output
 
     inputs.check_data(data)
+    if len(data) == 1 and _is_model(data[0]):
+        from plackett.persistence import describe
+
+        found = describe(data[0])
+        if as_json:
+            output.write_json(found)
+        else:
+            output.write_pairs(_rows_of_model(found))
+        return
     output.tell_when_compiling()
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
     description = queries.describe(relevant_from=relevant_from)
@@ -25,3 +39,36 @@ def info(
         output.write_json(description.to_dict())
     else:
         output.write_pairs(description.rows())
+
+
+def _is_model(path: str) -> bool:
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(MODEL_START)) == MODEL_START
+
+
+def _rows_of_model(found: dict[str, Any]) -> list[tuple[str, str]]:
+    from plackett.validation import count_of
+
+    state = found["state"]
+    rows = [("model", found["class"].rpartition(".")[2])]
+    rows += [(f"  {name}", _shown(value)) for name, value in found["params"].items()]
+    if "n_features_in_" in state:
+        rows.append(("features", f"{state['n_features_in_']:,}"))
+    if state.get("feature_names_"):
+        rows.append(("feature names", ", ".join(map(str, state["feature_names_"]))))
+    if "n_queries_" in state:
+        rows.append(("trained on", count_of(state["n_queries_"], "query", "queries")))
+    if "stop_reason_" in state:
+        rows.append(("stopped", state["stop_reason_"]))
+    rows.append(("file", f"{count_of(found['bytes'], 'byte')}, written by plackett {found['plackett']}"))
+    return rows + [("note", note) for note in found["notes"]]
+
+
+def _shown(value: Any) -> str:
+    """A parameter; one that is an object is written as it was made."""
+    if not isinstance(value, dict) or not {"class", "params"} <= set(value):
+        return str(value)
+    inside = ", ".join(f"{name}={_shown(one)}" for name, one in value["params"].items())
+    return f"{value['class'].rpartition('.')[2]}({inside})"
