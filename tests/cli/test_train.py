@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,17 +16,16 @@ from plackett.rankers.registry import ENTRIES
 
 INTERRUPT = """
 import os, signal
-from plackett.rankers import fitting
+from plackett.rankers.progress import Progress
 
-watch = fitting.Watch.__call__
+steps = []
 
-def interrupt(self, step):
-    answer = watch(self, step)
-    if step.iteration == 2:
+def interrupt(self, shown=""):
+    steps.append(shown)
+    if len(steps) == 2:
         os.kill(os.getpid(), signal.SIGINT)  # what Ctrl-C sends
-    return answer
 
-fitting.Watch.__call__ = interrupt
+Progress.advance = interrupt
 """
 
 INTERRUPT_THE_MEASURING = """
@@ -64,6 +64,14 @@ def test_a_trained_model_ranks_as_the_same_ranker_in_python(run, lists):
 
 def test_listmle_is_trained_where_nothing_is_said(run):
     assert facts_of(run("train", "train.txt", "-o", "model").stdout)["ranker"] == "listmle (LinearRanker)"
+
+
+def test_the_summary_shows_what_is_not_as_by_default(run):
+    facts = facts_of(run("train", "train.txt", "-o", "model", "--max-iter", "300", "--seed", "7", "-q").stdout)
+    assert facts == {}
+    facts = facts_of(run("train", "train.txt", "-o", "model", "--max-iter", "300", "--seed", "7").stdout)
+    assert (facts["max_iter"], facts["random_state"]) == ("300", "7")
+    assert not {"tol", "normalize", "warm_start", "verbose", "patience"} & set(facts)
 
 
 def test_a_loss_alone_means_the_linear_ranker(run):
@@ -201,6 +209,8 @@ def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists
         (["-r", "cs-listmle", "--set", "k=abc"], "k='abc'; it must be a whole number of at least 1."),
         (["--set", "ties=none"], "ties='none' is not known"),
         (["-r", "ranksvm", "--set", "loss__normalize=[1]"], "normalize=[1] is not known"),
+        (["-r", "kernel", "--set", "gamma=abc"], "gamma='abc'; it must be a number above 0"),
+        (["-r", "kernel", "--set", "gamma=-1"], "gamma=-1; it must be a finite number above 0."),
         (["-r", "kernel", "--set", "landmarks=0"], "landmarks=0; it must be a whole number of at least 1."),
         (["--tol", "0"], "tol=0.0; it must be a finite number above 0."),
         (["--l2", "inf"], "l2=inf; it must be a finite number of at least 0."),
@@ -211,8 +221,8 @@ def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists
         (["-m", "map,MAP"], "--metric names no measure, or one of them twice."),
         (["--l2", "-1"], "Invalid value for '--l2'"),
         (["--max-iter", "0"], "Invalid value for '--max-iter'"),
-        (["--tune-l2"], "--tune-l2, --l2-path and --patience need a --validation set."),
-        (["--patience", "3"], "need a --validation set."),
+        (["--tune-l2"], "--tune-l2 and --l2-path need a --validation set."),
+        (["--patience", "3"], "--patience needs a --validation set."),
         (["--tune-l2", "--l2", "1", "--validation", "vali.txt"], "--l2 and --patience have no place beside"),
         (["--l2-path", "1,x", "--validation", "vali.txt"], "--l2-path 1,x: write numbers"),
         (["--validation", "-", "-"], "standard input (-) can stand for one file only."),
@@ -316,5 +326,5 @@ def test_help_and_the_page_name_every_ranker(run):
     page = (Path(__file__).resolve().parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
     text = run("train", "--help").stdout
     for name, entry in ENTRIES.items():
-        assert f" {name}: {entry.description}." in text
+        assert re.search(rf"^ {name} +{re.escape(entry.description)}$", text, re.MULTILINE)
         assert f"| `{name}` | {entry.description} |\n" in page

@@ -50,7 +50,8 @@ def test_a_method_without_a_loss_is_its_class_with_all_its_parameters(name, cls)
     assert type(pk.ranker(name)) is cls
     params = dict.fromkeys(cls().get_params(), "as given")  # nothing is checked before fit
     assert pk.ranker(name, **params).get_params() == params
-    assert registry.parameter_names(name) == list(inspect.signature(cls).parameters)
+    assert registry.parameters(name) == cls().get_params()
+    assert list(registry.parameters(name)) == list(inspect.signature(cls).parameters)
 
 
 def test_adarank_takes_the_measure_that_it_boosts():

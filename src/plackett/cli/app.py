@@ -14,7 +14,7 @@ from plackett.cli.evaluate import evaluate
 from plackett.cli.explain import explain
 from plackett.cli.info import info
 from plackett.cli.rank import rank
-from plackett.cli.train import RANKERS, train
+from plackett.cli.train import TrainCommand, train
 
 STOPPED = 130  # what shells expect of a command that Ctrl-C ended
 
@@ -27,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(info)
-app.command(epilog=RANKERS)(train)
+app.command(cls=TrainCommand)(train)
 app.command()(rank)
 app.command()(explain)
 app.command()(evaluate)

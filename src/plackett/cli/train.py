@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+import typer.core
 
 from plackett.rankers.registry import ENTRIES
 
@@ -27,14 +28,23 @@ FLAGS = {  # parameters of rankers that have an option of their own
     "random_state": "--seed",
     "verbose": "--quiet",
 }
-RANKERS = "Rankers:\n\n" + "\n\n".join(f"{name}: {entry.description}." for name, entry in ENTRIES.items())
+WATCH_TRAINING = ("AdaRank",)  # whose patience is about the training set, so that they need no other
+
+
+class TrainCommand(typer.core.TyperCommand):
+    """The verb, whose help ends with the names of the rankers: one line each, as typer's epilogues cannot be."""
+
+    def get_help(self, ctx: Any) -> str:
+        width = max(map(len, ENTRIES))
+        lines = (f" {name:<{width}}  {entry.description}\n" for name, entry in ENTRIES.items())
+        return f"{super().get_help(ctx)}\n Rankers:\n\n{''.join(lines)}"
 
 
 def train(
     data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files, '-', or a known set's name.")],
     model: Annotated[str, typer.Option("--model", "-o", metavar="FILE", help="Where the model goes.")],
     ranker: Annotated[
-        str | None, typer.Option("--ranker", "-r", help="One of the names below.", show_default=DEFAULT_RANKER)
+        str | None, typer.Option("--ranker", "-r", help="One of the names listed below.", show_default=DEFAULT_RANKER)
     ] = None,
     loss: Annotated[str | None, typer.Option(help="What a linear or kernel ranker minimises.")] = None,
     l2: Annotated[float | None, typer.Option(min=0.0, help="Strength of the penalty.")] = None,
@@ -86,8 +96,8 @@ def train(
     }
     params = {name: value for name, value in given.items() if value is not None}
     is_tuned = tune_l2 or l2_path is not None
-    if validation is None and (is_tuned or patience is not None):
-        raise typer.BadParameter("--tune-l2, --l2-path and --patience need a --validation set.")
+    if validation is None and is_tuned:
+        raise typer.BadParameter("--tune-l2 and --l2-path need a --validation set.")
     if is_tuned and (l2 is not None or patience is not None):
         raise typer.BadParameter("--l2 and --patience have no place beside --tune-l2 and --l2-path.")
     if data.count("-") + (validation == "-") > 1:
@@ -95,7 +105,7 @@ def train(
     strengths = None if l2_path is None else _numbers(l2_path)
     params.update(_settings(settings or []))
 
-    from plackett.cli import inputs, measures, models, output
+    from plackett.cli import inputs, measures, models, output, summary
 
     models.check_target(model)
     inputs.check_data(data)
@@ -105,7 +115,10 @@ def train(
         output.tell_when_compiling()
     name = ranker or ("linear" if loss is not None else DEFAULT_RANKER)
     wanted = measures.parse_measures(metrics, "--metric")
+    _check_options(name, params, is_tuned=is_tuned)
     estimator = _build(name, params)
+    if patience is not None and validation is None and type(estimator).__name__ not in WATCH_TRAINING:
+        raise typer.BadParameter("--patience needs a --validation set.")
 
     start = time.perf_counter()
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
@@ -129,10 +142,11 @@ def train(
     measured = _measured(fitted, job)
 
     seconds = {"reading": fitting - start, "fitting": fitting_ended - fitting}
+    outcome = summary.Outcome(name, fitted, queries, held_back, path, measured, seconds, model)
     if as_json:
-        output.write_json(_as_dict(name, fitted, job, path, measured, seconds))
+        output.write_json(summary.as_dict(outcome))
     elif not quiet:
-        _print_summary(name, fitted, job, path, measured, seconds)
+        summary.print_summary(outcome)
 
 
 class _Job(NamedTuple):
@@ -175,6 +189,11 @@ def _value(text: str) -> Any:
         return text
 
 
+def _as_text(value: Any) -> str:
+    """A parameter's value as ``--set`` reads it."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def _numbers(text: str) -> list[float]:
     try:
         numbers = [float(part) for part in text.split(",")]
@@ -185,29 +204,62 @@ def _numbers(text: str) -> list[float]:
     return numbers
 
 
-def _build(name: str, params: dict[str, Any]) -> Any:
-    """The ranker, not fitted yet; a name that does not exist, or a value that fits no data, is wrong usage."""
-    import numpy as np
+def _check_options(name: str, params: dict[str, Any], *, is_tuned: bool) -> None:
+    """Refuse options for parameters that the ranker does not have, and say which it has; and unknown rankers."""
+    from plackett.rankers.registry import parameters
 
-    from plackett.data.normalize import get_normalizer
-    from plackett.data.queries import QueryLists
-    from plackett.losses import get_loss
+    try:
+        own = parameters(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    options = {FLAGS[param]: param for param in params if param in FLAGS}
+    if is_tuned:
+        options["--tune-l2 and --l2-path"] = "l2"
+    for option, param in options.items():
+        if param not in own:
+            flags = [FLAGS[other] for other in own if other in FLAGS and other != "verbose"]
+            others = [f"--set {other}={_as_text(default)}" for other, default in own.items() if other not in FLAGS]
+            raise typer.BadParameter(
+                f"{option}: the ranker {name!r} has no {param}. It takes {', '.join(flags + others)} (the defaults)."
+            )
+
+
+def _build(name: str, params: dict[str, Any]) -> Any:
+    """The ranker, not fitted yet; a parameter that does not exist, or a value that fits no data, is wrong usage."""
     from plackett.rankers.registry import ranker
-    from plackett.solvers import get_solver
 
     try:
         estimator = ranker(name, **params)
-        chosen = estimator.get_params(deep=False)
-        if chosen["solver"] != "auto":
-            get_solver(chosen["solver"])
-        if chosen["normalize"] is not None:
-            get_normalizer(chosen["normalize"])
-        estimator._check_parameters()
-        nothing = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # no labels, so that only parameters are checked
-        get_loss(chosen["loss"]).check_labels(nothing)
+        _check_values(estimator)
     except (TypeError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
     return estimator
+
+
+def _check_values(estimator: Any) -> None:
+    """All that can be wrong with parameters before there are data."""
+    import numpy as np
+
+    estimator._check_parameters()
+    chosen = estimator.get_params(deep=False)
+    if chosen.get("normalize") is not None:
+        from plackett.data.normalize import get_normalizer
+
+        get_normalizer(chosen["normalize"])
+    if chosen.get("solver", "auto") != "auto":
+        from plackett.solvers import get_solver
+
+        get_solver(chosen["solver"])
+    if "loss" in chosen:
+        from plackett.data.queries import QueryLists
+        from plackett.losses import get_loss
+
+        no_labels = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))
+        get_loss(chosen["loss"]).check_labels(no_labels)
+    if "gamma" in chosen:
+        from plackett.scorers.kernel import settle_gamma
+
+        settle_gamma(chosen["gamma"], chosen["kernel"], np.eye(2))
 
 
 def _same_features(queries: Queries, held_back: Queries, name: str) -> tuple[Queries, Queries, str | None]:
@@ -225,7 +277,7 @@ def _same_features(queries: Queries, held_back: Queries, name: str) -> tuple[Que
 
 
 def _fit(job: _Job) -> Any:
-    """The fitted ranker; when Ctrl-C ends the fit, its best coefficients so far are saved."""
+    """The fitted ranker; when Ctrl-C ends the fit, what it has found so far is saved."""
     arguments = {} if job.held_back is None else {"eval_set": job.held_back, "eval_metric": job.metrics[0]}
     try:
         return job.estimator.fit(job.queries, **arguments)
@@ -236,15 +288,19 @@ def _fit(job: _Job) -> Any:
 
 def _save_what_there_is(job: _Job) -> None:
     from plackett.cli import output
+    from plackett.cli.summary import step_word
     from plackett.solvers.stopping import INTERRUPTED
     from plackett.validation import count_of
 
-    n_iter = getattr(job.estimator, "n_iter_", 0)
-    if getattr(job.estimator, "stop_reason_", None) != INTERRUPTED or not n_iter:
+    n_steps, word = getattr(job.estimator, "n_iter_", 0), step_word(job.estimator)
+    is_empty = getattr(job.estimator, "n_rounds_", n_steps) == 0  # rounds that a boosted ranker has kept
+    if getattr(job.estimator, "stop_reason_", None) != INTERRUPTED or is_empty:
         output.note("the fit had not begun; no model was written.")
         return
+    job.estimator.set_params(verbose=False)
     job.estimator.save(job.model)
-    output.note(f"stopped after {count_of(n_iter, 'iteration')}; the best coefficients so far are in {job.model}.")
+    found = "best coefficients" if word == "iteration" else f"best {word}s" if job.held_back is not None else f"{word}s"
+    output.note(f"stopped after {count_of(n_steps, word)}; the {found} so far are in {job.model}.")
 
 
 def _fit_path(job: _Job, strengths: list[float] | None) -> L2Path:
@@ -275,111 +331,3 @@ def _measured(fitted: Any, job: _Job) -> dict[str, dict[str, float]]:
     except KeyboardInterrupt:
         output.note(f"stopped while the fitted model was measured; it is in {job.model}.")
         raise
-
-
-def _print_summary(
-    name: str, fitted: Any, job: _Job, path: L2Path | None, measured: dict[str, dict[str, float]], seconds: dict
-) -> None:
-    from plackett.cli import measures, output
-
-    if path is not None:
-        _print_path(path)
-    chosen = fitted.get_params(deep=False)
-    rows = [("ranker", f"{name} ({type(fitted).__name__})")]
-    rows += [(key, _shown(chosen[key])) for key in ("loss", "l2", "normalize") if chosen.get(key) is not None]
-    rows.append(("solver", fitted.solver_))
-    rows.append(("training set", _sizes(job.queries)))
-    if job.held_back is not None:
-        rows.append(("validation set", _sizes(job.held_back)))
-    rows.append(("iterations", _iterations(fitted)))
-    rows.append(("objective", f"{fitted.objective_:.6g}"))
-    rows.append(("stopped", fitted.stop_reason_))
-    for part, means in measured.items():
-        rows.append((f"on {part}", measures.in_words(means)))
-    rows.append(("seconds", ", ".join(f"{value:.2f} {part}" for part, value in seconds.items())))
-    rows.append(("model", job.model))
-    output.write_pairs(rows)
-    if path is not None and (end := _end_of(path)):
-        output.note(f"the {end} l2 of the path is the best one; --l2-path can go beyond it")
-
-
-def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _sizes(queries: Queries) -> str:
-    from plackett.validation import count_of
-
-    counts = (queries.n_queries, "query", "queries"), (queries.n_docs, "document"), (queries.n_features, "feature")
-    return ", ".join(count_of(*count) for count in counts)
-
-
-def _iterations(fitted: Any) -> str:
-    best = getattr(fitted, "best_iteration_", None)
-    if best is None or fitted.patience is None:
-        return f"{fitted.n_iter_:,}"
-    return f"{fitted.n_iter_:,}, best on the validation set: {best:,}"
-
-
-def _print_path(path: L2Path) -> None:
-    from plackett.cli import output
-
-    rows = []
-    for one in _path_rows(path):
-        shown = f"{one['l2']:g}", f"{one['objective']:.6g}", f"{one['n_iter']:,}", f"{one['validation']:.4f}"
-        rows.append([*shown, "best" if one["is_best"] else ""])
-    output.write_table(["l2", "objective", "iterations", str(path.measure), ""], rows)
-    output.write("")
-
-
-def _end_of(path: L2Path) -> str | None:
-    """The end of the path where the best strength stands, if it is better there than one step before the end."""
-    assert path.validation is not None
-    values = path.validation.tolist()
-    for end, last, before in (("strongest", 0, 1), ("weakest", -1, -2)):
-        if len(path) > 1 and path.best is path.rankers[last] and values[last] != values[before]:
-            return end
-    return None
-
-
-def _path_rows(path: L2Path) -> list[dict[str, Any]]:
-    best = path.best
-    assert path.validation is not None
-    return [
-        {
-            "l2": float(one.l2),
-            "objective": float(one.objective_),
-            "n_iter": int(one.n_iter_),
-            "validation": float(mean),
-            "is_best": one is best,
-        }
-        for one, mean in zip(path.rankers, path.validation, strict=True)
-    ]
-
-
-def _as_dict(
-    name: str, fitted: Any, job: _Job, path: L2Path | None, measured: dict[str, dict[str, float]], seconds: dict
-) -> dict[str, Any]:
-    params = fitted.get_params(deep=False).items()
-    answer = {
-        "ranker": name,
-        "class": type(fitted).__name__,
-        "params": {key: value if _is_plain(value) else repr(value) for key, value in params},
-        "solver": fitted.solver_,
-        "n_queries": job.queries.n_queries,
-        "n_docs": job.queries.n_docs,
-        "n_features": job.queries.n_features,
-        "n_iter": int(fitted.n_iter_),
-        "best_iteration": getattr(fitted, "best_iteration_", None),
-        "objective": float(fitted.objective_),
-        "gradient_norm": float(fitted.gradient_norm_),
-        "stop_reason": fitted.stop_reason_,
-        **measured,
-        "seconds": seconds,
-        "model": job.model,
-    }
-    return answer if path is None else {**answer, "l2_path": _path_rows(path)}
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str))

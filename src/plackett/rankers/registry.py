@@ -112,9 +112,10 @@ def ranker(name: str, **params: Any) -> Any:
     return cls(**given)
 
 
-def parameter_names(name: str) -> list[str]:
-    """The parameters of the class that ``name`` stands for, in the order of its signature."""
-    return list(inspect.signature(_class(ENTRIES[_known_name(name)].class_name)).parameters)
+def parameters(name: str) -> dict[str, Any]:
+    """The parameters of the class that ``name`` stands for, in the order of its signature, with their defaults."""
+    signature = inspect.signature(_class(ENTRIES[_known_name(name)].class_name))
+    return {param.name: param.default for param in signature.parameters.values()}
 
 
 def load(path: str | os.PathLike | IO[bytes]) -> Any:

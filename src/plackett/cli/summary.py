@@ -1,0 +1,203 @@
+"""What came out of a fit, for a terminal and as JSON. A ranker shows what it has: not all have a loss."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from plackett.data.queries import Queries
+    from plackett.rankers.paths import L2Path
+
+FEATURES_SHOWN = 5
+STEPS = {"n_rounds": "round", "n_epochs": "epoch", "cycles": "step"}  # what rankers with this parameter work through
+
+
+class Outcome(NamedTuple):
+    """A fitted ranker, what it was fitted to, and what it reached."""
+
+    name: str
+    fitted: Any
+    queries: Queries
+    held_back: Queries | None
+    path: L2Path | None
+    measured: dict[str, dict[str, float]]
+    seconds: dict[str, float]
+    model: str
+
+
+def step_word(ranker: Any) -> str:
+    """What one step of its fit is called: iteration, round, epoch or step."""
+    params = ranker.get_params(deep=False)
+    return next((word for name, word in STEPS.items() if name in params), "iteration")
+
+
+# --- For a terminal ---------------------------------------------------------------------------------------------------
+
+
+def print_summary(outcome: Outcome) -> None:
+    """Headings and values on standard output, after the path if l2 was chosen."""
+    from plackett.cli import measures, output
+
+    fitted, path = outcome.fitted, outcome.path
+    if path is not None:
+        _print_path(path)
+    rows = [("ranker", f"{outcome.name} ({type(fitted).__name__})")]
+    rows += [(name, _shown(value)) for name, value in _telling_params(fitted).items()]
+    if hasattr(fitted, "solver_"):
+        rows.append(("solver", fitted.solver_))
+    rows.append(("training set", _sizes(outcome.queries)))
+    if outcome.held_back is not None:
+        rows.append(("validation set", _sizes(outcome.held_back)))
+    rows.append((f"{step_word(fitted)}s", _steps(fitted)))
+    if hasattr(fitted, "objective_"):
+        rows.append(("objective", f"{fitted.objective_:.6g}"))
+    rows.append(("stopped", fitted.stop_reason_))
+    if strongest := feature_weights(fitted):
+        rows.append(("feature weights", _in_words(strongest)))
+    for part, means in outcome.measured.items():
+        rows.append((f"on {part}", measures.in_words(means)))
+    rows.append(("seconds", ", ".join(f"{value:.2f} {part}" for part, value in outcome.seconds.items())))
+    rows.append(("model", outcome.model))
+    output.write_pairs(rows)
+    if path is not None and (end := _end_of(path)):
+        output.note(f"the {end} l2 of the path is the best one; --l2-path can go beyond it")
+
+
+def _telling_params(fitted: Any) -> dict[str, Any]:
+    """The parameter that a class names first, the penalty and the scaling, and all that are not as by default."""
+    first, *others = inspect.signature(type(fitted)).parameters.values()
+    params = fitted.get_params(deep=False)
+    answer = {first.name: params[first.name]}
+    for param in others:
+        value = params[param.name]
+        if param.name in ("solver", "verbose"):  # the solver that was used has a line of its own
+            continue
+        if value != param.default or (param.name == "l2" and value is not None):
+            answer[param.name] = value
+    return answer
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _sizes(queries: Queries) -> str:
+    from plackett.validation import count_of
+
+    counts = (queries.n_queries, "query", "queries"), (queries.n_docs, "document"), (queries.n_features, "feature")
+    return ", ".join(count_of(*count) for count in counts)
+
+
+def _steps(fitted: Any) -> str:
+    """How many steps there were, and which was the best if those after it were dropped."""
+    n_steps, kept = fitted.n_iter_, getattr(fitted, "n_rounds_", None)  # which boosted rankers have
+    best = fitted.best_iteration_
+    if best is not None and kept is None and fitted.patience is None:
+        return f"{n_steps:,}; {best:,} was best on the validation set, but without --patience the last is kept"
+    if best is not None:
+        return f"{n_steps:,}, best on the validation set: {best:,}"
+    if kept is not None and kept < n_steps:
+        return f"{n_steps:,}, best on the training set: {kept:,}"
+    return f"{n_steps:,}"
+
+
+def _in_words(weights: list[tuple[str, float]]) -> str:
+    """``column 3 1.203, column 0 -0.4, and 2 more``."""
+    words = [f"{name} {weight:.4g}" for name, weight in weights[:FEATURES_SHOWN]]
+    n_others = len(weights) - len(words)
+    return ", ".join([*words, f"and {n_others:,} more"] if n_others else words)
+
+
+def _print_path(path: L2Path) -> None:
+    from plackett.cli import output
+
+    rows = []
+    for one in _path_rows(path):
+        shown = f"{one['l2']:g}", f"{one['objective']:.6g}", f"{one['n_iter']:,}", f"{one['validation']:.4f}"
+        rows.append([*shown, "best" if one["is_best"] else ""])
+    output.write_table(["l2", "objective", "iterations", str(path.measure), ""], rows)
+    output.write("")
+
+
+def _end_of(path: L2Path) -> str | None:
+    """The end of the path where the best strength stands, if it is better there than one step before the end."""
+    assert path.validation is not None
+    values = path.validation.tolist()
+    for end, last, before in (("strongest", 0, 1), ("weakest", -1, -2)):
+        if len(path) > 1 and path.best is path.rankers[last] and values[last] != values[before]:
+            return end
+    return None
+
+
+# --- As JSON ----------------------------------------------------------------------------------------------------------
+
+
+def as_dict(outcome: Outcome) -> dict[str, Any]:
+    """Plain values, ready for JSON; a key whose value the ranker does not have is left out."""
+    fitted = outcome.fitted
+    answer: dict[str, Any] = {
+        "ranker": outcome.name,
+        "class": type(fitted).__name__,
+        "params": {key: value if _is_plain(value) else repr(value) for key, value in fitted.get_params(False).items()},
+        "n_queries": outcome.queries.n_queries,
+        "n_docs": outcome.queries.n_docs,
+        "n_features": outcome.queries.n_features,
+        "n_iter": int(fitted.n_iter_),
+        "best_iteration": fitted.best_iteration_,
+        "stop_reason": fitted.stop_reason_,
+    }
+    if hasattr(fitted, "solver_"):
+        answer["solver"] = fitted.solver_
+    for name in ("objective", "gradient_norm"):
+        if hasattr(fitted, f"{name}_"):
+            answer[name] = float(getattr(fitted, f"{name}_"))
+    if weights := feature_weights(fitted):
+        answer["feature_weights"] = [{"feature": name, "weight": weight} for name, weight in weights]
+    answer.update(outcome.measured, seconds=outcome.seconds, model=outcome.model)
+    return answer if outcome.path is None else {**answer, "l2_path": _path_rows(outcome.path)}
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _path_rows(path: L2Path) -> list[dict[str, Any]]:
+    best = path.best
+    assert path.validation is not None
+    return [
+        {
+            "l2": float(one.l2),
+            "objective": float(one.objective_),
+            "n_iter": int(one.n_iter_),
+            "validation": float(mean),
+            "is_best": one is best,
+        }
+        for one, mean in zip(path.rankers, path.validation, strict=True)
+    ]
+
+
+# --- Features ---------------------------------------------------------------------------------------------------------
+
+
+def feature_weights(ranker: Any) -> list[tuple[str, float]]:
+    """What features weigh in rankers that take them one by one, the largest first; empty for other rankers.
+
+    The weights of a feature's steps are summed; those of RankBoost's thresholds, which pull either way, by their size.
+    """
+    import numpy as np
+
+    if hasattr(ranker, "alphas_"):
+        features = ranker.features_
+        weights = np.abs(ranker.alphas_) if hasattr(ranker, "thresholds_") else ranker.alphas_
+    elif hasattr(ranker, "feature_weights_"):
+        weights = ranker.feature_weights_
+        features = np.arange(weights.size) % ranker.n_features_in_
+    else:
+        return []
+    sums = np.bincount(features, weights=weights) if features.size else np.zeros(0)
+    order = np.argsort(-np.abs(sums), kind="stable")
+    names = ranker.feature_names_
+    if names is None or len(names) < sums.size:
+        names = [f"column {column}" for column in range(sums.size)]
+    return [(names[column], float(sums[column])) for column in order.tolist() if sums[column] != 0.0]
