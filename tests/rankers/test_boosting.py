@@ -92,7 +92,7 @@ def mean_of_folds(folds, ranker):
     return np.mean(values)
 
 
-@pytest.mark.parametrize(("name", "floor"), [("mq2008", 0.470), ("ohsumed", 0.440)])
+@pytest.mark.parametrize(("name", "floor"), [("mq2008", 0.472), ("ohsumed", 0.442)])
 def test_adarank_reaches_its_mean_average_precision_on_letor(name, floor, folds):
     assert mean_of_folds(folds[name], AdaRank("map")) >= floor  # official AdaRank-MAP: .4764 and .4487
 

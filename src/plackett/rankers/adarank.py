@@ -24,7 +24,12 @@ from plackett.rankers.boosting import (
 from plackett.rankers.fitting import mean_of
 from plackett.rankers.linear_scores import LinearScores
 from plackett.scorers.linear import LinearScorer
-from plackett.validation import check_choice, check_number
+from plackett.validation import check_choice, check_number, check_positive_int
+
+# With a rest of 1 the two strongest features alternate until the training measure stops rising. On the validation folds
+# of MQ2008 and OHSUMED the mean MAP rises with the rest, up to about a quarter of the features.
+FEATURES_PER_REST = 4
+MOST_REST = 10
 
 
 class AdaRank(Boosted, LinearScores):
@@ -34,8 +39,8 @@ class AdaRank(Boosted, LinearScores):
     measure, gives it ``α = ½ ln(Σ P (1 + E) / Σ P (1 - E))``, adds α times the feature to the scores, and lets P be
     proportional to ``exp(-E)`` of the scores so far: queries that are ranked badly count more in the next round.
 
-    A feature ranks falling or, with α taken negative, rising. The feature of the last round is left out, so that it is
-    chosen again only after another one; equal candidates are settled by the number of the feature, falling before
+    A feature ranks falling or, with α taken negative, rising. A feature that was chosen rests for some rounds, so that it
+    is chosen again only after others; equal candidates are settled by the number of the feature, falling before
     rising. E is the measure itself where higher is better, divided by what the best or the worst order of the query
     gets where that leaves ``[-1, 1]``, as for DCG. Where lower is better, E goes from 1 for the query's best order to
     -1 for its worst. Equal scores count with the mean over their orders unless the measure spells out ``ties``: the
@@ -56,6 +61,10 @@ class AdaRank(Boosted, LinearScores):
         The fit ends after so many rounds in which the training measure has not risen by ``tol``; None: never.
     directions : {"both", "falling"}, default="both"
         Whether a feature may also rank rising, its smallest value first.
+    rest : int or None, default=None
+        Rounds for which a feature is left out after it was chosen; 1 only forbids it twice in a row. None takes a
+        quarter of the number of features, at least 1 and at most 10: with a short rest two strong features take turns
+        and others never enter.
     normalize : str, transformer or None, default=None
         How columns are scaled first, as for ``LinearRanker``.
     verbose : bool, default=False
@@ -96,6 +105,7 @@ class AdaRank(Boosted, LinearScores):
         tol: float = 1e-4,
         patience: int | None = 10,
         directions: str = "both",
+        rest: int | None = None,
         normalize: Any = None,
         verbose: bool = False,
     ):
@@ -104,6 +114,7 @@ class AdaRank(Boosted, LinearScores):
         self.tol = tol
         self.patience = patience
         self.directions = directions
+        self.rest = rest
         self.normalize = normalize
         self.verbose = verbose
 
@@ -116,6 +127,8 @@ class AdaRank(Boosted, LinearScores):
         super()._check_parameters()
         check_number(self.tol, "tol", least=0.0)
         check_choice(self.directions, "directions", ("both", "falling"))
+        if self.rest is not None:
+            check_positive_int(self.rest, "rest")
         Measure.parse(self.metric)
 
     def _boost(self, queries: Queries, weights: np.ndarray, rounds: Rounds) -> str:
@@ -132,11 +145,11 @@ class AdaRank(Boosted, LinearScores):
             return "no query tells one order from another"
         P = counted / counted.sum()
         coef = np.zeros(queries.n_features)
+        rest = min(MOST_REST, max(1, queries.n_features // FEATURES_PER_REST)) if self.rest is None else self.rest
         train = Rounds(None, rounds.progress)  # the paper's rule looks at the training set
         while rounds.n_rounds < self.n_rounds:
             edges = candidates @ P
-            if features:
-                edges[:, features[-1]] = -np.inf
+            edges[:, features[-rest:]] = -np.inf
             feature, sign, edge = _best_feature(edges)
             if edge <= SAME:
                 return "no other feature has a positive mean of the measure"
