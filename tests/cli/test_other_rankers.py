@@ -108,6 +108,19 @@ def test_thresholds_of_rankboost_add_up_by_their_size(run):
     assert found == pytest.approx(sums)
 
 
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.DataWarning")
+@pytest.mark.parametrize("name", SETTINGS)
+def test_lists_of_which_nothing_can_be_learned_make_a_model_too(run, lists_folder, name):
+    (lists_folder / "flat.txt").write_text("1 qid:1 1:1 2:3\n1 qid:1 1:2 2:2\n0 qid:2 1:1 2:1\n0 qid:2 1:0 2:4\n")
+    done = run("train", "flat.txt", "-r", name, "--validation", "flat.txt", "-o", "model")
+    assert done.returncode == 0
+    facts = facts_of(done.stdout)
+    n_steps = {"adarank": "0", "rankboost": "0", "svm-map": "1, best on the validation set: 1"}
+    assert facts[f"{STEPS.get(name, 'step')}s"].startswith(n_steps.get(name, ""))
+    assert "feature weights" not in facts
+    assert len(run("rank", "model", "flat.txt").stdout.splitlines()) == 4
+
+
 def test_adarank_without_a_validation_set_keeps_the_best_rounds_on_the_training_set(run, lists):
     done = run("train", "train.txt", "-r", "adarank", "--patience", "4", "-o", "model")
     expected = pk.AdaRank(patience=4).fit(lists[:18])

@@ -93,7 +93,7 @@ def _steps(fitted: Any) -> str:
     """How many steps there were, and which was the best if those after it were dropped."""
     n_steps, kept = fitted.n_iter_, getattr(fitted, "n_rounds_", None)  # which boosted rankers have
     best = fitted.best_iteration_
-    if best is not None and kept is None and fitted.patience is None:
+    if best is not None and best < n_steps and kept is None and fitted.patience is None:
         return f"{n_steps:,}; {best:,} was best on the validation set, but without --patience the last is kept"
     if best is not None:
         return f"{n_steps:,}, best on the validation set: {best:,}"

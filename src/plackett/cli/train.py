@@ -71,7 +71,7 @@ def train(
         ),
     ] = "ndcg@10,map",
     patience: Annotated[
-        int | None, typer.Option(min=1, help="Iterations without a better value before the fit ends.")
+        int | None, typer.Option(min=1, help="Iterations, rounds or steps without a better value before the fit ends.")
     ] = None,
     tune_l2: Annotated[bool, typer.Option("--tune-l2", help="Choose l2 on the validation set.")] = False,
     l2_path: Annotated[
