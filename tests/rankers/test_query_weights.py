@@ -101,6 +101,7 @@ def test_the_search_finds_what_all_distances_give(weights, n_columns, levels, mo
     assert not fitted._can_search(5)
     expected = fitted.of_observed(np.arange(300)[::-1]), fitted.of_new(new)
     monkeypatch.setattr(query_weights, "SMALLEST_SEARCH", 100)
+    monkeypatch.setattr(query_weights, "PAIRS_PER_BLOCK", 1000)
     assert fitted._can_search(8)
     for found, wanted in zip((fitted.of_observed(np.arange(300)[::-1]), fitted.of_new(new)), expected, strict=True):
         for field in ("indptr", "queries", "weights", "distances"):

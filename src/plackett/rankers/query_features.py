@@ -14,6 +14,7 @@ from plackett.rankers.query_table import QueryTable
 from plackett.validation import check_positive_int, count_of, is_sparse, plain
 
 DOCS_PER_BLOCK = 16384
+ROWS_PER_COPY = 4096
 ALIKE = 1e-12  # columns that spread less than this, beside their largest value, are constant but for rounding
 
 
@@ -156,7 +157,7 @@ class QueryFeatureSource(Parameters):
         if self.columns is None:
             return queries
         kept = np.setdiff1d(np.arange(queries.n_features), self.columns)
-        X = queries.X[:, kept] if is_sparse(queries.X) else np.take(queries.X, kept, axis=1)  # stays in C order
+        X = queries.X[:, kept] if is_sparse(queries.X) else _take_columns(queries.X, kept)
         names = queries.feature_names
         documents = Queries.from_groups(
             X, queries.y, queries.ids, queries.indptr, docid=queries._docid, comments=queries.comments,
@@ -215,7 +216,8 @@ class QueryFeatureSource(Parameters):
         if columns.size == 0 and setting == "auto":
             raise ValueError(
                 'query_features="auto" looks for columns that are constant within every query and differ between '
-                'queries, but X has none, or no others. Try query_features="mean", or give a matrix with one row per query.'
+                'queries, but X has none, or no others. Try query_features="mean", or give a matrix with one row per '
+                "query."
             )
         return (columns.tolist() if columns.size else "mean"), None
 
@@ -255,6 +257,15 @@ class QueryFeatureSource(Parameters):
     def _scale(self, features: np.ndarray) -> None:
         if self.centre is not None:
             features[:, self.scaled] = (features[:, self.scaled].astype(np.float64) - self.centre) * self.factor
+
+
+def _take_columns(X: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Columns of X as an array in C order; by blocks that stay in the cache, several times as fast as at once."""
+    taken = np.empty((X.shape[0], columns.size), dtype=X.dtype)
+    for start in range(0, X.shape[0], ROWS_PER_COPY):
+        rows = slice(start, start + ROWS_PER_COPY)
+        np.take(X[rows], columns, axis=1, out=taken[rows], mode="clip")  # other modes would copy once more
+    return taken
 
 
 def is_matrix(setting: Any) -> bool:

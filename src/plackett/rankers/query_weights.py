@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._parameters import Parameters
-from plackett._threads import deal
+from plackett._threads import deal, one_blas_thread
 from plackett.exceptions import DataWarning
 from plackett.rankers.query_kernels import get_kernel
 from plackett.rankers.query_neighbors import (
@@ -28,22 +28,22 @@ from plackett.validation import check_choice, check_number, check_positive_int, 
 
 WEIGHTS = ("uniform", "individual", "knn", "gaussian", "epanechnikov", "tricube", "rectangular")
 
-PAIRS_PER_BLOCK = 1 << 20  # distances that one thread holds at a time
+PAIRS_PER_BLOCK = 1 << 20  # distances held at a time
 SMALLEST_SEARCH = 1024  # training queries from which on a search is faster than all distances
 
 
 class QueryWeights(Parameters):
     """Weights ``π(q_i, q_0)`` of training queries ``q_i`` for a target query ``q_0``, scaled to ``Σ_i π_i = n``.
 
-    =================  =================================================================
-    ``"uniform"``      all alike
-    ``"individual"``   the query itself and no other
-    ``"knn"``          the nearest ``n_neighbors``, alike
-    ``"gaussian"``     exp(-u² / 2), with u the distance between the features over the bandwidth
+    ==================  ======================================================================
+    ``"uniform"``       all alike
+    ``"individual"``    the query itself and no other
+    ``"knn"``           the nearest ``n_neighbors``, alike
+    ``"gaussian"``      exp(-u² / 2), with u the distance between the features over the bandwidth
     ``"epanechnikov"``  1 - u² where u < 1
-    ``"tricube"``      (1 - u³)³ where u < 1
-    ``"rectangular"``  1 where u ≤ 1
-    =================  =================================================================
+    ``"tricube"``       (1 - u³)³ where u < 1
+    ``"rectangular"``   1 where u ≤ 1
+    ==================  ======================================================================
 
     Where all weights of a target vanish, the nearest query counts alone, with a ``DataWarning``.
 
@@ -226,12 +226,16 @@ class QueryWeights(Parameters):
         self._check_reach(targets)
         chosen: list[Chosen] = []
         rest = np.arange(targets.n)
-        if self._can_search(k) and targets.n:
-            found, rest = self._search(targets, k)
-            chosen.append(found)
-        step = max(1, PAIRS_PER_BLOCK // self.n_queries_)
-        blocks = [(rest[start : start + step],) for start in range(0, rest.size, step)]
-        chosen += deal(lambda rows: self._compare(targets, rows, k), blocks)
+        if self._can_search(k):
+            doubtful = [rest[:0]]
+            for rows in _blocks(rest, k + MORE_FOUND):
+                found, doubt = self._search(targets, rows, k)
+                chosen.append(found)
+                doubtful.append(doubt)
+            rest = np.concatenate(doubtful)
+        with one_blas_thread():
+            blocks = [(rows,) for rows in _blocks(rest, self.n_queries_)]
+            chosen += deal(lambda rows: self._compare(targets, rows, k), blocks)
         n_vanished = sum(part.n_vanished for part in chosen)
         if n_vanished:
             warnings.warn(
@@ -262,18 +266,20 @@ class QueryWeights(Parameters):
         is_worth_it = self.n_queries_ >= SMALLEST_SEARCH and k + MORE_FOUND <= self.n_queries_ // 2
         return self.needs_features and is_by_distance and is_worth_it and not self.kernels_
 
-    def _search(self, targets: _Targets, k: int) -> tuple[Chosen, np.ndarray]:
-        """The neighbours of the targets whose nearest k are beyond doubt, and the rows of the other targets."""
+    def _search(self, targets: _Targets, rows: np.ndarray, k: int) -> tuple[Chosen, np.ndarray]:
+        """The neighbours of those of some targets whose nearest k are beyond doubt, and the rows of the others."""
         assert self.numeric_ is not None  # columns without a kernel are numeric
         assert targets.numeric is not None
         if self._tree is None:
             from sklearn.neighbors import NearestNeighbors
 
             self._tree = NearestNeighbors().fit(self.numeric_ - self.numeric_.mean(axis=0))
-        found, distances, is_sure = search(self._tree, self.numeric_, targets.numeric, targets.own, k)
-        sure = np.flatnonzero(is_sure)
-        own = None if targets.own is None else np.argmax(found[sure] == targets.own[sure, None], axis=1)
-        return self._nearest(sure, found[sure], distances[sure], own, k), np.flatnonzero(~is_sure)
+        own = None if targets.own is None else targets.own[rows]
+        found, distances, is_sure = search(self._tree, self.numeric_, targets.numeric[rows], own, k)
+        if own is not None:
+            own = np.argmax(found == own[:, None], axis=1)[is_sure]
+        chosen = self._nearest(rows[is_sure], found[is_sure], distances[is_sure], own, k)
+        return chosen, rows[~is_sure]
 
     def _compare(self, targets: _Targets, rows: np.ndarray, k: int) -> Chosen:
         """The neighbours of some targets, by their distances to all training queries."""
@@ -343,6 +349,11 @@ class _Targets(NamedTuple):
     numeric: np.ndarray | None
     coded: list[np.ndarray]
     own: np.ndarray | None
+
+
+def _blocks(rows: np.ndarray, n_columns: int) -> list[np.ndarray]:
+    step = max(1, PAIRS_PER_BLOCK // n_columns)
+    return [rows[start : start + step] for start in range(0, rows.size, step)]
 
 
 def relative(distances: np.ndarray, bandwidth: np.ndarray) -> np.ndarray:
