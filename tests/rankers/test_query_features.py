@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from plackett.data.letor import read_letor
 from plackett.data.queries import Queries
 from plackett.rankers import query_features
 from plackett.rankers.query_features import QueryFeatureSource, constant_columns
@@ -310,3 +311,13 @@ def test_a_source_is_what_its_parameters_say():
     assert again == source
     others = judged(seed=6)
     np.testing.assert_array_equal(again.transform(others)[1], source.transform(others)[1])
+
+
+def test_the_idf_columns_of_mslr_are_its_query_features(shared_data):
+    path = shared_data / "mslr-sample" / "msn1.fold1.train.5k.txt.gz"
+    if not path.exists():
+        pytest.skip(f"{path} is missing")
+    source = QueryFeatureSource()
+    documents, _ = source.fit(read_letor(path))
+    assert source.columns == [15, 16, 17, 18, 19]  # its features 16 to 20: IDF of body, anchor, title, URL, all
+    assert documents.n_features == 131
