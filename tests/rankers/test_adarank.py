@@ -86,7 +86,8 @@ def test_adarank_lets_a_feature_rest(rest, n_columns, expected):
 def test_adarank_ends_when_all_features_rest():
     X, y, qid = lists(n_features=3)
     ranker = AdaRank(rest=7).fit(X, y, qid=qid)
-    assert ranker.n_iter_ <= 3 and "no other feature" in ranker.stop_reason_
+    assert ranker.n_iter_ <= 3
+    assert "no other feature" in ranker.stop_reason_
 
 
 def test_adarank_keeps_the_best_round_and_stops_when_the_training_measure_no_longer_rises():
@@ -197,6 +198,36 @@ def test_adarank_explains_its_scores_exactly():
     scores = ranker.predict(X, qid=qid)
     means = np.array([scores[qid == query].mean() for query in qid])
     np.testing.assert_allclose(ranker.explain(X, qid=qid).contributions.sum(axis=1), scores - means, atol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["map", "kendall", "ndcg@3(empty=skip)"])
+def test_queries_of_weight_zero_have_no_say_in_which_rounds_are_kept(metric):
+    X, y, qid = lists(n_queries=30, seed=1)
+    weights = np.arange(30) % 3 > 0
+    is_kept = weights[qid]
+    weighted = AdaRank(metric).fit(X, y, qid=qid, sample_weight=weights.astype(float))
+    alone = AdaRank(metric).fit(X[is_kept], y[is_kept], qid=qid[is_kept])
+    assert weighted.n_rounds_ == alone.n_rounds_
+    np.testing.assert_allclose(weighted.coef_, alone.coef_, atol=1e-9)
+    np.testing.assert_allclose(weighted.history_["train"], alone.history_["train"], atol=1e-12)
+
+
+def test_a_query_of_weight_two_counts_as_two_alike():
+    X, y, qid = lists(n_queries=20, seed=2)
+    is_doubled = qid % 2 == 0
+    weighted = AdaRank("ndcg@3").fit(X, y, qid=qid, sample_weight=2.0 - np.arange(20) % 2)
+    copied = [np.concatenate([part, more[is_doubled]]) for part, more in ((X, X), (y, y), (qid, qid + 100))]
+    doubled = AdaRank("ndcg@3").fit(copied[0], copied[1], qid=copied[2])
+    np.testing.assert_allclose(weighted.history_["train"], doubled.history_["train"], atol=1e-12)
+    np.testing.assert_allclose(weighted.coef_, doubled.coef_, atol=1e-9)
+
+
+def test_scores_beyond_all_numbers_are_refused():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=40)
+    X = np.where(rng.normal(size=(40, 3)) + y[:, None] > 0, 1.7e308, -1.7e308)
+    with pytest.raises(ValueError, match=r"scale the columns \(normalize=\)"):
+        AdaRank().fit(X, y, qid=np.repeat(np.arange(5), 8))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plackett._threads import deal
 from plackett.data.queries import Queries
-from plackett.metrics.judged import JudgedLists
+from plackett.metrics.judged import JudgedLists, fill_empty
 from plackett.metrics.measure import Measure
 from plackett.rankers.boosting import (
     ALL_ROUNDS,
@@ -21,7 +21,6 @@ from plackett.rankers.boosting import (
     named_steps,
     weight_of_edge,
 )
-from plackett.rankers.fitting import mean_of
 from plackett.rankers.linear_scores import LinearScores
 from plackett.scorers.linear import LinearScorer
 from plackett.validation import check_choice, check_number, check_positive_int
@@ -39,8 +38,8 @@ class AdaRank(Boosted, LinearScores):
     measure, gives it ``α = ½ ln(Σ P (1 + E) / Σ P (1 - E))``, adds α times the feature to the scores, and lets P be
     proportional to ``exp(-E)`` of the scores so far: queries that are ranked badly count more in the next round.
 
-    A feature ranks falling or, with α taken negative, rising. A feature that was chosen rests for some rounds, so that it
-    is chosen again only after others; equal candidates are settled by the number of the feature, falling before
+    A feature ranks falling or, with α taken negative, rising. A feature that was chosen rests for some rounds, so that
+    it is chosen again only after others; equal candidates are settled by the number of the feature, falling before
     rising. E is the measure itself where higher is better, divided by what the best or the worst order of the query
     gets where that leaves ``[-1, 1]``, as for DCG. Where lower is better, E goes from 1 for the query's best order to
     -1 for its worst. Equal scores count with the mean over their orders unless the measure spells out ``ties``: the
@@ -85,8 +84,8 @@ class AdaRank(Boosted, LinearScores):
         Rounds that were made.
     stop_reason_ : str
     history_ : dict of lists
-        For every round ``"feature"``, ``"alpha"``, ``"edge"`` (Σ P E of the feature), ``"train"`` (the measure on the
-        training set) and the validation measure.
+        For every round ``"feature"``, ``"alpha"``, ``"edge"`` (Σ P E of the feature), ``"train"`` (the mean of the
+        measure on the training set, by the weights of the queries) and the validation measure.
     best_iteration_, best_score_ : int and float, or None without a validation set
     normalizer_, feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
@@ -134,7 +133,7 @@ class AdaRank(Boosted, LinearScores):
     def _boost(self, queries: Queries, weights: np.ndarray, rounds: Rounds) -> str:
         self.coef_, self.intercept_ = np.zeros(queries.n_features), 0.0
         self.features_, self.alphas_, self.n_rounds_ = np.zeros(0, dtype=np.int64), np.zeros(0), 0
-        target = _Target(Measure.parse(self.metric), queries)
+        target = _Target(Measure.parse(self.metric), queries, weights)
         candidates = target.of_features(queries.X, has_rising=self.directions == "both")
         scorer = LinearScorer(queries.X)
         held = None if rounds.validation is None else LinearScorer(rounds.validation.queries.X)
@@ -159,7 +158,10 @@ class AdaRank(Boosted, LinearScores):
             coef[feature] += alpha
             rounds.n_rounds += 1
             train.n_rounds += 1
-            mean, values = target.of_scores(scorer.scores(coef))
+            scores = scorer.scores(coef)
+            if not np.isfinite(scores).all():
+                raise ValueError("the scores grew beyond all numbers; scale the columns (normalize=).")
+            mean, values = target.of_scores(scores)
             rounds.note(feature=feature, alpha=alpha, edge=edge, train=mean)
             train.judge(mean, target.measure.higher_is_better, self.tol)
             if held is None:
@@ -185,7 +187,8 @@ class AdaRank(Boosted, LinearScores):
 class _Target:
     """The measure that AdaRank boosts, as values E from -1 to 1, higher is better, of the queries that have one."""
 
-    def __init__(self, measure: Measure, queries: Queries):
+    def __init__(self, measure: Measure, queries: Queries, weights: np.ndarray):
+        self._weights = weights
         ties = {"ties": "average"} if "ties" in measure.kind.defaults else {}
         self.measure = Measure(measure.name, measure.k, **{**ties, **measure.parameters})
         self._lists = JudgedLists(queries.labels, np.zeros(queries.n_docs), queries.indptr)
@@ -198,9 +201,12 @@ class _Target:
             self._zero, self._unit = 0.5 * (best + worst), 0.5 * (best - worst)
 
     def of_scores(self, scores: np.ndarray) -> tuple[float, np.ndarray]:
-        """The mean of the measure over all queries, and E of those that count."""
+        """The weighted mean of the measure over all queries, and E of those that count."""
         values = self._values(scores)
-        return mean_of(self.measure, values), self._scaled(values)
+        filled = fill_empty(values, self.measure.parameters.get("empty", 0))
+        has_value = ~np.isnan(filled)
+        mean = np.average(filled[has_value], weights=self._weights[has_value])  # of those that count at least
+        return float(mean), self._scaled(values)
 
     def of_features(self, X: Any, *, has_rising: bool) -> np.ndarray:
         """E of every feature, direction × feature × query: computed once, since features do not change."""
