@@ -139,7 +139,12 @@ def test_balance_is_checked_by_fit():
 
 def test_damaged_choices_are_refused():
     X, y, qid = make_data(3)
-    for name, value in [("choices_", np.full(4, 3)), ("choices_", np.zeros(3, int)), ("betas_", np.full(4, np.inf))]:
+    for name, value in [
+        ("choices_", np.full(4, 3)),
+        ("choices_", np.zeros(3, int)),
+        ("betas_", np.full(4, np.inf)),
+        ("betas_", np.full(4, 1e305)),  # mixtures would be ∞ − ∞
+    ]:
         ranker = BLFeatureRank().fit(X, y, qid=qid)
         setattr(ranker, name, value)
         with pytest.raises(ValueError, match="must"):

@@ -232,6 +232,8 @@ def test_saved_models_are_loaded_and_damaged_ones_refused(ranker, tmp_path):
         np.testing.assert_array_equal(loaded.predict(X, qid=qid), fitted.predict(X, qid=qid))
         for name, value in [
             ("feature_weights_", np.array([np.nan])),
+            ("feature_weights_", np.array([1e308])),
+            ("n_features_in_", 4.0),
             ("centres_", np.zeros((3, 2))),
             ("signs_", np.array([1, 1, 2, 1])),
         ]:

@@ -13,10 +13,10 @@ from plackett.rankers.base import Interrupted, Normalized
 from plackett.rankers.fitting import DEFAULT_METRIC, HeldBack
 from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.progress import Progress
+from plackett.solvers.stopping import INTERRUPTED
 from plackett.validation import check_positive_int, is_sparse
 
 ALL_ROUNDS = "all rounds were used"
-INTERRUPTED = "interrupted"
 LARGEST_EDGE = 1.0 - 1e-6  # a perfect weak ranker would get an infinite weight; this one gets 7.25
 SAME = 1e-12  # candidates whose values differ by less are equal: sums over rows in another order differ by that
 

@@ -19,14 +19,15 @@ from plackett.rankers.feature_steps import (
     Step,
     Training,
     TrainingLists,
-    check_vector,
 )
+from plackett.rankers.linear_scores import check_vector
 from plackett.validation import check_choice
 
 if TYPE_CHECKING:
     from plackett.rankers.explain_steps import RankSteps
 
 BALANCES = ("global", "query")
+LARGEST_BETA = 1e30  # at most the pairs of a list in a fit; far above, mixtures of ranks would not be numbers
 ENTERS = {FEATURE: "feature", MIXTURE: "mixture", BEFORE: "ranking so far"}
 
 
@@ -217,11 +218,13 @@ class BLFeatureRank(FeatureRank):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         check_vector(self, "choices_", np.int64)
-        check_vector(self, "betas_", np.float64)
+        check_vector(self, "betas_")
         if not self.feature_weights_.size == self.choices_.size == self.betas_.size:
             raise ValueError("feature_weights_, choices_ and betas_ must have one number for each step.")
         if not np.isin(self.choices_, (0, 1, 2)).all():
             raise ValueError("choices_ must be 0, 1 or 2.")
+        if (abs(self.betas_) > LARGEST_BETA).any():
+            raise ValueError(f"betas_ must be numbers of at most {LARGEST_BETA:g}.")
 
 
 class _RankTraining(Training):

@@ -24,13 +24,15 @@ from plackett.rankers.discovery import (
     find_centres,
     find_signs,
 )
-from plackett.rankers.fitting import DEFAULT_METRIC, NO_IMPROVEMENT
+from plackett.rankers.fitting import NO_IMPROVEMENT, HeldBack, is_better
+from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.progress import Progress
+from plackett.solvers.stopping import INTERRUPTED
 from plackett.validation import check_choice, check_positive_int
 
 LEAST = 1e-12  # of the two sums whose ratio gives a weight: a perfect feature gets a finite one
+LARGEST_WEIGHT = 1e6  # far above all that LEAST lets a fit find: sums of weighted ranks stay finite
 FINISHED = "all steps done"
-INTERRUPTED = "interrupted"
 NO_PAIRS = "no query has documents with different labels"
 
 
@@ -111,10 +113,10 @@ class Watch:
         self.history: dict[str, list[float]] = {name: [] for name in names}
         self.best_iteration: int | None = None
         self.best_score: float | None = None
-        self._names, self._held_back, self._replay = names, held_back, replay
-        self._measure = Measure.parse(DEFAULT_METRIC if metric is None else metric)
-        if held_back is not None:
-            self.history[str(self._measure)] = []
+        self._names, self._replay = names, replay
+        self._held_back = None if held_back is None else HeldBack(held_back, metric)
+        if self._held_back is not None:
+            self.history[str(self._held_back.measure)] = []
 
     def __call__(self, n_steps: int, feature: int, step: Step, measures: tuple[float, ...]) -> str:
         shown = "  ".join(f"{name} {value:.4f}" for name, value in zip(self._names, measures, strict=True))
@@ -123,16 +125,11 @@ class Watch:
         if self._held_back is None or self._replay is None:
             return shown
         self._replay.take(feature, step)
-        values = self._measure.values(self._held_back.labels, self._replay.scores, qid=self._held_back.qid)
-        is_counted = ~np.isnan(values)
-        mean = float(values[is_counted].mean()) if is_counted.any() else math.nan
-        self.history[str(self._measure)].append(mean)
-        if not math.isnan(mean) and (self.best_score is None or self._is_better(mean, self.best_score)):
+        measure, mean = self._held_back.measure, self._held_back.mean(self._replay.scores)
+        self.history[str(measure)].append(mean)
+        if is_better(mean, self.best_score, measure):
             self.best_iteration, self.best_score = n_steps, mean
-        return f"{shown}  {self._measure} {mean:.4f}"
-
-    def _is_better(self, value: float, best: float) -> bool:
-        return value > best if self._measure.higher_is_better else value < best
+        return f"{shown}  {measure} {mean:.4f}"
 
 
 class FeatureSteps(Ranker):
@@ -273,7 +270,11 @@ class FeatureSteps(Ranker):
 
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        check_vector(self, "feature_weights_", np.float64)
+        check_vector(self, "feature_weights_")
+        if (abs(self.feature_weights_) > LARGEST_WEIGHT).any():
+            raise ValueError(f"feature_weights_ must be numbers of at most {LARGEST_WEIGHT:g}.")
+        if type(self.n_features_in_) is not int:
+            raise ValueError("n_features_in_ must be a whole number.")
         if (self.centres_ is None) == (self.signs_ is None):
             raise ValueError("either centres_ or signs_ must be given.")
         if self.signs_ is not None:
@@ -286,9 +287,3 @@ class FeatureSteps(Ranker):
             raise ValueError("centres_ must be a table of numbers.")
         if centres.shape[0] != self.n_features_in_ or np.isinf(centres).any() or np.isnan(centres).all(axis=1).any():
             raise ValueError(f"centres_ must have finite centres for each of {self.n_features_in_} features.")
-
-
-def check_vector(ranker: Ranker, name: str, dtype: type) -> None:
-    vector = getattr(ranker, name, None)
-    if not isinstance(vector, np.ndarray) or vector.dtype != dtype or vector.ndim != 1 or not np.isfinite(vector).all():
-        raise ValueError(f"{name} must be a vector of finite numbers.")

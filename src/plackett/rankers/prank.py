@@ -189,7 +189,8 @@ class PRank(LinearScores):
         super()._check_loaded()
         for name in ("levels_", "thresholds_"):
             check_vector(self, name)
-            if (np.diff(getattr(self, name)) < 0).any():
+            vector = getattr(self, name)
+            if (vector[1:] < vector[:-1]).any():  # labels may be so large that differences overflow
                 raise ValueError(f"{name} must be a rising vector of finite numbers.")
         if self.levels_.size != self.thresholds_.size + 1:
             raise ValueError(f"there are {self.thresholds_.size} thresholds between {self.levels_.size} levels.")

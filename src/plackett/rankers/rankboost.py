@@ -147,7 +147,7 @@ class RankBoost(Boosted):
                 return "no threshold orders the pairs better than chance"
             code = stumps.codes[feature]
             right, wrong = pairs.split(code, place)
-            alpha = weight_of_edge(r) if self.alpha == "r" else _exactweight_of_edge(right, wrong)
+            alpha = weight_of_edge(r) if self.alpha == "r" else _exact_weight(right, wrong)
             z = max(1.0 - right - wrong, 0.0) + right * np.exp(-alpha) + wrong * np.exp(alpha)
             scores += alpha * (code > place)
             bound *= z
@@ -327,6 +327,6 @@ def _middles(values: np.ndarray, n_thresholds: int | None) -> np.ndarray:
     return middles[np.unique(np.where(ranks - below[before] < below[after] - ranks, before, after))]
 
 
-def _exactweight_of_edge(right: float, wrong: float) -> float:
+def _exact_weight(right: float, wrong: float) -> float:
     """½ ln(right / wrong), which stays finite."""
     return weight_of_edge((right - wrong) / (right + wrong))
