@@ -1,4 +1,4 @@
-"""Rankers on LETOR's five folds, everything chosen by validation MAP: the table of docs/training.md.
+"""Rankers on LETOR's five folds, everything chosen by validation MAP: the tables of docs/training.md.
 
     python examples/letor_folds.py FOLDER_OF_MQ2008 FOLDER_OF_OHSUMED
 
@@ -10,6 +10,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+from scipy.stats import ttest_rel
 from sklearn.model_selection import ParameterGrid
 
 import plackett as pk
@@ -27,10 +28,15 @@ def best_of_grid(make, grid, fold):
     return max(rankers, key=lambda ranker: mean(fold.validation, ranker.predict(fold.validation), "map"))
 
 
+def table(queries, scores, metric, convention="standard"):
+    return pk.evaluate(queries, scores, metrics=[metric], convention=convention)
+
+
 def mean(queries, scores, metric, convention="standard"):
-    return pk.evaluate(queries, scores, metrics=[metric], convention=convention).mean()[metric]
+    return table(queries, scores, metric, convention).mean()[metric]
 
 
+LEADER = "listmle"
 LINEAR = ["listmle", "p-listmle", "cs-listmle", "listnet", "ranksvm", "ranknet", "rankcosine", "regression"]
 STEPS = {"n_intervals": [4, 8, 16], "cycles": [10]}
 OTHERS = {
@@ -54,15 +60,28 @@ def main(folders):
     }
     print("| ranker | " + " | ".join(f"{name} MAP | NDCG@10" for name in folds) + " |")
     print("|---|" + "---|" * 2 * len(folds))
+    precisions = {}  # by ranker and set: average precision of each query, all of which are in one test fold
     for name, choose in CHOOSE.items():
         cells = []
-        for parts in folds.values():
-            means = []
-            for fold in parts:
-                scores = choose(fold).predict(fold.test)
-                means.append((mean(fold.test, scores, "map", "letor4"), mean(fold.test, scores, "ndcg@10")))
-            cells += [f"{value:.4f}" for value in np.mean(means, axis=0)]
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+        for set_name, parts in folds.items():
+            tests = [(fold.test, choose(fold).predict(fold.test)) for fold in parts]
+            cells.append(np.mean([mean(*test, "map", "letor4") for test in tests]))
+            cells.append(np.mean([mean(*test, "ndcg@10") for test in tests]))
+            precisions[name, set_name] = np.concatenate([table(*test, "map", "letor4")["map"] for test in tests])
+        print(f"| {name} | " + " | ".join(f"{cell:.4f}" for cell in cells) + " |", flush=True)
+    print_differences(precisions, list(folds))
+
+
+def print_differences(precisions, set_names):
+    """Test query by query: the same queries under both rankers, so that hard queries do not count as noise."""
+    print(f"\nAverage precision less that of {LEADER}, and p of a paired t-test over the queries.\n")
+    print("| ranker | " + " | ".join(set_names) + " |")
+    print("|---|" + "---|" * len(set_names))
+    for name in CHOOSE:
+        if name != LEADER:
+            pairs = [(precisions[name, set_name], precisions[LEADER, set_name]) for set_name in set_names]
+            cells = [f"{np.mean(own - first):+.4f} (p {ttest_rel(own, first).pvalue:.1g})" for own, first in pairs]
+            print(f"| {name} | " + " | ".join(cells) + " |")
 
 
 if __name__ == "__main__":
