@@ -125,7 +125,7 @@ def test_the_violation_is_at_least_one_less_average_precision():
 def test_risk_and_subgradient_are_those_of_a_loop_over_queries():
     coef = np.random.default_rng(1).normal(size=5)
     weights = np.random.default_rng(2).random(DATA.n_queries)
-    value, gradient = MarginOfAveragePrecision(X, Y >= 2, DATA.indptr, weights)(coef)
+    value, gradient, loss = MarginOfAveragePrecision(X, Y >= 2, DATA.indptr, weights)(coef)
     expected_value, expected = 0.0, np.zeros(5)
     for query, share in enumerate(weights / weights.sum()):
         rows = slice(DATA.indptr[query], DATA.indptr[query + 1])
@@ -135,6 +135,7 @@ def test_risk_and_subgradient_are_those_of_a_loop_over_queries():
             expected += share * pulls @ X[rows]
     assert value == pytest.approx(expected_value)
     assert gradient == pytest.approx(expected)
+    assert loss == pytest.approx(value - gradient @ coef)
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
@@ -344,3 +345,12 @@ def test_mean_average_precision_on_the_folds_of_letor(name, shared_data):
         means = pk.evaluate(fold.test, best.predict(fold.test), metrics=["map"], convention="letor4").mean()
         values.append(means["map"])
     assert np.mean(values) >= floor
+
+
+def test_columns_too_large_for_the_penalty_are_reported_and_never_taken_as_solved():
+    rng = np.random.default_rng(0)
+    features, is_relevant, qid = rng.normal(size=(100, 4)), rng.integers(2, size=100), np.arange(100) // 10
+    small = SVMMap().fit(features, is_relevant, qid=qid)
+    with pytest.warns(ConvergenceWarning, match="scale the columns"):
+        large = SVMMap().fit(1e8 * features, is_relevant, qid=qid)
+    assert large.objective_ / 100 - large.violation_ <= small.objective_ / 100  # its penalty is next to nothing

@@ -10,13 +10,14 @@ from plackett.solvers.cutting_plane import best_weights, minimize_by_planes
 
 
 def hinge_problem(seed, n_rows=30, size=4):
-    """Mean hinge of some rows: risk and subgradient."""
+    """Mean hinge of some rows: risk, subgradient, and the height of their plane at 0."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(n_rows, size))
 
     def oracle(coef):
         margins = 1 - rows @ coef
-        return float(np.maximum(margins, 0).mean()), -(rows * (margins > 0)[:, None]).mean(0)
+        is_short = margins > 0
+        return float(np.maximum(margins, 0).mean()), -(rows * is_short[:, None]).mean(0), float(is_short.mean())
 
     return rows, oracle
 
@@ -57,11 +58,25 @@ def test_the_minimum_of_a_smooth_risk_is_found():
     centre = np.array([1.0, -2.0, 0.5])
 
     def oracle(coef):
-        return float(0.5 * (coef - centre) @ (coef - centre)), coef - centre
+        slope = coef - centre
+        return float(0.5 * slope @ slope), slope, float(0.5 * slope @ slope - slope @ coef)
 
     result = minimize_by_planes(oracle, 3, l2=0.5, max_iter=500, tol=1e-9)
     assert result.coef == pytest.approx(centre / 1.5, abs=1e-4)
     assert result.gradient_norm < 1e-3
+
+
+@pytest.mark.parametrize("scale", [1e6, 1e8, 1e10])
+def test_the_gap_is_true_where_rows_are_large(scale):
+    rows, oracle = hinge_problem(5)
+
+    def scaled(coef):
+        value, slope, offset = oracle(scale * coef)
+        return value, scale * slope, offset
+
+    result = minimize_by_planes(scaled, 4, l2=0.1, max_iter=1000, tol=1e-3)
+    least = least_hinge(rows, 0.1)  # a smaller penalty, 0.1 / scale², has a smaller least value
+    assert result.value - result.details["violation"] <= least
 
 
 def test_values_fall_and_the_gap_bounds_them_at_every_step():
@@ -84,7 +99,7 @@ def test_planes_that_no_longer_matter_are_dropped():
 
 
 def test_a_flat_risk_ends_at_once():
-    result = minimize_by_planes(lambda coef: (3.0, np.zeros(2)), 2, l2=1.0, max_iter=10, tol=1e-6)
+    result = minimize_by_planes(lambda coef: (3.0, np.zeros(2), 3.0), 2, l2=1.0, max_iter=10, tol=1e-6)
     assert (result.n_iter, result.value, result.coef.tolist()) == (1, 3.0, [0.0, 0.0])
     assert result.is_converged
 
@@ -112,7 +127,7 @@ def test_reasons_to_stop_are_told_apart():
 @pytest.mark.parametrize("slope", [np.inf, 1e200])
 def test_a_risk_beyond_all_scale_is_refused(slope):
     with pytest.raises(ValueError, match="the objective is not finite at the start"):
-        minimize_by_planes(lambda coef: (1.0, np.full(2, slope)), 2, l2=1.0, max_iter=10, tol=1e-6)
+        minimize_by_planes(lambda coef: (1.0, np.full(2, slope), 1.0), 2, l2=1.0, max_iter=10, tol=1e-6)
 
 
 @settings(max_examples=100, deadline=None)

@@ -23,11 +23,12 @@ from plackett.validation import check_number, check_positive_int
 
 
 class MarginOfAveragePrecision:
-    """The mean over all queries of the worst margin violation, and a subgradient of it by the coefficients.
+    """The mean over all queries of the worst margin violation, a subgradient of it, and the mean loss.
 
-    Of a query with R relevant and N other documents it is the largest, over all rankings, of
+    The violation of a query with R relevant and N other documents is the largest, over all rankings, of
     ``(1 - average precision) - 2 / (R N) Σ (s_i - s_j)``, the sum being over the pairs in which the ranking puts the
-    other document j above the relevant document i. It is 0 for queries without relevant or without other documents.
+    other document j above the relevant document i. It is 0 for queries without relevant or without other documents. The
+    loss is its first term, 1 - average precision: what is left of it at coefficients of 0, with the same rankings.
 
     Parameters
     ----------
@@ -49,11 +50,13 @@ class MarginOfAveragePrecision:
     def size(self) -> int:
         return self._scorer.size
 
-    def __call__(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
-        parts = deal(lambda first, last: self._of_block(coef, first, last), self._blocks)
-        return sum(value for value, _ in parts), np.sum([gradient for _, gradient in parts], axis=0)
+    def __call__(self, coef: np.ndarray) -> tuple[float, np.ndarray, float]:
+        values, gradients, losses = zip(
+            *deal(lambda first, last: self._of_block(coef, first, last), self._blocks), strict=True
+        )
+        return sum(values), np.sum(gradients, axis=0), sum(losses)
 
-    def _of_block(self, coef: np.ndarray, first: int, last: int) -> tuple[float, np.ndarray]:
+    def _of_block(self, coef: np.ndarray, first: int, last: int) -> tuple[float, np.ndarray, float]:
         start, stop = int(self._indptr[first]), int(self._indptr[last])
         rows, shares = self._scorer.part(start, stop), self._shares[first:last]
         indptr = self._indptr[first : last + 1] - start
@@ -63,7 +66,8 @@ class MarginOfAveragePrecision:
         pulls *= np.repeat(shares, np.diff(indptr))
         gradient = np.zeros(self.size)
         rows.pull_back(pulls, gradient)
-        return float(losses @ shares + pulls @ scores), gradient
+        loss = float(losses @ shares)
+        return loss + float(pulls @ scores), gradient, loss
 
 
 class SVMMap(LinearScores):
@@ -237,7 +241,8 @@ class SVMMap(LinearScores):
         if not result.is_converged and result.stop_reason != NO_IMPROVEMENT:
             warnings.warn(
                 f"cutting planes stopped after {self.n_iter_} iterations at a violation of {self.violation_:.0e}, "
-                f"above tol={self.tol:g} ({self.stop_reason_}). Raise max_iter or tol, or lower C.",
+                f"above tol={self.tol:g} ({self.stop_reason_}). Raise max_iter or tol, lower C, or scale the columns "
+                "(normalize=).",
                 ConvergenceWarning,
                 stacklevel=3,
             )

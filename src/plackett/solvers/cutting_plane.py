@@ -18,8 +18,9 @@ from plackett.solvers.stopping import INTERRUPTED, MAX_ITER, STALLED, is_finite,
 
 CONVERGED = "violation below tol"
 
-# value and a subgradient of a convex function, at given coefficients
-Oracle = Callable[[np.ndarray], tuple[float, np.ndarray]]
+# value and a subgradient of a convex function at given coefficients, and value - subgradient · coefficients: where both
+# are large their difference would be rounding alone, and the plane not below the function
+Oracle = Callable[[np.ndarray], tuple[float, np.ndarray, float]]
 
 IDLE_ITERATIONS = 50  # a plane that has not mattered for so long is dropped
 STALLED_ITERATIONS = 20  # without a smaller gap: rounding is all that is left
@@ -162,7 +163,7 @@ def minimize_by_planes(
     Parameters
     ----------
     oracle : callable
-        Gives the risk, which must be convex, and a subgradient of it.
+        Gives the risk, which must be convex, a subgradient of it, and the height at 0 of the plane that they make.
     size : int
         Number of coefficients.
     l2 : float
@@ -184,7 +185,7 @@ def minimize_by_planes(
     best = Result(coef, np.inf, np.inf, 0, 0, MAX_ITER, is_converged=False, details={"violation": np.inf})
     try:
         for iteration in range(1, max_iter + 1):
-            risk, subgradient = oracle(coef)
+            risk, subgradient, offset = oracle(coef)
             best.n_evaluations += 1
             value = risk + 0.5 * l2 * float(coef @ coef)
             with np.errstate(over="ignore"):
@@ -197,7 +198,7 @@ def minimize_by_planes(
             if value < best.value:
                 best.coef, best.value = coef, value
                 best.gradient_norm = float(np.linalg.norm(l2 * coef + subgradient))
-            planes.add(risk - float(subgradient @ coef), subgradient)
+            planes.add(offset, subgradient)
             planes.balance(0.01 * tol)
             bound = max(bound, planes.bound())
             gap = max(best.value - bound, 0.0)
