@@ -103,8 +103,8 @@ def test_the_wide_form_of_the_pair_weights_matches_the_narrow_one():
     rng = np.random.default_rng(0)
     scores, level_start = rng.normal(size=8) * 9, np.array([0, 1, 1, 3, 3, 3, 6, 7])
     for top in (1, 2, 8):
-        narrow, wide = np.empty(8), np.empty(8)
-        total = _diff_rank._weigh_pairs(scores, 7.0, level_start, top, np.empty(8), np.empty(8), narrow)
+        narrow, wide, *room = np.empty((5, 8))
+        total = _diff_rank._weigh_pairs(scores, 1.5, 7.0, level_start, top, *room, narrow)
         assert _diff_rank._weigh_wide_pairs(scores, 7.0, level_start, top, wide) == pytest.approx(total)
         np.testing.assert_allclose(wide, narrow, atol=1e-12)
 

@@ -30,6 +30,21 @@ def test_a_saved_ranker_predicts_the_same(name, tmp_path):
     np.testing.assert_array_equal(loaded.predict(DATA.X, qid=DATA.qid), scores)
 
 
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.DataWarning")
+@pytest.mark.parametrize("name", sorted(name for name, entry in ENTRIES.items() if not entry.fixed))
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [("feature_names_", 3), ("feature_names_", ["a"]), ("feature_names_", [1] * 5), ("n_features_in_", 5.0)],
+)
+def test_a_file_with_the_wrong_names_is_refused(name, attribute, value, tmp_path):
+    ranker = pk.ranker(name).fit(DATA.X, DATA.y, qid=DATA.qid)
+    setattr(ranker, attribute, value)
+    ranker.save(tmp_path / "model.plackett")
+    with pytest.raises(pk.exceptions.ModelFormatError, match=attribute):
+        pk.load(tmp_path / "model.plackett")
+
+
 @pytest.mark.parametrize("name", pk.ranker_names())
 def test_a_line_says_what_it_does(name):
     """It fits beside the name on a terminal of 80 columns."""

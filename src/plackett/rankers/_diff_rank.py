@@ -7,44 +7,48 @@ import numpy as np
 from numba import njit
 
 from plackett.losses._exp import exp
+from plackett.losses._pair_sums import extremes
 from plackett.rankers._discovery import argsort, count_pairs, longest_of, rank, room_for_bits
 
+ONE = np.uint64(1)
 WIDEST = 600.0  # of the exponents of a query, for which exp(a) · exp(b) neither overflows nor vanishes
 
 
-@njit(cache=True, nogil=True)
-def _weigh_pairs(scores, spread, level_start, top, up, down, net):
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _weigh_pairs(scores, middle, spread, level_start, top, up, down, lost, net):
     """Total weight exp(−(H_i − H_j) / U) of the pairs of one query, and each document's own, as better less as worse.
 
-    Weights are products, so that sums over pairs are sums over documents: of those below, of those above.
+    Weights are products, so that sums over pairs are sums over documents: of those below, of those above. Both sums run
+    in one loop, from either end, since each addition has to wait for the one before.
     """
     n = scores.size
-    low, high = scores[0], scores[0]
+    per_unit = 1.0 / spread
     for i in range(n):
-        low, high = min(low, scores[i]), max(high, scores[i])
-    middle = 0.5 * (low + high)
+        up[i] = exp((middle - scores[i]) * per_unit)
     for i in range(n):
-        up[i] = exp((middle - scores[i]) / spread)
-    for i in range(n):
-        down[i] = exp((scores[i] - middle) / spread)
-    total, tail, head = 0.0, 0.0, 0.0
-    stop = n
-    while stop > 0:
-        start = level_start[stop - 1]
-        for i in range(start, stop):
-            net[i] = up[i] * tail if start < top else 0.0
-        for i in range(start, stop):
-            total += net[i]
-            tail += down[i]
-        stop = start
-    start = 0
-    for i in range(n):
-        if level_start[i] != start:  # a new level: those of the last one stand above it
-            if start < top:
-                for j in range(start, i):
-                    head += up[j]
-            start = i
-        net[i] -= down[i] * head
+        down[i] = exp((scores[i] - middle) * per_unit)
+    total, tail, of_level_below, level_below = 0.0, 0.0, 0.0, level_start[n - 1]
+    head, of_level_above, level_above = 0.0, 0.0, np.int64(0)
+    i = np.uint64(n)
+    for j in range(np.uint64(0), np.uint64(n)):
+        i -= ONE
+        level = level_start[i]
+        if level != level_below:
+            tail += of_level_below
+            of_level_below, level_below = 0.0, level
+        gained = up[i] * tail if level < top else 0.0
+        net[i] = gained
+        total += gained
+        of_level_below += down[i]
+
+        level = level_start[j]
+        if level != level_above:
+            head += of_level_above
+            of_level_above, level_above = 0.0, level
+        lost[j] = down[j] * head
+        of_level_above += up[j] if level < top else 0.0
+    for j in range(n):
+        net[j] -= lost[j]
     return total
 
 
@@ -95,7 +99,7 @@ def add_feature(feature, weight, scores):
 def weigh_pairs(scores, level_start, top, n_pairs, indptr, first, last, totals, net):
     """Total weight of the pairs of each query, and each document's weight in them."""
     longest = longest_of(indptr, first, last)
-    up, down = np.empty(longest), np.empty(longest)
+    up, down, lost = np.empty(longest), np.empty(longest), np.empty(longest)
     for q in range(first, last):
         start, stop = indptr[q], indptr[q + 1]
         totals[q] = 0.0
@@ -103,11 +107,10 @@ def weigh_pairs(scores, level_start, top, n_pairs, indptr, first, last, totals, 
             net[start:stop] = 0.0
             continue
         own, spread = scores[start:stop], float(stop - start - 1)
-        low, high = own[0], own[0]
-        for i in range(own.size):
-            low, high = min(low, own[i]), max(high, own[i])
+        low, high = extremes(own)
         if high - low <= WIDEST * spread:
-            totals[q] = _weigh_pairs(own, spread, level_start[start:stop], top, up, down, net[start:stop])
+            middle = 0.5 * (low + high)
+            totals[q] = _weigh_pairs(own, middle, spread, level_start[start:stop], top, up, down, lost, net[start:stop])
         else:
             totals[q] = _weigh_wide_pairs(own, spread, level_start[start:stop], top, net[start:stop])
 

@@ -92,6 +92,20 @@ class Ranker(BaseEstimator, ABC):
         registry.fill()
         persistence.save(self, path)
 
+    def _check_loaded(self) -> None:
+        """Refuse what a file may say but no fit leaves behind: here, columns without or with too many names."""
+        n_features = getattr(self, "n_features_in_", None)
+        if type(n_features) is not int or n_features < 0:
+            raise ValueError("n_features_in_ must be the number of features.")
+        for name in ("feature_names_", "feature_names_in_"):
+            names = getattr(self, name, None)
+            if names is None:
+                continue
+            if not isinstance(names, (list, np.ndarray)) or np.shape(names) != (n_features,):
+                raise ValueError(f"{name} must hold one name for each of the {n_features} features.")
+            if not all(isinstance(one, str) for one in names):
+                raise ValueError(f"{name} must hold texts.")
+
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """A fit that fails leaves the ranker as it was before; one that was interrupted leaves what it has found."""

@@ -270,11 +270,10 @@ class FeatureSteps(Ranker):
 
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
+        super()._check_loaded()
         check_vector(self, "feature_weights_")
         if (abs(self.feature_weights_) > LARGEST_WEIGHT).any():
             raise ValueError(f"feature_weights_ must be numbers of at most {LARGEST_WEIGHT:g}.")
-        if type(self.n_features_in_) is not int:
-            raise ValueError("n_features_in_ must be a whole number.")
         if (self.centres_ is None) == (self.signs_ is None):
             raise ValueError("either centres_ or signs_ must be given.")
         if self.signs_ is not None:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning
 from plackett.objective import Objective
-from plackett.rankers.base import _with_rows
+from plackett.rankers.base import Ranker, _with_rows
 from plackett.rankers.fitting import Validation
 from plackett.rankers.linear import LinearRanker, _seed
 from plackett.scorers.kernel import (
@@ -244,6 +244,7 @@ class KernelRanker(LinearRanker):
         return scores + self.intercept_
 
     def _check_loaded(self) -> None:
+        Ranker._check_loaded(self)  # there is no coef_ to check
         n_coefs = np.shape(self.dual_coef_)
         shapes = [np.shape(rows)[:1] for rows in (self.X_fit_, self.support_) if rows is not None]
         if len(n_coefs) != 1 or any(shape != n_coefs for shape in shapes):

@@ -59,6 +59,7 @@ class LinearScores(Normalized):
 
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
+        super()._check_loaded()
         check_vector(self, "coef_")
         intercept = getattr(self, "intercept_", None)
         if not isinstance(intercept, float) or not np.isfinite(intercept):

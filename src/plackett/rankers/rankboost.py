@@ -236,6 +236,7 @@ class RankBoost(Boosted):
 
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
+        super()._check_loaded()
         check_loaded_normalizer(self)
         if not isinstance(self.n_columns_, int) or (
             self.normalizer_ is None and self.n_columns_ != self.n_features_in_

@@ -28,7 +28,8 @@ def minimize_with_kinks(
     stop_reason, is_interrupted, n_iter = "", False, 0
     try:
         while not stop_reason:
-            if search.is_converged():
+            # under a strong penalty 0 may be near enough by its value, yet it tells no direction: one step at least
+            if search.is_converged() and (n_iter > 0 or np.any(start) or search.region.gradient_norm == 0.0):
                 stop_reason = GAP_BELOW_TOL
             elif n_iter >= max_iter:
                 stop_reason = MAX_ITER
