@@ -135,3 +135,16 @@ def join(parts: list[Chosen], n_targets: int, total: float) -> Neighbors:
         )  # their sum may be too small to divide by
         weights *= np.repeat(total / np.add.reduceat(weights, indptr[:-1]), sizes)
     return Neighbors(indptr, queries, weights, distances)
+
+
+def mixed(parts: list[Neighbors], order: np.ndarray) -> Neighbors:
+    """The targets of all parts, taken one part after the other, in another order."""
+    sizes = np.concatenate([np.diff(part.indptr) for part in parts])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    indptr = np.concatenate([[0], np.cumsum(sizes[order])]).astype(np.int64)
+    places = np.arange(indptr[-1]) + np.repeat(starts[order] - indptr[:-1], sizes[order])
+    queries, weights, distances = (
+        np.concatenate([getattr(part, field) for part in parts])[places]
+        for field in ("queries", "weights", "distances")
+    )
+    return Neighbors(indptr, queries, weights, distances)

@@ -1,0 +1,289 @@
+"""Models of target queries, each fitted to its neighbours; all of them share one copy of the documents."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from plackett._threads import n_threads, one_blas_thread, query_blocks
+from plackett.data.queries import QueryLists
+from plackett.losses import PairwiseHinge, PairwiseLogistic
+from plackett.losses._pair_plan import pair_plan
+from plackett.objective import Objective
+from plackett.penalties import L2
+from plackett.rankers import _local_newton
+from plackett.rankers.query_neighbors import Neighbors
+from plackett.scorers.linear import LinearScorer
+from plackett.solvers import Newton
+
+LOSSES = {
+    "hinge": _local_newton.HINGE_LOSS,
+    "logistic": _local_newton.LOGISTIC_LOSS,
+    "psi": _local_newton.PSI_LOSS,
+}
+LARGEST_ROTATION = 512  # columns up to which the documents are turned so that their columns do not correlate
+DOCS_PER_BLOCK = 1 << 14
+BATCHES_PER_JOB = 8  # so that no worker waits long for the last one
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """What was found for some targets, one entry per strength of the penalty and target.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_strengths, n_targets, n_features)
+    objective : ndarray of shape (n_strengths, n_targets)
+    gap : ndarray of shape (n_strengths, n_targets)
+        The objective is at most this far above its minimum; NaN where it is not convex.
+    n_steps : ndarray of shape (n_strengths, n_targets)
+    is_converged : ndarray of bool, shape (n_strengths, n_targets)
+    """
+
+    coef: np.ndarray
+    objective: np.ndarray
+    gap: np.ndarray
+    n_steps: np.ndarray
+    is_converged: np.ndarray
+
+    @staticmethod
+    def join(parts: list[Solutions]) -> Solutions:
+        """All targets, one part after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        fields = ("coef", "objective", "gap", "n_steps", "is_converged")
+        return Solutions(*(np.concatenate([getattr(part, field) for part in parts], axis=1) for field in fields))
+
+    def worst_gap(self) -> float:
+        """The largest gap relative to its objective; NaN where nothing is known."""
+        known = np.isfinite(self.gap) & (self.objective > 0)
+        return float((self.gap[known] / self.objective[known]).max()) if known.any() else np.nan
+
+
+class LocalFits:
+    """Training documents, made ready for many fits to some of their queries.
+
+    Minimises ``Σ_q s_q π_q 2 / (N_q (N_q - 1)) Σ L(w·(x_i - x_j)) + (l2 / 2) ‖w‖²`` for each target, π being its
+    weights of the queries and s the share of a query.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_docs, n_features)
+        Rows in label order within their queries, the best first.
+    labels : ndarray of shape (n_docs,)
+    indptr : ndarray of shape (n_queries + 1,)
+    shares : ndarray of shape (n_queries,), default=None
+        What the queries count, sum 1; None: all the same.
+    is_pair : bool, default=False
+        Whether functions are preferences ``f(x, x') = u·x + v·x' + c`` of their own, both orders of a pair counting
+        half. Swapping documents and sign changes nothing in their objective, so that u = -v and c = 0 at its minimum:
+        the model is ``u·(x - x')`` with twice the penalty.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        labels: np.ndarray,
+        indptr: np.ndarray,
+        shares: np.ndarray | None = None,
+        *,
+        is_pair: bool = False,
+    ):
+        self.X, self.indptr, self.shares, self.is_pair = X, indptr, shares, is_pair
+        self.lists = QueryLists(labels, indptr)
+        lengths = np.diff(indptr).astype(np.float64)
+        per_pair = 2.0 / np.maximum(lengths * (lengths - 1.0), 1.0)
+        self.pair_weights = per_pair * (1.0 / max(1, lengths.size) if shares is None else shares)
+        self._per_document = np.where(lengths > 1, 2.0 / np.maximum(lengths - 1.0, 1.0), 0.0)
+
+    @property
+    def n_queries(self) -> int:
+        return self.indptr.size - 1
+
+    @property
+    def size(self) -> int:
+        """Coefficients of one model."""
+        return self.X.shape[1]
+
+    @cached_property
+    def _turned(self) -> tuple[_local_newton.Data, np.ndarray, np.ndarray | None]:
+        """The documents in axes along which they do not correlate, how far they spread there, and the axes.
+
+        Turning changes neither margins nor the length of the coefficients, and lets one diagonal matrix make the steps
+        of all fits short and few, whatever the strength of the penalty.
+        """
+        X, axes = self.X, None
+        if X.shape[1] <= LARGEST_ROTATION:
+            spread, axes = np.linalg.eigh(self._covariance())
+            X = X @ axes.astype(X.dtype)
+        else:
+            spread = np.concatenate([self._variances(part) for part in np.array_split(np.arange(X.shape[1]), 16)])
+        plan = pair_plan(self.lists)
+        data = _local_newton.Data(np.ascontiguousarray(X), self.indptr, plan.run_end, plan.steps, plan.indptr)
+        return data, np.maximum(spread, 0.0), axes
+
+    def _centred(self, first: int, last: int, columns: Any = slice(None)) -> np.ndarray:
+        """Rows of some queries less their query's mean, so weighted that their products are means over pairs."""
+        rows, indptr = slice(self.indptr[first], self.indptr[last]), self.indptr[first:last] - self.indptr[first]
+        X = self.X[rows][:, columns].astype(np.float64)
+        lengths = np.diff(self.indptr[first : last + 1])
+        X -= np.repeat(np.add.reduceat(X, indptr, axis=0) / lengths[:, None], lengths, axis=0)
+        X *= np.sqrt(np.repeat(self._per_document[first:last], lengths) / self.n_queries)[:, None]
+        return X
+
+    def _covariance(self) -> np.ndarray:
+        total = np.zeros((self.X.shape[1], self.X.shape[1]))
+        for first, last in query_blocks(self.indptr, DOCS_PER_BLOCK):
+            X = self._centred(first, last)
+            total += X.T @ X
+        return total
+
+    def _variances(self, columns: np.ndarray) -> np.ndarray:
+        total = np.zeros(columns.size)
+        for first, last in query_blocks(self.indptr, DOCS_PER_BLOCK):
+            total += (self._centred(first, last, columns) ** 2).sum(axis=0)
+        return total
+
+    def solve(
+        self,
+        neighbors: Neighbors,
+        loss: str,
+        strengths: np.ndarray,
+        *,
+        start: np.ndarray | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        n_jobs: int | None = None,
+        on_done: Callable[[], None] | None = None,
+    ) -> Solutions:
+        """Fit the models of the targets.
+
+        Parameters
+        ----------
+        neighbors : Neighbors
+        loss : {"hinge", "logistic", "psi"}
+        strengths : ndarray of shape (n_strengths,)
+            l2, falling; each fit starts where the one before ended.
+        start : ndarray of shape (n_features,) or (n_targets, n_features), default=None
+            Coefficients to start from; None means zeros.
+        tol : float, default=1e-3
+            Share of its minimum that an objective may be above it.
+        max_iter : int, default=500
+            Newton steps of one fit.
+        n_jobs : int or None, default=None
+            Workers of joblib; None takes those of ``joblib.parallel_config``, or else one thread per core.
+        on_done : callable, default=None
+            Called for every target that is finished.
+        """
+        from joblib import Parallel, delayed
+
+        data, spread, axes = self._turned
+        starts = np.zeros(self.size) if start is None else (start if axes is None else start @ axes)
+        starts = np.broadcast_to(starts, (neighbors.n_targets, self.size))
+        scale = 2.0 if self.is_pair else 1.0
+        jobs = workers(n_jobs)
+        found = []
+        with one_blas_thread():
+            for coef, known in Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
+                delayed(_solve_batch)(
+                    LOSSES[loss], data, spread, _some(neighbors, begin, end, self.pair_weights), scale * strengths,
+                    starts[begin:end], tol, max_iter,
+                )
+                for begin, end in batches(neighbors.n_targets, jobs)
+            ):  # fmt: skip
+                found.append(_solutions(coef, known))
+                if on_done is not None:
+                    for _ in range(coef.shape[1]):
+                        on_done()
+        if not found:
+            found = [_solutions(np.zeros((strengths.size, 0, self.size)), np.zeros((strengths.size, 0, 4)))]
+        turned = Solutions.join(found)
+        return turned if axes is None else replace(turned, coef=turned.coef @ axes.T)
+
+    def solve_uniform(
+        self,
+        loss: str,
+        strengths: np.ndarray,
+        *,
+        start: np.ndarray | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        n_jobs: int | None = None,
+    ) -> Solutions:
+        """The model in which all queries count alike; one target in the answer."""
+        if loss == "psi":
+            n = self.n_queries
+            everybody = Neighbors(np.array([0, n]), np.arange(n), np.ones(n), np.full(n, np.nan))
+            return self.solve(everybody, loss, strengths, start=start, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
+        kind = PairwiseHinge("all") if loss == "hinge" else PairwiseLogistic("all")
+        objective = Objective(kind, LinearScorer(self.X), self.lists, L2(1.0), weights=self.shares)
+        coef = np.zeros(self.size) if start is None else start
+        found = []
+        with one_blas_thread():
+            at_zero, slope = objective.value_and_gradient(np.zeros(self.size))
+            for strength in strengths.tolist():
+                objective.penalty.l2 = 2.0 * strength if self.is_pair else strength
+                near = tol * min(1.0, slope @ slope / (4.0 * objective.penalty.l2 * max(at_zero, 1e-300)))
+                # the logistic loss has no gap; its gradient bounds it by the strong convexity of the penalty
+                accuracy = (
+                    near if loss == "hinge" else np.sqrt(2.0 * objective.penalty.l2 * near * max(at_zero, 1e-300)) / 2
+                )
+                result = Newton().minimize(objective, coef, max_iter=max_iter, tol=accuracy)
+                coef = result.coef
+                gap = result.details.get("duality_gap", result.gradient_norm**2 / (2.0 * objective.penalty.l2))
+                status = _local_newton.CONVERGED if result.is_converged else _local_newton.OUT_OF_STEPS
+                found.append((coef, [result.value, gap, result.n_iter, status]))
+        return _solutions(
+            np.array([coef for coef, _ in found])[:, None], np.array([known for _, known in found], float)[:, None]
+        )
+
+
+def _solutions(coef: np.ndarray, known: np.ndarray) -> Solutions:
+    return Solutions(
+        coef=coef,
+        objective=known[..., _local_newton.VALUE],
+        gap=known[..., _local_newton.GAP],
+        n_steps=known[..., _local_newton.STEPS].astype(np.int64),
+        is_converged=known[..., _local_newton.STATUS] == _local_newton.CONVERGED,
+    )
+
+
+def _some(neighbors: Neighbors, begin: int, end: int, pair_weights: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Neighbours of targets ``begin`` to ``end``, and what one of their pairs counts."""
+    own = slice(int(neighbors.indptr[begin]), int(neighbors.indptr[end]))
+    queries = neighbors.queries[own]
+    return neighbors.indptr[begin : end + 1] - own.start, queries, neighbors.weights[own] * pair_weights[queries]
+
+
+def _solve_batch(loss, data, spread, neighbors, strengths, start, tol, max_iter) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients and what is known of them; a function of the module, so that processes can be sent it."""
+    n_targets = neighbors[0].size - 1
+    coef = np.empty((strengths.size, n_targets, start.shape[1]))
+    coef[0] = start
+    known = np.empty((strengths.size, n_targets, 4))
+    solve: Any = _local_newton.solve_targets
+    solve(loss, _local_newton.Data(*data), spread, *neighbors, strengths, tol, max_iter, 0, n_targets, coef, known)
+    return coef, known
+
+
+def workers(n_jobs: int | None) -> int:
+    """Workers to ask joblib for: as told, as its configuration says, or one per core."""
+    from joblib import effective_n_jobs
+    from joblib.parallel import get_active_backend
+
+    if n_jobs is not None:
+        return effective_n_jobs(n_jobs)
+    configured = get_active_backend()[1]
+    return n_threads() if configured in (None, 1) else effective_n_jobs(configured)
+
+
+def batches(n_targets: int, n_jobs: int) -> list[tuple[int, int]]:
+    """Ranges of targets that are worked through together."""
+    n_batches = min(n_targets, max(1, n_jobs * BATCHES_PER_JOB))
+    edges = np.linspace(0, n_targets, n_batches + 1).round().astype(int).tolist()
+    return list(itertools.pairwise(edges))
