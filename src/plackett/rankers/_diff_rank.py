@@ -29,9 +29,8 @@ def _weigh_pairs(scores, middle, spread, level_start, top, up, down, lost, net):
         down[i] = exp((scores[i] - middle) * per_unit)
     total, tail, of_level_below, level_below = 0.0, 0.0, 0.0, level_start[n - 1]
     head, of_level_above, level_above = 0.0, 0.0, np.int64(0)
-    i = np.uint64(n)
     for j in range(np.uint64(0), np.uint64(n)):
-        i -= ONE
+        i = np.uint64(n) - ONE - j
         level = level_start[i]
         if level != level_below:
             tail += of_level_below
