@@ -30,15 +30,15 @@ def _weigh_pairs(scores, middle, spread, level_start, top, up, down, lost, net):
     total, tail, of_level_below, level_below = 0.0, 0.0, 0.0, level_start[n - 1]
     head, of_level_above, level_above = 0.0, 0.0, np.int64(0)
     for j in range(np.uint64(0), np.uint64(n)):
-        i = np.uint64(n) - ONE - j
-        level = level_start[i]
+        k = np.uint64(n) - ONE - j
+        level = level_start[k]
         if level != level_below:
             tail += of_level_below
             of_level_below, level_below = 0.0, level
-        gained = up[i] * tail if level < top else 0.0
-        net[i] = gained
+        gained = up[k] * tail if level < top else 0.0
+        net[k] = gained
         total += gained
-        of_level_below += down[i]
+        of_level_below += down[k]
 
         level = level_start[j]
         if level != level_above:
