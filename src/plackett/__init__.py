@@ -82,6 +82,7 @@ _HOME = {
     "RankBoost": "plackett.rankers.rankboost",
     "PRank": "plackett.rankers.prank",
     "SVMMap": "plackett.rankers.svm_map",
+    "QueryDependentRanker": "plackett.rankers.query_dependent",
     "ranker": "plackett.rankers.registry",
     "ranker_names": "plackett.rankers.registry",
     "load": "plackett.rankers.registry",

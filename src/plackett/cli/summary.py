@@ -51,10 +51,11 @@ def print_summary(outcome: Outcome) -> None:
         rows.append(("validation set", _sizes(outcome.held_back)))
     rows.append((f"{step_word(fitted)}s", _steps(fitted)))
     if hasattr(fitted, "objective_"):
-        rows.append(("objective", f"{fitted.objective_:.6g}"))
+        rows.append(("objective", _objective(fitted)))
     rows.append(("stopped", fitted.stop_reason_))
     if strongest := feature_weights(fitted):
         rows.append(("feature weights", _in_words(strongest)))
+    rows += _of_queries(fitted)
     for part, means in outcome.measured.items():
         rows.append((f"on {part}", measures.in_words(means)))
     rows.append(("seconds", ", ".join(f"{value:.2f} {part}" for part, value in outcome.seconds.items())))
@@ -62,6 +63,14 @@ def print_summary(outcome: Outcome) -> None:
     output.write_pairs(rows)
     if path is not None and (end := _end_of(path)):
         output.note(f"the {end} l2 of the path is the best one; --l2-path can go beyond it")
+
+
+def _objective(fitted: Any) -> str:
+    """Its value; of a ranker with many models their mean."""
+    import numpy as np
+
+    mean = f"{np.mean(fitted.objective_):.6g}"
+    return mean if np.ndim(fitted.objective_) == 0 else f"{mean}, the mean of {np.size(fitted.objective_):,} models"
 
 
 def _telling_params(fitted: Any) -> dict[str, Any]:
@@ -102,6 +111,24 @@ def _steps(fitted: Any) -> str:
     return f"{n_steps:,}"
 
 
+def _of_queries(fitted: Any) -> list[tuple[str, str]]:
+    """What a query-dependent ranker tells besides."""
+    if not hasattr(fitted, "query_feature_kind_"):
+        return []
+    sources = {
+        "columns": "columns of the data",
+        "mean": "means of the documents",
+        "matrix": "given",
+        "none": "not needed",
+    }
+    rows = [("query features", sources[fitted.query_feature_kind_])]
+    if fitted.l2_path_ is not None:
+        rows.append(("chosen l2", f"{fitted.l2_:g}, of {len(fitted.l2_path_['l2'])} on the validation set"))
+    kept = fitted.training_bytes_
+    rows.append(("kept for new queries", f"{kept / 1e6:,.1f} MB of training data" if kept else "nothing"))
+    return rows
+
+
 def _in_words(weights: list[tuple[str, float]]) -> str:
     """``column 3 1.203, column 0 -0.4, and 2 more``."""
     words = [f"{name} {weight:.4g}" for name, weight in weights[:FEATURES_SHOWN]]
@@ -135,6 +162,8 @@ def _end_of(path: L2Path) -> str | None:
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
     """Plain values, ready for JSON; a key whose value the ranker does not have is left out."""
+    import numpy as np
+
     fitted = outcome.fitted
     answer: dict[str, Any] = {
         "ranker": outcome.name,
@@ -151,7 +180,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         answer["solver"] = fitted.solver_
     for name in ("objective", "gradient_norm"):
         if hasattr(fitted, f"{name}_"):
-            answer[name] = float(getattr(fitted, f"{name}_"))
+            answer[name] = float(np.mean(getattr(fitted, f"{name}_")))  # of a ranker with many models their mean
     if weights := feature_weights(fitted):
         answer["feature_weights"] = [{"feature": name, "weight": weight} for name, weight in weights]
     answer.update(outcome.measured, seconds=outcome.seconds, model=outcome.model)

@@ -28,6 +28,7 @@ FLAGS = {  # parameters of rankers that have an option of their own
     "random_state": "--seed",
     "verbose": "--quiet",
 }
+CHOOSE_L2_IN_FIT = ("qsvm", "knn-svm", "indv-svm", "query-dependent")  # rankers whose l2 may hold several strengths
 WATCH_TRAINING = ("AdaRank",)  # whose patience is about the training set, so that they need no other
 
 
@@ -94,7 +95,7 @@ def train(
         "patience": patience,
         "random_state": seed,
     }
-    params = {name: value for name, value in given.items() if value is not None}
+    params: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     is_tuned = tune_l2 or l2_path is not None
     if validation is None and is_tuned:
         raise typer.BadParameter("--tune-l2 and --l2-path need a --validation set.")
@@ -116,6 +117,9 @@ def train(
     name = ranker or ("linear" if loss is not None else DEFAULT_RANKER)
     wanted = measures.parse_measures(metrics, "--metric")
     _check_options(name, params, is_tuned=is_tuned)
+    has_own_path = name in CHOOSE_L2_IN_FIT
+    if is_tuned and has_own_path:
+        params["l2"] = "grid" if strengths is None else strengths
     estimator = _build(name, params)
     if patience is not None and validation is None and type(estimator).__name__ not in WATCH_TRAINING:
         raise typer.BadParameter("--patience needs a --validation set.")
@@ -134,7 +138,7 @@ def train(
 
     fitting = time.perf_counter()
     estimator.set_params(verbose=sys.stderr.isatty() and not quiet)
-    path = _fit_path(job, strengths) if is_tuned else None
+    path = _fit_path(job, strengths) if is_tuned and not has_own_path else None
     fitted = _fit(job) if path is None else path.best
     fitting_ended = time.perf_counter()
     fitted.set_params(verbose=False)  # how it was trained is not how it will be used
@@ -238,28 +242,11 @@ def _build(name: str, params: dict[str, Any]) -> Any:
 
 def _check_values(estimator: Any) -> None:
     """All that can be wrong with parameters before there are data."""
-    import numpy as np
-
     estimator._check_parameters()
-    chosen = estimator.get_params(deep=False)
-    if chosen.get("normalize") is not None:
+    if getattr(estimator, "normalize", None) is not None:
         from plackett.data.normalize import get_normalizer
 
-        get_normalizer(chosen["normalize"])
-    if chosen.get("solver", "auto") != "auto":
-        from plackett.solvers import get_solver
-
-        get_solver(chosen["solver"])
-    if "loss" in chosen:
-        from plackett.data.queries import QueryLists
-        from plackett.losses import get_loss
-
-        no_labels = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))
-        get_loss(chosen["loss"]).check_labels(no_labels)
-    if "gamma" in chosen:
-        from plackett.scorers.kernel import settle_gamma
-
-        settle_gamma(chosen["gamma"], chosen["kernel"], np.eye(2))
+        get_normalizer(estimator.normalize)
 
 
 def _same_features(queries: Queries, held_back: Queries, name: str) -> tuple[Queries, Queries, str | None]:

@@ -32,6 +32,10 @@ class Ranker(BaseEstimator, ABC):
     (``sklearn.set_config(enable_metadata_routing=True)``).
     """
 
+    takes_loss_objects: ClassVar[bool] = (
+        False  # whether the parameter ``loss`` may be an object with its own parameters
+    )
+
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}
@@ -44,10 +48,12 @@ class Ranker(BaseEstimator, ABC):
         qid: Any = None,
         sample_weight: Any = None,
         metric: str | Measure = "ndcg@10",
+        **predict_params: Any,
     ) -> float:
         """Mean of a measure over the queries, by which searches such as ``GridSearchCV`` compare; higher is better.
 
-        Measures that are better when lower count negative. ``sample_weight`` weighs the queries as in ``fit``.
+        Measures that are better when lower count negative. ``sample_weight`` weighs the queries as in ``fit``; what
+        else ``predict`` needs is passed on.
         """
         check_is_fitted(self)
         if qid is None and not isinstance(X, Queries) and getattr(self, "n_queries_", 1) > 1:
@@ -61,7 +67,7 @@ class Ranker(BaseEstimator, ABC):
         queries = self._check_queries(X, y, qid)
         weights = self._check_query_weights(sample_weight, queries)
         measure = Measure.parse(metric)
-        values = measure.values(queries.labels, self._predict_grouped(queries), qid=queries.qid)
+        values = measure.values(queries.labels, self._predict_grouped(queries, **predict_params), qid=queries.qid)
         is_counted = ~np.isnan(values)
         mean = float(np.average(values[is_counted], weights=None if weights is None else weights[is_counted]))
         return mean if measure.higher_is_better else -mean

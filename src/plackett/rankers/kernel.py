@@ -162,6 +162,7 @@ class KernelRanker(LinearRanker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_kernel(self.kernel)
+        settle_gamma(self.gamma, self.kernel, np.eye(2))
         check_number(self.degree, "degree", least=1.0)
         check_number(self.coef0, "coef0")
         check_number(self.max_bytes, "max_bytes", above=0.0)

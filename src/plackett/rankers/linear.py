@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.data.queries import Queries
+from plackett.data.queries import Queries, QueryLists
 from plackett.losses import get_loss
 from plackett.losses.base import Loss
 from plackett.metrics.measure import Measure
@@ -18,7 +18,10 @@ from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.paths import L2Path, fit_path
 from plackett.rankers.progress import Progress
 from plackett.scorers.linear import LinearScorer
+from plackett.solvers import get_solver
 from plackett.validation import check_number, check_positive_int
+
+NO_LABELS = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # so that a loss looks at its parameters alone
 
 
 class LinearRanker(LinearScores):
@@ -91,6 +94,8 @@ class LinearRanker(LinearScores):
     'gradient below tol'
     >>> scores = ranker.predict(data.X, qid=data.qid)
     """
+
+    takes_loss_objects = True
 
     def __init__(
         self,
@@ -196,6 +201,9 @@ class LinearRanker(LinearScores):
         return fit_path(self, X, y, qid, l2, sample_weight, eval_set, eval_metric)
 
     def _check_parameters(self) -> None:
+        get_loss(self.loss).check_labels(NO_LABELS)
+        if self.solver != "auto":
+            get_solver(self.solver)
         check_number(self.l2, "l2", least=0.0)
         check_number(self.tol, "tol", above=0.0)
         check_positive_int(self.max_iter, "max_iter")

@@ -13,12 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning
 from plackett.metrics.measure import Measure
-from plackett.rankers.base import Normalized
+from plackett.rankers.base import Normalized, check_loaded_normalizer
+from plackett.rankers.explain import explain_linear
 from plackett.rankers.fitting import DEFAULT_METRIC, HeldBack
 from plackett.rankers.function_space import FunctionSpace
 from plackett.rankers.linear import _seed
+from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.local_fits import LOSSES, LocalFits, Solutions
 from plackett.rankers.progress import Progress
+from plackett.rankers.query_explanation import NeighborTable, QueryExplanation
 from plackett.rankers.query_features import QueryFeatureSource
 from plackett.rankers.query_neighbors import Neighbors, mixed
 from plackett.rankers.query_targets import Targets, score_lists
@@ -521,6 +524,14 @@ class QueryDependentRanker(Normalized):
         return mixed(parts, np.argsort(np.concatenate([observed, new]), kind="stable"))
 
     def _score(self, targets: Targets, fits: LocalFits | None = None) -> np.ndarray:
+        coef = self._coef_of(targets, fits)
+        scores = score_lists(targets.rows, targets.indptr, coef, is_bilinear=self._is_bilinear)
+        if targets.how_new == "random":
+            self._shuffle(scores, targets)
+        return scores
+
+    def _coef_of(self, targets: Targets, fits: LocalFits | None = None) -> np.ndarray:
+        """One row for each target; zeros where nothing is known of it."""
         coef = np.zeros((targets.n, self.coef_.shape[1]))
         is_observed = targets.places >= 0
         coef[is_observed] = self.coef_[targets.places[is_observed]]
@@ -529,10 +540,7 @@ class QueryDependentRanker(Normalized):
         new = np.flatnonzero(~is_observed & ~targets.is_uniform)
         if new.size and targets.how_new == "neighbors":
             coef[new] = self._new_coef(targets, new, self._fits_for_new() if fits is None else fits)
-        scores = score_lists(targets.rows, targets.indptr, coef, is_bilinear=self._is_bilinear)
-        if new.size and targets.how_new == "random":
-            self._shuffle(scores, targets, new)
-        return scores
+        return coef
 
     def _new_coef(self, targets: Targets, new: np.ndarray, fits: LocalFits) -> np.ndarray:
         """Coefficients of new queries: those of queries with the same features are remembered."""
@@ -561,7 +569,10 @@ class QueryDependentRanker(Normalized):
         """Models of queries that were not in ``fit``, by their features."""
         return self.__dict__.setdefault("_new_models", OrderedDict())
 
-    def _shuffle(self, scores: np.ndarray, targets: Targets, new: np.ndarray) -> None:
+    def _shuffle(self, scores: np.ndarray, targets: Targets) -> None:
+        new = np.flatnonzero((targets.places < 0) & ~targets.is_uniform)
+        if not new.size:
+            return
         warnings.warn(
             f"{count_of(new.size, 'query', 'queries')} of {targets.n:,} were not in fit and are ranked at random "
             "(new_queries='random').",
@@ -573,6 +584,152 @@ class QueryDependentRanker(Normalized):
             own = slice(targets.indptr[query], targets.indptr[query + 1])
             scores[own] = draws.random(own.stop - own.start)
 
+    # ---- what is particular about a query ----------------------------------------------------------------------------
+
+    def neighbors(self, query: Any = None, *, query_features: Any = None) -> NeighborTable:
+        """Which training queries count in the model of a query, and how much.
+
+        Parameters
+        ----------
+        query : id of a training query, or Queries with one query, default=None
+        query_features : array-like of shape (n_query_features,), default=None
+            Of a query that was not in ``fit``, where those of training came as a matrix.
+
+        Returns
+        -------
+        NeighborTable
+            ``.ids``, ``.weights`` and ``.distances``, the nearest first; printed as a table.
+        """
+        check_is_fitted(self)
+        matrix = None if query_features is None else [query_features]
+        if isinstance(query, Queries):
+            queries = self._check_queries(query, None, None, needs_labels=False)
+            return self._neighbor_table(query.ids[0], self._prepare(_only(queries), matrix))
+        if query is None and matrix is not None:
+            nobody = np.zeros((1, self.n_features_in_))  # a matrix says all about queries, whatever their documents
+            return self._neighbor_table(None, self._prepare(Queries(nobody), matrix, has_ids=not self.has_ids_))
+        if matrix is not None:
+            raise ValueError("give the id of a training query or the features of another one, not both.")
+        return self._neighbor_table(query, self._prepare_observed(query))
+
+    def explain(
+        self,
+        X: Any = None,
+        *,
+        qid: Any = None,
+        rows: Any = None,
+        docid: Any = None,
+        query: Any = None,
+        query_features: Any = None,
+    ) -> QueryExplanation:
+        """How a query's coefficients differ from those that all queries share; and what they make of its documents.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``, the documents of one query
+            Left out where ``query`` is given.
+        rows : array-like of ints, default=None
+            Documents to explain; None explains all.
+        docid : array-like, default=None
+            Names of the documents, to show instead of row numbers.
+        query : id of a training query, default=None
+        query_features : array-like of shape (n_query_features,), default=None
+            As in :meth:`neighbors`.
+
+        Returns
+        -------
+        QueryExplanation
+            ``.differences()``, ``.neighbors``, and ``.top(row)`` and ``.why(a, b)`` about the documents.
+
+        Examples
+        --------
+        >>> import plackett as pk
+        >>> data = pk.datasets.make_query_dependent(1, "II", random_state=0)
+        >>> ranker = QueryDependentRanker(l2=0.01).fit(data.queries, query_features=data.query_features)
+        >>> print(ranker.neighbors(1).ids[:3])
+        [ 1  4 17]
+        """
+        check_is_fitted(self)
+        if not self.space_.is_linear:
+            raise NotImplementedError(
+                f"a QueryDependentRanker with kernel={plain(self.kernel)!r} cannot be explained feature by feature: a "
+                "kernel mixes the features. neighbors() shows what a query was learned from."
+            )
+        if X is None:
+            targets, documents = self._prepare_observed(query), None
+        else:
+            if query is not None:
+                raise ValueError("give X, or the id of a training query; not both.")
+            has_ids = qid is not None or isinstance(X, Queries)
+            docid = X.docid if isinstance(X, Queries) and docid is None else docid
+            queries = _only(self._check_queries(X, None, qid, needs_labels=False))
+            query = queries.ids[0] if has_ids else None
+            matrix = None if query_features is None else [query_features]
+            targets = self._prepare(queries, matrix, has_ids=has_ids)
+        coef = self._coef_of(targets)[0]
+        if X is not None:
+            documents = explain_linear(
+                coef, targets.rows, [plain(query)] * targets.rows.shape[0], rows=rows, docid=docid,
+                feature_names=self._column_names(coef.size),
+            )  # fmt: skip
+        table = self._neighbor_table(query, targets)
+        names = self._column_names(coef.size) or [f"column {column}" for column in range(coef.size)]
+        assert self.uniform_coef_ is not None
+        return QueryExplanation(query, table, coef, self.uniform_coef_, names, documents)
+
+    def _neighbor_table(self, query: Any, targets: Targets) -> NeighborTable:
+        if self.weights != "uniform" and targets.places[0] < 0 and targets.how_new != "neighbors":
+            nobody = np.zeros(0)
+            return NeighborTable(query, self.query_ids_[:0], nobody, nobody)
+        queries, weights, distances = self._neighbors_of(targets, np.arange(1)).of(0)
+        return NeighborTable(query, self.query_ids_[queries], weights, distances)
+
+    def _prepare_observed(self, query: Any) -> Targets:
+        """A training query, without documents."""
+        known = {key: place for place, key in enumerate(self.query_ids_.tolist())}
+        if plain(query) not in known:
+            raise ValueError(
+                f"query {plain(query)!r} was not in fit; give the id of one that was, or the documents of a new one."
+            )
+        nothing = np.zeros((0, self.coef_.shape[1]))
+        place = np.array([known[plain(query)]])
+        return Targets(nothing, np.zeros(2, np.int64), place, None, "neighbors", self.weights == "uniform")
+
+    def _column_names(self, n_columns: int) -> list[str] | None:
+        """Names of the documents' columns; a normalizer may have made others of them."""
+        names = self.feature_names_
+        if names is not None and self.source_.columns is not None:
+            names = [name for column, name in enumerate(names) if column not in self.source_.columns]
+        return names if names is not None and len(names) == n_columns else None
+
+    def _check_loaded(self) -> None:
+        """Refuse what a file may say but no fit leaves behind."""
+        super()._check_loaded()
+        check_loaded_normalizer(self)
+        for name, kind in (
+            ("source_", QueryFeatureSource),
+            ("query_weights_", QueryWeights),
+            ("space_", FunctionSpace),
+        ):
+            if not isinstance(getattr(self, name, None), kind):
+                raise ValueError(f"{name} must be a {kind.__name__}.")
+        check_matrix(self, "coef_")
+        n_queries, size = self.coef_.shape
+        if np.shape(self.query_ids_) != (n_queries,) or self.query_weights_.n_queries_ != n_queries:
+            raise ValueError(f"there are {n_queries} models, but not as many queries.")
+        if self.uniform_coef_ is not None:
+            check_vector(self, "uniform_coef_")
+            if self.uniform_coef_.size != size:
+                raise ValueError(f"uniform_coef_ has {self.uniform_coef_.size} coefficients and coef_ {size}.")
+        if self.training_rows_ is not None:
+            check_training(self, n_queries, round(size**0.5) if self._is_bilinear else size)
+
+
+def _only(queries: Queries) -> Queries:
+    if queries.n_queries != 1:
+        raise ValueError(f"one query is explained at a time, but {queries.n_queries:,} were given.")
+    return queries
+
 
 def _some_at_a_time(n: int) -> list[np.ndarray]:
     """Places 0 to n in parts: without ``n_neighbors`` all queries count for each target, which takes memory."""
@@ -582,3 +739,36 @@ def _some_at_a_time(n: int) -> list[np.ndarray]:
 def _key(features: np.ndarray) -> bytes:
     """Query features as the key of a model."""
     return features.tobytes() if features.dtype != object else repr(features.tolist()).encode()
+
+
+def check_matrix(ranker: Any, name: str) -> None:
+    """Refuse an attribute from a file that is not a matrix of finite numbers."""
+    matrix = getattr(ranker, name, None)
+    if (
+        not isinstance(matrix, np.ndarray)
+        or matrix.ndim != 2
+        or matrix.dtype.kind != "f"
+        or not np.isfinite(matrix).all()
+    ):
+        raise ValueError(f"{name} must be a matrix of finite numbers.")
+
+
+def check_training(ranker: Any, n_queries: int, n_columns: int) -> None:
+    """Refuse training documents from a file whose bounds or labels do not belong to them: kernels trust these."""
+    check_matrix(ranker, "training_rows_")
+    check_vector(ranker, "training_labels_")
+    indptr, labels = ranker.training_indptr_, ranker.training_labels_
+    if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.shape != (n_queries + 1,):
+        raise ValueError(f"training_indptr_ must hold {n_queries + 1} whole numbers.")
+    if indptr[0] != 0 or (np.diff(indptr) < 1).any() or indptr[-1] != labels.size:
+        raise ValueError("training_indptr_ must rise from 0 to the number of labels.")
+    if ranker.training_rows_.shape != (labels.size, n_columns):
+        raise ValueError(f"training_rows_ must have {labels.size} rows of {n_columns} numbers.")
+    rises = np.diff(labels) > 0
+    rises[indptr[1:-1] - 1] = False
+    if rises.any():
+        raise ValueError("training_labels_ must fall within each query.")
+    if ranker.training_shares_ is not None:
+        check_vector(ranker, "training_shares_")
+        if ranker.training_shares_.shape != (n_queries,) or (ranker.training_shares_ < 0).any():
+            raise ValueError(f"training_shares_ must hold {n_queries} numbers of at least 0.")

@@ -24,6 +24,15 @@ _HOMES = {
     "RankBoost": "plackett.rankers.rankboost",
     "PRank": "plackett.rankers.prank",
     "SVMMap": "plackett.rankers.svm_map",
+    "QueryDependentRanker": "plackett.rankers.query_dependent",
+}
+_PARTS = {  # of which rankers consist, besides losses, solvers and normalizers
+    "FunctionSpace": "plackett.rankers.function_space",
+    "QueryFeatureSource": "plackett.rankers.query_features",
+    "QueryWeights": "plackett.rankers.query_weights",
+    "Overlap": "plackett.rankers.query_kernels",
+    "Kendall": "plackett.rankers.query_kernels",
+    "Mallows": "plackett.rankers.query_kernels",
 }
 
 
@@ -55,8 +64,12 @@ ENTRIES: dict[str, Entry] = {
     "rankboost": Entry("RankBoost", "boosts thresholds of features over pairs"),
     "prank": Entry("PRank", "perceptron with ordered thresholds between the labels"),
     "svm-map": Entry("SVMMap", "widest margin for average precision"),
+    "qsvm": Entry("QueryDependentRanker", "RankSVM by query, learned from similar queries", {"weights": "gaussian"}),
+    "knn-svm": Entry("QueryDependentRanker", "RankSVM by query, learned from the nearest ones", {"weights": "knn"}),
+    "indv-svm": Entry("QueryDependentRanker", "RankSVM by query, each learned alone", {"weights": "individual"}),
     "linear": Entry("LinearRanker", "linear scores with any loss"),
     "kernel": Entry("KernelRanker", "kernel scores with any loss"),
+    "query-dependent": Entry("QueryDependentRanker", "a pairwise model for each query, with any weights"),
 }
 
 
@@ -105,7 +118,7 @@ def ranker(name: str, **params: Any) -> Any:
             )
         given[param] = params.get(param, value)
     others = {param: value for param, value in params.items() if param not in own}
-    if others and "loss" in own:
+    if others and cls.takes_loss_objects:
         given["loss"] = _loss_with(others, key, cls, given.get("loss"))
     elif others:
         raise _unknown(next(iter(others)), key, own)
@@ -152,8 +165,8 @@ def fill() -> None:
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, base) and not getattr(value, "__abstractmethods__", None):
                 persistence.register(value)
-    for class_name in _HOMES:
-        persistence.register(_class(class_name))
+    for class_name, home in {**_HOMES, **_PARTS}.items():
+        persistence.register(getattr(importlib.import_module(home), class_name))
 
 
 def _class(name: str) -> Any:
