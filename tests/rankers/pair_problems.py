@@ -115,7 +115,7 @@ def logistic_minimum(features, signs, weights, l2, n_free=0):
         hessian = (M * (weights * pulls * (1.0 - pulls))[:, None]).T @ M + np.diag(held)
         step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
         length = 1.0
-        while value(w - length * step) > value(w) and length > 1e-8:
+        while value(w - length * step) > value(w) * (1 + 1e-12):
             length /= 2
         w = w - length * step
         if np.abs(step).max() < 1e-9:

@@ -9,8 +9,7 @@ from sklearn.svm import SVC
 
 import plackett as pk
 from plackett.rankers.pair_fits import (
-    AntisymmetricForm,
-    OrderedForm,
+    KernelForm,
     PairFits,
     antisymmetric_kernel,
     bilinear,
@@ -18,7 +17,8 @@ from plackett.rankers.pair_fits import (
 )
 from plackett.rankers.query_dependent import QueryDependentRanker
 from plackett.rankers.query_targets import score_lists
-from plackett.solvers.whitening import factor
+from plackett.solvers.margins import MarginProblem
+from plackett.solvers.whitening import factor, whiten
 from tests.rankers.pair_problems import (
     Lists,
     assert_same_order,
@@ -96,18 +96,31 @@ def test_values_and_penalty_of_a_model_are_those_of_the_kernel():
     assert whole @ product_kernel(it.K, first, second) @ whole == pytest.approx(coef @ coef, rel=1e-10)
 
 
-@pytest.mark.parametrize("make", [AntisymmetricForm, OrderedForm])
-def test_a_model_and_the_coefficients_of_its_problem_belong_together(make):
+@pytest.mark.parametrize("is_ordered", [False, True])
+def test_a_model_and_the_coefficients_of_its_problem_belong_together(is_ordered):
     it, rng = Space(), np.random.default_rng(2)
     pairs = it.fits()._pairs(np.array([0, 2]), np.ones(2))
-    form = make(pairs)
+    form = KernelForm(pairs, is_ordered=is_ordered)
     coef = form.from_model(bilinear(pairs.rows, pairs.better, pairs.worse, rng.normal(size=pairs.n)))
     model = form.to_model(coef)
     np.testing.assert_allclose(form.from_model(model), coef, atol=1e-7)
-    rows = form.rows if make is AntisymmetricForm else form.rows.matrix
+    assert model @ model == pytest.approx(coef @ coef)  # the penalty
     B = model.reshape(it.Z.shape[1], -1)
     values = np.einsum("ti,ij,tj->t", pairs.rows[pairs.better], B, pairs.rows[pairs.worse])
-    np.testing.assert_allclose((rows @ coef)[: pairs.n], values, atol=1e-7)
+    np.testing.assert_allclose(form.rows @ coef, np.tile(values, 2 if is_ordered else 1), atol=1e-7)
+
+
+def test_the_ordered_form_is_the_printed_problem_whitened():
+    it = Space()
+    pairs = it.fits()._pairs(np.array([0, 2]), np.ones(2))
+    first, second, signs, weights = in_both_orders((pairs.better, pairs.worse, pairs.weights))
+    K = product_kernel(pairs.rows @ pairs.rows.T, first, second)
+    printed = MarginProblem(signs[:, None] * np.hstack([K, np.ones((signs.size, 1))]), weights, 0.1, kernel=K, n_free=1)
+    whitened, _ = whiten(printed)
+    form = KernelForm(pairs, is_ordered=True)
+    assert whitened.n_free == form.n_free
+    np.testing.assert_allclose(form.rows, whitened.rows.matrix, atol=1e-6)
+    np.testing.assert_allclose(form.weights, weights)
 
 
 # --- The literal problem ----------------------------------------------------------------------------------------------

@@ -17,8 +17,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from plackett.rankers.margin_fits import Form, MarginFits, Pairs
-from plackett.solvers.margins import MarginProblem
-from plackett.solvers.whitening import Whitening, factor, whiten
+from plackett.solvers.whitening import Whitening, factor
 
 
 class PairFits(MarginFits):
@@ -54,49 +53,48 @@ class PairFits(MarginFits):
         return self.X.shape[1] ** 2
 
     def _form(self, pairs: Pairs) -> Form:
-        return OrderedForm(pairs) if self.is_admm else AntisymmetricForm(pairs)
+        return KernelForm(pairs, is_ordered=self.is_admm)
 
     def _bytes(self, n_pairs: int) -> tuple[int, str]:
         n = 2 * n_pairs if self.is_admm else n_pairs
         return 8 * n * n, f"kernel values of {n:,} {'ordered ' if self.is_admm else ''}pairs with each other"
 
 
-class AntisymmetricForm(Form):
-    """Each pair once, in coefficients w of a factor ``K = Z Zᵀ`` of the kernel matrix above."""
+class KernelForm(Form):
+    """Signed values of a function at some pairs, in coefficients w of a factor ``K = Z Zᵀ`` of their kernel matrix.
 
-    def __init__(self, pairs: Pairs):
-        self.pairs, self.weights = pairs, pairs.weights
-        self.rows, pivots = factor(antisymmetric_kernel(pairs.rows @ pairs.rows.T, pairs.better, pairs.worse))
-        self.whitening = Whitening(self.rows, pivots, pivots[:0], pairs.n)
+    With the kernel's own coefficients α, values are ``K α`` and the penalty is ``αᵀ K α``; with ``w = Zᵀ α`` they are
+    ``Z w`` and ``wᵀ w``.
+    """
 
-    def to_model(self, coef: np.ndarray) -> np.ndarray:
-        return bilinear(self.pairs.rows, self.pairs.better, self.pairs.worse, self.whitening.to_coef(coef))
-
-    def from_model(self, model: np.ndarray) -> np.ndarray:
-        return projected(self.pairs.rows, self.pairs.better, self.pairs.worse, self.whitening, model)
-
-
-class OrderedForm(Form):
-    """Both orders of each pair, the kernel matrix between all of them and an intercept, as printed; then whitened."""
-
-    def __init__(self, pairs: Pairs):
-        self.pairs = pairs
-        self.first, self.second, signs, self.weights = pairs.in_both_orders
-        kernel = product_kernel(pairs.rows @ pairs.rows.T, self.first, self.second)
-        rows = np.hstack([signs[:, None] * kernel, signs[:, None]])
-        printed = MarginProblem(rows, self.weights, 1.0, kernel=kernel, n_free=1)
-        whitened, self.whitening = whiten(printed)
-        self.rows, self.n_free = whitened.rows, whitened.n_free
+    def __init__(self, pairs: Pairs, *, is_ordered: bool):
+        self.docs = pairs.rows
+        K = pairs.rows @ pairs.rows.T
+        if is_ordered:  # both orders of each pair, and an intercept
+            self.n_free = 1
+            self.first, self.second, signs, self.weights = pairs.in_both_orders
+            Z, pivots = factor(product_kernel(K, self.first, self.second))
+            self.rows = signs[:, None] * np.hstack([Z, np.ones((signs.size, 1))])
+        else:
+            self.first, self.second, self.weights = pairs.better, pairs.worse, pairs.weights
+            self.rows, pivots = factor(antisymmetric_kernel(K, self.first, self.second))
+            Z = self.rows
+        self.whitening = Whitening(Z, pivots, pivots[:0], Z.shape[0])
 
     def to_model(self, coef: np.ndarray) -> np.ndarray:
-        alpha = self.whitening.to_coef(coef)[:-1]
-        return bilinear(self.pairs.rows, self.first, self.second, alpha)
+        alpha = self.whitening.to_coef(coef[: coef.size - self.n_free])
+        return bilinear(self.docs, self.first, self.second, alpha)
 
     def from_model(self, model: np.ndarray) -> np.ndarray:
-        start = np.zeros(self.rows.shape[1])
-        held = projected(self.pairs.rows, self.first, self.second, self.whitening, model)
-        start[: held.size] = held
-        return start
+        """The part of the model that lies in the space of these pairs: what agrees with it at the pivots."""
+        Z, pivots, *_ = self.whitening
+        coef = np.zeros(pivots.size + self.n_free)
+        if model.any() and pivots.size:
+            B = model.reshape(self.docs.shape[1], -1)
+            first, second = self.docs[self.first[pivots]], self.docs[self.second[pivots]]
+            values = np.einsum("ti,ti->t", first @ B, second)
+            coef[: pivots.size] = solve_triangular(Z[pivots], values, lower=True, check_finite=False)
+        return coef
 
 
 def product_kernel(K: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -120,15 +118,3 @@ def bilinear(rows: np.ndarray, first: np.ndarray, second: np.ndarray, alpha: np.
     S = np.zeros((len(rows), len(rows)))
     np.add.at(S, (first, second), alpha)
     return (rows.T @ (0.5 * (S - S.T)) @ rows).reshape(-1)
-
-
-def projected(
-    rows: np.ndarray, first: np.ndarray, second: np.ndarray, whitening: Whitening, model: np.ndarray
-) -> np.ndarray:
-    """The part of a model that lies in the space of some pairs: what agrees with it at the pivots."""
-    Z, pivots, *_ = whitening
-    if not model.any() or not pivots.size:
-        return np.zeros(pivots.size)
-    B = model.reshape(rows.shape[1], -1)
-    values = np.einsum("ti,ti->t", rows[first[pivots]] @ B, rows[second[pivots]])
-    return solve_triangular(Z[pivots], values, lower=True, check_finite=False)
