@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.rankers.feature_rank import FeatureRank as FeatureRank
     from plackett.rankers.kernel import KernelRanker as KernelRanker
     from plackett.rankers.linear import LinearRanker as LinearRanker
+    from plackett.rankers.personality import PersonalityDiagnosis as PersonalityDiagnosis
     from plackett.rankers.prank import PRank as PRank
     from plackett.rankers.rankboost import RankBoost as RankBoost
     from plackett.rankers.registry import load as load
@@ -83,6 +84,7 @@ _HOME = {
     "PRank": "plackett.rankers.prank",
     "SVMMap": "plackett.rankers.svm_map",
     "QueryDependentRanker": "plackett.rankers.query_dependent",
+    "PersonalityDiagnosis": "plackett.rankers.personality",
     "ranker": "plackett.rankers.registry",
     "ranker_names": "plackett.rankers.registry",
     "load": "plackett.rankers.registry",

@@ -33,6 +33,7 @@ _PARTS = {  # of which rankers consist, besides losses, solvers and normalizers
     "Overlap": "plackett.rankers.query_kernels",
     "Kendall": "plackett.rankers.query_kernels",
     "Mallows": "plackett.rankers.query_kernels",
+    "PersonalityDiagnosis": "plackett.rankers.personality",  # scores users and items, not rows of features
 }
 
 
