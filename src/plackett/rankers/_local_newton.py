@@ -32,7 +32,11 @@ WIDER = 3.0  # than the width at which the problem before this one was solved, w
 SLOPE_AT_KINK = 0.25  # second derivative of the loss, about: as many pairs are within a width of the kink
 LOOSE = 0.25  # residual of the conjugate gradients, relative to the gradient
 ENOUGH = 1e-4  # share of the promised fall that a step must bring
-MOST_HALVINGS = 30
+FLAT = 0.5  # share of its slope that may be left where a search along a step ends
+MOST_CUTS = 60
+MOST_IDLE = 2  # steps in a row that bring no fall
+REACH = 10.0  # times the largest score: what a search along a step first changes the scores by, at most
+ROUNDING = 1e-14  # share of a sum over pairs that may be rounding
 MOST_ROUNDS = 50  # of the concave-convex procedure
 CONVERGED, OUT_OF_STEPS, STALLED = 0, 1, 2
 VALUE, GAP, STEPS, STATUS = 0, 1, 2, 3  # what is known of a solution
@@ -93,7 +97,7 @@ def _gather(data, queries, weights):
     return Part(X, np.arange(n_docs), indptr, run_end, steps, step_indptr, n_stored, weights.copy())
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _sums(kind, width, part, weights, scores, losses, slope):
     pair_sums(
         kind, width, scores, part.order, part.indptr, part.run_end, part.steps, part.step_indptr, weights, losses, slope
@@ -109,7 +113,7 @@ class _State(NamedTuple):
     scores: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _evaluate(is_hinge, width, part, l2, linear, losses, slope, state):
     """The value at ``state.coef``; its scores and gradient are written."""
     score_dense(part.X, state.coef, 0.0, state.scores)
@@ -127,7 +131,7 @@ def _evaluate(is_hinge, width, part, l2, linear, losses, slope, state):
 
 @njit(cache=True, nogil=True)
 def _direction(is_hinge, width, part, l2, state, scale, accuracy, slope):
-    """Newton's direction by conjugate gradients, up to a residual of ``accuracy`` times the gradient."""
+    """Newton's direction by conjugate gradients, up to a residual of ``accuracy`` times the gradient, and its scores."""
     n, size = part.X.shape
     weights = part.weights
     values, counts = np.empty(n), np.empty(n)
@@ -146,8 +150,8 @@ def _direction(is_hinge, width, part, l2, state, scale, accuracy, slope):
             state.scores, part.order, part.indptr, part.run_end, weights, np.empty(0), np.empty(0), diagonal
         )
     step, residual, along, bent = np.zeros(size), -state.gradient, np.empty(size), np.empty(size)
-    moved = np.empty(n)
-    square, first_square = 0.0, 0.0
+    moved, shift = np.empty(n), np.zeros(n)
+    square = 0.0
     for j in range(size):
         along[j] = scale[j] * residual[j]
         square += along[j] * residual[j]
@@ -164,8 +168,13 @@ def _direction(is_hinge, width, part, l2, state, scale, accuracy, slope):
         for j in range(size):
             bent[j] = l2 * along[j]
         pull_back_dense(part.X, slope, bent)
-        length = square / (along @ bent)
+        bend = along @ bent
+        if not bend > 0.0:  # nothing is left of the gradient
+            break
+        length = square / bend
         before, square = square, 0.0
+        for i in range(n):
+            shift[i] += length * moved[i]
         for j in range(size):
             step[j] += length * along[j]
             residual[j] -= length * bent[j]
@@ -175,40 +184,149 @@ def _direction(is_hinge, width, part, l2, state, scale, accuracy, slope):
         ratio = square / before
         for j in range(size):
             along[j] = scale[j] * residual[j] + ratio * along[j]
-    return step
+    return step, shift
+
+
+@njit(inline="always")
+def _largest(values):
+    """The largest magnitude."""
+    largest = 0.0
+    for i in range(values.size):
+        largest = max(largest, abs(values[i]))
+    return largest
+
+
+@njit(inline="always")
+def _search(is_hinge, width, part, l2, linear, losses, slope, value, step, shift, first_slope, here):
+    """A length between 0 and 1 at which the value is about as low as it gets along the step; 0 if there is none.
+
+    The slope along the step rises from ``first_slope``, below 0, to above 0. It may do so within a hair's breadth, where
+    a pair that is hardly active meets a weak penalty: secants, which are exact between two kinks, take turns with cuts
+    of the interval.
+    """
+    scores = np.empty(shift.size)
+    straight, bend = (l2 * here.coef + linear) @ step, l2 * (step @ step)
+    first_loss = value - (0.5 * l2 * here.coef + linear) @ here.coef
+    low, high, slope_low, slope_high = 0.0, 1.0, first_slope, np.inf
+    length = min(0.5, REACH * (1.0 + _largest(here.scores)) / max(_largest(shift), 1e-300))
+    for k in range(MOST_CUTS):
+        for i in range(scores.size):
+            scores[i] = here.scores[i] + length * shift[i]
+        if is_hinge:
+            _sums(BEND, width, part, part.weights / width, scores, losses, slope)
+        else:
+            logistic(scores, part.order, part.indptr, part.run_end, part.weights, losses, slope)
+        slope_here = slope @ shift + straight + length * bend
+        rise = losses.sum() - first_loss + length * (straight + 0.5 * length * bend)
+        if abs(slope_here) <= -FLAT * first_slope and rise <= ENOUGH * length * first_slope:
+            return length
+        if slope_here <= 0.0:
+            low, slope_low = length, slope_here
+        else:
+            high, slope_high = length, slope_here
+        if k % 2 == 0 and slope_high < np.inf:
+            length = low + (high - low) * (slope_low / (slope_low - slope_high))
+        elif low < 0.01 * high:
+            length = max(0.1 * high, 2.0 * low)
+        else:
+            length = 0.5 * (low + high)
+        if not low < length < high:
+            break
+    return low
+
+
+@njit(inline="always")
+def _descend(is_hinge, width, part, l2, linear, losses, slope, value, step, shift, here, there):
+    """Go along ``step`` to a lower value: ``there`` is the new point. Its value, and whether it is lower.
+
+    A fall that rounding hides is known by the slope: where that has not risen much, the value has fallen.
+    """
+    first_slope = here.gradient @ step
+    if not first_slope < 0.0:
+        return value, False
+    length = 1.0
+    for k in range(2):
+        for j in range(step.size):
+            there.coef[j] = here.coef[j] + length * step[j]
+        trial = _evaluate(is_hinge, width, part, l2, linear, losses, slope, there)
+        if trial <= value + ENOUGH * length * first_slope:
+            return trial, True
+        if trial <= value + ROUNDING * abs(value) and there.gradient @ step <= -FLAT * first_slope:
+            return trial, True
+        if k == 0:
+            length = _search(
+                is_hinge, width, part, l2, linear, losses, slope, value, step, shift, first_slope, here
+            )  # fmt: skip
+        if length == 0.0:
+            break
+    return value, False
+
+
+@njit(inline="always")
+def _least_margin(part, scores):
+    """The least difference of scores among the pairs; infinite without any."""
+    least = np.inf
+    for q in range(part.indptr.size - 1):
+        start, n_docs = part.indptr[q], part.indptr[q + 1] - part.indptr[q]
+        better, end = np.inf, 0  # the lowest score above the current run of equal labels, and where the run ends
+        own = np.inf
+        for i in range(n_docs):
+            if i >= end:
+                better, own, end = min(better, own), np.inf, part.run_end[start + i]
+            own = min(own, scores[start + i])
+            least = min(least, better - scores[start + i])
+    return least
 
 
 @njit(cache=True, nogil=True)
-def _solve_convex(is_hinge, part, l2, linear, scale, tol, max_steps, width, coef, losses, slope, known):
+def _solve_convex(is_hinge, part, l2, linear, at_zero, scale, tol, max_steps, width, coef, losses, slope, known):
     """Minimise a convex problem from ``coef``, which is written over, until it is within ``tol`` of the minimum.
 
     ``width`` is the first; the last one is the answer. A start near the minimum must not be blurred away by a wide one.
+    ``at_zero`` is the value of equal scores: a start that is worse is left for zeros.
     """
     n, size = part.X.shape
     here = _State(coef, np.empty(size), np.empty(n))
     there = _State(np.empty(size), np.empty(size), np.empty(n))
-    n_steps, status = 0, CONVERGED
+    n_steps, n_idle, status = 0, 0, CONVERGED
     value = _evaluate(is_hinge, width, part, l2, linear, losses, slope, here)
+    if not value <= (at_zero * (1.0 - 0.5 * width) if is_hinge else at_zero):
+        here.coef[:] = 0.0
+        value = _evaluate(is_hinge, width, part, l2, linear, losses, slope, here)
     first_norm = np.sqrt(here.gradient @ (scale * here.gradient))
-    gap_before = value  # where the gradient alone says more than this, the gap need not be computed
+    best, lowest, bound = np.zeros(size), at_zero, 0.0  # the best coefficients, their value, and what none is below
     while True:
         of_gradient = (here.gradient @ here.gradient) / (2.0 * l2)
-        exact, gap = value, of_gradient  # which is all where nothing was rounded
-        if is_hinge:
-            of_gradient += abs(here.gradient @ here.coef)
-        if not is_hinge or of_gradient <= SETTLED * gap_before:
+        settling = of_gradient + (abs(here.gradient @ here.coef) if is_hinge else 0.0)
+        # where the gradient alone says more than is known already, the gap need not be computed
+        if not is_hinge or settling <= SETTLED * (lowest - bound) or n_steps >= max_steps:
             if is_hinge:
-                exact, gap = _gap(width, part, l2, linear, here, losses, slope)
-                gap_before = min(gap_before, gap)
-            known[VALUE], known[GAP] = exact, gap
-            target = tol * max(exact - gap, 0.1 * exact)
-            if gap <= target:
+                exact, below = _bounds(width, part, l2, linear, here, losses, slope)
+            else:
+                exact, below = value, value - of_gradient
+            bound = max(bound, below)
+            if exact < lowest:
+                lowest = exact
+                best[:] = here.coef
+            margin = _least_margin(part, here.scores) if is_hinge else 0.0
+            if margin > 0.0 and margin < np.inf:  # all pairs in order: scaled to margins of 1 they have no loss
+                scaled = (0.5 * l2 / margin * here.coef + linear) @ here.coef / margin
+                if scaled < lowest:
+                    lowest = scaled
+                    best[:] = here.coef / margin
+            bound = min(bound, lowest)
+            target = tol * max(bound, 0.1 * lowest)
+            # a gap that is no more than rounding says nothing; under a strong penalty, which hardly lets the value fall
+            # below that of zeros, the gradient then tells how near the minimum is
+            is_rounding = lowest - bound <= ROUNDING * at_zero
+            if lowest - bound <= target or (is_rounding and (of_gradient <= target or lowest <= 0.5 * at_zero)):
                 break
-            if is_hinge and of_gradient <= SETTLED * gap:  # the rest is due to the width, and steps cannot mend it
+            if is_hinge and settling <= SETTLED * (lowest - bound):
                 if width <= LEAST_WIDTH:
                     status = STALLED
                     break
-                width *= max(0.1, min(0.9, np.sqrt(0.5 * target / gap)))  # the gap goes with the square of the width
+                # the rest is due to the width, and steps cannot mend it; the gap goes with its square
+                width *= max(0.1, min(0.9, np.sqrt(0.5 * target / (lowest - bound))))
                 value = _evaluate(is_hinge, width, part, l2, linear, losses, slope, here)
                 continue
         if n_steps >= max_steps:
@@ -216,35 +334,31 @@ def _solve_convex(is_hinge, part, l2, linear, scale, tol, max_steps, width, coef
             break
         norm = np.sqrt(here.gradient @ (scale * here.gradient))
         accuracy = LOOSE * min(1.0, np.sqrt(norm / max(first_norm, 1e-300)))
-        step = _direction(is_hinge, width, part, l2, here, scale, accuracy, slope)
-        slope_along, length, is_lower = here.gradient @ step, 1.0, False
-        for _ in range(MOST_HALVINGS):
-            for j in range(size):
-                there.coef[j] = here.coef[j] + length * step[j]
-            trial = _evaluate(is_hinge, width, part, l2, linear, losses, slope, there)
-            if trial <= value + ENOUGH * length * slope_along:
-                is_lower = True
-                break
-            length *= 0.5
+        step, shift = _direction(is_hinge, width, part, l2, here, scale, accuracy, slope)
+        trial, is_lower = _descend(
+            is_hinge, width, part, l2, linear, losses, slope, value, step, shift, here, there
+        )  # fmt: skip
         n_steps += 1
-        if not is_lower:  # rounding hides what is left
-            if is_hinge and width > LEAST_WIDTH:
-                width *= 0.1
-                value = _evaluate(is_hinge, width, part, l2, linear, losses, slope, here)
-                continue
-            status = STALLED
-            break
-        here, there, value = there, here, trial
-    for j in range(size):
-        coef[j] = here.coef[j]
+        n_idle = 0 if trial < value else n_idle + 1
+        if is_lower:
+            here, there, value = there, here, trial
+        if not is_lower or n_idle > MOST_IDLE:  # rounding hides what is left
+            n_idle = 0
+            if not is_hinge or width <= LEAST_WIDTH:
+                status = STALLED
+                break
+            width *= 0.1
+            value = _evaluate(is_hinge, width, part, l2, linear, losses, slope, here)
+    coef[:] = best
+    known[VALUE], known[GAP] = lowest, max(lowest - bound, 0.0)
     known[STEPS] += n_steps
     known[STATUS] = status
     return width
 
 
-@njit(cache=True, nogil=True)
-def _gap(width, part, l2, linear, here, losses, slope):
-    """The value with the kink, and how far above the minimum it is at most.
+@njit(inline="always")
+def _bounds(width, part, l2, linear, here, losses, slope):
+    """The value with the kink, and a value that no coefficients are below.
 
     The slope of the rounded loss holds feasible dual variables β = c min(1, z / width), to which the coefficients
     ``coef - gradient / l2`` belong; what these say of the minimum from below is Σβ - (l2 / 2) ‖·‖².
@@ -255,21 +369,22 @@ def _gap(width, part, l2, linear, here, losses, slope):
         value += (0.5 * l2 * here.coef[j] + linear[j]) * here.coef[j]
         other = here.coef[j] - here.gradient[j] / l2
         dual -= 0.5 * l2 * other * other
-    return value, max(value - dual, 0.0)
+    return value, dual
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _psi_value(part, l2, coef, scores, losses, slope):
     score_dense(part.X, coef, 0.0, scores)
     return _sums(RAMP, 1.0, part, part.weights, scores, losses, slope) + 0.5 * l2 * (coef @ coef)
 
 
-@njit(cache=True, nogil=True)
-def _solve_psi(part, l2, scale, tol, max_steps, width, coef, losses, slope, known):
+@njit(inline="always")
+def _solve_psi(part, l2, at_zero, scale, tol, max_steps, width, coef, losses, slope, known):
     """The concave-convex procedure from the hinge's solution, which ``coef`` holds."""
     n, size = part.X.shape
     scores, of_hinge, linear = np.empty(n), np.empty(n), np.empty(size)
     value = _psi_value(part, l2, coef, scores, losses, slope)
+    is_done = False
     for _ in range(MOST_ROUNDS):
         # the tangent of -max(0, -u) pulls at the pairs in the wrong order, which the hinge moves and the ramp does not
         _sums(HINGE, 1.0, part, part.weights, scores, losses, of_hinge)
@@ -280,29 +395,35 @@ def _solve_psi(part, l2, scale, tol, max_steps, width, coef, losses, slope, know
         pull_back_dense(part.X, slope, linear)
         trial = coef.copy()
         width = _solve_convex(
-            True, part, l2, linear, scale, tol, max_steps, min(FIRST_WIDTH, WIDER * width), trial, losses, slope, known
-        )
+            True, part, l2, linear, at_zero, scale, tol, max_steps, min(FIRST_WIDTH, WIDER * width), trial, losses,
+            slope, known,
+        )  # fmt: skip
         below = _psi_value(part, l2, trial, scores, losses, slope)
-        if not below < value:
+        if below < value:
+            coef[:] = trial
+        is_done = not value - below > tol * value
+        value = min(value, below)
+        if is_done:
             break
-        fall = value - below
-        coef[:] = trial
-        value = below
-        if fall <= tol * value:
-            break
+    if not is_done:
+        known[STATUS] = OUT_OF_STEPS
     known[VALUE], known[GAP] = value, np.nan  # not convex: nothing bounds the minimum
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _at_zero(loss, part, losses, slope):
-    """The loss of equal scores, and the square of its gradient by the coefficients."""
-    scores, gradient = np.zeros(part.X.shape[0]), np.zeros(part.X.shape[1])
+    """The loss of equal scores, and the square of its gradient by the coefficients; 0 if that is but rounding."""
+    n, size = part.X.shape
+    scores, gradient, longest = np.zeros(n), np.zeros(size), 0.0
     if loss == LOGISTIC_LOSS:
         logistic(scores, part.order, part.indptr, part.run_end, part.weights, losses, slope)
     else:
         _sums(HINGE, 1.0, part, part.weights, scores, losses, slope)
     pull_back_dense(part.X, slope, gradient)
-    return losses.sum(), gradient @ gradient
+    for i in range(n):
+        longest = max(longest, part.X[i] @ part.X[i])
+    value, square = losses.sum(), gradient @ gradient
+    return value, (square if square > (ROUNDING * value) ** 2 * longest else 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -323,27 +444,20 @@ def solve_targets(loss, data, curvature, indptr, queries, weights, strengths, to
         at_zero, square = _at_zero(loss, part, losses, slope)
         for s in range(strengths.size):
             l2 = strengths[s]
+            known[s, t, :] = 0.0
+            if square == 0.0:  # no pairs, or none whose documents differ: equal scores are best
+                coef[s, t, :] = 0.0
+                known[s, t, VALUE] = at_zero
+                continue
             # under a strong penalty the minimum is hardly below the value at 0, by about square / (2 l2): what is asked
             # for is a share of that, lest 0 be near enough
-            near = tol * min(1.0, square / (4.0 * l2 * at_zero)) if at_zero > 0.0 else tol
+            near = tol * min(1.0, square / (4.0 * l2 * at_zero))
             for j in range(size):
                 scale[j] = 1.0 / (l2 + SLOPE_AT_KINK * curvature[j])
-            known[s, t, :] = 0.0
-            width = min(FIRST_WIDTH, WIDER * width)
             width = _solve_convex(
-                loss != LOGISTIC_LOSS,
-                part,
-                l2,
-                linear,
-                scale,
-                near,
-                max_steps,
-                width,
-                convex,
-                losses,
-                slope,
-                known[s, t],
-            )
+                loss != LOGISTIC_LOSS, part, l2, linear, at_zero, scale, near, max_steps,
+                min(FIRST_WIDTH, WIDER * width), convex, losses, slope, known[s, t],
+            )  # fmt: skip
             coef[s, t] = convex
             if loss == PSI_LOSS:
-                _solve_psi(part, l2, scale, near, max_steps, width, coef[s, t], losses, slope, known[s, t])
+                _solve_psi(part, l2, at_zero, scale, near, max_steps, width, coef[s, t], losses, slope, known[s, t])
