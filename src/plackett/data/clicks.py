@@ -1,0 +1,118 @@
+"""What a click says: the document was preferred to others that were seen and not clicked (``joachims2005``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from plackett.data.trec import _as_ids as as_text_ids
+from plackett.validation import check_numbers
+
+CLICKED_ABOVE_SKIPPED = "clicked-above-skipped"
+LAST_CLICK_ABOVE_SKIPPED = "last-click-above-skipped"
+CLICKED_ABOVE_NEXT = "clicked-above-next"
+STRATEGIES = (CLICKED_ABOVE_SKIPPED, LAST_CLICK_ABOVE_SKIPPED, CLICKED_ABOVE_NEXT)
+
+
+def preferences_of_clicks(
+    qid: Any, shown: Iterable[Sequence], clicked: Iterable[Sequence], strategy: str, max_pairs: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Query, better and worse document of every preference, list by list, from the top down."""
+    queries = as_text_ids(qid, "qid")
+    lists = [_as_list(one, "shown", place) for place, one in enumerate(_lists(shown, "shown"))]
+    clicks = [_as_list(one, "clicked", place) for place, one in enumerate(_lists(clicked, "clicked"))]
+    if not queries.size == len(lists) == len(clicks):
+        raise ValueError(
+            f"there are {queries.size:,} queries, {len(lists):,} lists shown and {len(clicks):,} lists of clicks; one "
+            "of each is needed."
+        )
+    of_list, better, worse = [], [], []
+    for place, (documents, chosen) in enumerate(zip(lists, clicks, strict=True)):
+        try:
+            flags, last = check_list(documents, chosen)
+        except ValueError as error:
+            raise ValueError(f"list {place}: {error}") from None
+        for one, other in _pairs(flags, last, strategy):
+            of_list.append(place)
+            better.append(documents[one])
+            worse.append(documents[other])
+            if len(better) > max_pairs:
+                raise ValueError(f"the clicks imply more than {max_pairs:,} pairs. Take fewer lists, or shorter ones.")
+    return queries[np.array(of_list, dtype=np.int64)], as_text_ids(better, "better"), as_text_ids(worse, "worse")
+
+
+def check_list(shown: Sequence[str], clicked: Sequence[str]) -> tuple[list[bool], int]:
+    """Which of the documents shown were clicked, and the place of the one clicked last, -1 without clicks."""
+    places = {document: place for place, document in enumerate(shown)}
+    if len(places) < len(shown):
+        repeated = next(document for place, document in enumerate(shown) if places[document] != place)
+        raise ValueError(f"document {repeated!r} was shown twice.")
+    flags = [False] * len(shown)
+    for document in clicked:
+        if document not in places:
+            raise ValueError(f"document {document!r} was clicked but not shown.")
+        flags[places[document]] = True
+    return flags, places[clicked[-1]] if clicked else -1
+
+
+def _pairs(flags: list[bool], last: int, strategy: str) -> Iterator[tuple[int, int]]:
+    """Places (better, worse)."""
+    if strategy == CLICKED_ABOVE_NEXT:
+        for place in range(len(flags) - 1):
+            if flags[place] and not flags[place + 1]:
+                yield place, place + 1
+        return
+    skipped: list[int] = []
+    for place, is_clicked in enumerate(flags):
+        if not is_clicked:
+            skipped.append(place)
+        elif strategy == CLICKED_ABOVE_SKIPPED or place == last:
+            for above in skipped:
+                yield place, above
+
+
+def sessions_of_rows(
+    session: Any, qid: Any, docid: Any, clicked: Any, position: Any
+) -> tuple[list[str], list[list[str]], list[list[str]]]:
+    """Queries, lists shown and lists clicked, from one row per document shown: a list per session and query."""
+    columns = [as_text_ids(values, name) for values, name in ((session, "session"), (qid, "qid"), (docid, "docid"))]
+    when = check_numbers(clicked, "clicked")
+    where = np.arange(when.size, dtype=np.float64) if position is None else check_numbers(position, "position")
+    sizes = [column.size for column in (*columns, when, where)]
+    if len(set(sizes)) > 1:
+        raise ValueError(f"session, qid, docid, clicked and position have different lengths: {sizes}.")
+    if (when < 0).any():
+        raise ValueError(f"clicked is {when.min():g} in row {int(when.argmin())}; 0 or more is needed.")
+    rows: dict[tuple[str, str], list[tuple[float, float, str]]] = {}
+    sessions, queries, documents = (column.tolist() for column in columns)
+    for name, query, document, time, place in zip(
+        sessions, queries, documents, when.tolist(), where.tolist(), strict=True
+    ):
+        rows.setdefault((name, query), []).append((place, time, document))
+    shown, chosen = [], []
+    for (name, query), found in rows.items():
+        found.sort(key=lambda row: row[0])
+        for one, other in pairwise(found):
+            if one[0] == other[0]:
+                raise ValueError(
+                    f"session {name!r}, query {query!r}: documents {one[2]!r} and {other[2]!r} both stand in position "
+                    f"{one[0]:g}."
+                )
+        shown.append([document for _, _, document in found])
+        chosen.append([document for _, time, document in sorted(found, key=lambda row: row[1]) if time > 0])
+    return [query for _, query in rows], shown, chosen
+
+
+def _lists(lists: Any, name: str) -> list:
+    if isinstance(lists, (str, bytes)) or not hasattr(lists, "__iter__"):
+        raise ValueError(f"{name} is a {type(lists).__name__}; a list of lists of document ids is needed.")
+    return list(lists)
+
+
+def _as_list(documents: Any, name: str, place: int) -> list[str]:
+    if isinstance(documents, (str, bytes)) or not hasattr(documents, "__iter__"):
+        raise ValueError(f"{name} holds {documents!r} in place {place}; a list of document ids is needed.")
+    return as_text_ids(documents, f"{name}[{place}]").tolist()
