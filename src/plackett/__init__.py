@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett import losses as losses
     from plackett import metrics as metrics
     from plackett import solvers as solvers
+    from plackett import text as text
     from plackett.data import datasets as datasets
     from plackett.data.frames import from_frame as from_frame
     from plackett.data.frames import to_frame as to_frame
@@ -90,6 +91,7 @@ _HOME = {
     "load": "plackett.rankers.registry",
     "evaluate": "plackett.evaluation.evaluate",
     "evaluate_every_convention": "plackett.evaluation.evaluate",
+    "text": "plackett.text",
     "exceptions": "plackett.exceptions",
 }
 

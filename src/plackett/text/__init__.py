@@ -1,0 +1,33 @@
+"""Text: an index of several fields, rankers that need no training, Boolean queries, features of pairs, PageRank."""
+
+from plackett.text.analyse import Analyser
+from plackett.text.boolean import BooleanSyntaxError, parse_boolean
+from plackett.text.index import TextIndex, build_index, open_index
+from plackett.text.links import pagerank
+from plackett.text.search import Hit, Hits
+from plackett.text.weighting import (
+    BM25,
+    AbsoluteDiscounting,
+    Dirichlet,
+    JelinekMercer,
+    VectorSpace,
+    get_ranker,
+)
+
+__all__ = [
+    "BM25",
+    "AbsoluteDiscounting",
+    "Analyser",
+    "BooleanSyntaxError",
+    "Dirichlet",
+    "Hit",
+    "Hits",
+    "JelinekMercer",
+    "TextIndex",
+    "VectorSpace",
+    "build_index",
+    "get_ranker",
+    "open_index",
+    "pagerank",
+    "parse_boolean",
+]

@@ -1,0 +1,172 @@
+"""From text to terms: words in lower case, without stop words, perhaps stemmed."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+from plackett._optional import import_optional
+from plackett.validation import check_positive_int
+
+# the words that Lucene's English analyser drops: those without a meaning of their own, and no others
+ENGLISH_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
+        "this to was will with",
+    )
+)
+
+_ASCII_WORD = re.compile(r"[a-zA-Z0-9]+")
+
+
+class Analyser:
+    """Cuts a text into terms; the same for documents and queries.
+
+    A word is a run of letters, digits and the marks that belong to them, of any script; ``_`` and ``-`` separate words.
+    Text beyond ASCII is brought to the normal form NFKC first, so that an accent is the same however it was typed.
+    Scripts that write no blanks between words give long terms: cut such texts before.
+
+    Calling it returns the list of terms, so that it serves as ``analyzer=`` of scikit-learn's vectorizers.
+
+    Parameters
+    ----------
+    stop_words : "english", None or iterable of str, default="english"
+        Words that are dropped, compared in lower case before stemming. "english" are the 33 words of Lucene's English
+        analyser.
+    stemmer : str, default=None
+        Language of a Snowball stemmer such as "english" or "german", which needs the extra ``text``; None keeps words
+        as they are.
+    lowercase : bool, default=True
+    min_length : int, default=1
+        Words with fewer characters are dropped.
+
+    Examples
+    --------
+    >>> Analyser()("The wings of a café: re-entry at Mach 7")
+    ['wings', 'café', 're', 'entry', 'mach', '7']
+    >>> Analyser(stop_words=["wings"], min_length=2)("The Wings of a bird")
+    ['the', 'of', 'bird']
+    """
+
+    def __init__(
+        self,
+        stop_words: str | Iterable[str] | None = "english",
+        stemmer: str | None = None,
+        lowercase: bool = True,
+        min_length: int = 1,
+    ):
+        if isinstance(stop_words, str):
+            if stop_words != "english":
+                raise ValueError(f"stop_words={stop_words!r} is not known; give 'english', None or a list of words.")
+            self.stop_words: str | tuple[str, ...] | None = stop_words
+            self._dropped = ENGLISH_STOP_WORDS
+        else:
+            self.stop_words = None if stop_words is None else tuple(sorted(set(stop_words)))
+            self._dropped = frozenset(self.stop_words or ())
+        for word in self._dropped:
+            if not isinstance(word, str):
+                raise ValueError(f"stop_words holds {word!r}; words are text.")
+        self.stemmer, self.lowercase = stemmer, bool(lowercase)
+        self.min_length = check_positive_int(min_length, "min_length")
+        self._stem = None if stemmer is None else _snowball(stemmer)
+
+    def __call__(self, text: str) -> list[str]:
+        dropped, min_length = self._dropped, self.min_length
+        words = self._cut(text)
+        if min_length > 1:
+            words = [word for word in words if len(word) >= min_length]
+        if dropped:
+            words = [word for word in words if word not in dropped]
+        return words if self._stem is None else self._stem(words)
+
+    def sequence(self, text: str) -> list[str | None]:
+        """The terms in order, with None in the place of each dropped word: what phrases are compared by."""
+        words = self._cut(text)
+        terms = words if self._stem is None else self._stem(words)
+        return [
+            None if word in self._dropped or len(word) < self.min_length else term
+            for word, term in zip(words, terms, strict=True)
+        ]
+
+    def spans(self, text: str) -> list[tuple[str | None, int, int]]:
+        """``(term, start, stop)`` of every word, None for the dropped ones; places are those of ``text`` itself."""
+        found = []
+        for match in _word_pattern(text).finditer(text):
+            terms = self.sequence(match[0])
+            found.append((terms[0] if len(terms) == 1 else None, match.start(), match.end()))
+        return found
+
+    def _cut(self, text: str) -> list[str]:
+        if not text.isascii():
+            text = unicodedata.normalize("NFKC", text)
+        if self.lowercase:
+            text = text.lower()
+        return _word_pattern(text).findall(text)
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters as plain values; ``Analyser(**params)`` is the same analyser."""
+        stop_words = list(self.stop_words) if isinstance(self.stop_words, tuple) else self.stop_words
+        return {
+            "stop_words": stop_words,
+            "stemmer": self.stemmer,
+            "lowercase": self.lowercase,
+            "min_length": self.min_length,
+        }
+
+    def __reduce__(self):
+        return _from_params, (self.parameters(),)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Analyser) and self.parameters() == other.parameters()
+
+    def __hash__(self) -> int:
+        return hash((self.stop_words, self.stemmer, self.lowercase, self.min_length))
+
+    def __repr__(self) -> str:
+        return f"Analyser({', '.join(f'{name}={value!r}' for name, value in self.parameters().items())})"
+
+
+def _from_params(params: dict[str, Any]) -> Analyser:
+    return Analyser(**params)
+
+
+def _word_pattern(text: str) -> re.Pattern[str]:
+    return _ASCII_WORD if text.isascii() else _unicode_word()
+
+
+@functools.cache
+def _unicode_word() -> re.Pattern[str]:
+    r"""Letters and digits, with the marks after them: ``\w`` alone cuts Indic words at their vowel signs."""
+    ranges: list[list[int]] = []
+    for code in range(0x20000):  # beyond lie ideographs, and a few selectors of their variants
+        if unicodedata.category(chr(code)) in ("Mn", "Mc"):
+            if ranges and ranges[-1][1] == code - 1:
+                ranges[-1][1] = code
+            else:
+                ranges.append([code, code])
+    marks = "".join(f"{re.escape(chr(first))}-{re.escape(chr(last))}" for first, last in ranges)
+    return re.compile(rf"[^\W_]+(?:[{marks}]+[^\W_]*)*")
+
+
+def _snowball(language: str):
+    """A function from a list of words to the list of their stems."""
+    package = import_optional("Stemmer", extra="text", needed_for=f"Analyser(stemmer={language!r})")
+    if language not in package.algorithms():
+        known = ", ".join(package.algorithms())
+        raise ValueError(f"stemmer={language!r} is not known; choose one of {known}.")
+    stemmer = package.Stemmer(language)
+    # one text after another brings the same words: keep their stems as the same objects
+    stems: dict[str, str] = {}
+
+    def stem(words: list[str]) -> list[str]:
+        for word in words:
+            if word not in stems:
+                stems[word] = sys.intern(stemmer.stemWord(word))
+        return [stems[word] for word in words]
+
+    return stem

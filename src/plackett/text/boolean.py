@@ -1,0 +1,340 @@
+"""Boolean queries: AND, OR, NOT, brackets and phrases, or the ``#and (...)`` form of the SMART system.
+
+A query is read into a tree of nodes; a node matches a set of documents.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from plackett.text import _phrases
+
+if TYPE_CHECKING:
+    from plackett.text.index import TextIndex
+
+DEEPEST = 100  # brackets within brackets
+
+_TOKEN = re.compile(r"""\s+|(?P<open>\()|(?P<close>\))|"(?P<phrase>[^"]*)"|(?P<quote>")|(?P<word>[^\s()"]+)""")
+_SMART_TOKEN = re.compile(
+    r"""\s+|(?P<open>\()|(?P<close>\))|(?P<comma>,)|\#(?P<operator>\w+)|'(?P<word>[^']*)'|"(?P<phrase>[^"]*)"|(?P<other>.)""",
+)
+_OPERATORS = ("AND", "OR", "NOT")
+_OPERAND = 'a word, a phrase in quotes, NOT or "("'
+
+
+class BooleanSyntaxError(ValueError):
+    """A Boolean query that cannot be read; ``query`` and ``position`` (characters from 0) tell where."""
+
+    def __init__(self, query: str, position: int, message: str):
+        self.query, self.position, self.message = query, position, message
+        super().__init__(f"{message}\n  {_in_one_line(query)}\n  {' ' * position}^")
+
+    def __reduce__(self):
+        return type(self), (self.query, self.position, self.message)
+
+
+def _in_one_line(query: str) -> str:
+    return re.sub(r"\s", " ", query)
+
+
+@dataclass(frozen=True)
+class Word:
+    """Documents with a word; the analyser may drop it, or cut it into several terms, which then are a phrase."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """Documents with these words side by side, in this order."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return f'"{self.text}"'
+
+
+@dataclass(frozen=True)
+class And:
+    """Documents that every part matches."""
+
+    parts: tuple[Node, ...]
+
+    def __str__(self) -> str:
+        return f"({' AND '.join(map(str, self.parts))})"
+
+
+@dataclass(frozen=True)
+class Or:
+    """Documents that some part matches."""
+
+    parts: tuple[Node, ...]
+
+    def __str__(self) -> str:
+        return f"({' OR '.join(map(str, self.parts))})"
+
+
+@dataclass(frozen=True)
+class Not:
+    """Documents that the part does not match."""
+
+    part: Node
+
+    def __str__(self) -> str:
+        return f"NOT {self.part}"
+
+
+Node = Word | Phrase | And | Or | Not
+
+
+def parse_boolean(query: str) -> Node:
+    """The tree of a Boolean query.
+
+    ``NOT`` binds closest, then ``AND``, then ``OR``; all three in capitals, so that "and" is a word like any other.
+    Words side by side are joined by ``AND``. A query that begins with ``#`` is read as the SMART system's, such as
+    ``#and ('titles', #or ('content', #not ('articles')))``.
+
+    Parameters
+    ----------
+    query : str
+
+    Raises
+    ------
+    BooleanSyntaxError
+        Says where the query cannot be read, and what was expected there.
+
+    Examples
+    --------
+    >>> print(parse_boolean('wings AND (lift OR drag) AND NOT "heat transfer"'))
+    (wings AND (lift OR drag) AND NOT "heat transfer")
+    >>> parse_boolean("wings AND OR")
+    Traceback (most recent call last):
+    ...
+    plackett.text.boolean.BooleanSyntaxError: at character 11: expected a word, a phrase in quotes, NOT or "(", found OR
+      wings AND OR
+                ^
+    """
+    if not isinstance(query, str):
+        raise TypeError(f"a Boolean query is text, not {type(query).__name__}.")
+    parser = _SmartParser(query) if query.lstrip().startswith("#") else _Parser(query)
+    return parser.parse()
+
+
+class _Token(NamedTuple):
+    kind: str  # open, close, comma, word, phrase, end, or an operator
+    text: str
+    position: int
+
+    def named(self) -> str:
+        if self.kind == "end":
+            return "the end of the query"
+        if self.kind in _OPERATORS:
+            return self.text
+        return f'"{self.text}"'
+
+
+class _Tokens:
+    """The tokens of a query, one after the other."""
+
+    def __init__(self, query: str, tokens: list[_Token]):
+        self.query = query
+        self._tokens = [*tokens, _Token("end", "", len(query.rstrip()))]
+        self._place = 0
+
+    @property
+    def next(self) -> _Token:
+        return self._tokens[self._place]
+
+    def take(self) -> _Token:
+        token = self.next
+        self._place = min(self._place + 1, len(self._tokens) - 1)
+        return token
+
+    def fail(self, expected: str) -> BooleanSyntaxError:
+        token = self.next
+        message = f"at character {token.position + 1}: expected {expected}, found {token.named()}"
+        return BooleanSyntaxError(self.query, token.position, message)
+
+    def too_deep(self) -> BooleanSyntaxError:
+        message = f"at character {self.next.position + 1}: more than {DEEPEST} brackets or NOTs within each other"
+        return BooleanSyntaxError(self.query, self.next.position, message)
+
+
+class _Parser:
+    """``or := and (OR and)*``, ``and := not (AND? not)*``, ``not := NOT not | (or) | word | phrase``."""
+
+    def __init__(self, query: str):
+        tokens = []
+        for match in _TOKEN.finditer(query):
+            kind = match.lastgroup
+            if kind == "quote":
+                message = f"at character {match.start() + 1}: this quote is never closed"
+                raise BooleanSyntaxError(query, match.start(), message)
+            if kind is not None:
+                text = match[kind]
+                tokens.append(_Token(text if kind == "word" and text in _OPERATORS else kind, text, match.start()))
+        self.tokens = _Tokens(query, tokens)
+
+    def parse(self) -> Node:
+        node = self._either(0)
+        if self.tokens.next.kind != "end":  # everything else would have continued the query
+            raise self.tokens.fail("the end of the query or an operator")
+        return node
+
+    def _either(self, depth: int) -> Node:
+        parts = [self._all(depth)]
+        while self.tokens.next.kind == "OR":
+            self.tokens.take()
+            parts.append(self._all(depth))
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def _all(self, depth: int) -> Node:
+        parts = [self._one(depth)]
+        while self.tokens.next.kind not in ("OR", "close", "end"):
+            if self.tokens.next.kind == "AND":
+                self.tokens.take()
+            parts.append(self._one(depth))
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def _one(self, depth: int) -> Node:
+        if depth > DEEPEST:
+            raise self.tokens.too_deep()
+        kind = self.tokens.next.kind
+        if kind == "NOT":
+            self.tokens.take()
+            return Not(self._one(depth + 1))
+        if kind == "open":
+            opened = self.tokens.take()
+            node = self._either(depth + 1)
+            if self.tokens.next.kind != "close":
+                raise self.tokens.fail(f'")" for the bracket at character {opened.position + 1}')
+            self.tokens.take()
+            return node
+        if kind == "word":
+            return Word(self.tokens.take().text)
+        if kind == "phrase":
+            return Phrase(self.tokens.take().text)
+        raise self.tokens.fail(_OPERAND)
+
+
+class _SmartParser:
+    """``node := #and (node, ...) | #or (node, ...) | #not (node) | 'word'``."""
+
+    def __init__(self, query: str):
+        tokens = []
+        for match in _SMART_TOKEN.finditer(query):
+            kind = match.lastgroup
+            if kind is None:
+                continue
+            text = match[kind]
+            if kind == "operator":
+                kind, text = text.upper(), f"#{text}"
+            tokens.append(_Token(kind, text, match.start()))
+        self.tokens = _Tokens(query, tokens)
+
+    def parse(self) -> Node:
+        node = self._one(0)
+        if self.tokens.next.kind != "end":
+            raise self.tokens.fail("the end of the query")
+        return node
+
+    def _one(self, depth: int) -> Node:
+        if depth > DEEPEST:
+            raise self.tokens.too_deep()
+        kind = self.tokens.next.kind
+        if kind == "word":
+            return Word(self.tokens.take().text)
+        if kind == "phrase":
+            return Phrase(self.tokens.take().text)
+        if kind not in _OPERATORS:
+            raise self.tokens.fail("#and, #or, #not or a word in quotes")
+        self.tokens.take()
+        parts = self._parts(depth, kind)
+        if kind == "NOT":
+            return Not(parts[0])
+        if len(parts) == 1:
+            return parts[0]
+        return And(tuple(parts)) if kind == "AND" else Or(tuple(parts))
+
+    def _parts(self, depth: int, operator: str) -> list[Node]:
+        if self.tokens.next.kind != "open":
+            raise self.tokens.fail(f'"(" after #{operator.lower()}')
+        self.tokens.take()
+        parts = [self._one(depth + 1)]
+        while self.tokens.next.kind == "comma" and operator != "NOT":
+            self.tokens.take()
+            parts.append(self._one(depth + 1))
+        if self.tokens.next.kind != "close":
+            raise self.tokens.fail('")"' if operator == "NOT" else '"," or ")"')
+        self.tokens.take()
+        return parts
+
+
+def matches(node: Node, index: TextIndex, field: str) -> np.ndarray:
+    """Which documents a query matches, True or False for each.
+
+    A word that the analyser drops is left out of the query together with its operator; a query of such words alone
+    matches nothing.
+    """
+    found = _mask(node, index, field)
+    return np.zeros(index.n_docs, dtype=bool) if found is None else found
+
+
+def _mask(node: Node, index: TextIndex, field: str) -> np.ndarray | None:
+    if isinstance(node, (Word, Phrase)):
+        return _mask_of_words(node, index, field)
+    if isinstance(node, Not):
+        inner = _mask(node.part, index, field)
+        return None if inner is None else ~inner
+    masks = [mask for mask in (_mask(part, index, field) for part in node.parts) if mask is not None]
+    if not masks:
+        return None
+    combine = np.logical_and if isinstance(node, And) else np.logical_or
+    answer = masks[0].copy()
+    for mask in masks[1:]:
+        combine(answer, mask, out=answer)
+    return answer
+
+
+def _mask_of_words(node: Word | Phrase, index: TextIndex, field: str) -> np.ndarray | None:
+    sequence = index.analyser.sequence(node.text)
+    while sequence and sequence[0] is None:
+        sequence.pop(0)
+    while sequence and sequence[-1] is None:
+        sequence.pop()
+    if not sequence:
+        return None
+    terms = [term for term in sequence if term is not None]
+    mask = _mask_of_term(terms[0], index, field)
+    for term in terms[1:]:
+        mask &= _mask_of_term(term, index, field)
+    is_order_asked = len(sequence) > 1 and (isinstance(node, Phrase) or index.has_positions)
+    return _in_order(sequence, mask, index, field) if is_order_asked else mask
+
+
+def _mask_of_term(term: str, index: TextIndex, field: str) -> np.ndarray:
+    mask = np.zeros(index.n_docs, dtype=bool)
+    number = index.vocabulary.get(term)
+    if number is not None:
+        mask[index.postings(field).docs_of(number)] = True
+    return mask
+
+
+def _in_order(sequence: list[str | None], mask: np.ndarray, index: TextIndex, field: str) -> np.ndarray:
+    """Those of the documents in ``mask`` that hold the terms side by side; None in a phrase stands for any one word."""
+    parts = index.sequences(field)
+    wanted = np.array([-1 if term is None else index.vocabulary.get(term, -2) for term in sequence], dtype=np.int32)
+    docs = np.flatnonzero(mask)
+    found = np.zeros(docs.size, dtype=bool)
+    for numbers, bounds in parts:
+        found |= _phrases.holds(numbers, bounds, docs, wanted)
+    answer = np.zeros_like(mask)
+    answer[docs[found]] = True
+    return answer

@@ -1,0 +1,138 @@
+"""Building an index: texts are analysed and counted, field by field over one vocabulary."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from plackett.data.text_column import TextColumn
+from plackett.text.analyse import Analyser
+
+WHOLE = "whole"
+_SUFFIXES = ("indptr", "docs", "tf")
+
+
+def build(
+    texts: Mapping[str, Sequence[str]],
+    docid: Sequence[Any] | None,
+    analyser: Analyser,
+    positions: bool,
+    urls: Sequence[str] | None,
+    store: bool,
+) -> tuple[dict[str, np.ndarray], int]:
+    """The arrays of an index, and the number of its documents."""
+    columns = {name: _check_texts(name, column) for name, column in texts.items()}
+    n_docs = _check_fields(columns)
+    names = _check_docid(docid, n_docs)
+    arrays: dict[str, np.ndarray] = {}
+    _store_column(arrays, "docid", names, names)
+    counts, terms, sequences = _count(columns, analyser, positions)
+    arrays["terms"] = np.frombuffer("\n".join(terms).encode("utf-8"), dtype=np.uint8)
+    parts = {name: counts[place * n_docs : (place + 1) * n_docs].tocsc() for place, name in enumerate(columns)}
+    if len(parts) > 1:
+        parts[WHOLE] = sum(parts.values())
+    for name, part in parts.items():
+        part.sort_indices()
+        kinds = (np.int64, np.int32, np.int32)
+        for suffix, kind, values in zip(_SUFFIXES, kinds, (part.indptr, part.indices, part.data), strict=True):
+            arrays[f"{name}.{suffix}"] = values.astype(kind, copy=False)
+    if store:
+        for name, column in columns.items():
+            _store_column(arrays, name, column, names)
+    if sequences is not None:
+        numbers = {term: number for number, term in enumerate(terms)}
+        for place, name in enumerate(columns):
+            _store_sequences(arrays, name, sequences[place * n_docs : (place + 1) * n_docs], numbers)
+    if urls is not None:
+        addresses = _check_texts("urls", urls)
+        if len(addresses) != n_docs:
+            raise ValueError(f"urls has {len(addresses)} entries but there are {n_docs} documents.")
+        _store_column(arrays, "urls", addresses, names)
+    return arrays, n_docs
+
+
+def _count(columns: Mapping[str, list[str]], analyser: Analyser, positions: bool):
+    """Counts of shape (fields · documents, terms), the terms in alphabetical order, and the sequences if asked for."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    rows: Iterable = itertools.chain.from_iterable(columns.values())
+    sequences = None
+    if positions:  # analysed once, and both counted and kept
+        sequences = [analyser.sequence(text) for text in rows]
+        rows = sequences
+    vectorizer = CountVectorizer(analyzer=_kept_terms if positions else analyser, dtype=np.int32)
+    try:
+        counts = vectorizer.fit_transform(rows)
+    except ValueError as error:
+        if "empty vocabulary" not in str(error):
+            raise
+        from scipy.sparse import csr_matrix
+
+        n_rows = sum(map(len, columns.values()))
+        return csr_matrix((n_rows, 0), dtype=np.int32), [], sequences
+    return counts, vectorizer.get_feature_names_out().tolist(), sequences
+
+
+def _kept_terms(sequence: list[str | None]) -> list[str]:
+    return [term for term in sequence if term is not None]
+
+
+def _store_sequences(arrays: dict[str, np.ndarray], name: str, sequences, numbers: dict[str, int]) -> None:
+    bounds = np.zeros(len(sequences) + 1, dtype=np.int64)
+    np.cumsum([len(sequence) for sequence in sequences], out=bounds[1:])
+    flat = (-1 if term is None else numbers[term] for term in itertools.chain.from_iterable(sequences))
+    arrays[f"{name}.sequence"] = np.fromiter(flat, dtype=np.int32, count=int(bounds[-1]))
+    arrays[f"{name}.sequence_bounds"] = bounds
+
+
+def _store_column(arrays: dict[str, np.ndarray], name: str, texts: list[str], docid: list[str]) -> None:
+    try:
+        column = TextColumn.from_strings(texts)
+    except UnicodeEncodeError as error:
+        place = next(place for place, text in enumerate(texts) if text == error.object)
+        raise ValueError(
+            f"{name} of document {docid[place]!r} holds half a surrogate pair at character {error.start}, "
+            "which is no text. Decode the source again."
+        ) from error
+    arrays[f"{name}.bytes"], arrays[f"{name}.bounds"] = column.buffer, column.bounds
+
+
+def _check_texts(name: str, texts: Sequence[str]) -> list[str]:
+    if isinstance(texts, (str, bytes)):
+        raise ValueError(f"{name} is one text; a list with one text per document is needed.")
+    column = list(texts)
+    for place, text in enumerate(column):
+        if not isinstance(text, str):
+            raise ValueError(f"{name} of document {place} is {text!r}; text is needed, '' where there is none.")
+    return column
+
+
+def _check_fields(columns: Mapping[str, list[str]]) -> int:
+    if not columns:
+        raise ValueError("there is no field to index; give at least one.")
+    n_docs = len(next(iter(columns.values())))
+    for name, column in columns.items():
+        if not isinstance(name, str) or not name or name in (WHOLE, "docid", "urls") or "." in name:
+            raise ValueError(
+                f"a field is named {name!r}; names are text without dots, other than 'whole', 'docid' and 'urls'."
+            )
+        if len(column) != n_docs:
+            first = next(iter(columns))
+            raise ValueError(f"{name} has {len(column)} texts but {first} has {n_docs}.")
+    if n_docs == 0:
+        raise ValueError("there is no document to index.")
+    return n_docs
+
+
+def _check_docid(docid: Sequence[Any] | None, n_docs: int) -> list[str]:
+    names = [str(place) for place in range(n_docs)] if docid is None else [str(name) for name in docid]
+    if len(names) != n_docs:
+        raise ValueError(f"docid has {len(names)} ids but there are {n_docs} documents.")
+    if len(set(names)) < n_docs:
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"the id {twice!r} stands at two documents; ids must differ.")
+    return names

@@ -1,0 +1,68 @@
+"""One field of an index: which documents hold a term and how often, and the sums that rankers need."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+
+class Postings:
+    """Term by term the documents that hold it, rising, and how often.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64 of shape (n_terms + 1,)
+        Term ``t`` owns the postings ``indptr[t]:indptr[t + 1]``.
+    docs, tf : ndarray of int32 of shape (n_postings,)
+        The document by its place in the collection, and the count of the term in it.
+    n_docs : int
+        All documents of the collection. One without this field counts as an empty one.
+
+    Attributes
+    ----------
+    lengths, distinct : ndarray of shape (n_docs,)
+        Terms of each document, and different terms.
+    df, cf : ndarray of shape (n_terms,)
+        Documents that hold a term, and its count in all of them.
+    """
+
+    def __init__(self, indptr: np.ndarray, docs: np.ndarray, tf: np.ndarray, n_docs: int):
+        self.indptr, self.docs, self.tf, self.n_docs = indptr, docs, tf, n_docs
+
+    @property
+    def n_terms(self) -> int:
+        return self.indptr.size - 1
+
+    @cached_property
+    def df(self) -> np.ndarray:
+        return np.diff(self.indptr)
+
+    @cached_property
+    def cf(self) -> np.ndarray:
+        sums = np.concatenate([[0], np.cumsum(self.tf, dtype=np.int64)])
+        return sums[self.indptr[1:]] - sums[self.indptr[:-1]]
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        return np.bincount(self.docs, weights=self.tf, minlength=self.n_docs).astype(np.int64)
+
+    @cached_property
+    def distinct(self) -> np.ndarray:
+        return np.bincount(self.docs, minlength=self.n_docs)
+
+    @cached_property
+    def mean_length(self) -> float:
+        return float(self.lengths.mean()) if self.n_docs else 0.0
+
+    @cached_property
+    def share(self) -> np.ndarray:
+        """``cf / Σcf``, the probability of each term in the collection."""
+        return self.cf / max(int(self.cf.sum()), 1)
+
+    def term_of_postings(self) -> np.ndarray:
+        return np.repeat(np.arange(self.n_terms), self.df)
+
+    def docs_of(self, term: int) -> np.ndarray:
+        """The documents that hold a term, rising."""
+        return self.docs[self.indptr[term] : self.indptr[term + 1]]

@@ -1,0 +1,230 @@
+"""Searching an index: a query becomes term numbers, their postings are added up, the best documents are kept."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from plackett._threads import deal, query_blocks
+from plackett.data.trec import Run
+from plackett.text import _weighting
+from plackett.text.postings import Postings
+from plackett.text.weighting import Factors, Ranker, get_ranker
+from plackett.validation import check_positive_int, count_of
+
+if TYPE_CHECKING:
+    from plackett.text.index import TextIndex
+
+_POSTINGS_PER_BLOCK = 1 << 18
+_QUERIES_PER_BLOCK = 16
+_room = threading.local()
+
+
+class Hit(NamedTuple):
+    """A document that was found."""
+
+    docid: str
+    score: float
+
+
+class Hits:
+    """Documents that were found, the best first; iterating gives each as ``(docid, score)``.
+
+    Attributes
+    ----------
+    docid : ndarray of str
+    scores : ndarray of float
+    places : ndarray of int
+        Places of the documents in the index.
+    """
+
+    def __init__(self, docid: np.ndarray, scores: np.ndarray, places: np.ndarray):
+        self.docid, self.scores, self.places = docid, scores, places
+
+    def __len__(self) -> int:
+        return self.places.size
+
+    def __iter__(self) -> Iterator[Hit]:
+        return (Hit(name, score) for name, score in zip(self.docid.tolist(), self.scores.tolist(), strict=True))
+
+    def __getitem__(self, which: int) -> Hit:
+        return Hit(str(self.docid[which]), float(self.scores[which]))
+
+    def __repr__(self) -> str:
+        return f"Hits({count_of(len(self), 'document')})"
+
+
+class QueryTerms(NamedTuple):
+    """The terms of a query that a field holds, by number and rising, and how often each stands in the query."""
+
+    numbers: np.ndarray
+    times: np.ndarray
+
+
+def terms_of(index: TextIndex, query: str | Sequence[str]) -> list[str]:
+    """The terms of a query: a text is analysed, a sequence is taken as it is."""
+    if isinstance(query, str):
+        return index.analyser(query)
+    terms = list(query)
+    for term in terms:
+        if not isinstance(term, str):
+            raise ValueError(f"the query holds {term!r}; give a text or a list of terms.")
+    return terms
+
+
+def known_terms(index: TextIndex, terms: Sequence[str], postings: Postings) -> QueryTerms:
+    """Those of the terms that the field holds."""
+    vocabulary, indptr = index.vocabulary, postings.indptr
+    counted = Counter(vocabulary[term] for term in terms if term in vocabulary)
+    numbers = [number for number in sorted(counted) if indptr[number + 1] > indptr[number]]
+    times = [float(counted[number]) for number in numbers]
+    return QueryTerms(np.array(numbers, dtype=np.int64), np.array(times, dtype=np.float64))
+
+
+def impacts_of(postings: Postings, factors: Factors) -> np.ndarray:
+    """What every posting adds to the score of its document."""
+    out = np.empty(postings.docs.size)
+    arrays = (postings.indptr, postings.docs, postings.tf, factors.of_term, factors.of_doc)
+
+    def fill(first: int, last: int) -> None:
+        _weighting.impacts(factors.form, factors.discount, *arrays, first, last, out)
+
+    deal(fill, query_blocks(postings.indptr, _POSTINGS_PER_BLOCK))
+    return out
+
+
+def search(index: TextIndex, query: str | Sequence[str], k: int, ranker: str | Ranker, field: str | None) -> Hits:
+    """See ``TextIndex.search``."""
+    k = check_positive_int(k, "k")
+    scores, places = _best(index, terms_of(index, query), k, get_ranker(ranker), field)
+    return Hits(index.docid[places], scores, places)
+
+
+def _best(
+    index: TextIndex, words: Sequence[str], k: int, ranker: Ranker, field: str | None
+) -> tuple[np.ndarray, np.ndarray]:
+    postings = index.postings(field)
+    terms, times = known_terms(index, words, postings)
+    if not terms.size:
+        return np.zeros(0), np.zeros(0, dtype=np.int32)
+    factors, values = index.factors(field, ranker), index.impacts(field, ranker)
+    scale, base, weight_of_prior = factors.constants(terms, times)
+    sums, is_met = _zeros(index.n_docs)
+    k = min(k, index.n_docs)
+    scores, places = np.empty(k), np.empty(k, dtype=np.int32)
+    found = _weighting.best(
+        postings.indptr, postings.docs, values, terms, times,
+        scale, base, factors.prior_or_empty(), weight_of_prior, sums, is_met, scores, places,
+    )  # fmt: skip
+    return scores[:found], places[:found]
+
+
+def _zeros(n_docs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Room of this thread for a number and a mark per document, all zero; who uses it leaves it so."""
+    if getattr(_room, "n_docs", 0) < n_docs:
+        _room.sums, _room.is_met, _room.n_docs = np.zeros(n_docs), np.zeros(n_docs, dtype=np.uint8), n_docs
+    return _room.sums, _room.is_met
+
+
+def scores(
+    index: TextIndex,
+    query: str | Sequence[str],
+    docs: Sequence[int] | np.ndarray | None,
+    ranker: str | Ranker,
+    field: str | None,
+) -> np.ndarray:
+    """See ``TextIndex.scores``."""
+    ranker, postings = get_ranker(ranker), index.postings(field)
+    terms, times = known_terms(index, terms_of(index, query), postings)
+    factors = index.factors(field, ranker)
+    scale, base, weight_of_prior = factors.constants(terms, times)
+    if docs is None:
+        sums = np.zeros(index.n_docs)
+        if terms.size:
+            values = index.impacts(field, ranker)
+            _weighting.add_postings(postings.indptr, postings.docs, values, terms, times, sums)
+        prior = factors.prior
+    else:
+        places = check_places(docs, index.n_docs)
+        term_bounds, pair_bounds = np.array([0, terms.size]), np.array([0, places.size])
+        pairs = PairTerms(terms, times, term_bounds, places, pair_bounds)
+        sums = pair_sums(factors, pairs, pair_counts(postings, pairs))
+        prior = None if factors.prior is None else factors.prior[places]
+    answer = base + scale * sums
+    return answer if prior is None else answer + weight_of_prior * prior
+
+
+def check_places(docs: Sequence[int] | np.ndarray, n_docs: int) -> np.ndarray:
+    """``docs`` as places of documents."""
+    places = np.asarray(docs)
+    if places.size == 0:
+        return np.zeros(0, dtype=np.int32)
+    if places.ndim != 1 or places.dtype.kind not in "iu":
+        raise ValueError("docs must be a list of places, whole numbers from 0; index.place(docid) gives them.")
+    if int(places.min()) < 0 or int(places.max()) >= n_docs:
+        wrong = places[(places < 0) | (places >= n_docs)][0]
+        raise ValueError(f"docs holds the place {int(wrong)}, but there are {n_docs} documents, numbered from 0.")
+    return places.astype(np.int32)
+
+
+class PairTerms(NamedTuple):
+    """Queries, each with its terms and with documents: ``terms[term_bounds[q]:...]``, ``docs[pair_bounds[q]:...]``."""
+
+    terms: np.ndarray
+    times: np.ndarray
+    term_bounds: np.ndarray
+    docs: np.ndarray
+    pair_bounds: np.ndarray
+
+    def count_bounds(self) -> np.ndarray:
+        """Where the counts of each query begin: one per document and term."""
+        sizes = np.diff(self.term_bounds) * np.diff(self.pair_bounds)
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+
+def pair_counts(postings: Postings, pairs: PairTerms) -> np.ndarray:
+    """How often each document holds each term of its query, document by document."""
+    bounds = pairs.count_bounds()
+    counts = np.empty(int(bounds[-1]), dtype=np.int32)
+    _weighting.pair_counts(
+        postings.indptr, postings.docs, postings.tf, pairs.terms, pairs.term_bounds, pairs.docs, pairs.pair_bounds,
+        bounds, counts,
+    )  # fmt: skip
+    return counts
+
+
+def pair_sums(factors: Factors, pairs: PairTerms, counts: np.ndarray) -> np.ndarray:
+    """The sum of impacts of each pair."""
+    sums = np.empty(pairs.docs.size)
+    _weighting.pair_sums(
+        factors.form, factors.discount, factors.of_term, factors.of_doc, pairs.terms, pairs.times, pairs.term_bounds,
+        pairs.docs, pairs.pair_bounds, pairs.count_bounds(), counts, sums,
+    )  # fmt: skip
+    return sums
+
+
+def run(
+    index: TextIndex, queries: Mapping[str, str], k: int, ranker: str | Ranker, field: str | None, tag: str | None
+) -> Run:
+    """See ``TextIndex.run``."""
+    k, ranker = check_positive_int(k, "k"), get_ranker(ranker)
+    ids = list(queries)
+    words = [terms_of(index, queries[qid]) for qid in ids]
+    index.impacts(field, ranker)  # once, before the threads ask for them
+    index.vocabulary  # noqa: B018
+
+    def answer(first: int, last: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [_best(index, words[place], k, ranker, field) for place in range(first, last)]
+
+    blocks = [(first, min(first + _QUERIES_PER_BLOCK, len(ids))) for first in range(0, len(ids), _QUERIES_PER_BLOCK)]
+    found = [result for block in deal(answer, blocks) for result in block]
+    lengths = [places.size for _, places in found]
+    qid = np.repeat(np.array([str(name) for name in ids], dtype=str), lengths)
+    places = np.concatenate([places for _, places in found]) if found else np.zeros(0, dtype=np.int64)
+    values = np.concatenate([values for values, _ in found]) if found else np.zeros(0)
+    rank = np.concatenate([np.arange(1, length + 1) for length in lengths]) if found else np.zeros(0, dtype=np.int64)
+    return Run(qid, index.docid[places], values, rank, ranker.name if tag is None else tag)

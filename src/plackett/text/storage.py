@@ -1,0 +1,173 @@
+"""Named arrays in a folder: written as a whole or not at all, mapped into memory when opened.
+
+A folder holds ``index.json``, which describes everything, and the file of arrays that it names. A new index is a new
+file of arrays first and then a new ``index.json`` in the place of the old: whoever opens the folder, at any moment and
+after any interruption, finds the old index, the new one or none. Nothing in the folder is ever run or unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plackett.data.opening import write_bytes
+from plackett.exceptions import DataFormatError
+
+FORMAT = "plackett text index"
+VERSION = 1  # raise it when the meaning of a header or of an array changes
+HEADER = "index.json"
+ARRAYS = re.compile(r"arrays-[0-9a-f]{16}\.bin")
+DTYPES = ("|u1", "<i4", "<i8", "<f8")
+_PAGE = 4096
+_LONGEST_HEADER = 1 << 26
+_BLOCK = 1 << 22
+
+
+def write_folder(folder: str | os.PathLike, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write ``facts`` (what JSON can say) and ``arrays``; an index that stands there is replaced."""
+    place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise NotADirectoryError(f"{place} is a file; an index needs a folder of its own.")
+    place.mkdir(parents=True, exist_ok=True)
+    foreign = sorted(name for name in os.listdir(place) if not _is_ours(name))
+    if foreign and not (place / HEADER).exists():
+        raise FileExistsError(f"{place} holds {foreign[0]} and is no index. Give a new or an empty folder.")
+    name = f"arrays-{secrets.token_hex(8)}.bin"
+    entries: dict[str, dict[str, Any]] = {}
+    try:
+        with write_bytes(place / name) as file:
+            end = 0
+            for key, array in arrays.items():
+                values = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
+                if values.dtype.str not in DTYPES:
+                    raise TypeError(f"{key} is of type {values.dtype}, which an index does not hold.")
+                content = values.reshape(-1).view(np.uint8).data if values.size else memoryview(b"")
+                file.write(content)
+                entries[key] = {
+                    "dtype": values.dtype.str,
+                    "shape": list(values.shape),
+                    "offset": end,
+                    "crc32": zlib.crc32(content),
+                }
+                padding = -len(content) % _PAGE
+                file.write(bytes(padding))
+                end += len(content) + padding
+        body = json.dumps({"facts": dict(facts), "file": name, "size": end, "arrays": entries}, allow_nan=False)
+        heading = {"format": FORMAT, "version": VERSION, "crc32": zlib.crc32(body.encode("ascii"))}
+        with write_bytes(place / HEADER) as file:  # from here on the new index counts
+            file.write(json.dumps(heading).encode("ascii") + b"\n" + body.encode("ascii") + b"\n")
+    except BaseException:
+        if not _names(place / HEADER, name):
+            (place / name).unlink(missing_ok=True)
+        raise
+    for other in os.listdir(place):  # what an earlier index, or a process that was killed, left here
+        if other not in (name, HEADER) and _is_ours(other):
+            (place / other).unlink(missing_ok=True)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether we write files of this name: the header, arrays, and drafts of both."""
+    stem = re.sub(r"\.\d+\.[0-9a-f]{8}\.part$", "", name)
+    return stem == HEADER or ARRAYS.fullmatch(stem) is not None
+
+
+def _names(header: Path, name: str) -> bool:
+    try:
+        return name.encode("ascii") in header.read_bytes()
+    except OSError:
+        return False
+
+
+def open_folder(folder: str | os.PathLike, *, verify: bool = True) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The facts and the arrays of a folder, these mapped into memory.
+
+    Writing to an array changes this process's copy alone. With ``verify`` every byte is compared with its checksum;
+    without, only the header is, and that each array lies within the file.
+    """
+    place = Path(folder)
+    for attempt in range(3):
+        header = _read_header(place)
+        try:
+            return header["facts"], _map_arrays(place / header["file"], header, verify)
+        except FileNotFoundError:  # a new index may have taken its place in between
+            if attempt == 2 or not _changed(place, header):
+                raise DataFormatError(
+                    str(place), None, f"its file {header['file']} is missing; build the index anew."
+                ) from None
+    raise AssertionError("unreachable")
+
+
+def _changed(place: Path, header: dict[str, Any]) -> bool:
+    return not _names(place / HEADER, header["file"])
+
+
+def _read_header(place: Path) -> dict[str, Any]:
+    path = place / HEADER
+    if not path.is_file():
+        if not place.exists():
+            raise FileNotFoundError(f"{place} is not there; an index is made by build_index(...).save(folder).")
+        raise DataFormatError(str(place), None, f"it holds no {HEADER}, so it is not an index.")
+    if path.stat().st_size > _LONGEST_HEADER:
+        raise DataFormatError(str(path), None, "it is too long to describe an index.")
+    lines = path.read_bytes().split(b"\n")
+    try:
+        heading = json.loads(lines[0])
+        is_ours = heading["format"] == FORMAT and type(heading["version"]) is int
+    except (ValueError, KeyError, TypeError, RecursionError):
+        is_ours = False
+    if not is_ours:
+        raise DataFormatError(str(path), None, "it does not begin as an index does.")
+    if heading["version"] != VERSION:
+        raise DataFormatError(
+            str(path),
+            None,
+            f"the index has format {heading['version']}; this version of plackett reads {VERSION}. Build it anew.",
+        )
+    if len(lines) != 3 or lines[2] or zlib.crc32(lines[1]) != heading.get("crc32"):
+        raise _damaged(path, "its checksum is wrong")
+    return json.loads(lines[1])
+
+
+def _map_arrays(path: Path, header: dict[str, Any], verify: bool) -> dict[str, np.ndarray]:
+    if not ARRAYS.fullmatch(header["file"]):
+        raise _damaged(path, "it is not a name that an index gives")
+    arrays = {}
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size != header["size"]:
+            raise _damaged(path, f"it has {size:,} bytes where {header['size']:,} were written")
+        for key, entry in header["arrays"].items():
+            dtype, shape, start = entry["dtype"], tuple(entry["shape"]), entry["offset"]
+            n_bytes = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=object)) if dtype in DTYPES else -1
+            if n_bytes < 0 or start % _PAGE or start + n_bytes > size:
+                raise _damaged(path, f"the array {key} does not lie in it")
+            if verify and _checksum(file, start, n_bytes) != entry["crc32"]:
+                raise _damaged(path, f"the checksum of the array {key} is wrong")
+            if n_bytes:  # mode "c": read-only arrays would make numba compile every kernel again
+                arrays[key] = np.asarray(np.memmap(file, dtype=dtype, mode="c", offset=start, shape=shape))
+            else:
+                arrays[key] = np.empty(shape, dtype)
+    return arrays
+
+
+def _checksum(file, start: int, n_bytes: int) -> int:
+    file.seek(start)
+    checksum, left = 0, n_bytes
+    while left:
+        piece = file.read(min(left, _BLOCK))
+        if not piece:
+            break
+        checksum, left = zlib.crc32(piece, checksum), left - len(piece)
+    return checksum
+
+
+def _damaged(path: Path, reason: str) -> DataFormatError:
+    return DataFormatError(str(path), None, f"the index is damaged: {reason}. Build it anew.")

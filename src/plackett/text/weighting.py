@@ -1,0 +1,244 @@
+"""Rankers that need no training: BM25, the vector space model and three language models.
+
+Natural logarithms; sums go over the terms of the query, a term that stands there twice counting twice. ``tf`` is the
+count of a term in the document, ``dl`` the number of terms of the document, ``u`` that of its different terms, ``df``
+the number of documents with the term, ``N`` that of all documents, ``p`` the share of the term in all text. All of them
+belong to the field that is searched. Terms that the field does not hold are skipped.
+
+Every score is split alike: what a posting adds, in one of three forms (``_weighting``); what a term adds to every
+document; and what each term of the query adds to a document by what that document is, whether it holds the term or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from plackett.text import _weighting
+from plackett.text.postings import Postings
+from plackett.validation import check_choice, check_number
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """A ranker's numbers for one field; ``score = Σ impacts / query norm + Σ base + |query| · prior``.
+
+    Attributes
+    ----------
+    form, discount : int, float
+        The form of an impact, and its discount.
+    of_term, of_doc : ndarray of shape (n_terms,), (n_docs,)
+        What goes into it.
+    base : ndarray of shape (n_terms,) or None
+        What a term adds to the score of every document.
+    prior : ndarray of shape (n_docs,)
+        What each term of the query adds to the score of this document; empty where it is nothing.
+    query_weight : ndarray of shape (n_terms,) or None
+        The weight of a term in the query, whose norm divides the sum.
+    """
+
+    form: int
+    of_term: np.ndarray
+    of_doc: np.ndarray
+    discount: float = 0.0
+    base: np.ndarray | None = None
+    prior: np.ndarray | None = None
+    query_weight: np.ndarray | None = None
+
+    def constants(self, terms: np.ndarray, times: np.ndarray) -> tuple[float, float, float]:
+        """``(scale, base, weight of the prior)`` of a query."""
+        scale = 1.0
+        if self.query_weight is not None:
+            norm = float(np.sqrt(np.sum((times * self.query_weight[terms]) ** 2)))
+            scale = 1.0 / norm if norm > 0 else 0.0
+        base = 0.0 if self.base is None else float(np.sum(times * self.base[terms]))
+        return scale, base, 0.0 if self.prior is None else float(np.sum(times))
+
+    def prior_or_empty(self) -> np.ndarray:
+        return _NOTHING if self.prior is None else self.prior
+
+
+_NOTHING = np.zeros(0)
+
+
+@dataclass(frozen=True)
+class BM25:
+    """``Σ idf · tf (k1 + 1) / (tf + k1 (1 − b + b dl / mean dl))``.
+
+    Lucene and ``bm25s`` leave out the factor ``k1 + 1``, which changes no order.
+
+    Parameters
+    ----------
+    k1 : float, default=1.2
+        How slowly further occurrences of a term stop counting; 0 counts presence alone.
+    b : float, default=0.75
+        How much long documents are held back, from 0 to 1.
+    idf : {"lucene", "robertson"}, default="lucene"
+        ``ln(1 + (N − df + ½) / (df + ½))``, or without the 1, which is negative for terms in more than half of the
+        documents.
+    """
+
+    k1: float = 1.2
+    b: float = 0.75
+    idf: str = "lucene"
+    name: ClassVar[str] = "bm25"
+
+    def __post_init__(self) -> None:
+        check_number(self.k1, "k1", least=0.0)
+        _check_share(self.b, "b")
+        check_choice(self.idf, "idf", ("lucene", "robertson"))
+
+    def factors(self, postings: Postings) -> Factors:
+        odds = (postings.n_docs - postings.df + 0.5) / (postings.df + 0.5)
+        idf = np.log1p(odds) if self.idf == "lucene" else np.log(odds)
+        relative_length = postings.lengths / (postings.mean_length or 1.0)
+        of_doc = self.k1 * (1.0 - self.b + self.b * relative_length)
+        return Factors(_weighting.SATURATED, idf * (self.k1 + 1.0), of_doc)
+
+
+@dataclass(frozen=True)
+class VectorSpace:
+    """Cosine of the vectors of document and query with the weights ``tf · idf``; 0 when a vector is 0.
+
+    Parameters
+    ----------
+    idf : {"smooth", "plain"}, default="smooth"
+        ``ln((1 + N) / (1 + df)) + 1``, or ``ln(N / (1 + df))``, which is 0 or negative for a term in all documents.
+    """
+
+    idf: str = "smooth"
+    name: ClassVar[str] = "vector-space"
+
+    def __post_init__(self) -> None:
+        check_choice(self.idf, "idf", ("smooth", "plain"))
+
+    def term_weights(self, postings: Postings) -> np.ndarray:
+        """The idf of each term."""
+        if self.idf == "smooth":
+            return np.log((1.0 + postings.n_docs) / (1.0 + postings.df)) + 1.0
+        return np.log(max(postings.n_docs, 1) / (1.0 + postings.df))
+
+    def factors(self, postings: Postings) -> Factors:
+        idf = self.term_weights(postings)
+        weights = postings.tf * np.repeat(idf, postings.df)
+        norms = np.sqrt(np.bincount(postings.docs, weights=weights**2, minlength=postings.n_docs))
+        of_doc = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+        return Factors(_weighting.PRODUCT, idf**2, of_doc, query_weight=idf)
+
+
+@dataclass(frozen=True)
+class JelinekMercer:
+    """Language model with Jelinek-Mercer smoothing: ``Σ log((1 − λ) tf / dl + λ p)``; empty: ``Σ log p``.
+
+    Parameters
+    ----------
+    lam : float, default=0.1
+        λ, above 0 and at most 1.
+    """
+
+    lam: float = 0.1
+    name: ClassVar[str] = "lm-jm"
+
+    def __post_init__(self) -> None:
+        _check_share(self.lam, "lam", above_zero=True)
+
+    def factors(self, postings: Postings) -> Factors:
+        share = _known_share(postings)
+        return Factors(
+            _weighting.LOGARITHM,
+            (1.0 - self.lam) / (self.lam * share),
+            1.0 / np.maximum(postings.lengths, 1),
+            base=np.log(self.lam * share),
+            prior=np.where(postings.lengths > 0, 0.0, -np.log(self.lam)),
+        )
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """Language model with Dirichlet smoothing: ``Σ log((tf + μ p) / (dl + μ))``.
+
+    Parameters
+    ----------
+    mu : float, default=2000
+        μ, above 0.
+    """
+
+    mu: float = 2000.0
+    name: ClassVar[str] = "lm-dirichlet"
+
+    def __post_init__(self) -> None:
+        check_number(self.mu, "mu", above=0.0)
+
+    def factors(self, postings: Postings) -> Factors:
+        share = _known_share(postings)
+        return Factors(
+            _weighting.LOGARITHM,
+            1.0 / (self.mu * share),
+            np.ones(postings.n_docs),
+            base=np.log(self.mu * share),
+            prior=-np.log(postings.lengths + self.mu),
+        )
+
+
+@dataclass(frozen=True)
+class AbsoluteDiscounting:
+    """Language model with absolute discounting: ``Σ log(max(tf − δ, 0) / dl + δ u p / dl)``; empty: ``Σ log p``.
+
+    Parameters
+    ----------
+    delta : float, default=0.7
+        δ, above 0 and at most 1.
+    """
+
+    delta: float = 0.7
+    name: ClassVar[str] = "lm-absolute"
+
+    def __post_init__(self) -> None:
+        _check_share(self.delta, "delta", above_zero=True)
+
+    def factors(self, postings: Postings) -> Factors:
+        share = _known_share(postings)
+        lengths, distinct = np.maximum(postings.lengths, 1), np.maximum(postings.distinct, 1)
+        return Factors(
+            _weighting.LOGARITHM,
+            1.0 / (self.delta * share),
+            1.0 / distinct,
+            discount=self.delta,
+            base=np.log(self.delta * share),
+            prior=np.where(postings.lengths > 0, np.log(distinct / lengths), -np.log(self.delta)),
+        )
+
+
+Ranker = BM25 | VectorSpace | JelinekMercer | Dirichlet | AbsoluteDiscounting
+
+RANKERS: Mapping[str, type[Ranker]] = {
+    kind.name: kind for kind in (BM25, VectorSpace, JelinekMercer, Dirichlet, AbsoluteDiscounting)
+}
+
+
+def get_ranker(ranker: str | Ranker) -> Ranker:
+    """A ranker by name with its defaults, or the ranker itself.
+
+    Examples
+    --------
+    >>> get_ranker("bm25")
+    BM25(k1=1.2, b=0.75, idf='lucene')
+    """
+    if isinstance(ranker, tuple(RANKERS.values())):
+        return ranker  # type: ignore[return-value]
+    check_choice(ranker, "ranker", tuple(RANKERS))
+    return RANKERS[ranker]()  # type: ignore[index]
+
+
+def _check_share(value: object, name: str, *, above_zero: bool = False) -> None:
+    number = check_number(value, name, **({"above": 0.0} if above_zero else {"least": 0.0}))
+    if number > 1.0:
+        raise ValueError(f"{name}={number:g}; it must be at most 1.")
+
+
+def _known_share(postings: Postings) -> np.ndarray:
+    """The share of each term; 1 for a term that the field does not hold, which no query asks for."""
+    return np.where(postings.cf > 0, postings.share, 1.0)

@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import pickle
+import signal
+import zlib
+
+import numpy as np
+import pytest
+
+from plackett.data.text_collections import TextCollection
+from plackett.exceptions import DataFormatError
+from plackett.text import Analyser, build_index, open_index, storage
+from plackett.text.weighting import RANKERS
+
+TITLES = ["On wings", "Boats", "", "Über die Flügel"]
+BODIES = ["Wings lift.\nA wing has a camber.", "Boats float on water, wings do not.", "", "Flügel tragen; wings again"]
+
+
+def small(**options):
+    return build_index({"title": TITLES, "body": BODIES}, docid=["a", "b", "c", "d"], **options)
+
+
+def test_the_counts_are_those_of_the_texts():
+    index = small()
+    assert (index.n_docs, len(index), index.fields) == (4, 4, ("title", "body"))
+    assert index.terms == sorted(index.terms)
+    analyser = Analyser()
+    for field, texts in {"title": TITLES, "body": BODIES}.items():
+        counts = index.counts(field).toarray()
+        for place, text in enumerate(texts):
+            terms = analyser(text)
+            assert counts[place].tolist() == [terms.count(term) for term in index.terms]
+    assert (index.counts().toarray() == index.counts("title").toarray() + index.counts("body").toarray()).all()
+    whole = index.postings()
+    assert whole.lengths.tolist() == index.counts().toarray().sum(axis=1).tolist()
+    assert whole.distinct.tolist() == (index.counts().toarray() > 0).sum(axis=1).tolist()
+    assert whole.cf.tolist() == index.counts().toarray().sum(axis=0).tolist()
+    assert whole.df.tolist() == (index.counts().toarray() > 0).sum(axis=0).tolist()
+
+
+def test_documents_have_ids_titles_and_texts():
+    index = small()
+    assert index.docid.tolist() == ["a", "b", "c", "d"]
+    assert index.document("d") == {"title": "Über die Flügel", "body": BODIES[3]}
+    assert [index.title(name) for name in "abcd"] == ["On wings", "Boats", "c", "Über die Flügel"]
+    with pytest.raises(KeyError, match="no document 'z'"):
+        index.text("z", "body")
+    with pytest.raises(ValueError, match="store=False"):
+        small(store=False).text("a", "body")
+
+
+def test_a_collection_brings_ids_fields_and_links():
+    links = np.array([[0, 1, 2], [1, 0, 2]])
+    collection = TextCollection(
+        "t", ["x", "y"], {"title": ["", "b"], "body": ["a", "b"]}, {}, links={"citation": links}
+    )
+    index = build_index(collection, links="citation", fields=["body"])
+    assert index.docid.tolist() == ["x", "y"]
+    assert index.fields == ("body",)
+    assert index.links.tolist() == links.tolist()
+    assert build_index(collection).links is None
+    with pytest.raises(ValueError, match="links='coupling' is not known; choose one of 'citation'"):
+        build_index(collection, links="coupling")
+
+
+@pytest.mark.parametrize("options", [{}, {"positions": True}, {"store": False}, {"urls": ["u/1", "", "u", "ü"]}])
+def test_an_opened_index_is_the_one_that_was_saved(tmp_path, options):
+    index = small(links=[[0, 1], [1, 3]], analyser=Analyser(stop_words=["on"], min_length=2), **options)
+    index.save(tmp_path / "new" / "index")
+    opened = open_index(tmp_path / "new" / "index", verify=not options)
+    assert opened.analyser == index.analyser
+    assert opened.terms == index.terms
+    assert opened.docid.tolist() == index.docid.tolist()
+    assert opened.links.tolist() == index.links.tolist()
+    assert opened.has_positions == index.has_positions == ("positions" in options)
+    assert (None if opened.urls is None else list(opened.urls)) == options.get("urls")
+    for name in index._arrays:
+        assert opened._arrays[name].dtype == index._arrays[name].dtype
+    for ranker in RANKERS:
+        for field in (None, "title", "body"):
+            assert (
+                opened.scores("wings on Flügel", None, ranker, field).tolist()
+                == index.scores("wings on Flügel", None, ranker, field).tolist()
+            )
+    assert list(pickle.loads(pickle.dumps(opened)).search("wings")) == list(index.search("wings"))
+
+
+def test_arrays_are_mapped_not_read(tmp_path):
+    small().save(tmp_path)
+    assert isinstance(open_index(tmp_path)._arrays["whole.docs"].base, np.memmap)
+
+
+@pytest.mark.parametrize("texts", [[""], ["", ""], ["one"]])
+def test_the_smallest_indexes_come_back(tmp_path, texts):
+    build_index(texts, positions=True).save(tmp_path)
+    opened = open_index(tmp_path)
+    assert opened.n_docs == len(texts)
+    assert [opened.text(str(place), "body") for place in range(len(texts))] == texts
+    assert len(opened.search("one")) == texts.count("one")
+
+
+def test_a_new_index_takes_the_place_of_the_old(tmp_path):
+    small().save(tmp_path)
+    old = open_index(tmp_path)
+    build_index(["something else"]).save(tmp_path)
+    assert open_index(tmp_path).n_docs == 1
+    assert old.search("boats")[0].docid == "b"  # what is open stays what it was
+    assert len(os.listdir(tmp_path)) == 2
+
+
+def test_a_failed_save_leaves_the_old_index(tmp_path, monkeypatch):
+    small().save(tmp_path)
+    before = sorted(os.listdir(tmp_path))
+
+    def fail(*args, **options):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(storage.json, "dumps", fail)
+    with pytest.raises(OSError, match="disk full"):
+        build_index(["other"]).save(tmp_path)
+    monkeypatch.undo()
+    assert sorted(os.listdir(tmp_path)) == before
+    assert open_index(tmp_path).n_docs == 4
+
+
+def _save_and_die(folder):
+    """Saves an index, and is killed when the arrays are written and the header is not."""
+    storage.json.dumps = lambda *args, **options: os.kill(os.getpid(), signal.SIGKILL)
+    build_index(["other"]).save(folder)
+
+
+def test_a_killed_process_leaves_the_old_index_and_its_litter_is_swept(tmp_path):
+    small().save(tmp_path)
+    child = multiprocessing.get_context("spawn").Process(target=_save_and_die, args=(tmp_path,))
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    assert len(os.listdir(tmp_path)) > 2
+    assert open_index(tmp_path).n_docs == 4
+    build_index(["other"]).save(tmp_path)
+    assert len(os.listdir(tmp_path)) == 2
+    assert open_index(tmp_path).n_docs == 1
+
+
+def test_other_folders_are_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"holds thesis\.txt and is no index"):
+        small().save(tmp_path)
+    assert os.listdir(tmp_path) == ["thesis.txt"]
+    with pytest.raises(NotADirectoryError, match="an index needs a folder"):
+        small().save(tmp_path / "thesis.txt")
+    with pytest.raises(DataFormatError, match="it is not an index"):
+        open_index(tmp_path)
+    with pytest.raises(FileNotFoundError, match="is not there"):
+        open_index(tmp_path / "nowhere")
+
+
+def arrays_file(folder):
+    return next(path for path in folder.iterdir() if path.suffix == ".bin")
+
+
+def test_every_damaged_byte_of_an_array_is_noticed(tmp_path):
+    small().save(tmp_path)
+    path = arrays_file(tmp_path)
+    content = path.read_bytes()
+    header = json.loads((tmp_path / "index.json").read_bytes().split(b"\n")[1])
+    for key, entry in header["arrays"].items():
+        damaged = bytearray(content)
+        damaged[entry["offset"]] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(DataFormatError, match=f"damaged: the checksum of the array {key}"):
+            open_index(tmp_path)
+
+
+def test_files_that_are_cut_or_missing_are_noticed(tmp_path):
+    small().save(tmp_path)
+    path = arrays_file(tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content[:-1])
+    for verify in (True, False):
+        with pytest.raises(DataFormatError, match=r"damaged: it has [\d,]+ bytes where [\d,]+ were written"):
+            open_index(tmp_path, verify=verify)
+    path.unlink()
+    with pytest.raises(DataFormatError, match=r"its file arrays-\w+\.bin is missing"):
+        open_index(tmp_path)
+
+
+def test_damaged_headers_are_noticed(tmp_path):
+    small().save(tmp_path)
+    path = tmp_path / "index.json"
+    content = path.read_bytes()
+    for place in range(0, len(content) - 1, 7):
+        damaged = bytearray(content)
+        damaged[place] ^= 4
+        path.write_bytes(damaged)
+        with pytest.raises(DataFormatError):
+            open_index(tmp_path)
+    path.write_bytes(content.replace(b'"version": 1', b'"version": 2', 1))
+    with pytest.raises(DataFormatError, match="the index has format 2; this version of plackett reads 1"):
+        open_index(tmp_path)
+
+
+def rewrite(folder, change):
+    """The index with other facts or arrays but right checksums: what a wrong program, not a broken disk, leaves."""
+    facts, arrays = storage.open_folder(folder)
+    change(facts, arrays)
+    storage.write_folder(folder, facts, arrays)
+
+
+def wrong_document(facts, arrays):
+    arrays["body.docs"] = arrays["body.docs"].copy()
+    arrays["body.docs"][0] = 1000
+
+
+def wrong_bounds(facts, arrays):
+    arrays["title.indptr"] = arrays["title.indptr"][::-1].copy()
+
+
+def wrong_texts(facts, arrays):
+    arrays["docid.bounds"] = arrays["docid.bounds"] + 1
+
+
+def wrong_link(facts, arrays):
+    arrays["links"] = np.array([[0.0, 9.0, 1.0]])
+
+
+def wrong_analyser(facts, arrays):
+    facts["analyser"]["stemmer"] = "os.system"
+
+
+def missing_array(facts, arrays):
+    del arrays["body.tf"]
+
+
+@pytest.mark.parametrize(
+    "change", [wrong_document, wrong_bounds, wrong_texts, wrong_link, wrong_analyser, missing_array]
+)
+def test_arrays_that_do_not_fit_together_are_refused(tmp_path, change):
+    pytest.importorskip("Stemmer")
+    small().save(tmp_path)
+    rewrite(tmp_path, change)
+    with pytest.raises(DataFormatError, match="does not fit together"):
+        open_index(tmp_path)
+
+
+def test_a_header_cannot_lead_out_of_the_folder(tmp_path):
+    small().save(tmp_path)
+    path = tmp_path / "index.json"
+    heading, body, _ = path.read_bytes().split(b"\n")
+    name = json.loads(body)["file"].encode()
+    body = body.replace(name, b"../../etc/passwd")
+    heading = json.dumps({**json.loads(heading), "crc32": zlib.crc32(body)}).encode()
+    path.write_bytes(heading + b"\n" + body + b"\n")
+    with pytest.raises(DataFormatError, match="not a name that an index gives"):
+        open_index(tmp_path)
+
+
+def test_what_cannot_be_indexed_is_refused():
+    for documents, options, message in [
+        ([], {}, "no document to index"),
+        ({}, {}, "no field to index"),
+        ("text", {}, "body is one text"),
+        (["a", None], {}, "body of document 1 is None"),
+        ({"a": ["x"], "b": ["x", "y"]}, {}, "b has 2 texts but a has 1"),
+        ({"whole": ["x"]}, {}, "a field is named 'whole'"),
+        ({"a.b": ["x"]}, {}, "a field is named 'a.b'"),
+        (["a", "b"], {"docid": [1, "1"]}, "the id '1' stands at two documents"),
+        (["a", "b"], {"docid": [1]}, "docid has 1 ids but there are 2"),
+        (["a", "b"], {"urls": ["u"]}, "urls has 1 entries but there are 2"),
+        (["a", "b"], {"links": [[0, 2]]}, "links names the document 2, but there are 2"),
+        (["a", "b"], {"links": [[0, 1, -1]]}, "negative or not finite"),
+        (["a", "b"], {"links": [0, 1]}, "rows of"),
+        (["a", "b"], {"links": "citation"}, "names a kind of link"),
+        (["a"], {"fields": ["title"]}, "fields='title' is not known"),
+        (["a", "half \ud83d"], {}, "body of document '1' holds half a surrogate pair at character 5"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            build_index(documents, **options)
+
+
+def test_snippets_show_the_terms():
+    text = "word " * 60 + "the camber of a wing. " + "more " * 60
+    index = build_index([text, "short\n text", ""])
+    shown = index.snippet("0", "wing camber", width=60)
+    assert "camber of a wing" in shown
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+    assert len(shown) <= 62
+    assert index.snippet("0", "nothing", width=30).startswith("word word")
+    assert index.snippet("1", "text") == "short text"
+    assert index.snippet("2", "text") == ""
+
+
+def test_snippets_hold_the_best_window_at_any_width():
+    index = build_index(["alpha " + "x " * 200 + "beta gamma " + "y " * 200 + "gamma"])
+    for width in range(10, 400, 7):
+        shown = index.snippet("0", "beta gamma", width=width)
+        assert "beta gamma" in shown
+        assert len(shown) <= width + 2
+
+
+def test_terms_can_be_anything_between_unicode_and_a_single_letter():
+    index = build_index(["naïve ÇA 東京 e\u0301", "東京都 ça x"])
+    assert index.terms == sorted(["naïve", "ça", "東京", "é", "東京都", "x"])
+    assert index.search("東京").docid.tolist() == ["0"]
+    assert index.search("É").docid.tolist() == ["0"]
+    assert len(index.search("Ça")) == 2
