@@ -115,4 +115,7 @@ def _lists(lists: Any, name: str) -> list:
 def _as_list(documents: Any, name: str, place: int) -> list[str]:
     if isinstance(documents, (str, bytes)) or not hasattr(documents, "__iter__"):
         raise ValueError(f"{name} holds {documents!r} in place {place}; a list of document ids is needed.")
-    return as_text_ids(documents, f"{name}[{place}]").tolist()
+    texts = list(documents)
+    if all(type(text) is str and "\0" not in text for text in texts):  # the usual case, spared a way through numpy
+        return texts
+    return as_text_ids(texts, f"{name}[{place}]").tolist()
