@@ -131,7 +131,7 @@ def _evaluate(is_hinge, width, part, l2, linear, losses, slope, state):
 
 @njit(cache=True, nogil=True)
 def _direction(is_hinge, width, part, l2, state, scale, accuracy, slope):
-    """Newton's direction by conjugate gradients, up to a residual of ``accuracy`` times the gradient, and its scores."""
+    """Newton's direction by conjugate gradients, up to a residual of ``accuracy`` times the gradient; its scores."""
     n, size = part.X.shape
     weights = part.weights
     values, counts = np.empty(n), np.empty(n)
@@ -200,9 +200,9 @@ def _largest(values):
 def _search(is_hinge, width, part, l2, linear, losses, slope, value, step, shift, first_slope, here):
     """A length between 0 and 1 at which the value is about as low as it gets along the step; 0 if there is none.
 
-    The slope along the step rises from ``first_slope``, below 0, to above 0. It may do so within a hair's breadth, where
-    a pair that is hardly active meets a weak penalty: secants, which are exact between two kinks, take turns with cuts
-    of the interval.
+    The slope along the step rises from ``first_slope``, below 0, to above 0. It may do so within a hair's breadth,
+    where a pair that is hardly active meets a weak penalty: secants, which are exact between two kinks, take turns with
+    cuts of the interval.
     """
     scores = np.empty(shift.size)
     straight, bend = (l2 * here.coef + linear) @ step, l2 * (step @ step)
@@ -299,13 +299,13 @@ def _solve_convex(is_hinge, part, l2, linear, at_zero, scale, tol, max_steps, wi
         of_gradient = (here.gradient @ here.gradient) / (2.0 * l2)
         settling = of_gradient + (abs(here.gradient @ here.coef) if is_hinge else 0.0)
         # where the gradient alone says more than is known already, the gap need not be computed
-        if not is_hinge or settling <= SETTLED * (lowest - bound) or n_steps >= max_steps:
+        if not is_hinge or settling <= SETTLED * max(lowest - bound, ROUNDING * at_zero) or n_steps >= max_steps:
             if is_hinge:
                 exact, below = _bounds(width, part, l2, linear, here, losses, slope)
             else:
                 exact, below = value, value - of_gradient
             bound = max(bound, below)
-            if exact < lowest:
+            if exact <= lowest * (1.0 + ROUNDING):  # what is no different is nearer, by its gradient
                 lowest = exact
                 best[:] = here.coef
             margin = _least_margin(part, here.scores) if is_hinge else 0.0
@@ -318,8 +318,10 @@ def _solve_convex(is_hinge, part, l2, linear, at_zero, scale, tol, max_steps, wi
             target = tol * max(bound, 0.1 * lowest)
             # a gap that is no more than rounding says nothing; under a strong penalty, which hardly lets the value fall
             # below that of zeros, the gradient then tells how near the minimum is
-            is_rounding = lowest - bound <= ROUNDING * at_zero
-            if lowest - bound <= target or (is_rounding and (of_gradient <= target or lowest <= 0.5 * at_zero)):
+            is_near = lowest - bound <= target
+            if lowest - bound <= ROUNDING * at_zero:
+                is_near = of_gradient <= target or lowest <= 0.5 * at_zero
+            if is_near:
                 break
             if is_hinge and settling <= SETTLED * (lowest - bound):
                 if width <= LEAST_WIDTH:

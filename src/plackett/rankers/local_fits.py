@@ -28,6 +28,7 @@ LOSSES = {
 }
 LARGEST_ROTATION = 512  # columns up to which the documents are turned so that their columns do not correlate
 DOCS_PER_BLOCK = 1 << 14
+LEAST_TOL = 1e-12  # share of the objective below which a duality gap is not asked of the solver of all queries
 BATCHES_PER_JOB = 8  # so that no worker waits long for the last one
 
 
@@ -120,7 +121,9 @@ class LocalFits:
         X, axes = self.X, None
         if X.shape[1] <= LARGEST_ROTATION:
             spread, axes = np.linalg.eigh(self._covariance())
-            X = X @ axes.astype(X.dtype)
+            X = np.empty_like(self.X)
+            for first, last in query_blocks(self.indptr, DOCS_PER_BLOCK):
+                X[self.indptr[first] : self.indptr[last]] = self._centred(first, last) @ axes
         else:
             spread = np.concatenate([self._variances(part) for part in np.array_split(np.arange(X.shape[1]), 16)])
         plan = pair_plan(self.lists)
@@ -128,25 +131,31 @@ class LocalFits:
         return data, np.maximum(spread, 0.0), axes
 
     def _centred(self, first: int, last: int, columns: Any = slice(None)) -> np.ndarray:
-        """Rows of some queries less their query's mean, so weighted that their products are means over pairs."""
+        """Rows of some queries less their query's mean, in float64: pairs stay what they are, offsets vanish."""
         rows, indptr = slice(self.indptr[first], self.indptr[last]), self.indptr[first:last] - self.indptr[first]
         X = self.X[rows][:, columns].astype(np.float64)
         lengths = np.diff(self.indptr[first : last + 1])
         X -= np.repeat(np.add.reduceat(X, indptr, axis=0) / lengths[:, None], lengths, axis=0)
+        return X
+
+    def _balanced(self, first: int, last: int, columns: Any = slice(None)) -> np.ndarray:
+        """Centred rows, so weighted that their products are means over pairs."""
+        X = self._centred(first, last, columns)
+        lengths = np.diff(self.indptr[first : last + 1])
         X *= np.sqrt(np.repeat(self._per_document[first:last], lengths) / self.n_queries)[:, None]
         return X
 
     def _covariance(self) -> np.ndarray:
         total = np.zeros((self.X.shape[1], self.X.shape[1]))
         for first, last in query_blocks(self.indptr, DOCS_PER_BLOCK):
-            X = self._centred(first, last)
+            X = self._balanced(first, last)
             total += X.T @ X
         return total
 
     def _variances(self, columns: np.ndarray) -> np.ndarray:
         total = np.zeros(columns.size)
         for first, last in query_blocks(self.indptr, DOCS_PER_BLOCK):
-            total += (self._centred(first, last, columns) ** 2).sum(axis=0)
+            total += (self._balanced(first, last, columns) ** 2).sum(axis=0)
         return total
 
     def solve(
@@ -216,10 +225,11 @@ class LocalFits:
         n_jobs: int | None = None,
     ) -> Solutions:
         """The model in which all queries count alike; one target in the answer."""
+        n = self.n_queries
+        options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "n_jobs": n_jobs}
+        everybody = Neighbors(np.array([0, n]), np.arange(n), np.ones(n), np.full(n, np.nan))
         if loss == "psi":
-            n = self.n_queries
-            everybody = Neighbors(np.array([0, n]), np.arange(n), np.ones(n), np.full(n, np.nan))
-            return self.solve(everybody, loss, strengths, start=start, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
+            return self.solve(everybody, loss, strengths, start=start, **options)
         kind = PairwiseHinge("all") if loss == "hinge" else PairwiseLogistic("all")
         objective = Objective(kind, LinearScorer(self.X), self.lists, L2(1.0), weights=self.shares)
         coef = np.zeros(self.size) if start is None else start
@@ -229,6 +239,12 @@ class LocalFits:
             for strength in strengths.tolist():
                 objective.penalty.l2 = 2.0 * strength if self.is_pair else strength
                 near = tol * min(1.0, slope @ slope / (4.0 * objective.penalty.l2 * max(at_zero, 1e-300)))
+                if near < LEAST_TOL:  # no pairs, or a penalty so strong that gaps are but rounding
+                    alike = self.solve(everybody, loss, np.array([strength]), **options)
+                    coef = alike.coef[0, 0]
+                    status = _local_newton.CONVERGED if alike.is_converged[0, 0] else _local_newton.OUT_OF_STEPS
+                    found.append((coef, [alike.objective[0, 0], alike.gap[0, 0], alike.n_steps[0, 0], status]))
+                    continue
                 # the logistic loss has no gap; its gradient bounds it by the strong convexity of the penalty
                 accuracy = (
                     near if loss == "hinge" else np.sqrt(2.0 * objective.penalty.l2 * near * max(at_zero, 1e-300)) / 2
@@ -237,7 +253,7 @@ class LocalFits:
                 coef = result.coef
                 gap = result.details.get("duality_gap", result.gradient_norm**2 / (2.0 * objective.penalty.l2))
                 status = _local_newton.CONVERGED if result.is_converged else _local_newton.OUT_OF_STEPS
-                found.append((coef, [result.value, gap, result.n_iter, status]))
+                found.append((coef, [result.value, max(gap, 0.0), result.n_iter, status]))
         return _solutions(
             np.array([coef for coef, _ in found])[:, None], np.array([known for _, known in found], float)[:, None]
         )
