@@ -22,6 +22,7 @@ RANKERS = [
     pk.RankBoost(n_rounds=20),
     pk.PRank(random_state=0),
     pk.SVMMap(),
+    pk.QueryDependentRanker(),
 ]
 RANKS_WITHIN_THE_LIST = (pk.FeatureRank, pk.BLFeatureRank, pk.DiffRank)
 
