@@ -26,7 +26,10 @@ _HOMES = {
     "SVMMap": "plackett.rankers.svm_map",
     "QueryDependentRanker": "plackett.rankers.query_dependent",
 }
-_PARTS = {  # of which rankers consist, besides losses, solvers and normalizers
+_PARTS = {  # of which rankers consist, besides losses, solvers and normalizers; and those that need a base ranker
+    "MultiplicativeRefiner": "plackett.rankers.refinement",
+    "LinearRefiner": "plackett.rankers.refinement",
+    "RocchioRefiner": "plackett.rankers.rocchio",
     "FunctionSpace": "plackett.rankers.function_space",
     "QueryFeatureSource": "plackett.rankers.query_features",
     "QueryWeights": "plackett.rankers.query_weights",

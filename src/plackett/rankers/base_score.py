@@ -1,0 +1,116 @@
+"""Base scores from whatever ranks now: a column, scores, a fitted ranker or model, a TREC run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.data.trec import Run
+from plackett.rankers.base import Ranker
+from plackett.validation import check_numbers, count_of, is_sparse, plain
+
+
+def as_base_score(base: Any, queries: Queries, *, missing: float | None = None) -> np.ndarray:
+    """The score that a base ranker gives each document.
+
+    Parameters
+    ----------
+    base : int, str, array-like, ranker, model, Run or dict
+        A column of X by number or name; one score per row of ``queries.X``; a fitted ranker of this library; anything
+        else with a method ``predict``, such as a model of LightGBM, XGBoost or scikit-learn; a run as ``read_trec_run``
+        gives it, or ``{qid: {docid: score}}``, for which the queries need document ids.
+    queries : Queries
+    missing : float, default=None
+        The score of documents that a run does not have; None: these are an error.
+
+    Returns
+    -------
+    ndarray of shape (n_docs,), in the order of the rows of ``queries.X``
+
+    Examples
+    --------
+    >>> queries = Queries([[3.0, 1.0], [2.0, 5.0]], qid=[7, 7], docid=["a", "b"], feature_names=["bm25", "length"])
+    >>> as_base_score("bm25", queries)
+    array([3., 2.])
+    >>> as_base_score({"7": {"a": 0.5, "b": 0.7}}, queries)
+    array([0.5, 0.7])
+    """
+    if is_column(base):
+        return column_values(queries, column_number(base, queries.n_features, queries.feature_names))
+    if isinstance(base, (Run, Mapping)):
+        return _scores_of_run(base.to_dict() if isinstance(base, Run) else base, queries, missing)
+    if hasattr(base, "predict"):
+        scores = np.asarray(_predictions(base, queries))
+        what = f"the predictions of {type(base).__name__}"
+    else:
+        scores, what = np.asarray(base), "base_score"
+    checked = check_numbers(scores, what)
+    if checked.size != queries.n_docs:
+        raise ValueError(f"{what} has {count_of(checked.size, 'value')} but X has {queries.n_docs:,} rows.")
+    return checked
+
+
+def is_column(base: Any) -> bool:
+    """Whether a base is the number or the name of a column."""
+    return isinstance(base, (str, int, np.integer)) and not isinstance(base, (bool, np.bool_))
+
+
+def column_number(column: Any, n_features: int, names: list[str] | None) -> int:
+    """The number of a column that is given by number or name."""
+    if isinstance(column, str):
+        if names is None:
+            raise ValueError(
+                f"base_score is the column {column!r}, but the columns of X have no names. Give its number."
+            )
+        if column not in names:
+            raise ValueError(f"base_score is the column {column!r}, but X has no column of that name.")
+        return names.index(column)
+    if not 0 <= column < n_features:
+        raise ValueError(f"base_score is column {int(column)}, but X has columns 0 to {n_features - 1:,}.")
+    return int(column)
+
+
+def column_values(queries: Queries, column: int) -> np.ndarray:
+    """A column of X, dense."""
+    values = queries.X[:, [column]]
+    values = values.toarray() if is_sparse(values) else values
+    return np.ascontiguousarray(values.ravel(), dtype=np.float64)
+
+
+def _predictions(base: Any, queries: Queries) -> Any:
+    if isinstance(base, Ranker):
+        return base.predict(queries)
+    if hasattr(base, "inplace_predict"):  # a Booster of XGBoost, whose predict wants a matrix of its own kind
+        return base.inplace_predict(queries.X)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return base.predict(queries.X)
+
+
+def _scores_of_run(run: Mapping[Any, Mapping[Any, float]], queries: Queries, missing: float | None) -> np.ndarray:
+    if queries.docid is None:
+        raise ValueError(
+            "base_score is a run, which names documents, but X has no document ids. Give X as Queries(..., docid=...)."
+        )
+    by_text = {str(plain(query)): {str(plain(doc)): score for doc, score in run[query].items()} for query in run}
+    scores = np.empty(queries.n_docs)
+    n_missing, example = 0, ("", "")
+    for query, first, last in zip(queries.ids.tolist(), queries.indptr[:-1], queries.indptr[1:], strict=True):
+        known = by_text.get(str(query), {})
+        for row, doc in enumerate(queries.docid[first:last].tolist(), int(first)):
+            score = known.get(str(doc), missing)
+            if score is None:
+                n_missing, example = n_missing + 1, (str(query), str(doc)) if not n_missing else example
+                score = np.nan
+            scores[row] = score
+    if n_missing:
+        query, doc = example
+        raise ValueError(
+            f"the run has no score for {count_of(n_missing, 'document')} of {queries.n_docs:,}, such as {doc!r} of "
+            f"query {query!r}. as_base_score(run, queries, missing=...) gives them one."
+        )
+    return check_numbers(scores, "base_score")

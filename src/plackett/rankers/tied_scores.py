@@ -1,0 +1,53 @@
+"""Equal scores in the order of others, and rows recognised by what they hold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plackett.rankers import _tied_scores
+
+EQUAL = 1e-10  # scores that are closer are equal
+MOST = 1e-6  # by which a score moves, at most
+
+
+def break_ties(scores: np.ndarray, base: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """The scores, but equal ones of a query in the order of their base scores; equal in both stay equal.
+
+    No score moves by more than 1e-6, and none reaches the next larger one.
+
+    Parameters
+    ----------
+    scores, base : ndarrays of shape (n_docs,)
+    indptr : ndarray of shape (n_queries + 1,)
+    """
+    answer = scores.astype(np.float64)
+    if not answer.size:
+        return answer
+    query_of = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    order = np.lexsort((answer, query_of))
+    is_new = (np.diff(answer[order]) > EQUAL) | (np.diff(query_of[order]) != 0)
+    group = np.concatenate([[0], np.cumsum(is_new)])
+    order = order[np.lexsort((base[order], group))]
+    starts = np.concatenate([[0], np.flatnonzero(is_new) + 1, [order.size]])
+    _tied_scores.spread(order, starts, base, query_of, MOST, answer)
+    return answer
+
+
+def row_keys(rows: np.ndarray) -> np.ndarray:
+    """A number for each row by which it is recognised, whatever the precision it comes in."""
+    bits = np.ascontiguousarray(rows, dtype=np.float64) + 0.0  # there are two zeros
+    keys = np.empty(rows.shape[0], dtype=np.uint64)
+    _tied_scores.row_keys(bits.view(np.uint64), keys)
+    return keys.view(np.int64)
+
+
+def places_of(keys: np.ndarray, known: np.ndarray) -> np.ndarray | None:
+    """For each row its place among the known ones, equal rows in their order; None unless all are there."""
+    order, known_order = np.argsort(keys, kind="stable"), np.argsort(known, kind="stable")
+    wanted, there = keys[order], known[known_order]
+    place = np.searchsorted(there, wanted) + np.arange(wanted.size) - np.searchsorted(wanted, wanted)
+    if wanted.size > there.size or (place >= there.size).any() or (there[place] != wanted).any():
+        return None
+    places = np.empty(keys.size, dtype=np.int64)
+    places[order] = known_order[place]
+    return places
