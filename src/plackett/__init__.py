@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.evaluation.evaluate import evaluate_every_convention as evaluate_every_convention
     from plackett.metrics.measure import Measure as Measure
     from plackett.rankers.adarank import AdaRank as AdaRank
+    from plackett.rankers.base_score import as_base_score as as_base_score
     from plackett.rankers.diff_rank import DiffRank as DiffRank
     from plackett.rankers.feature_rank import BLFeatureRank as BLFeatureRank
     from plackett.rankers.feature_rank import FeatureRank as FeatureRank
@@ -44,9 +45,12 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.rankers.personality import PersonalityDiagnosis as PersonalityDiagnosis
     from plackett.rankers.prank import PRank as PRank
     from plackett.rankers.rankboost import RankBoost as RankBoost
+    from plackett.rankers.refinement import LinearRefiner as LinearRefiner
+    from plackett.rankers.refinement import MultiplicativeRefiner as MultiplicativeRefiner
     from plackett.rankers.registry import load as load
     from plackett.rankers.registry import ranker as ranker
     from plackett.rankers.registry import ranker_names as ranker_names
+    from plackett.rankers.rocchio import RocchioRefiner as RocchioRefiner
     from plackett.rankers.svm_map import SVMMap as SVMMap
 
 __version__ = "0.1.0"
@@ -86,6 +90,10 @@ _HOME = {
     "SVMMap": "plackett.rankers.svm_map",
     "QueryDependentRanker": "plackett.rankers.query_dependent",
     "PersonalityDiagnosis": "plackett.rankers.personality",
+    "MultiplicativeRefiner": "plackett.rankers.refinement",
+    "LinearRefiner": "plackett.rankers.refinement",
+    "RocchioRefiner": "plackett.rankers.rocchio",
+    "as_base_score": "plackett.rankers.base_score",
     "ranker": "plackett.rankers.registry",
     "ranker_names": "plackett.rankers.registry",
     "load": "plackett.rankers.registry",
