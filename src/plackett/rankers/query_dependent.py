@@ -21,6 +21,7 @@ from plackett.rankers.linear import _seed
 from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.local_fits import LOSSES, LocalFits, Solutions
 from plackett.rankers.progress import Progress
+from plackett.rankers.query_checks import check_matrix, check_training
 from plackett.rankers.query_explanation import NeighborTable, QueryExplanation
 from plackett.rankers.query_features import QueryFeatureSource
 from plackett.rankers.query_neighbors import Neighbors, mixed
@@ -481,7 +482,8 @@ class QueryDependentRanker(Normalized):
         ----------
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
         qid : iterable of hashable ids, one per row, default=None
-            Queries with the id of a training query get its model. None means that all rows are one new list.
+            Queries with the id of a training query get its model. None means that all rows are one list: that of
+            training if ``fit`` had no ids either, else a new one.
         query_features : array-like or data frame with one row per query, default=None
             Needed for new queries where those of training came as a matrix; in order of first appearance.
         """
@@ -739,36 +741,3 @@ def _some_at_a_time(n: int) -> list[np.ndarray]:
 def _key(features: np.ndarray) -> bytes:
     """Query features as the key of a model."""
     return features.tobytes() if features.dtype != object else repr(features.tolist()).encode()
-
-
-def check_matrix(ranker: Any, name: str) -> None:
-    """Refuse an attribute from a file that is not a matrix of finite numbers."""
-    matrix = getattr(ranker, name, None)
-    if (
-        not isinstance(matrix, np.ndarray)
-        or matrix.ndim != 2
-        or matrix.dtype.kind != "f"
-        or not np.isfinite(matrix).all()
-    ):
-        raise ValueError(f"{name} must be a matrix of finite numbers.")
-
-
-def check_training(ranker: Any, n_queries: int, n_columns: int) -> None:
-    """Refuse training documents from a file whose bounds or labels do not belong to them: kernels trust these."""
-    check_matrix(ranker, "training_rows_")
-    check_vector(ranker, "training_labels_")
-    indptr, labels = ranker.training_indptr_, ranker.training_labels_
-    if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.shape != (n_queries + 1,):
-        raise ValueError(f"training_indptr_ must hold {n_queries + 1} whole numbers.")
-    if indptr[0] != 0 or (np.diff(indptr) < 1).any() or indptr[-1] != labels.size:
-        raise ValueError("training_indptr_ must rise from 0 to the number of labels.")
-    if ranker.training_rows_.shape != (labels.size, n_columns):
-        raise ValueError(f"training_rows_ must have {labels.size} rows of {n_columns} numbers.")
-    rises = np.diff(labels) > 0
-    rises[indptr[1:-1] - 1] = False
-    if rises.any():
-        raise ValueError("training_labels_ must fall within each query.")
-    if ranker.training_shares_ is not None:
-        check_vector(ranker, "training_shares_")
-        if ranker.training_shares_.shape != (n_queries,) or (ranker.training_shares_ < 0).any():
-            raise ValueError(f"training_shares_ must hold {n_queries} numbers of at least 0.")
