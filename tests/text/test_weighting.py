@@ -135,6 +135,22 @@ def test_every_ranker_is_its_formula_and_search_keeps_the_best(docs, query):
                 assert hits.places.tolist() == order[:k]
 
 
+@pytest.mark.parametrize("ranker", ALL_RANKERS, ids=str)
+def test_the_best_of_a_long_list_are_those_of_all_scores(ranker):
+    """Rare and frequent words in more documents than are passed over at once, which takes both ways of searching."""
+    rng = np.random.default_rng(1)
+    docs = [" ".join(f"w{n}" for n in rng.zipf(1.6, rng.integers(0, 20)) % 50) for _ in range(500)]
+    index = build_index(docs)
+    for query in ("w1", "w1 w2 w3", "w17", "w31 w40", "w1 w44 w44"):
+        scores = index.scores(query, ranker=ranker)
+        holding = [place for place, doc in enumerate(docs) if set(doc.split()) & set(query.split())]
+        for k in (1, 10, 1000):
+            hits = index.search(query, k=k, ranker=ranker)
+            order = sorted(holding, key=lambda place: (-scores[place], place))[:k]
+            np.testing.assert_allclose(hits.scores, scores[order], rtol=1e-13)
+            np.testing.assert_array_equal(hits.places, order)
+
+
 def test_equal_scores_keep_the_order_of_the_documents():
     index = build_index(["x"] * 50)
     for k in (1, 7, 50):

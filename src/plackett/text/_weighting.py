@@ -12,6 +12,8 @@ PRODUCT = 0  # tf · term · doc
 SATURATED = 1  # term · tf / (tf + doc)
 LOGARITHM = 2  # log(1 + max(tf − discount, 0) · term · doc)
 
+BLOCK = 64  # documents that are passed over together when none of them is good enough
+
 
 @njit(cache=True, nogil=True)
 def impact(form, tf, of_term, of_doc, discount):
@@ -64,6 +66,64 @@ def _sift_down(scores, places, start, size):
 
 
 @njit(cache=True, nogil=True)
+def _keep(score, doc, n_kept, best_scores, best_docs):
+    """Put a document among the best, once full a heap with the worst on top; returns how many there are."""
+    k = best_scores.size
+    if n_kept < k:
+        best_scores[n_kept], best_docs[n_kept] = score, doc
+        n_kept += 1
+        if n_kept == k:
+            for start in range(k // 2 - 1, -1, -1):
+                _sift_down(best_scores, best_docs, start, k)
+    elif _is_worse(best_scores[0], best_docs[0], score, doc):
+        best_scores[0], best_docs[0] = score, doc
+        _sift_down(best_scores, best_docs, 0, k)
+    return n_kept
+
+
+@njit(cache=True, nogil=True)
+def _sort(best_scores, best_docs, n_kept):
+    """The best from the heap to falling order."""
+    if n_kept < best_scores.size:
+        for start in range(n_kept // 2 - 1, -1, -1):
+            _sift_down(best_scores, best_docs, start, n_kept)
+    for size in range(n_kept - 1, 0, -1):  # the worst goes to the end, again and again
+        best_scores[0], best_scores[size] = best_scores[size], best_scores[0]
+        best_docs[0], best_docs[size] = best_docs[size], best_docs[0]
+        _sift_down(best_scores, best_docs, 0, size)
+
+
+@njit(cache=True, nogil=True)
+def best_of_many(indptr, docs, values, terms, times, scale, base, prior, weight_of_prior, sums, best_scores, best_docs):
+    """As ``best``, for queries that a good part of the documents hold; all values must be above 0."""
+    add_postings(indptr, docs, values, terms, times, sums)
+    n_kept = 0
+    least = -np.inf  # of the best, once there are enough; documents rise, so an equal score comes too late
+    for start in range(0, sums.size, BLOCK):
+        totals = sums[start : start + BLOCK]
+        n_above = 0  # counting has no branches and becomes vector instructions
+        if prior.size:
+            priors = prior[start : start + BLOCK]
+            for i in range(totals.size):
+                n_above += base + scale * totals[i] + weight_of_prior * priors[i] > least
+        else:
+            for i in range(totals.size):
+                n_above += base + scale * totals[i] > least
+        if n_above:
+            for i in range(totals.size):
+                if totals[i] > 0.0:
+                    score = base + scale * totals[i]
+                    if prior.size:
+                        score += weight_of_prior * prior[start + i]
+                    if score > least:
+                        n_kept = _keep(score, start + i, n_kept, best_scores, best_docs)
+                        least = best_scores[0] if n_kept == best_scores.size else -np.inf
+    sums[:] = 0.0
+    _sort(best_scores, best_docs, n_kept)
+    return n_kept
+
+
+@njit(cache=True, nogil=True)
 def best(indptr, docs, values, terms, times, scale, base, prior, weight_of_prior, sums, is_met, best_scores, best_docs):
     """The documents with the highest scores among those that hold a term of the query; returns how many were found.
 
@@ -85,7 +145,6 @@ def best(indptr, docs, values, terms, times, scale, base, prior, weight_of_prior
             n_met += np.uint64(1 - is_met[doc])  # the entry stays only where the document is new
             is_met[doc] = 1
     n_kept = 0
-    k = best_scores.size
     for i in range(n_met):
         doc = np.uint64(met[i])
         score = base + scale * sums[doc]
@@ -93,22 +152,9 @@ def best(indptr, docs, values, terms, times, scale, base, prior, weight_of_prior
             score += weight_of_prior * prior[doc]
         sums[doc] = 0.0
         is_met[doc] = 0
-        if n_kept < k:
-            best_scores[n_kept], best_docs[n_kept] = score, met[i]
-            n_kept += 1
-            if n_kept == k:
-                for start in range(k // 2 - 1, -1, -1):
-                    _sift_down(best_scores, best_docs, start, k)
-        elif score >= best_scores[0] and _is_worse(best_scores[0], best_docs[0], score, met[i]):
-            best_scores[0], best_docs[0] = score, met[i]
-            _sift_down(best_scores, best_docs, 0, k)
-    if n_kept < k:
-        for start in range(n_kept // 2 - 1, -1, -1):
-            _sift_down(best_scores, best_docs, start, n_kept)
-    for size in range(n_kept - 1, 0, -1):  # the worst goes to the end, again and again
-        best_scores[0], best_scores[size] = best_scores[size], best_scores[0]
-        best_docs[0], best_docs[size] = best_docs[size], best_docs[0]
-        _sift_down(best_scores, best_docs, 0, size)
+        if n_kept < best_scores.size or score >= best_scores[0]:
+            n_kept = _keep(score, met[i], n_kept, best_scores, best_docs)
+    _sort(best_scores, best_docs, n_kept)
     return n_kept
 
 

@@ -18,7 +18,7 @@ from plackett.text import boolean, search, storage
 from plackett.text.analyse import Analyser
 from plackett.text.links import as_links
 from plackett.text.postings import Postings
-from plackett.text.search import Hits
+from plackett.text.search import Hits, Impacts
 from plackett.text.snippets import snippet_of
 from plackett.text.weighting import Factors, Ranker
 from plackett.validation import check_choice, count_of
@@ -51,7 +51,7 @@ class TextIndex:
         self._arrays = dict(arrays)
         self._postings: dict[str, Postings] = {}
         self._factors: dict[tuple[str, Ranker], Factors] = {}
-        self._impacts: OrderedDict[tuple[str, Ranker], np.ndarray] = OrderedDict()
+        self._impacts: OrderedDict[tuple[str, Ranker], Impacts] = OrderedDict()
 
     @cached_property
     def terms(self) -> list[str]:
@@ -120,7 +120,7 @@ class TextIndex:
             self._factors[key] = ranker.factors(self.postings(field))
         return self._factors[key]
 
-    def impacts(self, field: str | None, ranker: Ranker) -> np.ndarray:
+    def impacts(self, field: str | None, ranker: Ranker) -> Impacts:
         """What each posting adds to a score; kept for the rankers used last."""
         key = (self._source(field), ranker)
         values = self._impacts.get(key)
@@ -347,7 +347,7 @@ def build_index(
     --------
     >>> index = build_index({"title": ["On wings", "On boats"], "body": ["Wings lift.", "Boats float on water."]})
     >>> index
-    TextIndex(2 documents, 6 terms, fields title, body)
+    TextIndex(2 documents, 5 terms, fields title, body)
     >>> index.search("wing or wings?")
     Hits(1 document)
     >>> index.match("float AND NOT wings")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _POSTINGS_PER_BLOCK = 1 << 18
 _QUERIES_PER_BLOCK = 16
+_MANY = 0.5  # postings per document from which looking through all documents costs less than remembering those met
 _room = threading.local()
 
 
@@ -85,7 +86,14 @@ def known_terms(index: TextIndex, terms: Sequence[str], postings: Postings) -> Q
     return QueryTerms(np.array(numbers, dtype=np.int64), np.array(times, dtype=np.float64))
 
 
-def impacts_of(postings: Postings, factors: Factors) -> np.ndarray:
+class Impacts(NamedTuple):
+    """What every posting adds to the score of its document, and whether all of it is above 0."""
+
+    numbers: np.ndarray
+    are_positive: bool
+
+
+def impacts_of(postings: Postings, factors: Factors) -> Impacts:
     """What every posting adds to the score of its document."""
     out = np.empty(postings.docs.size)
     arrays = (postings.indptr, postings.docs, postings.tf, factors.of_term, factors.of_doc)
@@ -94,7 +102,7 @@ def impacts_of(postings: Postings, factors: Factors) -> np.ndarray:
         _weighting.impacts(factors.form, factors.discount, *arrays, first, last, out)
 
     deal(fill, query_blocks(postings.indptr, _POSTINGS_PER_BLOCK))
-    return out
+    return Impacts(out, bool(out.size) and float(out.min()) > 0.0)
 
 
 def search(index: TextIndex, query: str | Sequence[str], k: int, ranker: str | Ranker, field: str | None) -> Hits:
@@ -116,10 +124,15 @@ def _best(
     sums, is_met = _zeros(index.n_docs)
     k = min(k, index.n_docs)
     scores, places = np.empty(k), np.empty(k, dtype=np.int32)
-    found = _weighting.best(
-        postings.indptr, postings.docs, values, terms, times,
-        scale, base, factors.prior_or_empty(), weight_of_prior, sums, is_met, scores, places,
+    arguments = (
+        postings.indptr, postings.docs, values.numbers, terms, times,
+        scale, base, factors.prior_or_empty(), weight_of_prior, sums,
     )  # fmt: skip
+    n_postings = int(postings.df[terms].sum())
+    if values.are_positive and n_postings > _MANY * index.n_docs:
+        found = _weighting.best_of_many(*arguments, scores, places)
+    else:
+        found = _weighting.best(*arguments, is_met, scores, places)
     return scores[:found], places[:found]
 
 
@@ -127,7 +140,7 @@ def _zeros(n_docs: int) -> tuple[np.ndarray, np.ndarray]:
     """Room of this thread for a number and a mark per document, all zero; who uses it leaves it so."""
     if getattr(_room, "n_docs", 0) < n_docs:
         _room.sums, _room.is_met, _room.n_docs = np.zeros(n_docs), np.zeros(n_docs, dtype=np.uint8), n_docs
-    return _room.sums, _room.is_met
+    return _room.sums[:n_docs], _room.is_met[:n_docs]
 
 
 def scores(
@@ -146,7 +159,7 @@ def scores(
         sums = np.zeros(index.n_docs)
         if terms.size:
             values = index.impacts(field, ranker)
-            _weighting.add_postings(postings.indptr, postings.docs, values, terms, times, sums)
+            _weighting.add_postings(postings.indptr, postings.docs, values.numbers, terms, times, sums)
         prior = factors.prior
     else:
         places = check_places(docs, index.n_docs)
