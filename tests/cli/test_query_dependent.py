@@ -22,7 +22,8 @@ def test_a_model_of_all_queries_ranks_and_explains_new_ones(run, files):
     args = ["--ranker", "qsvm", "--l2-path", "1,0.1,0.01", "--validation", str(files / "new.txt"), "-o", model]
     out = run("train", str(files / "train.txt"), *args)
     assert out.returncode == 0, out.stderr
-    assert "query features" in out.stdout and "means of the documents" in out.stdout
+    assert "query features" in out.stdout
+    assert "means of the documents" in out.stdout
     assert "of 3 on the validation set" in out.stdout
     assert "MB of training data" in out.stdout
     ranked = run("rank", model, str(files / "new.txt"))
@@ -30,7 +31,9 @@ def test_a_model_of_all_queries_ranks_and_explains_new_ones(run, files):
     assert len(ranked.stdout.split("\n")) > NEW.n_docs
     query = str(1000 + NEW.ids[0])
     text = run("explain", model, str(files / "new.txt"), "--query", query).stdout
-    assert f"query {query}, learned from" in text and "difference" in text and "strongest features" in text
+    assert f"query {query}, learned from" in text
+    assert "difference" in text
+    assert "strongest features" in text
     story = json.loads(run("explain", model, str(files / "new.txt"), "--query", query, "--json").stdout)
     assert len(story["neighbors"]) == TRAIN.n_queries
     assert {"feature", "coefficient", "uniform", "difference"} == set(story["coefficients"][0])
@@ -67,4 +70,5 @@ def test_a_query_that_was_not_in_training_has_no_model_of_its_own(run, files):
     assert run("train", str(files / "train.txt"), "-r", "indv-svm", "-o", model).returncode == 0
     out = run("rank", model, str(files / "new.txt"))
     assert out.returncode == 1
-    assert "individual" in out.stderr and "gaussian" in out.stderr
+    assert "individual" in out.stderr
+    assert "gaussian" in out.stderr
