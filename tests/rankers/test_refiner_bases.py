@@ -71,6 +71,28 @@ def test_a_vector_follows_the_rows_as_they_were_given(data, feedback):
     np.testing.assert_array_equal(MultiplicativeRefiner().fit(X, y, base_score=base, qid=qid).scores_, expected)
 
 
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_a_ranker_sees_the_rows_as_they_were_given(data, feedback, has_ids):
+    """As a data frame with its names, mixed, and as one list where there were no ids: id 0 is that of a query."""
+    pandas = pytest.importorskip("pandas")
+    mixed = np.random.default_rng(0).permutation(data.n_docs)
+    frame, y = pandas.DataFrame(data.X, columns=data.feature_names).iloc[mixed], feedback[mixed]
+    given = {"qid": data.qid[mixed]} if has_ids else {}
+    for base in (
+        pk.LinearRanker(normalize="query-zscore").fit(frame, data.y[mixed], qid=data.qid[mixed]),
+        pk.QueryDependentRanker(weights="knn", n_neighbors=2).fit(frame, data.y[mixed], qid=data.qid[mixed]),
+    ):
+        expected = MultiplicativeRefiner().fit(frame, y, base_score=base.predict(frame, **given), **given)
+        fitted = MultiplicativeRefiner().fit(frame, y, base_score=base, **given)
+        np.testing.assert_array_equal(fitted.scores_, expected.scores_)
+        np.testing.assert_array_equal(fitted.predict(frame, base_score=base, **given), expected.scores_)
+    model = LinearRegression().fit(frame, data.y[mixed])
+    np.testing.assert_array_equal(
+        MultiplicativeRefiner().fit(frame, y, base_score=model, **given).scores_,
+        MultiplicativeRefiner().fit(frame, y, base_score=model.predict(frame), **given).scores_,
+    )
+
+
 def test_a_series_is_scores_not_a_run(data, feedback):
     pandas = pytest.importorskip("pandas")
     series = pandas.Series(np.asarray(data.X[:, 1]), index=range(5, 5 + data.n_docs))
@@ -309,6 +331,12 @@ def test_score_measures_the_refined_ranking(data, feedback):
     expected = np.nanmean(pk.metrics.ndcg(data.y, fitted.scores_, qid=data.qid, k=10))
     assert fitted.score(data) == pytest.approx(expected)
     assert fitted.score(data, base_score=base) == pytest.approx(expected)
+    mixed = np.random.default_rng(0).permutation(data.n_docs)
+    for given in (base[mixed], pk.LinearRanker().fit(data)):
+        shown = fitted.predict(data.X[mixed], qid=data.qid[mixed], base_score=given)
+        assert fitted.score(
+            data.X[mixed], data.y[mixed], qid=data.qid[mixed], base_score=given, metric="kendall"
+        ) == pytest.approx(-np.nanmean(pk.metrics.kendall(data.y[mixed], shown, qid=data.qid[mixed])))
 
 
 def test_a_failed_fit_leaves_the_refiner_as_it_was(data, feedback):

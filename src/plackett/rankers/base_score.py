@@ -43,14 +43,10 @@ def as_base_score(base: Any, queries: Queries, *, missing: float | None = None) 
         return column_values(queries, column_number(base, queries.n_features, queries.feature_names))
     if isinstance(base, (Run, Mapping)):
         return _scores_of_run(base.to_dict() if isinstance(base, Run) else base, queries, missing)
-    if hasattr(base, "predict"):
-        scores = np.asarray(_predictions(base, queries))
-        what = f"the predictions of {type(base).__name__}"
-    else:
-        scores, what = np.asarray(base), "base_score"
-    checked = check_numbers(scores, what)
+    scores = predictions(base, queries, None) if hasattr(base, "predict") else base
+    checked = check_numbers(scores, "base_score")
     if checked.size != queries.n_docs:
-        raise ValueError(f"{what} has {count_of(checked.size, 'value')} but X has {queries.n_docs:,} rows.")
+        raise ValueError(f"base_score has {count_of(checked.size, 'value')} but X has {queries.n_docs:,} rows.")
     return checked
 
 
@@ -81,14 +77,17 @@ def column_values(queries: Queries, column: int) -> np.ndarray:
     return np.ascontiguousarray(values.ravel(), dtype=np.float64)
 
 
-def _predictions(base: Any, queries: Queries) -> Any:
+def predictions(base: Any, X: Any, qid: Any) -> np.ndarray:
+    """What a ranker of this library or another model predicts for rows, in their order."""
     if isinstance(base, Ranker):
-        return base.predict(queries)
+        return base.predict(X) if qid is None else base.predict(X, qid=qid)
+    rows = X.X if isinstance(X, Queries) else X
+    rows = rows if hasattr(rows, "shape") else np.asarray(rows)
     if hasattr(base, "inplace_predict"):  # a Booster of XGBoost, whose predict wants a matrix of its own kind
-        return base.inplace_predict(queries.X)
+        return np.asarray(base.inplace_predict(rows))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return base.predict(queries.X)
+        return np.asarray(base.predict(rows))
 
 
 def _scores_of_run(run: Mapping[Any, Mapping[Any, float]], queries: Queries, missing: float | None) -> np.ndarray:

@@ -13,7 +13,7 @@ from plackett._threads import deal, one_blas_thread, query_blocks
 from plackett.data.queries import Queries
 from plackett.data.trec import Run
 from plackett.rankers.base import Ranker
-from plackett.rankers.base_score import as_base_score, column_number, column_values, is_column
+from plackett.rankers.base_score import as_base_score, column_number, column_values, is_column, predictions
 from plackett.rankers.judgements import Judgements, check_pairs
 from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.tied_scores import break_ties, places_of, row_keys
@@ -63,7 +63,7 @@ class Refiner(Ranker):
         with self._all_or_nothing():
             queries = self._check_queries(X, None, qid, needs_labels=False, reset=True)
             self.has_ids_ = qid is not None or isinstance(X, Queries)
-            base = self._base_of(X, queries, base_score)
+            base = self._base_of(X, queries, base_score, self.has_ids_)
             self.base_column_ = None
             if is_column(base_score):
                 self.base_column_ = column_number(base_score, queries.n_features, queries.feature_names)
@@ -99,16 +99,18 @@ class Refiner(Ranker):
         labels = check_labels(y, queries.n_docs, allow_nan=True)
         return Judgements(queries, labels if queries.row_order is None else labels[queries.row_order])
 
-    def _base_of(self, X: Any, queries: Queries, base: Any) -> np.ndarray:
+    def _base_of(self, X: Any, queries: Queries, base: Any, has_ids: bool) -> np.ndarray:
         """Base scores of grouped rows; those that come as a vector are in the order of the rows as they were given."""
+        if base is None:
+            raise ValueError("base_score is None; give a column, one score per row, a ranker or a run.")
+        if hasattr(base, "predict") and not isinstance(X, Queries):  # with the names that a data frame has
+            base = predictions(base, X, queries.in_row_order(queries.qid) if has_ids else None)
         if is_column(base) or hasattr(base, "predict") or isinstance(base, (Run, Mapping)):
             docid = X.docid if isinstance(X, Queries) else None
             named = Queries.from_groups(
                 queries.X, None, queries.ids, queries.indptr, docid=docid, feature_names=queries.feature_names
             )
             return as_base_score(base, named)
-        if base is None:
-            raise ValueError("base_score is None; give a column, one score per row, a ranker or a run.")
         scores = check_numbers(base, "base_score")
         if scores.size != queries.n_docs:
             raise ValueError(f"base_score has {count_of(scores.size, 'value')} but X has {queries.n_docs:,} rows.")
@@ -131,11 +133,11 @@ class Refiner(Ranker):
         check_is_fitted(self)
         queries = self._check_queries(X, None, qid, needs_labels=False)
         has_ids = qid is not None or isinstance(X, Queries)
-        base = None if base_score is None else self._base_of(X, queries, base_score)
+        base = None if base_score is None else self._base_of(X, queries, base_score, has_ids)
         return queries.in_row_order(self._scores_of(queries, base, has_ids))
 
     def _predict_grouped(self, queries: Queries, *, base_score: Any = None) -> np.ndarray:
-        base = None if base_score is None else self._base_of(queries.X, queries, base_score)
+        base = None if base_score is None else self._base_of(queries, queries, base_score, self.has_ids_)
         return self._scores_of(queries, base, self.has_ids_)
 
     def _scores_of(self, queries: Queries, base: np.ndarray | None, has_ids: bool) -> np.ndarray:
@@ -156,7 +158,7 @@ class Refiner(Ranker):
     def _base_for(self, X: Any, queries: Queries, base_score: Any, places: list[int]) -> np.ndarray:
         """Base scores of rows that ``predict`` could score: given, a column, or those of ``fit``."""
         if base_score is not None:
-            return self._base_of(X, queries, base_score)
+            return self._base_of(X, queries, base_score, self.has_ids_)
         if self.base_column_ is not None:
             return column_values(queries, self.base_column_)
         known = [self._known_base(place, dense_rows(queries, query)) for query, place in enumerate(places)]
