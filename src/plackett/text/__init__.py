@@ -2,6 +2,7 @@
 
 from plackett.text.analyse import Analyser
 from plackett.text.boolean import BooleanSyntaxError, parse_boolean
+from plackett.text.features import letor_features
 from plackett.text.index import TextIndex, build_index, open_index
 from plackett.text.links import pagerank
 from plackett.text.search import Hit, Hits
@@ -27,6 +28,7 @@ __all__ = [
     "VectorSpace",
     "build_index",
     "get_ranker",
+    "letor_features",
     "open_index",
     "pagerank",
     "parse_boolean",

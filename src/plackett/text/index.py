@@ -16,7 +16,7 @@ from plackett.data.trec import Run
 from plackett.exceptions import DataFormatError
 from plackett.text import boolean, search, storage
 from plackett.text.analyse import Analyser
-from plackett.text.links import as_links
+from plackett.text.links import as_links, pagerank
 from plackett.text.postings import Postings
 from plackett.text.search import Hits, Impacts
 from plackett.text.snippets import snippet_of
@@ -80,6 +80,13 @@ class TextIndex:
     @property
     def links(self) -> np.ndarray | None:
         return self._arrays.get("links")
+
+    @cached_property
+    def pagerank(self) -> np.ndarray:
+        """The PageRank of each document, by the links of the index."""
+        if self.links is None:
+            raise ValueError("this index has no links; give them to build_index(..., links=...).")
+        return pagerank(self.links, self.n_docs)
 
     @cached_property
     def urls(self) -> TextColumn | None:

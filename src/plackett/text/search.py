@@ -60,10 +60,16 @@ class Hits:
 
 
 class QueryTerms(NamedTuple):
-    """The terms of a query that a field holds, by number and rising, and how often each stands in the query."""
+    """The terms of queries, by number and rising within a query, how often each stands there, and in which query."""
 
     numbers: np.ndarray
     times: np.ndarray
+    query_of: np.ndarray
+
+    def held_by(self, postings: Postings) -> QueryTerms:
+        """Those of the terms that a field holds."""
+        is_held = postings.indptr[self.numbers + 1] > postings.indptr[self.numbers]
+        return self if is_held.all() else QueryTerms(self.numbers[is_held], self.times[is_held], self.query_of[is_held])
 
 
 def terms_of(index: TextIndex, query: str | Sequence[str]) -> list[str]:
@@ -77,13 +83,17 @@ def terms_of(index: TextIndex, query: str | Sequence[str]) -> list[str]:
     return terms
 
 
-def known_terms(index: TextIndex, terms: Sequence[str], postings: Postings) -> QueryTerms:
-    """Those of the terms that the field holds."""
-    vocabulary, indptr = index.vocabulary, postings.indptr
-    counted = Counter(vocabulary[term] for term in terms if term in vocabulary)
-    numbers = [number for number in sorted(counted) if indptr[number + 1] > indptr[number]]
-    times = [float(counted[number]) for number in numbers]
-    return QueryTerms(np.array(numbers, dtype=np.int64), np.array(times, dtype=np.float64))
+def known_terms(index: TextIndex, *queries: Sequence[str]) -> QueryTerms:
+    """Those of the terms that the index knows."""
+    vocabulary = index.vocabulary
+    numbers, times, query_of = [], [], []
+    for query, terms in enumerate(queries):
+        counted = Counter(vocabulary[term] for term in terms if term in vocabulary)
+        for number in sorted(counted):
+            numbers.append(number)
+            times.append(counted[number])
+            query_of.append(query)
+    return QueryTerms(np.array(numbers, np.int64), np.array(times, np.float64), np.array(query_of, np.int64))
 
 
 class Impacts(NamedTuple):
@@ -116,11 +126,11 @@ def _best(
     index: TextIndex, words: Sequence[str], k: int, ranker: Ranker, field: str | None
 ) -> tuple[np.ndarray, np.ndarray]:
     postings = index.postings(field)
-    terms, times = known_terms(index, words, postings)
+    terms, times, query_of = known_terms(index, words).held_by(postings)
     if not terms.size:
         return np.zeros(0), np.zeros(0, dtype=np.int32)
     factors, values = index.factors(field, ranker), index.impacts(field, ranker)
-    scale, base, weight_of_prior = factors.constants(terms, times)
+    scale, base, weight_of_prior = (float(part[0]) for part in factors.constants(terms, times, query_of, 1))
     sums, is_met = _zeros(index.n_docs)
     k = min(k, index.n_docs)
     scores, places = np.empty(k), np.empty(k, dtype=np.int32)
@@ -152,9 +162,9 @@ def scores(
 ) -> np.ndarray:
     """See ``TextIndex.scores``."""
     ranker, postings = get_ranker(ranker), index.postings(field)
-    terms, times = known_terms(index, terms_of(index, query), postings)
+    terms, times, query_of = known_terms(index, terms_of(index, query)).held_by(postings)
     factors = index.factors(field, ranker)
-    scale, base, weight_of_prior = factors.constants(terms, times)
+    scale, base, weight_of_prior = factors.constants(terms, times, query_of, 1)
     if docs is None:
         sums = np.zeros(index.n_docs)
         if terms.size:

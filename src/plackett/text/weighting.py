@@ -48,14 +48,22 @@ class Factors:
     prior: np.ndarray | None = None
     query_weight: np.ndarray | None = None
 
-    def constants(self, terms: np.ndarray, times: np.ndarray) -> tuple[float, float, float]:
-        """``(scale, base, weight of the prior)`` of a query."""
-        scale = 1.0
+    def constants(
+        self, terms: np.ndarray, times: np.ndarray, query_of: np.ndarray, n_queries: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """``(scale, base, weight of the prior)`` of each query; ``query_of`` says which query a term belongs to."""
+        scale: np.ndarray = np.ones(n_queries)
+        base: np.ndarray = np.zeros(n_queries)
+        weight_of_prior: np.ndarray = np.zeros(n_queries)
         if self.query_weight is not None:
-            norm = float(np.sqrt(np.sum((times * self.query_weight[terms]) ** 2)))
-            scale = 1.0 / norm if norm > 0 else 0.0
-        base = 0.0 if self.base is None else float(np.sum(times * self.base[terms]))
-        return scale, base, 0.0 if self.prior is None else float(np.sum(times))
+            squares = (times * self.query_weight[terms]) ** 2
+            norms = np.sqrt(np.bincount(query_of, weights=squares, minlength=n_queries))
+            scale = np.divide(1.0, norms, out=np.zeros(n_queries), where=norms > 0)
+        if self.base is not None:
+            base = np.bincount(query_of, weights=times * self.base[terms], minlength=n_queries)
+        if self.prior is not None:
+            weight_of_prior = np.bincount(query_of, weights=times, minlength=n_queries)
+        return scale, base, weight_of_prior
 
     def prior_or_empty(self) -> np.ndarray:
         return _NOTHING if self.prior is None else self.prior
