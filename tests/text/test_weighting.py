@@ -115,6 +115,19 @@ def test_the_best_of_a_long_list_are_those_of_all_scores(ranker):
             np.testing.assert_array_equal(hits.places, order)
 
 
+def test_the_first_query_and_later_ones_have_the_same_scores():
+    """Impacts of single queries at first, those of the whole index afterwards."""
+    docs = ["a b c", "a a d", "b d d", "e"]
+    for ranker in ALL_RANKERS:
+        index = build_index(docs, analyser=Analyser(stop_words=None))
+        answers = [list(index.search("a d e", k=3, ranker=ranker)) for _ in range(5)]
+        assert len(index._impacts) == 1
+        assert answers == [answers[0]] * 5
+        fresh = build_index(docs, analyser=Analyser(stop_words=None))
+        assert fresh.scores("a d e", ranker=ranker).tolist() == index.scores("a d e", ranker=ranker).tolist()
+        assert not fresh._impacts
+
+
 def test_equal_scores_keep_the_order_of_the_documents():
     index = build_index(["x"] * 50)
     for k in (1, 7, 50):
@@ -171,7 +184,7 @@ def test_bm25_is_that_of_bm25s_on_cranfield_up_to_its_factor(shared_data):
     peer = bm25s.BM25(method="lucene", k1=1.2, b=0.75, dtype="float64")
     peer.index([analyser(text) for text in collection.fields["body"]], show_progress=False)
     for text in list(collection.queries.values())[:60]:
-        # bm25s scores a term once; ours with its multiplicity
+        # each term once, so that it does not matter who counts repetitions how
         terms = sorted(set(analyser(text)) & set(index.vocabulary))
         expected = peer.get_scores(terms) * 2.2
         np.testing.assert_allclose(index.scores(terms), expected, rtol=1e-6, atol=1e-6)

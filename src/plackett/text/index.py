@@ -51,6 +51,7 @@ class TextIndex:
         self._arrays = dict(arrays)
         self._postings: dict[str, Postings] = {}
         self._factors: dict[tuple[str, Ranker], Factors] = {}
+        self._computed: dict[tuple[str, Ranker], int] = {}
         self._impacts: OrderedDict[tuple[str, Ranker], Impacts] = OrderedDict()
 
     @cached_property
@@ -128,7 +129,7 @@ class TextIndex:
         return self._factors[key]
 
     def impacts(self, field: str | None, ranker: Ranker) -> Impacts:
-        """What each posting adds to a score; kept for the rankers used last."""
+        """What each posting adds to a score; kept for the few rankers that came last."""
         key = (self._source(field), ranker)
         values = self._impacts.get(key)
         if values is None:
@@ -137,6 +138,13 @@ class TextIndex:
             while len(self._impacts) > _IMPACTS_KEPT:
                 self._impacts.popitem(last=False)
         return values
+
+    def has_impacts(self, field: str | None, ranker: Ranker, *, n_postings: int) -> bool:
+        """Whether the impacts are there or should be, after ``n_postings`` more would be computed without them."""
+        key = (self._source(field), ranker)
+        if key not in self._impacts:
+            self._computed[key] = self._computed.get(key, 0) + n_postings
+        return key in self._impacts or self._computed[key] > self.postings(field).docs.size
 
     def place(self, docid: str) -> int:
         """The place of a document by its id."""
@@ -302,7 +310,7 @@ def _problem(index: TextIndex, arrays: Mapping[str, np.ndarray]) -> str | None:
             return f"the postings of {field} have other bounds"
         if postings.docs.size and not 0 <= int(postings.docs.min()) <= int(postings.docs.max()) < n_docs:
             return f"the postings of {field} name documents that are not there"
-    for name, bounds in arrays.items():
+    for name, bounds in {"docid.bounds": arrays["docid.bounds"], **arrays}.items():
         if name.endswith("bounds"):
             content = arrays[name.replace(".sequence_bounds", ".sequence").replace(".bounds", ".bytes")]
             if not _are_bounds(bounds, n_docs, content.size):

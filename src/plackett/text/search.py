@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -115,6 +116,37 @@ def impacts_of(postings: Postings, factors: Factors) -> Impacts:
     return Impacts(out, bool(out.size) and float(out.min()) > 0.0)
 
 
+class _WeighedPostings(NamedTuple):
+    """Postings with their impacts; the query's terms are numbered ``terms`` among them."""
+
+    indptr: np.ndarray
+    docs: np.ndarray
+    impacts: Impacts
+    terms: np.ndarray
+
+
+def _weighed_postings(index: TextIndex, field: str | None, ranker: Ranker, terms: np.ndarray) -> _WeighedPostings:
+    """The impacts of all postings where they are worth it, otherwise of those of the query alone.
+
+    One query does not pay for the impacts of a whole index; many do. So those of single queries are computed until as
+    many have been as the index holds, which is never more than twice the work of knowing beforehand.
+    """
+    postings = index.postings(field)
+    starts, stops = postings.indptr[terms], postings.indptr[terms + 1]
+    if index.has_impacts(field, ranker, n_postings=int(np.sum(stops - starts))):
+        return _WeighedPostings(postings.indptr, postings.docs, index.impacts(field, ranker), terms)
+    factors = index.factors(field, ranker)
+    parts = [slice(start, stop) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+    few = Postings(
+        np.concatenate([[0], np.cumsum(stops - starts)]),
+        np.concatenate([postings.docs[part] for part in parts]),
+        np.concatenate([postings.tf[part] for part in parts]),
+        postings.n_docs,
+    )
+    impacts = impacts_of(few, replace(factors, of_term=factors.of_term[terms]))
+    return _WeighedPostings(few.indptr, few.docs, impacts, np.arange(terms.size))
+
+
 def search(index: TextIndex, query: str | Sequence[str], k: int, ranker: str | Ranker, field: str | None) -> Hits:
     """See ``TextIndex.search``."""
     k = check_positive_int(k, "k")
@@ -129,17 +161,17 @@ def _best(
     terms, times, query_of = known_terms(index, words).held_by(postings)
     if not terms.size:
         return np.zeros(0), np.zeros(0, dtype=np.int32)
-    factors, values = index.factors(field, ranker), index.impacts(field, ranker)
+    factors, weighed = index.factors(field, ranker), _weighed_postings(index, field, ranker, terms)
     scale, base, weight_of_prior = (float(part[0]) for part in factors.constants(terms, times, query_of, 1))
     sums, is_met = _zeros(index.n_docs)
     k = min(k, index.n_docs)
     scores, places = np.empty(k), np.empty(k, dtype=np.int32)
     arguments = (
-        postings.indptr, postings.docs, values.numbers, terms, times,
+        weighed.indptr, weighed.docs, weighed.impacts.numbers, weighed.terms, times,
         scale, base, factors.prior_or_empty(), weight_of_prior, sums,
     )  # fmt: skip
-    n_postings = int(postings.df[terms].sum())
-    if values.are_positive and n_postings > _MANY * index.n_docs:
+    n_postings = int(np.sum(weighed.indptr[weighed.terms + 1] - weighed.indptr[weighed.terms]))
+    if weighed.impacts.are_positive and n_postings > _MANY * index.n_docs:
         found = _weighting.best_of_many(*arguments, scores, places)
     else:
         found = _weighting.best(*arguments, is_met, scores, places)
@@ -168,8 +200,8 @@ def scores(
     if docs is None:
         sums = np.zeros(index.n_docs)
         if terms.size:
-            values = index.impacts(field, ranker)
-            _weighting.add_postings(postings.indptr, postings.docs, values.numbers, terms, times, sums)
+            weighed = _weighed_postings(index, field, ranker, terms)
+            _weighting.add_postings(weighed.indptr, weighed.docs, weighed.impacts.numbers, weighed.terms, times, sums)
         prior = factors.prior
     else:
         places = check_places(docs, index.n_docs)
@@ -237,7 +269,8 @@ def run(
     k, ranker = check_positive_int(k, "k"), get_ranker(ranker)
     ids = list(queries)
     words = [terms_of(index, queries[qid]) for qid in ids]
-    index.impacts(field, ranker)  # once, before the threads ask for them
+    if len(ids) > _QUERIES_PER_BLOCK:
+        index.impacts(field, ranker)  # once, before the threads ask for them
     index.vocabulary  # noqa: B018
 
     def answer(first: int, last: int) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,6 +30,7 @@ DTYPES = ("|u1", "<i4", "<i8", "<f8")
 _PAGE = 4096
 _LONGEST_HEADER = 1 << 26
 _BLOCK = 1 << 22
+_OLD = 24 * 3600.0  # seconds
 
 
 def write_folder(folder: str | os.PathLike, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -62,15 +64,24 @@ def write_folder(folder: str | os.PathLike, facts: Mapping[str, Any], arrays: Ma
                 end += len(content) + padding
         body = json.dumps({"facts": dict(facts), "file": name, "size": end, "arrays": entries}, allow_nan=False)
         heading = {"format": FORMAT, "version": VERSION, "crc32": zlib.crc32(body.encode("ascii"))}
+        before = (place / HEADER).read_text("latin-1") if (place / HEADER).exists() else ""
         with write_bytes(place / HEADER) as file:  # from here on the new index counts
             file.write(json.dumps(heading).encode("ascii") + b"\n" + body.encode("ascii") + b"\n")
     except BaseException:
         if not _names(place / HEADER, name):
             (place / name).unlink(missing_ok=True)
         raise
-    for other in os.listdir(place):  # what an earlier index, or a process that was killed, left here
-        if other not in (name, HEADER) and _is_ours(other):
+    for other in os.listdir(place):  # what the earlier index, or a process that was killed, left here
+        if other not in (name, HEADER) and _is_ours(other) and (other in before or _is_old(place / other)):
             (place / other).unlink(missing_ok=True)
+
+
+def _is_old(path: Path) -> bool:
+    """Whether nobody can still be writing this file."""
+    try:
+        return time.time() - path.stat().st_mtime > _OLD
+    except OSError:
+        return False
 
 
 def _is_ours(name: str) -> bool:
@@ -97,6 +108,10 @@ def open_folder(folder: str | os.PathLike, *, verify: bool = True) -> tuple[dict
         header = _read_header(place)
         try:
             return header["facts"], _map_arrays(place / header["file"], header, verify)
+        except DataFormatError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _damaged(place / HEADER, f"it does not describe an index ({error!r})") from error
         except FileNotFoundError:  # a new index may have taken its place in between
             if attempt == 2 or not _changed(place, header):
                 raise DataFormatError(
@@ -147,7 +162,8 @@ def _map_arrays(path: Path, header: dict[str, Any], verify: bool) -> dict[str, n
         for key, entry in header["arrays"].items():
             dtype, shape, start = entry["dtype"], tuple(entry["shape"]), entry["offset"]
             n_bytes = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=object)) if dtype in DTYPES else -1
-            if n_bytes < 0 or start % _PAGE or start + n_bytes > size:
+            are_counts = all(type(number) is int and number >= 0 for number in (*shape, start))
+            if n_bytes < 0 or not are_counts or start % _PAGE or start + n_bytes > size:
                 raise _damaged(path, f"the array {key} does not lie in it")
             if verify and _checksum(file, start, n_bytes) != entry["crc32"]:
                 raise _damaged(path, f"the checksum of the array {key} is wrong")
