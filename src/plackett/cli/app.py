@@ -14,6 +14,7 @@ from plackett.cli.evaluate import evaluate
 from plackett.cli.explain import explain
 from plackett.cli.info import info
 from plackett.cli.rank import rank
+from plackett.cli.refine import refine
 from plackett.cli.train import TrainCommand, train
 
 STOPPED = 130  # what shells expect of a command that Ctrl-C ended
@@ -31,6 +32,7 @@ app.command(cls=TrainCommand)(train)
 app.command()(rank)
 app.command()(explain)
 app.command()(evaluate)
+app.command()(refine)
 
 
 def _print_version(is_asked: bool) -> None:

@@ -1,0 +1,407 @@
+"""What feedback is worth: rankings before and after refinement, on all documents and on those that nobody judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from plackett.data.movielens import Movies
+from plackett.data.queries import Queries
+from plackett.data.rating_table import RatingTable, as_ids, places_of, rating_table
+from plackett.evaluation.evaluate import evaluate
+from plackett.evaluation.table import Evaluation
+from plackett.metrics.conventions import Convention
+from plackett.metrics.measure import Measure
+from plackett.rankers.base_score import as_base_score, is_column
+from plackett.rankers.personality import PersonalityDiagnosis
+from plackett.validation import check_number, check_positive_int, count_of, is_sparse, plain
+
+DEFAULT_METRICS = ("p@1", "p@5", "p@10", "ndcg@10", "map")
+BASE = "base"
+REFINED = "refined"
+FULL = "full"
+RESIDUAL = "residual"
+
+Metrics = Sequence[str | Measure] | str | Measure
+
+
+class FeedbackResult:
+    """Measures of a base ranking and of its refinements, query by query.
+
+    Attributes
+    ----------
+    tables : dict of str to dict of str to Evaluation
+        ``tables["residual"]["base"]``: for each kind of list ("full", all documents; "residual", those that were not
+        judged) the table of each ranking, "base" first.
+    scores : dict of str to ndarray of shape (n_docs,)
+        The scores of each ranking, in the order of ``queries.X``.
+    queries : Queries
+        The lists, with the labels by which they were measured.
+    judged : ndarray of bool of shape (n_docs,)
+        What the refiners were told the labels of.
+    notes : list of str
+        What a reader of the numbers should know.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, Mapping[str, Evaluation]],
+        scores: Mapping[str, np.ndarray],
+        queries: Queries,
+        judged: np.ndarray,
+        notes: Sequence[str] = (),
+    ):
+        self.tables = {name: dict(rankings) for name, rankings in tables.items()}
+        self.scores, self.queries, self.judged, self.notes = dict(scores), queries, judged, list(notes)
+
+    @property
+    def metrics(self) -> list[str]:
+        return next(iter(self.tables.values()))[BASE].metrics
+
+    def p_values(self) -> dict[str, dict[str, dict[str, float]]]:
+        """For each kind of list and each refinement: how likely a difference as large as that to the base would be.
+
+        Two-sided paired t-test over the queries that count for both; 1 where no query differs, NaN for fewer than two.
+        """
+        return {
+            kind: {
+                name: {metric: _p_value(table[metric], rankings[BASE][metric]) for metric in self.metrics}
+                for name, table in rankings.items()
+                if name != BASE
+            }
+            for kind, rankings in self.tables.items()
+        }
+
+    def rows(self) -> list[tuple[str, dict[str, float]]]:
+        """The means, and below those of each refinement its p-values: what a summary shows."""
+        p_values = self.p_values()
+        answer = []
+        for kind, rankings in self.tables.items():
+            for name, table in rankings.items():
+                answer.append((f"{kind}: {name}", table.mean()))
+                if name != BASE:
+                    answer.append(("  p-value", p_values[kind][name]))
+        return answer
+
+    def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
+        """Plain values, ready for JSON; NaN becomes None."""
+        p_values = self.p_values()
+        lists: dict[str, Any] = {}
+        for kind, rankings in self.tables.items():
+            lists[kind] = {name: table.to_dict(per_query=per_query) for name, table in rankings.items()}
+            for name, found in p_values[kind].items():
+                lists[kind][name]["p_values"] = {m: None if np.isnan(p) else p for m, p in found.items()}
+        return {
+            "n_queries": self.queries.n_queries,
+            "n_judged": int(self.judged.sum()),
+            "lists": lists,
+            "notes": self.notes,
+        }
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        first = max(len(name) for name, _ in rows)
+        widths = [max(len(metric), 8) for metric in self.metrics]
+        heading = "  ".join(f"{metric:>{w}}" for metric, w in zip(self.metrics, widths, strict=True))
+        lines = [f"{'':{first}}  {heading}"]
+        for name, row in rows:
+            cells = ("–" if np.isnan(row[m]) else f"{row[m]:.4f}" for m in self.metrics)
+            lines.append(f"{name:<{first}}  " + "  ".join(f"{c:>{w}}" for c, w in zip(cells, widths, strict=True)))
+        lines.extend(self.notes)
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        queries = count_of(self.queries.n_queries, "query", "queries")
+        rankings = [name for name in next(iter(self.tables.values())) if name != BASE]
+        return f"FeedbackResult({queries}, {', '.join(self.tables)}; base and {', '.join(rankings)})"
+
+
+def relevance_feedback(
+    queries: Queries,
+    base: Any,
+    refiner: Any,
+    *,
+    n_judged: int = 10,
+    relevant_from: float | None = None,
+    metrics: Metrics = DEFAULT_METRICS,
+    convention: str | Convention = "standard",
+    pseudo: bool = False,
+) -> FeedbackResult:
+    """Judge the first documents of a base ranking, refine it, and measure both.
+
+    The judgements are the labels that the queries have. On the full list a refiner gains already by sorting what it was
+    told; on the residual list, without the judged documents, it gains by what it learned from them. A query all of
+    whose documents are judged has no residual list and is left out there.
+
+    Parameters
+    ----------
+    queries : Queries
+        With a label for every document.
+    base : int, str, array-like, ranker, model, Run or dict
+        What ranks now, as for ``as_base_score``. Of equal scores the earlier row comes first.
+    refiner : refiner, or dict of str to refiner
+        ``MultiplicativeRefiner()``, say; several are named by the keys. They are copied, not fitted themselves.
+    n_judged : int, default=10
+        Documents judged in each query, from the top.
+    relevant_from : float, default=None
+        Labels from this on become 1 and others 0, for judgements and measures. None leaves them as they are.
+    metrics, convention : as in ``evaluate``
+    pseudo : bool, default=False
+        Nobody judges: the first ``n_judged`` documents of the base ranking count as relevant and as many of the last as
+        not (of each at most half the list). Only full lists are measured.
+
+    Returns
+    -------
+    FeedbackResult
+
+    Examples
+    --------
+    >>> from plackett import MultiplicativeRefiner, datasets
+    >>> queries = datasets.make_web_like(40, n_features=10, random_state=0)
+    >>> print(relevance_feedback(queries, 0, MultiplicativeRefiner(), relevant_from=2, metrics="p@10,map"))
+                           p@10       map
+    full: base           0.2550    0.2671
+    full: refined        0.3725    0.3917
+      p-value            0.0000    0.0000
+    residual: base       0.2150    0.2499
+    residual: refined    0.2450    0.2660
+      p-value            0.1291    0.1343
+    1 query has no relevant document, or is too short, and counts 0 (full)
+    1 query has no relevant document, or is too short, and counts 0 (residual)
+    """
+    check_positive_int(n_judged, "n_judged")
+    labels = _as_relevance(queries.labels, relevant_from)
+    lists = _with_labels(queries, labels)
+    scores = as_base_score(base, queries)
+    told = _told_by_rank(lists, scores, n_judged, pseudo=pseudo)
+    judged = np.zeros(lists.n_docs, dtype=bool) if pseudo else ~np.isnan(told)
+    parts = {FULL: np.ones(lists.n_docs, dtype=bool)}
+    if not pseudo:
+        parts[RESIDUAL] = ~judged
+    # a column stays one: refiners know then that the base score is among the features
+    return _compare(lists, base if is_column(base) else scores, told, judged, refiner, parts, metrics, convention)
+
+
+def recommendation(
+    ratings: Any,
+    features: Any,
+    refiner: Any,
+    *,
+    n_train_users: int = 20,
+    n_given: int = 10,
+    relevant_from: float | None = 4.0,
+    sigma: float = 2.5,
+    metrics: Metrics = DEFAULT_METRICS,
+    convention: str | Convention = "standard",
+    random_state: Any = 0,
+) -> FeedbackResult:
+    """Recommend by personality diagnosis, refine by what a user has rated, and measure both on this user's other items.
+
+    Some users, drawn at random, are those that ``PersonalityDiagnosis`` learns from. Each of the others is a list of
+    the items that this user rated: ``n_given`` of them, drawn at random, are given to the base ranker and judged for
+    the refiner, and the rest, the residual list, is ranked. Users with no more than ``n_given`` ratings are left out.
+
+    Parameters
+    ----------
+    ratings : Ratings, tuple (user, item, rating), ``{user: {item: rating}}``, sparse matrix or array
+        As for ``PersonalityDiagnosis.fit``.
+    features : Movies, tuple (item, X), or array of shape (n_items, n_features)
+        What is known of every item: genres as ``read_movies`` gives them, rows with their item ids, or rows in the
+        order of the columns of a matrix of ratings.
+    refiner : refiner, or dict of str to refiner
+    n_train_users, n_given : int
+    relevant_from : float, default=4.0
+        Ratings from this on become 1 and others 0, for judgements and measures; None leaves them as they are.
+    sigma : float, default=2.5
+        Of ``PersonalityDiagnosis``.
+    metrics, convention : as in ``evaluate``
+    random_state : int, RandomState or None, default=0
+        Which users and items are drawn.
+
+    Returns
+    -------
+    FeedbackResult
+        With residual lists only; ``result.queries`` has the users as query ids and the items as document ids.
+    """
+    check_positive_int(n_train_users, "n_train_users")
+    check_positive_int(n_given, "n_given")
+    table = rating_table(ratings)
+    if n_train_users >= table.users.size:
+        raise ValueError(
+            f"n_train_users={n_train_users:,} of {count_of(table.users.size, 'user')} leaves nobody to recommend to."
+        )
+    draws = check_random_state(random_state)
+    shuffled = draws.permutation(table.users.size)
+    n_rated = np.diff(table.indptr)
+    tested = np.sort(shuffled[n_train_users:])
+    n_short = int((n_rated[tested] <= n_given).sum())
+    tested = tested[n_rated[tested] > n_given]
+    if not tested.size:
+        raise ValueError(f"no user besides those trained on has more than n_given={n_given:,} ratings.")
+    given = _given(table, tested, n_given, draws)
+    lists = _lists_of_users(table, tested, _features_of(features, table), relevant_from)
+    train = _places_of_users(table, np.sort(shuffled[:n_train_users]))
+    places = _places_of_users(table, tested)
+    model = PersonalityDiagnosis(sigma=sigma).fit(_columns(table, train))
+    base = model.predict(lists.qid, lists.docid, ratings=_columns(table, places[given]))
+    told = np.where(given, lists.y, np.nan)
+    notes = []
+    if n_short:
+        left_out = count_of(n_short, "user has", "users have")
+        notes.append(f"{left_out} no more than {n_given:,} ratings and {'is' if n_short == 1 else 'are'} left out")
+    return _compare(lists, base, told, given, refiner, {RESIDUAL: ~given}, metrics, convention, notes)
+
+
+def _compare(
+    queries: Queries,
+    base: Any,
+    told: np.ndarray,
+    judged: np.ndarray,
+    refiner: Any,
+    parts: Mapping[str, np.ndarray],
+    metrics: Metrics,
+    convention: str | Convention,
+    notes: Sequence[str] = (),
+) -> FeedbackResult:
+    """Tables of the base and of each refinement, for each part of the documents."""
+    refiners = dict(refiner) if isinstance(refiner, Mapping) else {REFINED: refiner}
+    if not refiners or BASE in refiners:
+        raise ValueError(f'refiner names {sorted(map(str, refiners))}; give at least one, and none of them "{BASE}".')
+    scores = {BASE: as_base_score(base, queries)}
+    tables: dict[str, dict[str, Evaluation]] = {kind: {} for kind in parts}
+    for name, one in {BASE: None, **refiners}.items():
+        if one is not None:
+            unlabelled = _with_labels(queries, None)
+            scores[str(name)] = clone(one).fit(unlabelled, told, base_score=base).scores_
+        for kind, is_measured in parts.items():  # the base first: what cannot be measured is refused before the work
+            lists = _rows(queries, is_measured)
+            tables[kind][str(name)] = evaluate(
+                lists, scores[str(name)][is_measured], metrics=metrics, convention=convention
+            )
+    notes = list(notes)
+    for kind in parts:
+        n_gone = queries.n_queries - len(tables[kind][BASE])
+        if n_gone:
+            gone = count_of(n_gone, "query has no document that was", "queries have no document that was")
+            notes.append(f"{gone} not judged and {'is' if n_gone == 1 else 'are'} left out ({kind})")
+        notes += [f"{note} ({kind})" for note in tables[kind][BASE].notes]
+    return FeedbackResult(tables, scores, queries, judged, notes)
+
+
+def _as_relevance(labels: np.ndarray, relevant_from: float | None) -> np.ndarray:
+    if relevant_from is None:
+        return labels
+    threshold = check_number(relevant_from, "relevant_from")
+    return np.where(np.isnan(labels), np.nan, labels >= threshold)
+
+
+def _told_by_rank(queries: Queries, scores: np.ndarray, n_judged: int, *, pseudo: bool) -> np.ndarray:
+    """What a refiner is told of each document: labels of the first ones, or guesses; else NaN."""
+    query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
+    order = np.lexsort((-scores, query_of))  # stable: equal scores keep the order of the rows
+    places = np.empty(queries.n_docs, dtype=np.int64)
+    places[order] = np.arange(queries.n_docs) - queries.indptr[:-1][query_of]
+    if not pseudo:
+        return np.where(places < n_judged, queries.labels, np.nan)
+    lengths = np.diff(queries.indptr)[query_of]
+    n_guessed = np.minimum(n_judged, lengths // 2)
+    told = np.where(places < n_guessed, 1.0, np.nan)
+    told[places >= lengths - n_guessed] = 0.0
+    return told
+
+
+def _with_labels(queries: Queries, labels: np.ndarray | None) -> Queries:
+    """The same documents in grouped order, with other labels."""
+    return Queries.from_groups(
+        queries.X, labels, queries.ids, queries.indptr, docid=queries.docid, feature_names=queries.feature_names
+    )
+
+
+def _rows(queries: Queries, is_kept: np.ndarray) -> Queries:
+    """Some documents, for measuring: without features, and without queries that have none of them."""
+    ends = np.concatenate([[0], np.cumsum(is_kept)])[queries.indptr]
+    has_rows = np.diff(ends) > 0
+    indptr = np.concatenate([[0], ends[1:][has_rows]])
+    if indptr.size == 1:
+        raise ValueError("every document of every query is judged; nothing is left to measure. Judge fewer.")
+    docid = None if queries.docid is None else queries.docid[is_kept]
+    none = np.zeros((int(indptr[-1]), 0))
+    return Queries.from_groups(none, queries.labels[is_kept], queries.ids[has_rows], indptr, docid=docid)
+
+
+def _p_value(values: np.ndarray, base: np.ndarray) -> float:
+    difference = values - base
+    difference = difference[~np.isnan(difference)]
+    if difference.size < 2:
+        return float("nan")
+    if not difference.any():
+        return 1.0
+    if np.ptp(difference) == 0.0:  # the same gain everywhere: no spread for the t-test to divide by
+        return 0.0
+    return float(stats.ttest_1samp(difference, 0.0).pvalue)
+
+
+def _places_of_users(table: RatingTable, users: np.ndarray) -> np.ndarray:
+    """The places of all ratings by some users."""
+    return np.concatenate([np.arange(table.indptr[user], table.indptr[user + 1]) for user in users])
+
+
+def _columns(table: RatingTable, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    user_of = np.repeat(np.arange(table.users.size), np.diff(table.indptr))
+    return table.users[user_of[places]], table.items[table.columns[places]], table.rating[places]
+
+
+def _given(table: RatingTable, tested: np.ndarray, n_given: int, draws: np.random.RandomState) -> np.ndarray:
+    """Which ratings of the tested users are given, as drawn."""
+    parts = []
+    for n in np.diff(table.indptr)[tested].tolist():
+        is_given = np.zeros(n, dtype=bool)
+        is_given[draws.permutation(n)[:n_given]] = True
+        parts.append(is_given)
+    return np.concatenate(parts)
+
+
+def _lists_of_users(
+    table: RatingTable, tested: np.ndarray, features: np.ndarray, relevant_from: float | None
+) -> Queries:
+    places = _places_of_users(table, tested)
+    indptr = np.concatenate([[0], np.cumsum(np.diff(table.indptr)[tested])])
+    columns = table.columns[places]
+    labels = _as_relevance(table.rating[places], relevant_from)
+    return Queries.from_groups(features[columns], labels, table.users[tested], indptr, docid=table.items[columns])
+
+
+def _features_of(features: Any, table: RatingTable) -> np.ndarray:
+    """One row per item of the table."""
+    if isinstance(features, Movies):
+        features = (features.item, features.genres)
+    if not isinstance(features, tuple):
+        rows = _dense(features)
+        if not table.is_matrix or rows.shape[0] != table.items.size:
+            raise ValueError(
+                f"features has {rows.shape[0]:,} rows without item ids; give (item, X), or ratings as a matrix with "
+                f"as many columns (here {count_of(table.items.size, 'item')})."
+            )
+        return rows
+    items, rows = as_ids(features[0], "item"), _dense(features[1])
+    if rows.shape[0] != items.size:
+        raise ValueError(f"features has {items.size:,} item ids but {rows.shape[0]:,} rows.")
+    places = places_of(table.items, items, "item")
+    if (places < 0).any():
+        missing = plain(table.items[int(np.argmax(places < 0))])
+        raise ValueError(
+            f"features has no row for {count_of(int((places < 0).sum()), 'rated item')}, such as {missing!r}."
+        )
+    return rows[places]
+
+
+def _dense(features: Any) -> np.ndarray:
+    rows = np.asarray(features.toarray() if is_sparse(features) else features, dtype=np.float64)
+    if rows.ndim != 2:
+        raise ValueError(f"features must be a table of items by features, not of shape {rows.shape}.")
+    return rows
