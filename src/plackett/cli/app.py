@@ -12,9 +12,11 @@ import typer
 from plackett import __version__
 from plackett.cli.evaluate import evaluate
 from plackett.cli.explain import explain
+from plackett.cli.index import index
 from plackett.cli.info import info
 from plackett.cli.rank import rank
 from plackett.cli.refine import refine
+from plackett.cli.search import search
 from plackett.cli.train import TrainCommand, train
 
 STOPPED = 130  # what shells expect of a command that Ctrl-C ended
@@ -33,6 +35,8 @@ app.command()(rank)
 app.command()(explain)
 app.command()(evaluate)
 app.command()(refine)
+app.command()(index)
+app.command()(search)
 
 
 def _print_version(is_asked: bool) -> None:

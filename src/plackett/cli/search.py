@@ -1,0 +1,197 @@
+"""``plackett search``: the documents of an index that fit a query best, or a TREC run of many queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from plackett.text import TextIndex
+    from plackett.text.boolean import Node
+
+RANKERS = ("bm25", "vector-space", "lm-jm", "lm-dirichlet", "lm-absolute")
+SHOWN, IN_RUN = 10, 1000  # documents per query
+TEXT_KEYS = ("text", "query", "title")
+
+
+def search(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="An index that plackett index wrote.")],
+    query: Annotated[list[str] | None, typer.Argument(metavar="QUERY", help="Words to search for.")] = None,
+    k: Annotated[
+        int | None, typer.Option("-k", min=1, help=f"Documents per query ({SHOWN}; {IN_RUN} with --queries).")
+    ] = None,
+    ranker: Annotated[str, typer.Option("--ranker", "-r", help=f"{', '.join(RANKERS)}.")] = "bm25",
+    field: Annotated[
+        str | None, typer.Option("--field", help="The field that is searched; all when not given.")
+    ] = None,
+    boolean: Annotated[
+        bool, typer.Option("--boolean", help='QUERY has AND, OR, NOT, brackets, and phrases in "double quotes".')
+    ] = False,
+    queries: Annotated[
+        str | None,
+        typer.Option(
+            "--queries", metavar="FILE", help="Many queries: lines of id, tab, text; or JSONL; or a collection's name."
+        ),
+    ] = None,
+    target: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="Where the run of --queries goes; - is standard output."),
+    ] = "-",
+    tag: Annotated[str | None, typer.Option("--run", metavar="TAG", help="The run's name; else the ranker's.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Search an index: rank, score, document and the part of its text that fits; or a TREC run of many queries."""
+    from plackett.cli import inputs, output
+
+    words = " ".join(query or ())
+    if (queries is None) == (not words.strip()):
+        raise typer.BadParameter("give the words of a query, or --queries FILE, and not both.")
+    if ranker not in RANKERS:
+        raise typer.BadParameter(f"--ranker {ranker!r} is not known; choose one of {', '.join(RANKERS)}.")
+    if queries is not None and (boolean or as_json):
+        raise typer.BadParameter("--queries writes a run; it does not go with --boolean or --json.")
+    if queries is None and (target != "-" or tag is not None):
+        raise typer.BadParameter("--output and --run belong to --queries.")
+    if tag is not None and tag.split() != [tag]:
+        raise typer.BadParameter(f"--run {tag!r}: a run's name must be one word without blanks.")
+    if target != "-":
+        output.check_target(target, "run")
+    inputs.check_exists(folder)
+    output.tell_when_compiling()
+    from plackett.text import open_index
+
+    if queries is not None:
+        from plackett.data.trec import write_trec_run
+
+        texts = _load_queries(queries)
+        run = open_index(folder).run(texts, k or IN_RUN, ranker, field, tag)
+        write_trec_run(run, target)
+        return
+    index = open_index(folder)
+    if boolean:
+        names, scores, terms = _matches(index, words, k or SHOWN, ranker, field)
+    else:
+        hits = index.search(words, k or SHOWN, ranker, field)
+        names, scores, terms = hits.docid.tolist(), hits.scores.tolist(), index.analyser(words)
+    _show(index, names, scores, terms, as_json=as_json)
+
+
+def _matches(
+    index: TextIndex, words: str, k: int, ranker: str, field: str | None
+) -> tuple[list[str], list[float], list[str]]:
+    """The best of the documents that match, by the words that they may hold; the number of all is a note."""
+    import numpy as np
+
+    from plackett.cli import output
+    from plackett.text import parse_boolean
+    from plackett.validation import count_of
+
+    node = parse_boolean(words)
+    places = index.match(node, field)
+    terms = [term for text in _wanted(node) for term in index.analyser(text)]
+    scores: np.ndarray = index.scores(terms, places, ranker, field) if terms else np.zeros(places.size)
+    best = np.argsort(-scores, kind="stable")[:k]  # equal scores in the order of the documents
+    if places.size > k:
+        output.note(f"the first {k:,} of {count_of(places.size, 'document')} that match")
+    return index.docid[places[best]].tolist(), scores[best].tolist(), terms
+
+
+def _wanted(node: Node) -> list[str]:
+    """The words and phrases of a Boolean query that do not stand behind a NOT."""
+    from plackett.text.boolean import And, Not, Or
+
+    if isinstance(node, Not):
+        return []
+    if isinstance(node, (And, Or)):
+        return [text for part in node.parts for text in _wanted(part)]
+    return [node.text]
+
+
+def _show(index: TextIndex, names: list[str], scores: list[float], terms: list[str], *, as_json: bool) -> None:
+    from plackett.cli import output
+
+    found = [
+        {
+            "rank": rank,
+            "docid": name,
+            "score": score,
+            "title": index.title(name),
+            "snippet": _snippet(index, name, terms),
+        }
+        for rank, (name, score) in enumerate(zip(names, scores, strict=True), 1)
+    ]
+    if as_json:
+        output.write_json(found)
+        return
+    if not found:
+        output.note("no document was found.")
+        return
+    ranks = [str(hit["rank"]) for hit in found]
+    numbers = [f"{hit['score']:.4f}" for hit in found]
+    rank_width, width = len(ranks[-1]), max(map(len, numbers))
+    for rank, number, hit in zip(ranks, numbers, found, strict=True):
+        label = hit["docid"] if hit["title"] == hit["docid"] else f"{hit['docid']}  {hit['title']}"
+        output.write(f"{rank:>{rank_width}}  {number:>{width}}  {label}")
+        if hit["snippet"]:
+            output.write(f"{'':{rank_width + width + 4}}{hit['snippet']}")
+
+
+def _snippet(index: TextIndex, name: str, terms: list[str]) -> str:
+    try:
+        return index.snippet(name, terms, width=100)
+    except ValueError:  # an index that was built without its texts
+        return ""
+
+
+def _load_queries(source: str) -> dict[str, str]:
+    """Query id -> text."""
+    from plackett.cli import inputs
+    from plackett.cli.index import load_collection, read_text
+    from plackett.data.opening import name_of
+    from plackett.exceptions import DataFormatError
+
+    known = None if source == "-" else load_collection(source)
+    if known is not None:
+        return known.queries
+    inputs.check_exists(source)
+    name, text = name_of(source), read_text(source)
+    read = _json_queries if text.lstrip().startswith("{") else _line_queries
+    queries: dict[str, str] = {}
+    for number, qid, words in read(name, text):
+        if qid.split() != [qid]:
+            raise DataFormatError(name, number, f"the query id {qid!r} must be one word, as a run has it.")
+        if qid in queries:
+            raise DataFormatError(name, number, f"the query id {qid!r} stands there twice.")
+        queries[qid] = words
+    if not queries:
+        raise DataFormatError(name, None, "the file has no queries.")
+    return queries
+
+
+def _line_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
+    """Lines of id, tab and text; where no line has a tab, whole lines, numbered from 1."""
+    from plackett.exceptions import DataFormatError
+
+    lines = [(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    has_ids = any("\t" in line for _, line in lines)
+    for place, (number, line) in enumerate(lines, 1):
+        qid, tab, words = line.partition("\t")
+        if has_ids and not tab:
+            raise DataFormatError(name, number, f'expected "id<tab>text", as in other lines, found {line[:60]!r}.')
+        yield number, qid.strip() if has_ids else str(place), words if has_ids else line
+
+
+def _json_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
+    from plackett.cli.index import id_key, json_lines
+    from plackett.exceptions import DataFormatError
+
+    for number, row in json_lines(name, text):
+        key = "qid" if "qid" in row else id_key(row)
+        words = next((row[one] for one in TEXT_KEYS if isinstance(row.get(one), str)), None)
+        if key is None or words is None:
+            raise DataFormatError(name, number, f"expected an id and one of {', '.join(TEXT_KEYS)} in the object.")
+        yield number, str(row[key]), words
