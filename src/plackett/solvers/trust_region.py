@@ -52,7 +52,8 @@ class TrustRegion:
     def step(self) -> bool:
         """Move to a lower point; False when there is none that rounding lets us see."""
         multiply = self._curvature()
-        path = _Path(self._slope, multiply, self.radius, LOOSEST * min(1.0, np.sqrt(self._norm / max(self._first_norm, 1e-300))))
+        accuracy = LOOSEST * min(1.0, np.sqrt(self._norm / max(self._first_norm, 1e-300)))
+        path = _Path(self._slope, multiply, self.radius, accuracy)
         n_rejected = n_rejected_rounding = 0
         while n_rejected < MAX_REJECTED and n_rejected_rounding < MAX_REJECTED_ROUNDING:
             step, curved = path.within(self.radius)
