@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 import plackett as pk
 from plackett.exceptions import ConvergenceWarning, DataWarning
 from plackett.losses import PairwiseHinge
-from plackett.rankers import query_dependent
+from plackett.rankers import query_models
 from plackett.rankers.local_fits import LocalFits
 from plackett.rankers.query_dependent import QueryDependentRanker
 from plackett.rankers.query_weights import QueryWeights
@@ -182,7 +182,7 @@ def test_the_best_strength_is_that_of_separate_fits(kind, weights):
 
 
 def test_the_grid_runs_from_strong_to_weak(monkeypatch):
-    monkeypatch.setattr(query_dependent, "BYTES_OF_PATH", 1)  # one strength at a time, each from the one before
+    monkeypatch.setattr(query_models, "BYTES_OF_PATH", 1)  # one strength at a time, each from the one before
     ranker = fit(l2="grid", n_neighbors=3, fit_options={"eval_set": OTHER[:3]})
     assert len(ranker.l2_path_["l2"]) == 61
     assert ranker.l2_path_["l2"][0] == pytest.approx(1000.0)
