@@ -1,8 +1,13 @@
-"""What ``make demo`` shows: rankers trained on a built-in set, their table, explanations, scores under nine rules."""
+"""What ``make demo`` shows: rankers trained on a built-in set, their table, explanations, scores under nine rules; and
+a search in the documentation of Python before and after three judgements."""
 
 import time
 
+import numpy as np
+
 import plackett as pk
+from plackett.data.stdlib_corpus import read_stdlib
+from plackett.text import build_index, letor_features
 
 METRICS = ["ndcg@10", "map", "mrr", "err@10"]
 LINEAR = ["listmle", "p-listmle", "cs-listmle", "listnet", "ranksvm", "ranknet", "rankcosine", "regression"]
@@ -29,6 +34,7 @@ def main():
     print(f"\nThe best on the validation queries is {best}: {rankers[best]!r}.\n")
     explain(rankers, test)
     measure_under_every_convention(best, test, rankers[best].predict(test))
+    search_and_judge("wait for a thread to finish")
     print(f"\n{time.perf_counter() - start:.1f} seconds in all; the first run compiles its kernels, later ones do not.")
 
 
@@ -82,6 +88,37 @@ def measure_under_every_convention(name, test, scores):
             test.y, scores.round(1), qid=test.qid, docid=docid, metrics=["ndcg@10", "map"], convention=convention
         )
         print(f"{convention:14}" + "".join(f"{value:9.4f}" for value in result.mean().values()))
+
+
+def search_and_judge(query):
+    """A search by BM25, three judgements of what it found, and the list that comes of them."""
+    begin = time.perf_counter()
+    collection = read_stdlib()
+    index = build_index(collection, links="containment")
+    found = letor_features(index, {"q": query}, index.run({"q": query}, k=50))
+    print(f"\nThe documentation of Python itself: {index!r}.")
+    print(f"Its first answers by BM25 to {query!r}:\n")
+    names, bm25 = found.docid, found.X[:, found.feature_names.index("bm25_whole")]
+    show_first(index, query, names[np.argsort(-bm25, kind="stable")])
+
+    # what a user would say who looks for the one and was shown the others
+    said = {"threading.Thread.join": 1, "asyncio.ThreadedChildWatcher": 0, "socketserver.BaseServer.finish_request": 0}
+    said = {name: label for name, label in said.items() if name in names}  # another Python may lack some
+    labels = np.array([said.get(name, np.nan) for name in names])
+    refiner = pk.MultiplicativeRefiner().fit(found, labels, base_score="bm25_whole")
+    print("\nThe user judges " + ", ".join(f"{name} {'+' if label else '-'}" for name, label in said.items()))
+    print("The first answers after that, the other documents moved by what they share with these:\n")
+    order = np.argsort(-refiner.scores_)
+    show_first(index, query, names[order])
+    print(f"\nWhat moved {names[order[0]]} most:")
+    for move in refiner.explain(found, rows=order[:1]).top(int(order[0]), 3):
+        print(f"  {move.contribution:+.3f}  {move.stump}")
+    print(f"\n{time.perf_counter() - begin:.1f} seconds for the index, both lists and the explanation.")
+
+
+def show_first(index, query, names):
+    for rank, name in enumerate(names[:5].tolist(), 1):
+        print(f"{rank}  {name:42}{index.snippet(name, query, width=70)}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,87 @@
+"""Ranking refinement of one query: many rounds, also against the same with matrices over pairs; a very long list."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import plackett as pk
+from benchmarks.timing import Result
+from benchmarks.turns import best_in_turns, judged
+
+N_FEATURES = 44
+N_JUDGED = 10
+ETA = 0.02
+MANY = 100  # rounds of the short list
+
+
+def run() -> list[Result]:
+    short, long = _made(1_000), _made(100_000)
+    return [_allowed(short, MANY, 0.020), _against_numpy(short), _allowed(long, 50, 3.0)]
+
+
+def _made(n_docs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features of one list, labels of the first documents by the base ranker (NaN: not judged), and base scores."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_docs, N_FEATURES))
+    truth = X[:, :8].sum(axis=1) / np.sqrt(8.0)
+    base = truth + 1.5 * rng.normal(size=n_docs)
+    labels = np.full(n_docs, np.nan)
+    first = np.argsort(-base)[:N_JUDGED]
+    labels[first] = truth[first] > np.median(truth[first])
+    return X, labels, base
+
+
+def _allowed(made: tuple[np.ndarray, np.ndarray, np.ndarray], n_rounds: int, seconds: float) -> Result:
+    """A whole fit, sorts and checks included. One query is one block, so that it is refined on one core."""
+    X, labels, base = made
+    refiner = pk.MultiplicativeRefiner(n_rounds=n_rounds, eta=ETA)
+    best = best_in_turns({"ours": lambda: refiner.fit(X, labels, base_score=base)}, rounds=10 if seconds < 1.0 else 2)
+    what = f"MultiplicativeRefiner, {n_rounds} rounds; {X.shape[0]:,} × {N_FEATURES}, {N_JUDGED} judged"
+    note = f"{refiner.alphas_.size} rounds made; one core"
+    return judged(Result(what, best["ours"], "allowed", seconds, 1, note))
+
+
+def _against_numpy(made: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Result:
+    """Whole fits; both choose the same features with the same weights."""
+    X, labels, base = made
+    refiner = pk.MultiplicativeRefiner(n_rounds=MANY, eta=ETA).fit(X, labels, base_score=base)
+    features, alphas = _refine_in_numpy(X, labels, base, MANY)
+    assert features == refiner.features_.tolist()
+    np.testing.assert_allclose(alphas, refiner.alphas_, rtol=1e-6)
+    best = best_in_turns(
+        {
+            "ours": lambda: refiner.fit(X, labels, base_score=base),
+            "numpy": lambda: _refine_in_numpy(X, labels, base, MANY),
+        },
+        rounds=1,
+    )
+    what = f"MultiplicativeRefiner, {MANY} rounds; {X.shape[0]:,} × {N_FEATURES}, {N_JUDGED} judged"
+    return judged(Result(what, best["ours"], "numpy", best["numpy"], 50, "matrices over pairs"))
+
+
+def _refine_in_numpy(
+    X: np.ndarray, labels: np.ndarray, base: np.ndarray, n_rounds: int
+) -> tuple[list[int], list[float]]:
+    """The rounds as the paper writes them, with n × n matrices; no Python loop over documents, pairs or thresholds."""
+    confidence = 1.0 / np.sort(base)[-10:].std()
+    W = 1.0 / (1.0 + np.exp(-confidence * (base[:, None] - base)))
+    T = np.where(labels[:, None] > labels, 1.0 - ETA / 2, ETA / 2)
+    order = np.argsort(X, axis=0)
+    F = np.zeros(base.size)
+    features, alphas = [], []
+    for _ in range(n_rounds):
+        E = np.exp(F - F[:, None])
+        by_base, by_feedback = W * E, T * E
+        weights = by_base / by_base.sum() + by_feedback / by_feedback.sum()
+        pulls = weights.sum(axis=1) - weights.sum(axis=0)
+        below = np.cumsum(pulls[order], axis=0)[:-1]  # what the documents up to each threshold pull; all sum to 0
+        place, feature = np.unravel_index(np.argmax(np.abs(below)), below.shape)
+        is_chosen = np.zeros(base.size, dtype=bool)
+        is_chosen[order[: place + 1, feature]] = True
+        if below[place, feature] < 0:
+            is_chosen = ~is_chosen
+        right, wrong = weights[is_chosen][:, ~is_chosen].sum(), weights[~is_chosen][:, is_chosen].sum()
+        alphas.append(0.5 * np.log(right / wrong))
+        features.append(int(feature))
+        F[is_chosen] += alphas[-1]
+    return features, alphas
