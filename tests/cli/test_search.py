@@ -52,6 +52,17 @@ def test_hits_are_shown_with_title_and_snippet(wings, run):
     assert second == " " * (len(f"{score:.4f}") + 5) + "Wings lift a plane."
 
 
+def test_a_snippet_comes_from_the_longest_field_where_none_is_the_body(lists_folder, run):
+    (lists_folder / "t.csv").write_text("id,title,abstract,checked\n7,Wings,Wings lift a plane.,no\n")
+    run("index", "t.csv", "-o", "i")
+    assert json.loads(run("search", "i", "lift", "--json").stdout)[0]["snippet"] == "Wings lift a plane."
+
+
+def test_an_index_without_its_texts_is_searched_too(lists_folder, run):
+    build_index(["Wings lift a plane."], docid=["7"], store=False).save("bare")
+    assert run("search", "bare", "lift").stdout == "1  0.2877  7\n"  # ln(1 + 0.5 / 1.5)
+
+
 def test_nothing_found_is_not_an_error(wings, run):
     assert run("search", "wings", "helicopter") == (0, "", "no document was found.\n")
     assert run("search", "wings", "helicopter", "--json") == (0, "[]\n", "")
@@ -110,6 +121,13 @@ def test_texts_markdown_and_tables_of_a_folder_become_one_index(lists_folder, ru
     assert index.text("7", "abstract") == "One.\nTwo."
 
 
+def test_standard_input_is_json_lines_or_one_text(lists_folder, run):
+    assert run("index", "-", "-o", "rows", stdin='{"id": 1, "docid": "x", "body": "Wings lift."}\n').returncode == 0
+    assert (open_index("rows").docid.tolist(), open_index("rows").fields) == (["1"], ("body",))
+    assert run("index", "-", "-o", "text", stdin="Wings lift.").returncode == 0
+    assert open_index("text").docid.tolist() == ["standard input"]
+
+
 def test_a_known_collection_keeps_its_links(lists_folder, run):
     folder = lists_folder / "cisi"
     folder.mkdir()
@@ -139,6 +157,7 @@ def test_the_built_in_corpus_is_searched_by_its_queries(lists_folder, run):
         (["index", "latin.txt", "-o", "i"], 1, "latin.txt, line 2: this is not UTF-8 text"),
         (["index", "broken.jsonl", "-o", "i"], 1, "broken.jsonl, line 2: expected a JSON object"),
         (["index", "torn.csv", "-o", "i"], 1, "torn.csv, line 3: this row does not have 2 cells"),
+        (["index", "same.csv", "-o", "i"], 1, "same.csv, line 1: two columns have the same name, among title, title."),
         (["index", "numbers.jsonl", "-o", "i"], 1, "numbers.jsonl holds no document with text."),
         (["index", "docs.jsonl", "docs.jsonl", "-o", "i"], 1, "the id 'd1' stands at two documents"),
         (["index", "docs.jsonl", "-o", "i", "--fields", "name"], 1, "name"),
@@ -167,6 +186,7 @@ def test_mistakes_are_told_in_words(wings, run, jsonl, words, status, message):
     (jsonl / "broken.jsonl").write_text('{"id": 1, "body": "x"}\n[1]\n')
     (jsonl / "numbers.jsonl").write_text('{"id": 1, "size": 3}\n')
     (jsonl / "torn.csv").write_text("title,body\na,b\nc\n")
+    (jsonl / "same.csv").write_text("title,title\na,b\n")
     (jsonl / "twice.tsv").write_text("a\tx\na\ty\n")
     (jsonl / "mixed.tsv").write_text("a\tx\ny\n")
     (jsonl / "none.tsv").write_text("\n")

@@ -156,6 +156,8 @@ def _kind(name: str) -> str:
 
 def _documents_of_file(path: str, name: str) -> Iterator[Document]:
     kind, text = _kind(path), read_text(path)
+    if path == "-":  # has no name that could tell
+        name, kind = "standard input", ".jsonl" if text.lstrip().startswith("{") else ".txt"
     if kind in (".jsonl", ".ndjson"):
         yield from _numbered(name, json_lines(path, text))
     elif kind in (".csv", ".tsv"):
@@ -201,10 +203,14 @@ def _csv_rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, dict[
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
+        columns = list(reader.fieldnames or ())
+        if len(set(columns)) < len(columns):
+            raise DataFormatError(name, 1, f"two columns have the same name, among {', '.join(columns)}.")
         for row in reader:
             if None in row or None in row.values():
-                columns = len(reader.fieldnames or ())
-                raise DataFormatError(name, reader.line_num, f"this row does not have {columns} cells, as the first.")
+                raise DataFormatError(
+                    name, reader.line_num, f"this row does not have {len(columns)} cells, as the first."
+                )
             yield reader.line_num, row
     except csv.Error as error:
         raise DataFormatError(name, reader.line_num, f"{error}.") from None
@@ -214,7 +220,9 @@ def _numbered(name: str, rows: Iterator[tuple[int, dict[str, Any]]]) -> Iterator
     """Rows as documents; one without an id is named by its file and line."""
     for number, row in rows:
         key = id_key(row)
-        texts = {field: text for field, value in row.items() if field != key and (text := _text(value)) is not None}
+        texts = {
+            field: text for field, value in row.items() if field not in ID_KEYS and (text := _text(value)) is not None
+        }
         yield Document(f"{name}:{number}" if key is None else str(row[key]), texts)
 
 

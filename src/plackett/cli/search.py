@@ -141,10 +141,13 @@ def _show(index: TextIndex, names: list[str], scores: list[float], terms: list[s
 
 
 def _snippet(index: TextIndex, name: str, terms: list[str]) -> str:
+    """From the body, or from the longest field where there is none by that name."""
     try:
-        return index.snippet(name, terms, width=100)
+        texts = index.document(name)
     except ValueError:  # an index that was built without its texts
         return ""
+    field = "body" if "body" in texts else max(texts, key=lambda field: len(texts[field]))
+    return index.snippet(name, terms, field=field, width=100)
 
 
 def _load_queries(source: str) -> dict[str, str]:
