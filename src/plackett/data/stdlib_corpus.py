@@ -189,12 +189,21 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str, bytes) or isinstance(value, (type, enum.Enum))
 
 
+_REPLACED = {  # what packages and shells put others in the place of: the corpus is the same in every process
+    "sys": ("breakpointhook", "displayhook", "excepthook", "unraisablehook"),
+    "threading": ("excepthook",),
+    "warnings": ("showwarning", "formatwarning"),
+}
+
+
 def _members(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
     """Public classes and functions that belong to a module, by name."""
     is_listed = hasattr(module, "__all__")
     for name in sorted(set(module.__all__ if is_listed else vars(module))):
         member = vars(module).get(name)
         if name.startswith("_") or not (inspect.isclass(member) or inspect.isroutine(member)):
+            continue
+        if name in _REPLACED.get(module.__name__, ()):
             continue
         if is_listed or getattr(member, "__module__", None) == module.__name__:
             yield name, member
