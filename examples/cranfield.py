@@ -90,12 +90,19 @@ def main(folder):
     residual, compared_residual = {}, {}
     for base in ("BM25", f"{LINEAR[0]} on features"):
         result = relevance_feedback(queries, bases[base], REFINERS, n_judged=N_JUDGED, relevant_from=1, metrics=METRICS)
+        words = f"{base}, judged sorted"
+        side = np.where(result.judged, np.where(queries.labels > 0, 1, -1), 0)
+        scores = bases[base] + side * (np.ptp(bases[base]) + 1)
+        full[words], compared[words] = measure(collection, queries, scores), base
         for name, table in result.tables["residual"].items():
             words = base if name == "base" else f"{base}, then {name}"
             residual[words], compared_residual[words] = table, None if name == "base" else base
             if name != "base":
                 full[words], compared[words] = measure(collection, queries, result.scores[name]), base
-    print(f"\nAll candidates ({N_JUDGED} judged where a refiner is named):")
+    print(
+        f'\nAll candidates ({N_JUDGED} judged where a refiner is named; "judged sorted" learns nothing, but puts those '
+        "judged relevant first and the others last):"
+    )
     print_table(full, compared)
     print(
         "Without the judged documents, which differ by base; relevance is binary, only candidates count, and a query "

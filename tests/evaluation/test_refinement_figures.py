@@ -36,6 +36,13 @@ def lists():
     return pk.datasets.make_web_like(6, 15, 4, random_state=1)
 
 
+def test_sorting_what_was_judged_leaves_the_rest_as_by_the_base(figures):
+    queries = pk.Queries(np.array([[5.0], [4.0], [3.0], [2.0], [1.0]]), qid=[1] * 5)
+    told = np.array([0.0, np.nan, 1.0, 1.0, np.nan])
+    scores = figures.JudgedSorted().fit(queries, told, base_score=0).scores_
+    assert np.argsort(-scores).tolist() == [2, 3, 1, 4, 0]
+
+
 def test_ranksvm_orders_what_was_judged_and_leaves_other_lists_to_the_base(figures, lists):
     told = np.full(lists.n_docs, np.nan)
     first, second = lists.indptr[:2]
@@ -96,7 +103,8 @@ def test_on_ohsumed_feedback_pays_on_the_full_list_and_little_beyond(figures, sh
     folder = shared_data / "letor2-ohsumed"
     if not folder.is_dir():
         pytest.skip("LETOR 2.0 OHSUMED is not there")
-    refiners = {name: figures.REFINERS[name] for name in (figures.MRR, "LRR, gamma=0.1", "Rocchio, 2:1")}
+    names = (figures.SORTED, figures.MRR, "LRR, gamma=0.1", "Rocchio, 2:1")
+    refiners = {name: figures.REFINERS[name] for name in names}
     tables = figures.measure(figures.read_ohsumed(folder), 20, refiners).tables
     full = tables["full"]
     assert full["base"].mean()["p@1"] == pytest.approx(36 / 106)  # of 106 queries
@@ -105,6 +113,10 @@ def test_on_ohsumed_feedback_pays_on_the_full_list_and_little_beyond(figures, sh
             gap, p = figures.compare(full[figures.MRR][metric], full[other][metric])
             assert gap > 0, (other, metric)
             assert p < 0.05, (other, metric)
+    gap, p = figures.compare(full[figures.SORTED]["p@10"], full[figures.MRR]["p@10"])
+    assert gap > 0  # what takes no learning gains more there
+    assert p < 0.05
+    np.testing.assert_array_equal(tables["residual"][figures.SORTED].values, tables["residual"]["base"].values)
     gap, p = figures.compare(tables["residual"][figures.MRR]["p@10"], tables["residual"]["base"]["p@10"])
     assert abs(gap) < 0.03
     assert p > 0.05
