@@ -454,6 +454,10 @@ def solve_targets(loss, data, curvature, indptr, queries, weights, strengths, to
             # under a strong penalty the minimum is hardly below the value at 0, by about square / (2 l2): what is asked
             # for is a share of that, lest 0 be near enough
             near = tol * min(1.0, square / (4.0 * l2 * at_zero))
+            if s > 0 and known[s - 1, t, STEPS] <= 1.0:
+                # so strong a penalty keeps all margins far from 1, where the loss is straight and its solution goes
+                # with 1 / l2
+                convex *= strengths[s - 1] / l2
             for j in range(size):
                 scale[j] = 1.0 / (l2 + SLOPE_AT_KINK * curvature[j])
             width = _solve_convex(
