@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -261,7 +261,8 @@ class Comparison(ComparedRows):
         The largest in size first; features that make no difference are left out.
     """
 
-    _part = Difference
+    _part: ClassVar[Any] = Difference
+    _thing: ClassVar[str] = "feature"  # what makes the differences
 
     def to_text(self, n: int | None = PARTS_SHOWN) -> str:
         """A table for a terminal with the ``n`` largest differences; the others are one line, so that it adds up."""
@@ -270,17 +271,17 @@ class Comparison(ComparedRows):
         if self.total:
             lead = f"{a if self.total > 0 else b} leads by {number(abs(self.total))}"
         shown, others = self.differences[:n], self.differences[len(self.differences[:n]) :]
-        table = [["feature", f"row {self.row_a}", f"row {self.row_b}", "difference"]]
-        table += [[part.feature, *map(number, part[1:3]), signed(part.difference)] for part in shown]
+        table = [[self._thing, f"row {self.row_a}", f"row {self.row_b}", "difference"]]
+        table += [[part[0], *map(number, part[1:3]), signed(part.difference)] for part in shown]
         if others:
             rest = math.fsum(part.difference for part in others)
-            table.append([f"({count_of(len(others), 'other feature')})", "", "", signed(rest)])
+            table.append([f"({count_of(len(others), f'other {self._thing}')})", "", "", signed(rest)])
         table.append(["total", "", "", signed(self.total)])
         heading = f"{a} scores {number(self.score_a)}, {b} scores {number(self.score_b)}: {lead}"
         return "\n".join([heading, *aligned(table, [True, False, False, False])])
 
     def __repr__(self) -> str:
-        return f"Comparison(row {self.row_a} over row {self.row_b} by {number(self.total)})"
+        return f"{type(self).__name__}(row {self.row_a} over row {self.row_b} by {number(self.total)})"
 
     def _total_record(self) -> list[Any]:
         return ["total", self.score_a, self.score_b, self.total]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.rankers.explain_rows import PARTS_SHOWN, ComparedRows, ExplainedRows, largest_first
-from plackett.rankers.explain_text import aligned, number, signed
+from plackett.rankers.explain import Comparison
+from plackett.rankers.explain_rows import ExplainedRows, largest_first
+from plackett.rankers.explain_text import signed
 from plackett.validation import count_of
 
 
@@ -92,7 +92,7 @@ class RefinedExplanation(ExplainedRows):
         return f"{part.stump} {signed(part.contribution)}"
 
 
-class RefinedComparison(ComparedRows):
+class RefinedComparison(Comparison):
     """Why one document scores more than another of its list; made by :meth:`RefinedExplanation.why`.
 
     Attributes
@@ -108,28 +108,7 @@ class RefinedComparison(ComparedRows):
     """
 
     _part = StumpDifference
-
-    def to_text(self, n: int | None = PARTS_SHOWN) -> str:
-        """A table for a terminal with the ``n`` largest differences; the others are one line, so that it adds up."""
-        a, b = self._labels()
-        lead = "both score the same"
-        if self.total:
-            lead = f"{a if self.total > 0 else b} leads by {number(abs(self.total))}"
-        shown, others = self.differences[:n], self.differences[len(self.differences[:n]) :]
-        table = [["stump", f"row {self.row_a}", f"row {self.row_b}", "difference"]]
-        table += [[part.stump, *map(number, part[1:3]), signed(part.difference)] for part in shown]
-        if others:
-            rest = math.fsum(part.difference for part in others)
-            table.append([f"({count_of(len(others), 'other stump')})", "", "", signed(rest)])
-        table.append(["total", "", "", signed(self.total)])
-        heading = f"{a} scores {number(self.score_a)}, {b} scores {number(self.score_b)}: {lead}"
-        return "\n".join([heading, *aligned(table, [True, False, False, False])])
-
-    def __repr__(self) -> str:
-        return f"RefinedComparison(row {self.row_a} over row {self.row_b} by {number(self.total)})"
-
-    def _total_record(self) -> list[Any]:
-        return ["total", self.score_a, self.score_b, self.total]
+    _thing = "stump"
 
 
 def moves_of(stumps: QueryStumps, docs: np.ndarray) -> list[list[StumpMove]]:
