@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -41,13 +42,13 @@ class BoostedRefiner(Refiner):
     random_state: Any
     _loss_name: str
 
+    @abstractmethod
     def _gamma(self) -> float:
         """The weight of the base ranker's pairs, or the sign that there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _loss(self, history: np.ndarray) -> np.ndarray:
         """The objective, from err_w and err_t."""
-        raise NotImplementedError
 
     def _check_parameters(self) -> None:
         check_positive_int(self.n_rounds, "n_rounds")
