@@ -28,7 +28,6 @@ HINGE_LOSS, LOGISTIC_LOSS, PSI_LOSS = 0, 1, 2
 FIRST_WIDTH = 0.5  # of the rounded kink
 SETTLED = 0.3  # share of the gap that may be due to the gradient when the width shrinks
 LEAST_WIDTH = 1e-6
-WIDER = 3.0  # than the width at which the problem before this one was solved, which had nearly the same solution
 SLOPE_AT_KINK = 0.25  # second derivative of the loss, about: as many pairs are within a width of the kink
 LOOSE = 0.25  # residual of the conjugate gradients, relative to the gradient
 ENOUGH = 1e-4  # share of the promised fall that a step must bring
@@ -282,7 +281,8 @@ def _least_margin(part, scores):
 def _solve_convex(is_hinge, part, l2, linear, at_zero, scale, tol, max_steps, width, coef, losses, slope, known):
     """Minimise a convex problem from ``coef``, which is written over, until it is within ``tol`` of the minimum.
 
-    ``width`` is the first; the last one is the answer. A start near the minimum must not be blurred away by a wide one.
+    ``width`` is the first; the last one is the answer. A start near the minimum must not be blurred away by a wide one:
+    problems that follow each other begin with the width at which the one before ended.
     ``at_zero`` is the value of equal scores: a start that is worse is left for zeros.
     """
     n, size = part.X.shape
@@ -397,7 +397,7 @@ def _solve_psi(part, l2, at_zero, scale, tol, max_steps, width, coef, losses, sl
         pull_back_dense(part.X, slope, linear)
         trial = coef.copy()
         width = _solve_convex(
-            True, part, l2, linear, at_zero, scale, tol, max_steps, min(FIRST_WIDTH, WIDER * width), trial, losses,
+            True, part, l2, linear, at_zero, scale, tol, max_steps, width, trial, losses,
             slope, known,
         )  # fmt: skip
         below = _psi_value(part, l2, trial, scores, losses, slope)
@@ -462,7 +462,7 @@ def solve_targets(loss, data, curvature, indptr, queries, weights, strengths, to
                 scale[j] = 1.0 / (l2 + SLOPE_AT_KINK * curvature[j])
             width = _solve_convex(
                 loss != LOGISTIC_LOSS, part, l2, linear, at_zero, scale, near, max_steps,
-                min(FIRST_WIDTH, WIDER * width), convex, losses, slope, known[s, t],
+                width, convex, losses, slope, known[s, t],
             )  # fmt: skip
             coef[s, t] = convex
             if loss == PSI_LOSS:
