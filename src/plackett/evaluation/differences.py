@@ -1,0 +1,112 @@
+"""Two rankers on the same queries: how much they differ, how often each wins, and whether chance could have done it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+TIE = 1e-12  # values that differ by less come from the same ranking, added up in another order
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What separates contestant ``a`` from contestant ``b`` by one measure.
+
+    Attributes
+    ----------
+    a, b, metric : str
+    mean : float
+        Mean over the queries of the value of ``a`` minus that of ``b``.
+    low, high : float
+        Bootstrap interval of ``mean`` at level 0.95.
+    wins, losses, ties : int
+        Queries on which ``a`` is better, worse (by the measure's own direction), or the same.
+    p_t, p_random : float
+        Of the paired t-test and of Fisher's randomisation test, both two-sided.
+    p_t_holm, p_random_holm : float
+        The same after Holm's correction for all the pairs that were asked for together.
+    """
+
+    a: str
+    b: str
+    metric: str
+    mean: float
+    low: float
+    high: float
+    wins: int
+    losses: int
+    ties: int
+    p_t: float
+    p_t_holm: float
+    p_random: float
+    p_random_holm: float
+
+    def reversed(self) -> Difference:
+        """The same pair, told from the side of ``b``."""
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            mean=-self.mean,
+            low=-self.high,
+            high=-self.low,
+            wins=self.losses,
+            losses=self.wins,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def difference(
+    a: str,
+    b: str,
+    metric: str,
+    values_a: np.ndarray,
+    values_b: np.ndarray,
+    *,
+    higher_is_better: bool,
+    random_state: int,
+) -> Difference:
+    """One pair on its own: the corrected p-values are those of the pair itself. Queries with a NaN are left out."""
+    from plackett.evaluation.significance import bootstrap_interval, paired_t, randomisation
+
+    gap = values_a - values_b
+    gap = gap[~np.isnan(gap)]
+    better = gap > TIE if higher_is_better else gap < -TIE
+    is_tie = np.abs(gap) <= TIE
+    low, high = bootstrap_interval(gap, random_state=random_state)
+    p_t = float(paired_t(values_a, values_b))
+    p_random = float(randomisation(values_a, values_b, random_state=random_state))
+    return Difference(
+        a=a,
+        b=b,
+        metric=metric,
+        mean=float(gap.mean()) if gap.size else np.nan,
+        low=float(low),
+        high=float(high),
+        wins=int(better.sum()),
+        losses=int((~better & ~is_tie).sum()),
+        ties=int(is_tie.sum()),
+        p_t=p_t,
+        p_t_holm=p_t,
+        p_random=p_random,
+        p_random_holm=p_random,
+    )
+
+
+def corrected(pairs: Sequence[Difference]) -> list[Difference]:
+    """The pairs as one family of tests: their p-values after Holm's correction."""
+    from plackett.evaluation.significance import holm
+
+    if not pairs:
+        return []
+    by_t = holm(np.array([pair.p_t for pair in pairs]))
+    by_chance = holm(np.array([pair.p_random for pair in pairs]))
+    return [
+        replace(pair, p_t_holm=float(t), p_random_holm=float(chance))
+        for pair, t, chance in zip(pairs, by_t, by_chance, strict=True)
+    ]
