@@ -115,20 +115,18 @@ class Evaluation:
 
     def to_markdown(self, *, digits: int = 4) -> str:
         """The summary as a Markdown table."""
-        lines = [f"| {self.convention} | {' | '.join(self.metrics)} |", "|---" * (len(self.metrics) + 1) + "|"]
-        for name, row in self.rows():
-            lines.append(f"| {name} | {' | '.join(_round(row[metric], digits) for metric in self.metrics)} |")
-        return "\n".join(lines) + "\n"
+        return markdown_table([self.convention, *self.metrics], self._rounded_rows(digits))
 
     def to_latex(self, *, digits: int = 4) -> str:
         """The summary as a LaTeX ``tabular`` with booktabs rules."""
-        lines = [r"\begin{tabular}{l" + "r" * len(self.metrics) + "}", r"\toprule"]
-        lines.append(" & ".join(_tex(text) for text in (self.convention, *self.metrics)) + r" \\")
-        lines.append(r"\midrule")
-        for name, row in self.rows():
-            cells = [_round(row[metric], digits) for metric in self.metrics]
-            lines.append(" & ".join(_tex(text) for text in (name, *cells)) + r" \\")
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+        headings, rows = [self.convention, *self.metrics], self._rounded_rows(digits)
+        columns = "l" + "r" * len(self.metrics)
+        return latex_table(
+            [latex_text(text) for text in headings], [[latex_text(t) for t in row] for row in rows], columns
+        )
+
+    def _rounded_rows(self, digits: int) -> list[list[str]]:
+        return [[name, *(rounded(row[metric], digits) for metric in self.metrics)] for name, row in self.rows()]
 
     def to_frame(self):
         """The per-query values as a pandas data frame, indexed by query; ``frame.attrs`` holds the convention."""
@@ -144,7 +142,7 @@ class Evaluation:
         heading = "  ".join(f"{metric:>{w}}" for metric, w in zip(self.metrics, widths, strict=True))
         lines = [f"{'':{width}}  {heading}"]
         for name, row in self.rows():
-            cells = (f"{_round(row[metric], 4):>{w}}" for metric, w in zip(self.metrics, widths, strict=True))
+            cells = (f"{rounded(row[metric], 4):>{w}}" for metric, w in zip(self.metrics, widths, strict=True))
             lines.append(f"{name:<{width}}  {'  '.join(cells)}")
         lines.append(f"{count_of(len(self), 'query', 'queries')}, convention {self.convention}")
         lines.extend(self.notes)
@@ -170,7 +168,8 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _round(value: float, digits: int) -> str:
+def rounded(value: float, digits: int = 4) -> str:
+    """A number as a table shows it; a dash for NaN."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
@@ -194,8 +193,37 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-_TEX = {character: "\\" + character for character in "&%$#_{}"} | {"\\": r"\textbackslash{}", "–": "--"}
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -> str:
+    """A Markdown table of finished texts; ``align`` may hold an ``l`` or ``r`` for each column."""
+    rules = [{"r": "---:", "l": "---"}[side] for side in align] if align else ["---"] * len(headings)
+    lines = [f"| {' | '.join(_in_one_cell(cell) for cell in row)} |" for row in (headings, *rows)]
+    return "\n".join([lines[0], f"|{'|'.join(rules)}|", *lines[1:]]) + "\n"
 
 
-def _tex(text: str) -> str:
+def _in_one_cell(text: str) -> str:
+    """``text`` without what would end a Markdown cell, or begin an HTML tag."""
+    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def latex_table(headings: Sequence[str], rows: Iterable[Sequence[str]], columns: str) -> str:
+    """A ``tabular`` with booktabs rules; the cells are LaTeX already."""
+    lines = [" & ".join(row) + r" \\" for row in (headings, *rows)]
+    start = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule"]
+    return "\n".join([*start, *lines[1:], r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+_TEX = {character: "\\" + character for character in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "–": "--",
+    "−": "$-$",
+    "\n": " ",
+}
+
+
+def latex_text(text: str) -> str:
+    """``text`` with LaTeX's own characters escaped."""
     return "".join(_TEX.get(character, character) for character in text)
