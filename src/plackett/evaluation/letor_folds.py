@@ -1,0 +1,177 @@
+"""The published five folds of the LETOR family: three parts train, one validates, one tests, in rotation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plackett.data import datasets
+from plackett.data._locate import find_file, find_folder
+from plackett.data.datasets import FOLD_FILES, N_FOLDS, Fold, fold_parts
+from plackett.data.letor import read_letor
+from plackett.data.queries import Queries
+from plackett.exceptions import DatasetNotFoundError
+
+PART_NAMES = tuple(f"S{number}" for number in range(1, N_FOLDS + 1))
+PART_FILES = ("{part}.txt", "{part}")
+
+
+class LetorFolds:
+    """The folds that a data set was published with.
+
+    Fold 1 trains on the parts S1, S2 and S3, validates on S4 and tests on S5; fold 2 begins with S2, and so on around
+    (``plackett.datasets.fold_parts``). Sets with a single published split (Yahoo, Istella) give that one fold.
+
+    Parameters
+    ----------
+    name : str, default=None
+        A set of ``plackett.datasets.names()`` that has folds.
+    folder : path, default=None
+        Where that set is, as for ``plackett.datasets.load``. Without a name: any folder that holds ``S1.txt`` to
+        ``S5.txt``, or folders ``Fold1``, ``Fold2``, ... with a training, a validation and a test file each, which are
+        then taken as they are, however many; names in any case, compressed or not.
+    version : str, default=None
+        Of a set with several versions, as for ``plackett.datasets.load``.
+    parts : array-like of shape (n_queries,), default=None
+        Instead of a name or a folder: the part, 1 to 5, of each query that ``folds`` is given.
+
+    Examples
+    --------
+    >>> data = Queries(np.arange(10.0).reshape(-1, 1), y=np.zeros(10), qid=list("abcdefghij"))
+    >>> splitter = LetorFolds(parts=[1, 2, 3, 4, 5, 1, 2, 3, 4, 5])
+    >>> first, second, *_ = splitter.folds(data)
+    >>> first.train.ids.tolist(), first.validation.ids.tolist(), first.test.ids.tolist()
+    (['a', 'f', 'b', 'g', 'c', 'h'], ['d', 'i'], ['e', 'j'])
+    >>> second.test.ids.tolist()
+    ['a', 'f']
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        folder: str | PathLike | None = None,
+        *,
+        version: str | None = None,
+        parts: Any = None,
+    ):
+        self.name, self.folder, self.version, self.parts = name, folder, version, parts
+
+    def folds(self, queries: Queries | None = None) -> Iterator[Fold]:
+        """The folds, one after the other.
+
+        Parameters
+        ----------
+        queries : Queries, default=None
+            What to divide: needed with ``parts``. With a name or a folder, None gives the published data; queries with
+            the same ids (features added or scaled, say) are divided as the published ones are.
+        """
+        if self.parts is not None:
+            return self._divided(queries)
+        published = self._published()
+        return published if queries is None else (_with_rows_of(fold, queries) for fold in published)
+
+    def __repr__(self) -> str:
+        given = {key: value for key, value in vars(self).items() if value is not None}
+        if self.parts is not None:
+            given["parts"] = "..."
+        return f"LetorFolds({', '.join(f'{key}={value!r}' for key, value in given.items())})"
+
+    def _divided(self, queries: Queries | None) -> Iterator[Fold]:
+        if self.name is not None or self.folder is not None:
+            raise ValueError("parts were given together with a name or a folder, which brings parts of its own.")
+        if queries is None:
+            raise ValueError("LetorFolds(parts=...) divides queries: give them to folds(queries).")
+        part_of = np.asarray(self.parts)
+        if part_of.shape != (queries.n_queries,):
+            raise ValueError(
+                f"parts has shape {part_of.shape}, but there are {queries.n_queries:,} queries; "
+                f"one number from 1 to {N_FOLDS} is needed for each."
+            )
+        found = np.unique(part_of).tolist()
+        if found != list(range(1, N_FOLDS + 1)):
+            raise ValueError(f"parts holds {found}; it must hold each of the numbers 1 to {N_FOLDS}, and no other.")
+        return _rotate([queries[part_of == number] for number in range(1, N_FOLDS + 1)])
+
+    def _published(self) -> Iterator[Fold]:
+        if self.name is None:
+            if self.folder is None:
+                raise ValueError("LetorFolds needs the name of a data set, a folder, or the part of each query.")
+            return read_folder(self.folder)
+        if datasets.info(self.name, version=self.version).n_folds != N_FOLDS:
+            return iter([datasets.load_fold(self.name, 1, self.folder, version=self.version)])
+        # every part is read once, not once for each fold
+        parts = [datasets.load(self.name, self.folder, part=part, version=self.version) for part in PART_NAMES]
+        return _rotate([part for part in parts if isinstance(part, Queries)])
+
+
+def _rotate(parts: Sequence[Queries]) -> Iterator[Fold]:
+    named = dict(zip(PART_NAMES, parts, strict=True))
+    for number in range(1, N_FOLDS + 1):
+        table = fold_parts(number)
+        yield Fold(Queries.concat([named[part] for part in table.train]), named[table.validation], named[table.test])
+
+
+def _with_rows_of(fold: Fold, queries: Queries) -> Fold:
+    return Fold(*(queries.subset(part.ids.tolist()) for part in fold))
+
+
+def read_folder(folder: str | PathLike) -> Iterator[Fold]:
+    """The folds below ``folder``: its files S1 to S5 in rotation, or its folders Fold1, Fold2, ... as they are."""
+    root = Path(folder).expanduser()
+    files = _part_files(root)
+    if files is not None:
+        return _rotate(_read_alike(files))
+    stored = _fold_files(root)
+    if not stored:
+        raise DatasetNotFoundError(
+            f"{root} {'holds no folds' if root.is_dir() else 'is not a folder'}: S1.txt to S{N_FOLDS}.txt were looked "
+            f"for there, and {', '.join(names[0] for names in FOLD_FILES.values())} in Fold1, Fold2, ..."
+        )
+    sets = _read_alike([file for files in stored for file in files])
+    return iter([Fold(*sets[start : start + 3]) for start in range(0, len(sets), 3)])
+
+
+def read_whole(folder: str | PathLike) -> Queries:
+    """All queries below ``folder``, in the order of its parts."""
+    fold = next(read_folder(folder))
+    return Queries.concat(list(fold))
+
+
+def _part_files(root: Path) -> list[Path] | None:
+    files = [_first(root, [pattern.format(part=part) for pattern in PART_FILES]) for part in PART_NAMES]
+    found = [file for file in files if file is not None]
+    return found if len(found) == N_FOLDS else None
+
+
+def _fold_files(root: Path) -> list[list[Path]]:
+    """Training, validation and test file of Fold1, Fold2, ... as far as there are such folders."""
+    answer: list[list[Path]] = []
+    while find_folder(root, f"Fold{len(answer) + 1}") is not None:
+        number = len(answer) + 1
+        files = []
+        for role, names in FOLD_FILES.items():
+            file = _first(root, [f"Fold{number}/{name}" for name in names])
+            if file is None:
+                raise DatasetNotFoundError(f"{root / f'Fold{number}'} has no {role} file ({' or '.join(names)}).")
+            files.append(file)
+        answer.append(files)
+    return answer
+
+
+def _first(root: Path, names: Sequence[str]) -> Path | None:
+    found = (find_file(root, name) for name in names)
+    return next((path for path in found if path is not None), None)
+
+
+def _read_alike(files: Sequence[Path]) -> list[Queries]:
+    """The files as they are, all with as many columns as the widest: rows may leave out zeros at their end."""
+    read = [read_letor(file) for file in files]
+    widest = max(queries.n_features for queries in read)
+    return [
+        queries if queries.n_features == widest else read_letor(file, n_features=widest)
+        for file, queries in zip(files, read, strict=True)
+    ]
