@@ -16,6 +16,8 @@ from plackett.cli.index import index
 from plackett.cli.info import info
 from plackett.cli.rank import rank
 from plackett.cli.refine import refine
+from plackett.cli.reproduce import EXAMPLE as EXAMPLE_OF_REPRODUCE
+from plackett.cli.reproduce import reproduce
 from plackett.cli.search import search
 from plackett.cli.train import TrainCommand, train
 
@@ -37,6 +39,7 @@ app.command()(evaluate)
 app.command()(refine)
 app.command()(index)
 app.command()(search)
+app.command(epilog=EXAMPLE_OF_REPRODUCE)(reproduce)
 
 
 def _print_version(is_asked: bool) -> None:

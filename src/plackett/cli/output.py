@@ -21,6 +21,11 @@ def write(text: str) -> None:
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
+def flush() -> None:
+    """Let a reader of the pipe see what there is, before hours of further work."""
+    sys.stdout.flush()
+
+
 def write_json(value: Any) -> None:
     """JSON to standard output, with null for numbers that JSON does not know: NaN and the infinite ones."""
     plain = _without_non_finite(value)

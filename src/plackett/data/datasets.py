@@ -38,6 +38,7 @@ __all__ = [
     "info",
     "load",
     "load_fold",
+    "locate",
     "make_query_dependent",
     "make_rankings",
     "make_web_like",
@@ -172,6 +173,19 @@ def load(
     if part is None:
         _check_counts(facts, queries)
     return queries
+
+
+def locate(name: str, folder: str | PathLike | None = None, *, version: str | None = None) -> list[Path]:
+    """The files of a published data set, none of them read; the same error as `load` where they are not.
+
+    Parameters
+    ----------
+    name : str
+    folder, version
+        As for `load`.
+    """
+    facts = info(name, version=version)
+    return _locate(facts, folder, facts.parts) if facts.kind == "queries" else [_locate_file(facts, folder)]
 
 
 def load_fold(

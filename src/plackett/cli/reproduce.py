@@ -1,0 +1,86 @@
+"""``plackett reproduce``: a paper's tables and figures, run anew beside the printed numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from plackett.reproductions.base import Item, Paper
+
+EXAMPLE = "Example: plackett reproduce p-listmle --quick --data ~/data > p-listmle.md"
+
+
+def reproduce(
+    paper: Annotated[
+        str,
+        typer.Argument(metavar="PAPER", help="featurerank, refinement, p-listmle, qsvm or kernel-cs-listmle."),
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws and settings: about a minute.")] = False,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="FOLDER", help="Where data sets lie.", show_default="$PLACKETT_DATA"),
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="TEXT", help="Only tables and figures whose title has this in it.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="For all that is random.")] = 0,
+    show: Annotated[bool, typer.Option("--list", help="Show what there is to run, and run nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON when all is done.")] = False,
+) -> None:
+    """Run a paper's experiments: printed numbers, ours, and a verdict for each, as Markdown."""
+    from plackett import reproductions
+    from plackett.cli import inputs, output
+    from plackett.reproductions.base import Job, summary
+
+    try:
+        found = reproductions.paper(paper)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    if data is not None:
+        inputs.check_exists(data)
+        if not Path(data).is_dir():
+            raise typer.BadParameter(f"--data {data}: it must be a folder.")
+    items = _chosen(found, only)
+    if show:
+        output.write_table(
+            ["item", "quick", "full", "data, any of"],
+            [
+                [item.title, _duration(item.quick_seconds), _duration(item.seconds), ", ".join(item.needs) or "none"]
+                for item in items
+            ],
+        )
+        return
+    output.tell_when_compiling()
+    seconds = sum(item.quick_seconds if quick else item.seconds for item in items)
+    output.note(f"{found.title}: {len(items)} to run, about {_duration(seconds)} on two cores")
+    job = Job(is_quick=quick, folder=None if data is None else Path(data), tell=output.note, rng_seed=seed)
+    tables = []
+    if not as_json:
+        output.write(f"## {found.title}{' (quick)' if quick else ''}\n")
+    for table in found.run(job, items):
+        tables.append(table)
+        if not as_json:
+            output.write(table.to_markdown())
+            output.flush()
+    if as_json:
+        head = {"paper": found.name, "title": found.title, "quick": quick, "seed": seed}
+        output.write_json({**head, "tables": [table.to_dict() for table in tables]})
+    else:
+        output.write(summary(tables))
+
+
+def _chosen(paper: Paper, only: str | None) -> list[Item]:
+    if only is None:
+        return list(paper.items)
+    found = [item for item in paper.items if only.lower() in item.title.lower()]
+    if not found:
+        titles = "; ".join(item.title for item in paper.items)
+        raise typer.BadParameter(f"--only {only!r}: no title has it. There are {titles}.")
+    return found
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,24 @@
+"""The papers' experiments, run anew: what was printed, what comes out, and whether it agrees."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from plackett.reproductions.base import Paper
+
+# what a paper is called on the command line -> the module that holds its recipe
+PAPERS = {
+    "p-listmle": "plackett.reproductions.p_listmle",
+}
+
+
+def paper(name: str) -> Paper:
+    """The recipe of the paper that goes by ``name``."""
+    if name not in PAPERS:
+        close = difflib.get_close_matches(name, PAPERS, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise ValueError(f"there is no reproduction {name!r}.{hint} There are {', '.join(PAPERS)}.")
+    return importlib.import_module(PAPERS[name]).PAPER

@@ -1,0 +1,88 @@
+"""Lists in strict order: LETOR's listwise sets where they are at hand, else MQ2008 in the order of 25 systems.
+
+The papers on listwise ranking take MQ2007-list and MQ2008-list, which give every document of a query a place of its
+own, about a thousand to a query. The nearest thing is MQ2008 with the mean rank of its documents over the systems of
+MQ2008-agg: the same 46 features, but lists of 5 to 121 documents.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata
+
+from plackett.data import datasets
+from plackett.data.datasets import Fold
+from plackett.data.queries import Queries
+from plackett.reproductions.base import Job
+
+ORIGINAL, STAND_IN, SYSTEMS = "mq2008-list", "mq2008", "mq2008-agg"
+NEEDS = (ORIGINAL, SYSTEMS)
+SHORTEST = 10  # documents of a list that says something about the order of its first ten
+N_FOLDS = 5
+
+
+class StrictLists(NamedTuple):
+    """Folds of lists in strict order, what to call them, and whether they are the papers' own."""
+
+    folds: list[Fold]
+    name: str
+    is_original: bool
+
+
+def strict_lists(job: Job) -> StrictLists:
+    """The best data at hand; one fold of them for a quick run."""
+    numbers = range(1, 2 if job.is_quick else N_FOLDS + 1)
+    if job.has(ORIGINAL):
+        folds = [datasets.load_fold(ORIGINAL, number, job.folder) for number in numbers]
+        return StrictLists(folds, "MQ2008-list", True)
+    systems = datasets.load(SYSTEMS, job.folder)
+    assert isinstance(systems, Queries)
+    folds = [
+        Fold(*(with_strict_order(part, systems) for part in datasets.load_fold(STAND_IN, number, job.folder)))
+        for number in numbers
+    ]
+    return StrictLists(folds, f"MQ2008 in the order of 25 systems, lists of {SHORTEST} documents and more", False)
+
+
+def with_strict_order(queries: Queries, systems: Queries) -> Queries:
+    """The long lists of ``queries``, documents labelled by the order of ``systems``, which has them under their ids."""
+    assert queries.docid is not None
+    assert systems.docid is not None
+    place = {key: row for row, key in enumerate(zip(systems.qid, systems.docid, strict=True))}
+    rows = [place[key] for key in zip(queries.qid, queries.docid, strict=True)]
+    labels = strict_labels(np.asarray(systems.X)[rows], queries.indptr)
+    relabelled = Queries(queries.X, labels, queries.qid, docid=queries.docid, feature_names=queries.feature_names)
+    return relabelled[np.diff(queries.indptr) >= SHORTEST]
+
+
+def strict_labels(ranks: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """Label each document by its place in the mean order of the systems: n for the best of a list, 1 for the worst.
+
+    ``ranks`` (documents × systems) has 1 for a system's best document and NaN for what it did not find, which counts as
+    its largest rank in the list + 1. Documents with equal means share the mean of their places. A system that found
+    nothing of a list has no say in it.
+    """
+    labels = np.empty(len(ranks))
+    for start, stop in pairwise(indptr):
+        own = ranks[start:stop].astype(np.float64)
+        last = np.max(own, axis=0, where=~np.isnan(own), initial=0.0)
+        # whole numbers, so that equal means are equal sums to the last digit
+        labels[start:stop] = rankdata(-np.where(np.isnan(own), last + 1.0, own).sum(axis=1))
+    return labels
+
+
+def agreement_with_relevance(systems: Queries) -> float:
+    """Share of the pairs of different relevance, ranked by the same system, whose better document has the lower rank.
+
+    Above one half says that rank 1 is the best.
+    """
+    right = wrong = 0
+    for query in systems:
+        better = query.y[:, None] > query.y
+        for ranks in query.X.T:  # a comparison with NaN is False
+            right += int(np.sum(better & (ranks[:, None] < ranks)))
+            wrong += int(np.sum(better & (ranks[:, None] > ranks)))
+    return right / (right + wrong)

@@ -1,0 +1,55 @@
+"""``plackett reproduce``: a paper's tables beside what comes out here."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _without_data(monkeypatch):
+    monkeypatch.delenv("PLACKETT_DATA", raising=False)
+
+
+def test_tables_come_as_markdown_and_progress_on_standard_error(run):
+    done = run("reproduce", "p-listmle", "--quick", "--only", "worked")
+    assert done.returncode == 0
+    assert "### The worked example" in done.stdout
+    assert "| ListMLE prefers the first | first | first | confirmed |" in done.stdout
+    assert done.stdout.splitlines()[-1] == "7 rows: 4 confirmed, 1 not confirmed, 2 not comparable"
+    assert "about 1 s on two cores" in done.stderr
+    assert "The worked example (section 3.1) (1 of 1)" in done.stderr
+
+
+def test_json_holds_every_row(run):
+    done = run("reproduce", "p-listmle", "--quick", "--only", "worked", "--json")
+    answer = json.loads(done.stdout)
+    assert answer["paper"] == "p-listmle"
+    assert [row["verdict"] for row in answer["tables"][0]["rows"]].count("confirmed") == 4
+
+
+def test_without_data_a_table_says_what_is_missing(run):
+    done = run("reproduce", "p-listmle", "--quick", "--only", "Figure 1")
+    assert done.returncode == 0
+    assert "not comparable | the data are not at hand: mq2008-list or mq2008-agg" in done.stdout
+    assert "PLACKETT_DATA" in done.stdout
+
+
+def test_the_list_runs_nothing(run):
+    done = run("reproduce", "p-listmle", "--list")
+    assert done.returncode == 0
+    assert "mq2008-list, mq2008-agg" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["p-listmel"], "Did you mean p-listmle?"),
+        (["p-listmle", "--only", "Table 9"], "no title has it"),
+        (["p-listmle", "--data", "train.txt"], "it must be a folder"),
+    ],
+)
+def test_wrong_usage(run, words, complaint):
+    done = run("reproduce", *words)
+    assert done.returncode == 2
+    assert complaint in " ".join(done.stderr.replace("│", " ").split())

@@ -1,0 +1,103 @@
+"""Verdicts, tables and recipes, whatever the paper."""
+
+import json
+import math
+
+import pytest
+
+from plackett import reproductions
+from plackett.reproductions.base import (
+    Item,
+    Job,
+    Paper,
+    Row,
+    Table,
+    Verdict,
+    as_text,
+    not_comparable,
+    of_claim,
+    of_number,
+    summary,
+)
+
+
+@pytest.mark.parametrize(
+    ("printed", "ours", "is_error", "verdict"),
+    [
+        (0.50, 0.51, False, Verdict.CONFIRMED),
+        (0.50, 0.52, False, Verdict.CONFIRMED),  # on the edge, where binary fractions are above it
+        (0.50, 0.53, False, Verdict.BETTER),
+        (0.50, 0.47, False, Verdict.NOT_CONFIRMED),
+        (0.50, 0.53, True, Verdict.NOT_CONFIRMED),
+        (0.50, 0.47, True, Verdict.BETTER),
+        (0.50, math.nan, False, Verdict.NOT_COMPARABLE),
+    ],
+)
+def test_a_number_is_judged_by_its_tolerance_and_by_what_is_better(printed, ours, is_error, verdict):
+    assert of_number("x", printed, ours, tolerance=0.02, is_error=is_error).verdict is verdict
+
+
+def test_random_draws_widen_the_tolerance_by_two_standard_errors():
+    assert of_number("x", 0.5, 0.45, tolerance=0.02).verdict is Verdict.NOT_CONFIRMED
+    assert of_number("x", 0.5, 0.45, tolerance=0.02, error=0.016).verdict is Verdict.CONFIRMED
+
+
+def test_a_table_counts_its_verdicts_and_prints_them():
+    rows = (
+        of_number("a | b", 0.5, 0.5, tolerance=0.1),
+        of_claim("grows", "yes", "no", False, "p 0.3"),
+        not_comparable("bar", None, 0.25, "no number"),
+    )
+    table = Table("Table 1", "as printed", "0.1", rows, ("a note",))
+    assert table.counts() == {"confirmed": 1, "better": 0, "not confirmed": 1, "not comparable": 1}
+    text = table.to_markdown()
+    assert "| a \\| b | 0.5000 | 0.5000 | confirmed |" in text
+    assert "| bar | – | 0.2500 | not comparable | no number |" in text
+    assert "a note" in text
+    assert json.loads(json.dumps(table.to_dict()))["rows"][1]["verdict"] == "not confirmed"
+    assert summary([table, table]) == "6 rows: 2 confirmed, 2 not confirmed, 2 not comparable"
+
+
+def test_numbers_show_their_standard_error():
+    assert as_text(0.123456, 0.01) == "0.1235 (0.0100)"
+    assert as_text(123.456) == "123.5"
+    assert as_text(None) == "–"
+
+
+def make_paper(run):
+    needy = Item("Figure 2", run, 60, 10, needs=("mq2008-list",))
+    return Paper("made-up", "A made-up paper", "nobody", (Item("Figure 1", run, 30, 5), needy))
+
+
+def test_items_without_their_data_say_so_and_run_nothing(tmp_path):
+    ran = []
+
+    def run(job):
+        ran.append(job)
+        return Table("Figure 1", "", "", (Row("x", 1.0, 1.0, Verdict.CONFIRMED),))
+
+    heard = []
+    paper = make_paper(run)
+    first, second = paper.run(Job(folder=tmp_path, tell=heard.append))
+    assert len(ran) == 1
+    assert first.seconds >= 0
+    assert second.rows[0].verdict is Verdict.NOT_COMPARABLE
+    assert "mq2008-list" in second.protocol
+    assert heard == ["Figure 1 (1 of 2)", "Figure 2 (2 of 2)"]
+    assert paper.seconds(is_quick=True) == 15
+
+
+def test_an_unknown_paper_is_named_with_what_there_is():
+    with pytest.raises(ValueError, match=r"'p-listmel'. Did you mean p-listmle\?"):
+        reproductions.paper("p-listmel")
+
+
+@pytest.mark.parametrize("name", reproductions.PAPERS)
+def test_every_paper_has_a_recipe_and_a_reference(name):
+    paper = reproductions.paper(name)
+    assert paper.name == name
+    assert paper.items
+    titles = [item.title for item in paper.items]
+    assert len(set(titles)) == len(titles)
+    assert all(item.quick_seconds <= item.seconds for item in paper.items)
+    assert paper.seconds(is_quick=True) <= 120
