@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from plackett.data.queries import Queries
@@ -14,43 +16,73 @@ from plackett.validation import is_sparse
 RANDOM_ORDER, BEST_FEATURE = "random order", "best feature"
 
 
-def random_floor(
-    measures: list[Measure], names: list[str], lists: JudgedLists, convention: Convention
-) -> dict[str, float]:
-    """The expected value of each measure under a random order, exactly.
+def random_values(measures: list[Measure], lists: JudgedLists, convention: Convention) -> np.ndarray:
+    """The expected value of each query and measure under a random order, exactly.
 
     When all scores are equal, the expectation over the orders of tied documents is the one over all orders.
     """
     flat = lists.with_scores(np.zeros_like(lists.scores))
-    values, _ = convention.table(measures, flat, ties="average")
+    return convention.table(measures, flat, ties="average")[0]
+
+
+def random_floor(
+    measures: list[Measure], names: list[str], lists: JudgedLists, convention: Convention
+) -> dict[str, float]:
+    """The expected value of each measure under a random order, exactly."""
+    values = random_values(measures, lists, convention)
     return {name: mean_of_counted(values[:, column]) for column, name in enumerate(names)}
 
 
-def best_feature_floor(
-    measures: list[Measure], names: list[str], lists: JudgedLists, convention: Convention, queries: Queries
-) -> tuple[dict[str, float], dict[str, str]]:
-    """The best mean of each measure when documents are ranked by one feature, rising or falling, and that feature.
+class SingleFeature(NamedTuple):
+    """Documents in the order of one feature: falling where ``sign`` is 1, rising where it is -1."""
+
+    column: int
+    sign: float
+    mean: float
+
+    def values(self, measure: Measure, lists: JudgedLists, convention: Convention, queries: Queries) -> np.ndarray:
+        """The value of ``measure`` for each query; ties are averaged and a missing value ranks last."""
+        scores = _feature_scores(queries, self.column, self.sign)
+        return convention.table([measure], lists.with_scores(scores), ties="average")[0][:, 0]
+
+    def in_words(self, feature_names: list[str] | None) -> str:
+        label = f"column {self.column}" if feature_names is None else feature_names[self.column]
+        return f"{label} ({'falling' if self.sign > 0 else 'rising'})"
+
+
+def best_single_features(
+    measures: list[Measure], lists: JudgedLists, convention: Convention, queries: Queries
+) -> list[SingleFeature]:
+    """For each measure the feature, rising or falling, that ranks these queries best.
 
     Equal values count with the expectation over their orders, whatever the convention: otherwise a constant feature
     would profit from a file that lists the best documents first, and have a perfect Kendall distance. A missing value
     ranks last. Equal features are settled by their number, falling before rising.
     """
-    best: dict[str, float] = {}
-    which: dict[str, str] = {}
+    best: list[SingleFeature | None] = [None] * len(measures)
     for column in range(queries.n_features):
-        feature = _column(queries.X, column)
-        label = f"column {column}" if queries.feature_names is None else queries.feature_names[column]
-        for sign, direction in ((1.0, "falling"), (-1.0, "rising")):
-            scores = np.where(np.isnan(feature), -np.inf, sign * feature)
+        for sign in (1.0, -1.0):
+            scores = _feature_scores(queries, column, sign)
             values, _ = convention.table(measures, lists.with_scores(scores), ties="average")
-            for place, (measure, name) in enumerate(zip(measures, names, strict=True)):
-                value = mean_of_counted(values[:, place])
-                is_better = (
-                    value > best.get(name, np.nan) if measure.higher_is_better else value < best.get(name, np.nan)
-                )
-                if name not in best or is_better:
-                    best[name], which[name] = value, f"{label} ({direction})"
-    return best, which
+            for place, measure in enumerate(measures):
+                value, so_far = mean_of_counted(values[:, place]), best[place]
+                if so_far is None or (value > so_far.mean if measure.higher_is_better else value < so_far.mean):
+                    best[place] = SingleFeature(column, sign, value)
+    return [one for one in best if one is not None]
+
+
+def best_feature_floor(
+    measures: list[Measure], names: list[str], lists: JudgedLists, convention: Convention, queries: Queries
+) -> tuple[dict[str, float], dict[str, str]]:
+    """The best mean of each measure when documents are ranked by one feature, and that feature."""
+    features = dict(zip(names, best_single_features(measures, lists, convention, queries), strict=False))
+    means = {name: feature.mean for name, feature in features.items()}
+    return means, {name: feature.in_words(queries.feature_names) for name, feature in features.items()}
+
+
+def _feature_scores(queries: Queries, column: int, sign: float) -> np.ndarray:
+    feature = _column(queries.X, column)
+    return np.where(np.isnan(feature), -np.inf, sign * feature)
 
 
 def _column(X, column: int) -> np.ndarray:
