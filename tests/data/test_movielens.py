@@ -87,6 +87,44 @@ def test_a_bad_film_says_where(line):
         read_movies(io.BytesIO(film(1, "x") + line))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'movieId,title,genres\r\n1,"American President, The (1995)",Comedy|Drama\r\n\r\n9,Léon,(no genres listed)\r\n',
+        "1::American President, The (1995)::Comedy|Drama\n9::Léon::(no genres listed)\n",
+    ],
+    ids=["csv", "dat"],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_later_editions_name_the_genres_of_each_film(text, encoding):
+    movies = read_movies(io.BytesIO(text.encode(encoding)))
+    assert movies.item.tolist() == [1, 9]
+    assert movies.title.tolist() == ["American President, The (1995)", "Léon"]
+    assert movies.genre_names == ["Comedy", "Drama"]
+    assert movies.genres.tolist() == [[True, True], [False, False]]
+    chosen = read_movies(io.BytesIO(text.encode(encoding)), ["Drama", "War"])
+    assert (chosen.genre_names, chosen.genres.tolist()) == (["Drama", "War"], [[True, False], [False, False]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"movieId,title,genres\n1,a, b,Drama\n", "line 2: expected movieId,title,genres .3 columns., found 4"),
+        (b"1::a::Drama\nx::a::Drama\n", r"line 2: expected item::title::genre\|genre .3 columns., found 3"),
+    ],
+)
+def test_a_bad_film_of_a_later_edition_says_where(text, message):
+    with pytest.raises(DataFormatError, match=message):
+        read_movies(io.BytesIO(text))
+
+
+def test_the_films_of_the_small_edition_are_all_that_were_rated(shared_data):
+    folder = shared_data / "movielens-small-2018"
+    movies = read_movies(folder / "movies.csv.gz")
+    assert (len(movies), len(movies.genre_names)) == (9_742, 19)
+    assert set(read_movielens(folder / "ratings.csv.gz").items.tolist()) <= set(movies.item.tolist())
+
+
 def test_100k_has_its_published_counts(shared_data):
     folder = shared_data / "movielens-100k"
     ratings = read_movielens(folder / "u.data.gz")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 from functools import cached_property
@@ -22,6 +23,8 @@ GENRES = (
     "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western",
 )  # fmt: skip
 CSV_HEADER = b"userId,movieId,rating,timestamp"
+MOVIES_HEADER = b"movieId,title,genres"
+NO_GENRES = "(no genres listed)"
 RATING_LINE = "user item rating timestamp"
 COLUMNS_BEFORE_GENRES = 5  # item, title, release date, video release date, address
 
@@ -157,32 +160,86 @@ def read_movielens(source: str | os.PathLike | IO) -> Ratings:
 
 
 def read_movies(source: str | os.PathLike | IO, genre_names: list[str] | None = None) -> Movies:
-    """Films from ``u.item`` (100k): ``item|title|release date|video release date|address|`` and a 0 or 1 per genre.
+    r"""Films from ``u.item`` (100k), ``movies.dat`` (1M, 10M) or ``movies.csv`` (later editions).
 
-    The file is latin-1.
+    ``u.item`` has ``item|title|release date|video release date|address|`` and a 0 or 1 per genre, the others
+    ``item::title::genre|genre`` and ``movieId,title,genres``. Titles are UTF-8, or else latin-1.
 
     Parameters
     ----------
     source : path, ``"-"`` for standard input, or file object
         Plain or compressed (gzip, xz, bzip2, Zstandard).
     genre_names : list of str, default=None
-        Names of the genre columns; None means the 19 of ``u.genre``.
+        Names of the genre columns. None means the 19 of ``u.genre`` for ``u.item``, and for the others the genres that
+        occur, by name; there a film may have other genres than those given, which are left out.
+
+    Examples
+    --------
+    >>> import io
+    >>> movies = read_movies(io.StringIO("movieId,title,genres\n1,Toy Story (1995),Animation|Comedy\n"))
+    >>> movies.title.tolist(), movies.genre_names
+    (['Toy Story (1995)'], ['Animation', 'Comedy'])
     """
-    names = list(GENRES if genre_names is None else genre_names)
-    n_columns = COLUMNS_BEFORE_GENRES + len(names)
-    item, title, genres = [], [], []
+    name = name_of(source)
     with open_bytes(source) as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            fields = line.rstrip(b"\r\n").split(b"|")
-            flags = fields[COLUMNS_BEFORE_GENRES:]
-            if len(fields) != n_columns or not fields[0].isdigit() or not set(flags) <= {b"0", b"1"}:
-                expected = f"item|title|date|date|address and {len(names)} times 0 or 1"
-                message = f"expected {expected} ({n_columns} columns), found {len(fields)}: {quote(line.strip())}."
-                raise DataFormatError(name_of(source), number, message)
-            item.append(int(fields[0]))
-            title.append(fields[1].decode("latin-1"))
-            genres.append([flag == b"1" for flag in flags])
-    flags_of_all = np.array(genres, dtype=bool).reshape(len(item), len(names))
-    return Movies(np.array(item, dtype=np.int64), np.array(title, dtype=str), flags_of_all, names)
+        lines = [(number, line) for number, line in enumerate(file, 1) if line.strip()]
+    first = lines[0][1].removeprefix(UTF8_MARK).strip() if lines else b""
+    if first == MOVIES_HEADER:
+        return _with_genres(_csv_films(lines[1:], name), genre_names)
+    if b"::" in first:
+        return _with_genres(_dat_films(lines, name), genre_names)
+    return _with_flags(lines, name, list(GENRES if genre_names is None else genre_names))
+
+
+def _with_flags(lines: list[tuple[int, bytes]], name: str, genre_names: list[str]) -> Movies:
+    """Films whose genres are columns of 0 and 1."""
+    n_columns = COLUMNS_BEFORE_GENRES + len(genre_names)
+    item, title, genres = [], [], []
+    for number, line in lines:
+        fields = line.rstrip(b"\r\n").split(b"|")
+        flags = fields[COLUMNS_BEFORE_GENRES:]
+        if len(fields) != n_columns or not fields[0].isdigit() or not set(flags) <= {b"0", b"1"}:
+            expected = f"item|title|date|date|address and {len(genre_names)} times 0 or 1"
+            message = f"expected {expected} ({n_columns} columns), found {len(fields)}: {quote(line.strip())}."
+            raise DataFormatError(name, number, message)
+        item.append(int(fields[0]))
+        title.append(_decoded(fields[1]))
+        genres.append([flag == b"1" for flag in flags])
+    flags_of_all = np.array(genres, dtype=bool).reshape(len(item), len(genre_names))
+    return Movies(np.array(item, dtype=np.int64), np.array(title, dtype=str), flags_of_all, genre_names)
+
+
+def _with_genres(films: list[tuple[int, str, list[str]]], genre_names: list[str] | None) -> Movies:
+    """Films whose genres are lists of names."""
+    names = sorted({genre for _, _, own in films for genre in own}) if genre_names is None else list(genre_names)
+    places = {genre: place for place, genre in enumerate(names)}
+    genres = np.zeros((len(films), len(names)), dtype=bool)
+    for row, (_, _, own) in enumerate(films):
+        genres[row, [places[genre] for genre in own if genre in places]] = True
+    item = np.array([item for item, _, _ in films], dtype=np.int64)
+    return Movies(item, np.array([title for _, title, _ in films], dtype=str), genres, names)
+
+
+def _csv_films(lines: list[tuple[int, bytes]], name: str) -> list[tuple[int, str, list[str]]]:
+    rows = ((number, next(csv.reader([_decoded(line)]), [])) for number, line in lines)
+    return [_film(fields, number, name, "movieId,title,genres") for number, fields in rows]
+
+
+def _dat_films(lines: list[tuple[int, bytes]], name: str) -> list[tuple[int, str, list[str]]]:
+    rows = ((number, _decoded(line.removeprefix(UTF8_MARK)).strip().split("::")) for number, line in lines)
+    return [_film(fields, number, name, "item::title::genre|genre") for number, fields in rows]
+
+
+def _film(fields: list[str], number: int, name: str, expected: str) -> tuple[int, str, list[str]]:
+    if len(fields) != 3 or not (fields[0].isascii() and fields[0].isdigit()):
+        found = quote(",".join(fields).encode())
+        raise DataFormatError(name, number, f"expected {expected} (3 columns), found {len(fields)}: {found}.")
+    genres = [] if fields[2].strip() == NO_GENRES else fields[2].strip().split("|")
+    return int(fields[0]), fields[1], [genre for genre in genres if genre]
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:  # 100k and 1M
+        return text.decode("latin-1")

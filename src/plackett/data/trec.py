@@ -52,7 +52,7 @@ class Qrels:
         self.qid, self.docid = _check_ids(qid, docid)
         self.labels = check_labels(labels, name="labels")
         _check_length(self.labels, "labels", self.qid.size)
-        self.iteration = np.full(self.qid.size, "0") if iteration is None else _as_ids(iteration, "iteration")
+        self.iteration = np.full(self.qid.size, "0") if iteration is None else as_text_ids(iteration, "iteration")
         _check_length(self.iteration, "iteration", self.qid.size)
         _check_repeats(self.groups, self.docid, "judges")
 
@@ -149,10 +149,10 @@ class Run:
         query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
         order = np.lexsort((-checked, query_of))
         rank = np.arange(order.size) - np.repeat(queries.indptr[:-1], np.diff(queries.indptr)) + 1
-        names = _as_ids(queries.ids, "qid")
+        names = as_text_ids(queries.ids, "qid")
         if len(set(names.tolist())) < names.size:
             raise ValueError("two query ids are different but the same as text, such as 7 and '7'. Rename one of them.")
-        return cls(names[query_of], _as_ids(docid, "docid")[order], checked[order], rank, tag)
+        return cls(names[query_of], as_text_ids(docid, "docid")[order], checked[order], rank, tag)
 
     @classmethod
     def _of_checked(cls, qid, docid, scores, rank, tag) -> Run:
@@ -383,7 +383,7 @@ def _grouped_rows(groups: Groups) -> np.ndarray:
 
 
 def _check_ids(qid: object, docid: object) -> tuple[np.ndarray, np.ndarray]:
-    queries, docs = _as_ids(qid, "qid"), _as_ids(docid, "docid")
+    queries, docs = as_text_ids(qid, "qid"), as_text_ids(docid, "docid")
     _check_length(docs, "docid", queries.size)
     return queries, docs
 
@@ -393,7 +393,7 @@ def _check_length(values: np.ndarray, name: str, n_rows: int) -> None:
         raise ValueError(f"{name} has {values.size:,} values but qid has {n_rows:,}.")
 
 
-def _as_ids(ids: object, name: str) -> np.ndarray:
+def as_text_ids(ids: object, name: str) -> np.ndarray:
     """The ids as a vector of text."""
     if isinstance(ids, (str, bytes)):
         raise ValueError(f"{name} is one text, {ids!r}; one id per row is needed.")
