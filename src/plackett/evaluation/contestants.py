@@ -1,0 +1,102 @@
+"""Who takes part in a comparison: a name, a ranker that is not fitted yet, and the settings it may choose from."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from plackett.evaluation.grids import default_grid
+from plackett.evaluation.peers import PEERS, peer
+from plackett.evaluation.settings import Grid, settings_of
+from plackett.rankers.registry import ranker, ranker_names
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A ranker that takes part.
+
+    Attributes
+    ----------
+    name : str
+    estimator : ranker, not fitted
+    grid : dict of lists, or list of such dicts
+        Of which validation queries choose; ``{}`` takes the estimator as it is.
+    """
+
+    name: str
+    estimator: Any
+    grid: Grid
+
+    def settings(self) -> list[dict[str, Any]]:
+        """All settings of the grid, in order."""
+        return settings_of(self.estimator, self.grid)
+
+
+def as_contestants(rankers: Any) -> list[Contestant]:
+    """Contestants from whatever names or holds rankers.
+
+    Parameters
+    ----------
+    rankers : str, ranker, or iterable or mapping of these
+        Text with names between commas; a sequence of names, rankers and contestants; or a mapping of any name to a
+        name, a ranker, or a tuple (name or ranker, grid). A name, of ``pk.ranker_names()`` or ``"lightgbm"``,
+        ``"xgboost"``, ``"catboost"``, brings its default grid along; a ranker is taken as it is.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> [contestant.name for contestant in as_contestants("listmle, adarank")]
+    ['listmle', 'adarank']
+    >>> as_contestants({"no penalty": pk.ranker("listmle", l2=0.0)})[0].settings()
+    [{}]
+    """
+    contestants = _listed(rankers)
+    if not contestants:
+        raise ValueError('no ranker is named; give some, such as "listmle,adarank".')
+    names = [contestant.name for contestant in contestants]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name!r} takes part twice; give a mapping with a name of its own for each.")
+    for contestant in contestants:
+        contestant.settings()  # wrong names of parameters are found now and not after hours
+    return contestants
+
+
+def contestant_of(entry: Any, name: str | None = None) -> Contestant:
+    """One contestant from a name, a ranker, a tuple with a grid, or a contestant."""
+    if isinstance(entry, Contestant):
+        return entry if name is None else Contestant(name, entry.estimator, entry.grid)
+    if isinstance(entry, tuple) and len(entry) == 2:
+        inner = contestant_of(entry[0], name)
+        return Contestant(inner.name, inner.estimator, {} if entry[1] is None else entry[1])
+    if isinstance(entry, str):
+        key, estimator = _by_name(entry)
+        return Contestant(name or key, estimator, default_grid(key))
+    if isinstance(entry, type) or not all(hasattr(entry, method) for method in ("fit", "predict", "get_params")):
+        raise TypeError(f"a contestant is a ranker, or the name of one, not {entry!r}.")
+    return Contestant(name or type(entry).__name__, entry, {})
+
+
+def _listed(rankers: Any) -> list[Contestant]:
+    if isinstance(rankers, str):
+        rankers = [name for name in (part.strip() for part in rankers.split(",")) if name]
+    if isinstance(rankers, Mapping):
+        return [contestant_of(entry, str(name)) for name, entry in rankers.items()]
+    if isinstance(rankers, Contestant) or hasattr(rankers, "get_params") or not isinstance(rankers, Iterable):
+        rankers = [rankers]
+    return [contestant_of(entry) for entry in rankers]
+
+
+def _by_name(text: str) -> tuple[str, Any]:
+    """The name as it is written in the tables, and its ranker."""
+    key = text.strip().lower().replace("_", "-")
+    if key in PEERS:
+        return key, peer(key)
+    if key not in ranker_names():
+        names = [*ranker_names(), *PEERS]
+        close = difflib.get_close_matches(key, names, n=3)
+        hint = f" Did you mean {' or '.join(close)}?" if close else ""
+        raise ValueError(f"there is no ranker {text!r}.{hint} The names are {', '.join(names)}.")
+    return key, ranker(key)

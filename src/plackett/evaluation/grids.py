@@ -1,0 +1,73 @@
+"""The settings from which validation queries choose where nobody says otherwise.
+
+They are those of ``examples/letor_folds.py`` and ``examples/query_dependent_letor.py``, which were fixed before any test
+fold was looked at, and small: five folds of MQ2008 take every ranker seconds. Parameters that end a fit on the
+validation queries (rounds, steps, passes) are not listed: the fit itself chooses there.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from plackett.evaluation.settings import Grid
+from plackett.rankers.paths import DEFAULT_L2
+from plackett.rankers.registry import _known_name
+
+# The strength of the penalty, from strong to weak, so that of equal ones the strongest wins. Each fit goes to its minimum:
+# l2 alone says how close, where early stopping would be a second, hidden choice on the same queries.
+_LINEAR: dict[str, list[Any]] = {"l2": list(DEFAULT_L2), "patience": [None]}
+_KERNEL: dict[str, list[Any]] = {
+    "l2": [1e-1, 1e-2, 1e-3],
+    "normalize": ["query-zscore"],  # distances mean little between columns of different scales
+    "gamma": ["median"],
+    "landmarks": [200],  # n_docs² kernel values would neither be quick nor fit in memory
+    "patience": [None],
+    "random_state": [0],
+}
+_STEPS: dict[str, list[Any]] = {"n_intervals": [4, 8, 16], "cycles": [10]}
+_NEIGHBORS: dict[str, list[Any]] = {
+    "l2": [1e-1, 1e-2, 1e-3],
+    "n_neighbors": [50, 150],  # with fewer, models for single queries have too few documents
+    "scale_query_features": [True],
+    "tol": [3e-3],  # sharper fits take longer and rank no better
+}
+# Small trees and large ones, quick steps and careful ones; rounds end on the validation queries.
+_TREES: dict[str, list[Any]] = {"learning_rate": [0.1, 0.03]}
+
+DEFAULT_GRIDS: dict[str, dict[str, list[Any]]] = {
+    **{
+        name: _LINEAR
+        for name in ("listmle", "p-listmle", "listnet", "cs-listmle", "ranksvm", "ranknet", "regression", "linear")
+    },
+    "rankcosine": {"patience": [None]},  # to which l2 makes no difference
+    "kernel-cs-listmle": _KERNEL,
+    "kernel": _KERNEL,
+    "featurerank": _STEPS,
+    "bl-featurerank": _STEPS,
+    "diffrank": _STEPS,
+    "adarank": {},
+    "rankboost": {},
+    "prank": {"random_state": [0]},
+    "svm-map": {"C": [1, 10, 100, 1000]},
+    "qsvm": _NEIGHBORS,
+    "knn-svm": _NEIGHBORS,
+    "query-dependent": _NEIGHBORS,
+    # a new query has no model of its own: the one for all ranks it
+    "indv-svm": {"l2": [1.0, 1e-1, 1e-2, 1e-3], "new_queries": ["uniform"], "tol": [3e-3]},
+    "lightgbm": {"num_leaves": [7, 31], **_TREES},
+    "xgboost": {"max_depth": [3, 6], **_TREES},
+    "catboost": dict(_TREES),  # the slowest of all
+}
+
+
+def default_grid(name: str) -> Grid:
+    """The settings from which ``select`` and ``compare`` choose for a ranker that is given by its name.
+
+    Examples
+    --------
+    >>> default_grid("listmle")
+    {'l2': [1.0, 0.1, 0.01, 0.001, 0.0001], 'patience': [None]}
+    """
+    key = name.strip().lower().replace("_", "-") if isinstance(name, str) else name
+    return copy.deepcopy(DEFAULT_GRIDS[key if key in DEFAULT_GRIDS else _known_name(name)])
