@@ -1,8 +1,8 @@
 """The settings from which validation queries choose where nobody says otherwise.
 
-They are those of ``examples/letor_folds.py`` and ``examples/query_dependent_letor.py``, which were fixed before any test
-fold was looked at, and small: five folds of MQ2008 take every ranker seconds. Parameters that end a fit on the
-validation queries (rounds, steps, passes) are not listed: the fit itself chooses there.
+They are those of ``examples/letor_folds.py`` and, for query-dependent rankers, ``examples/query_dependent_letor.py``,
+which were fixed before any test fold was looked at, and small: five folds of MQ2008 take a ranker seconds. What ends a
+fit on the validation queries (rounds, steps, passes) is not listed: the fit itself chooses there.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from plackett.evaluation.settings import Grid
 from plackett.rankers.paths import DEFAULT_L2
 from plackett.rankers.registry import _known_name
 
-# The strength of the penalty, from strong to weak, so that of equal ones the strongest wins. Each fit goes to its minimum:
-# l2 alone says how close, where early stopping would be a second, hidden choice on the same queries.
+# The strength of the penalty, from strong to weak, so that of equal ones the strongest wins. Each fit goes to its
+# minimum: early stopping would be a second choice on the same queries, and a hidden one.
 _LINEAR: dict[str, list[Any]] = {"l2": list(DEFAULT_L2), "patience": [None]}
 _KERNEL: dict[str, list[Any]] = {
     "l2": [1e-1, 1e-2, 1e-3],
@@ -35,11 +35,10 @@ _NEIGHBORS: dict[str, list[Any]] = {
 # Small trees and large ones, quick steps and careful ones; rounds end on the validation queries.
 _TREES: dict[str, list[Any]] = {"learning_rate": [0.1, 0.03]}
 
+_LINEAR_NAMES = ("listmle", "p-listmle", "listnet", "cs-listmle", "ranksvm", "ranknet", "regression", "linear")
+
 DEFAULT_GRIDS: dict[str, dict[str, list[Any]]] = {
-    **{
-        name: _LINEAR
-        for name in ("listmle", "p-listmle", "listnet", "cs-listmle", "ranksvm", "ranknet", "regression", "linear")
-    },
+    **dict.fromkeys(_LINEAR_NAMES, _LINEAR),
     "rankcosine": {"patience": [None]},  # to which l2 makes no difference
     "kernel-cs-listmle": _KERNEL,
     "kernel": _KERNEL,

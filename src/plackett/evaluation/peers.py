@@ -1,8 +1,8 @@
 """Rankers of other packages behind this library's ``fit`` and ``predict``, so that they can take part in comparisons.
 
 The number of trees is chosen on the validation queries by the measure that decides there, whatever it is, and not by
-the package's own NDCG: all contestants are chosen by the same rule. They run on one thread unless told otherwise, on which their
-results are the same every time.
+the package's own NDCG: all contestants are chosen by the same rule. They run on one thread unless told otherwise, on
+which their results are the same every time.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from plackett.metrics.measure import Measure
 from plackett.rankers.base import Ranker
 from plackett.rankers.fitting import HeldBack, is_better
 from plackett.validation import check_positive_int
+
+LARGEST_LABEL = 31  # above which a gain of 2**label - 1 is refused by XGBoost, and a gain of label taken instead
 
 
 class TreeRanker(Ranker):
@@ -167,7 +169,7 @@ class LightGBMRanker(TreeRanker):
             "num_leaves": self.num_leaves,
             "min_data_in_leaf": self.min_data_in_leaf,
             "lambda_l2": self.lambda_l2,
-            "label_gain": [2.0**label - 1.0 for label in range(int(labels.max()) + 1)],
+            "label_gain": _gains(labels),
             "num_threads": self.n_jobs,
             "seed": self.random_state,
             "deterministic": True,
@@ -247,7 +249,7 @@ class XGBoostRanker(TreeRanker):
             "min_child_weight": self.min_child_weight,
             "reg_lambda": self.reg_lambda,
             "tree_method": "hist",
-            "ndcg_exp_gain": bool(labels.max() <= 31),  # above which XGBoost refuses it
+            "ndcg_exp_gain": bool(labels.max() <= LARGEST_LABEL),
             "nthread": self.n_jobs,
             "seed": self.random_state,
             "verbosity": 0,
@@ -261,15 +263,12 @@ class XGBoostRanker(TreeRanker):
 
         def measure(scores: np.ndarray, _: Any) -> tuple[str, float]:
             watch.note(scores)
-            return str(watch.measure).replace(":", "_"), watch.values[-1]
+            return "measure", watch.values[-1]
 
-        class End(xgboost.callback.TrainingCallback):
-            def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-                return watch.is_over
-
+        end = type("End", (xgboost.callback.TrainingCallback,), {"after_iteration": lambda *_: watch.is_over})
         return xgboost.train(
             params, train, num_boost_round=self.n_rounds, evals=[(held_back, "validation")], verbose_eval=False,
-            custom_metric=measure, callbacks=[End()],
+            custom_metric=measure, callbacks=[end()],
         )  # fmt: skip
 
     def _n_trees(self) -> int:
@@ -367,6 +366,11 @@ def peer(name: str) -> TreeRanker:
 
 def _package(name: str) -> Any:
     return import_optional(name, extra=None, needed_for=f"the ranker {name!r}")
+
+
+def _gains(labels: np.ndarray) -> list[float]:
+    levels = range(int(labels.max()) + 1)
+    return [2.0**label - 1.0 if levels[-1] <= LARGEST_LABEL else float(label) for label in levels]
 
 
 def _whole_labels(labels: np.ndarray, whose: str) -> np.ndarray:

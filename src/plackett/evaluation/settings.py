@@ -96,6 +96,13 @@ def with_setting(estimator: Any, params: Mapping[str, Any]) -> Any:
     return changed.set_params(**names)
 
 
+def seeded(estimator: Any, random_state: int) -> Any:
+    """The estimator itself, with a seed where it would draw without one: otherwise no run could be repeated."""
+    if estimator.get_params(deep=False).get("random_state", 0) is None:
+        estimator.set_params(random_state=random_state)
+    return estimator
+
+
 def fit_setting(
     estimator: Any,
     params: Mapping[str, Any],
