@@ -6,6 +6,8 @@ import functools
 import hashlib
 import importlib
 import importlib.metadata
+import importlib.util
+import inspect
 import json
 import platform
 import struct
@@ -17,11 +19,12 @@ import numpy as np
 
 import plackett
 from plackett.data.queries import Queries
+from plackett.evaluation.peers import PEERS, TreeRanker
 from plackett.metrics.measure import Measure
 from plackett.validation import is_sparse, plain
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")  # what results rest on besides plackett itself
-LATER_ROOMS = ("export", "report", "reproductions", "cli", "web")  # they change no result
+LATER_ROOMS = ("export", "exports", "report", "reproductions", "cli", "web")  # they change no result
 MAX_DEPTH = 20
 
 
@@ -124,11 +127,26 @@ def _own_params(value: Any) -> dict[str, Any]:
 
 
 def of_code(estimator: Any) -> dict[str, str]:
-    """Versions of plackett, of what it rests on, and of the package from which the estimator comes."""
+    """Versions of plackett, of what it rests on, and of the package from which the estimator comes.
+
+    Of a class from elsewhere its source counts too: a class that is still being written has no version.
+    """
     answer = {"plackett": f"{plackett.__version__} {_source_digest()}", "python": platform.python_version()}
     package = type(estimator).__module__.partition(".")[0]
-    others = [*PACKAGES, *getattr(estimator, "packages", ()), *([] if package == "plackett" else [package])]
+    others = list(PACKAGES)
+    if isinstance(estimator, TreeRanker):
+        others += [name for name in PEERS if importlib.util.find_spec(name) is not None]
+    elif package not in ("plackett", "builtins"):
+        answer["source"] = _source_of(type(estimator))
+        others += [package] if package in importlib.metadata.packages_distributions() else []
     return {**answer, **{name: version_of(name) for name in others}}
+
+
+def _source_of(cls: type) -> str:
+    try:
+        return hashlib.sha256(inspect.getsource(cls).encode()).hexdigest()
+    except (OSError, TypeError) as error:
+        raise Unrecognisable(f"the source of {cls.__name__} is not at hand.") from error
 
 
 @functools.cache

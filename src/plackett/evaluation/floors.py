@@ -40,10 +40,10 @@ class SingleFeature(NamedTuple):
     sign: float
     mean: float
 
-    def values(self, measure: Measure, lists: JudgedLists, convention: Convention, queries: Queries) -> np.ndarray:
-        """The value of ``measure`` for each query; ties are averaged and a missing value ranks last."""
-        scores = _feature_scores(queries, self.column, self.sign)
-        return convention.table([measure], lists.with_scores(scores), ties="average")[0][:, 0]
+    def scores(self, queries: Queries) -> np.ndarray:
+        """Scores that put documents in this order; a missing value ranks last."""
+        feature = _column(queries.X, self.column)
+        return np.where(np.isnan(feature), -np.inf, self.sign * feature)
 
     def in_words(self, feature_names: list[str] | None) -> str:
         label = f"column {self.column}" if feature_names is None else feature_names[self.column]
@@ -62,7 +62,7 @@ def best_single_features(
     best: list[SingleFeature | None] = [None] * len(measures)
     for column in range(queries.n_features):
         for sign in (1.0, -1.0):
-            scores = _feature_scores(queries, column, sign)
+            scores = SingleFeature(column, sign, np.nan).scores(queries)
             values, _ = convention.table(measures, lists.with_scores(scores), ties="average")
             for place, measure in enumerate(measures):
                 value, so_far = mean_of_counted(values[:, place]), best[place]
@@ -78,11 +78,6 @@ def best_feature_floor(
     features = dict(zip(names, best_single_features(measures, lists, convention, queries), strict=False))
     means = {name: feature.mean for name, feature in features.items()}
     return means, {name: feature.in_words(queries.feature_names) for name, feature in features.items()}
-
-
-def _feature_scores(queries: Queries, column: int, sign: float) -> np.ndarray:
-    feature = _column(queries.X, column)
-    return np.where(np.isnan(feature), -np.inf, sign * feature)
 
 
 def _column(X, column: int) -> np.ndarray:
