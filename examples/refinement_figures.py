@@ -238,7 +238,13 @@ def figure_6(folder):
 
     def recommend(refiners, n_given, draw):
         return recommendation(
-            ratings, movies, refiners, n_given=n_given, metrics=[*PRECISIONS, *GAINS], random_state=draw
+            ratings,
+            movies,
+            refiners,
+            n_given=n_given,
+            metrics=[*PRECISIONS, *GAINS],
+            random_state=draw,
+            base_feature=False,
         ).tables["residual"]
 
     learning = {name: refiner for name, refiner in REFINERS.items() if name != SORTED}

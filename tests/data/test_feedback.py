@@ -17,6 +17,7 @@ from plackett.data.feedback import ETA, Feedback
 from plackett.data.feedback_log import read_feedback
 from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
+from plackett.rankers.refinement import LinearRefiner, MultiplicativeRefiner
 
 IDS = st.sampled_from("abcde")
 JUDGEMENTS = st.lists(st.tuples(st.sampled_from("pq"), IDS, st.integers(-1, 2)), max_size=12)
@@ -113,7 +114,7 @@ def test_merging_and_counting_match_literal_loops(judged, more, pairs, others):
     implied = sum(a[0] == b[0] and mean[a] != mean[b] for a, b in combinations(mean, 2))
     total = implied + sum(said.values())
     if total:
-        expected = (0.1 * implied + 0.2 * len(pairs) + 0.8 * len(others)) / total
+        expected = (0.02 * implied + 0.2 * len(pairs) + 0.8 * len(others)) / total
         lost = sum(min(times, said.get((qid, b, a), 0)) for (qid, a, b), times in said.items()) / 2
         assert feedback.eta == pytest.approx(max(expected, 2 * lost / max(sum(said.values()), 1)))
 
@@ -183,6 +184,20 @@ def test_noise_is_that_of_the_sources_and_of_what_must_be_wrong():
     assert torn.n_contradictory == 1
     assert pairs_of(torn) == {("q", "a", "b"): 3, ("q", "c", "d"): 1, ("q", "b", "a"): 2}
     assert Feedback.from_judgements(["q"], ["a"], [1], eta=0.03).eta == pytest.approx(0.03)
+
+
+def test_the_same_labels_in_another_order_have_the_same_mean():
+    once = Feedback.from_judgements(["q"] * 3, ["a"] * 3, [1, 0, 0])
+    again = Feedback.from_judgements(["q"] * 3, ["b"] * 3, [0, 0, 1])
+    both = once + again + Feedback.from_pairs(["q", "q"], ["a", "b"], ["b", "a"])
+    y = both.for_queries(Queries(np.zeros((2, 1)), qid=["q", "q"], docid=["a", "b"])).y
+    assert y[0] == y[1] == pytest.approx(1 / 3)
+    assert (both.n_contradictory, both.eta) == (1, 1.0)
+
+
+@pytest.mark.parametrize("refiner", [MultiplicativeRefiner, LinearRefiner])
+def test_judgements_have_the_noise_that_refiners_take_by_default(refiner):
+    assert Feedback.from_judgements(["q", "q"], ["a", "b"], [1, 0]).eta == refiner().eta
 
 
 def test_words_of_any_length_stay_as_they_are():

@@ -176,8 +176,18 @@ def test_recommendation_gives_some_ratings_and_measures_the_others(ratings, movi
     base = model.predict(queries.qid, queries.docid, ratings=tuple(map(list, zip(*given, strict=True))))
     np.testing.assert_allclose(result.scores["base"], base)
     told = np.where(result.judged, queries.y, np.nan)
-    refined = pk.MultiplicativeRefiner().fit(queries.X, told, qid=queries.qid, base_score=base).scores_
+    np.testing.assert_array_equal(queries.X[:, 3], result.scores["base"])
+    refined = pk.MultiplicativeRefiner().fit(queries.X, told, qid=queries.qid, base_score=3).scores_
     np.testing.assert_allclose(result.scores["refined"], refined)
+
+
+def test_recommendation_as_in_the_paper_has_features_of_items_only(ratings, movies):
+    arguments = {"n_train_users": 6, "n_given": 5, "metrics": "map"}
+    result = recommendation(ratings, movies, pk.MultiplicativeRefiner(), base_feature=False, **arguments)
+    queries, told = result.queries, np.where(result.judged, result.queries.y, np.nan)
+    np.testing.assert_array_equal(queries.X, movies.genres[queries.docid])
+    refined = pk.MultiplicativeRefiner().fit(queries.X, told, qid=queries.qid, base_score=result.scores["base"])
+    np.testing.assert_allclose(result.scores["refined"], refined.scores_)
 
 
 def test_recommendation_repeats_itself_and_changes_with_the_seed(ratings, movies):

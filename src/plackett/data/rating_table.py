@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.data.grouping import as_objects, is_missing
-from plackett.data.movielens import Ratings
-from plackett.validation import check_numbers, is_sparse, plain
+from plackett.data.movielens import Movies, Ratings
+from plackett.validation import check_numbers, count_of, is_sparse, plain
 
 
 class RatingTable(NamedTuple):
@@ -59,6 +59,44 @@ def rating_table(ratings: Any) -> RatingTable:
         "columns, {user: {item: rating}}, or a matrix of users by items (sparse, or an array with NaN where a user "
         "rated nothing)."
     )
+
+
+def item_features(features: Any, table: RatingTable) -> np.ndarray:
+    """One row per item of the table.
+
+    Parameters
+    ----------
+    features : Movies, tuple (item, X), or array of shape (n_items, n_features)
+        Genres, rows with their item ids, or rows in the order of the columns of a matrix of ratings.
+    table : RatingTable
+    """
+    if isinstance(features, Movies):
+        features = (features.item, features.genres)
+    if not isinstance(features, tuple):
+        rows = _dense(features)
+        if not table.is_matrix or rows.shape[0] != table.items.size:
+            raise ValueError(
+                f"features has {rows.shape[0]:,} rows without item ids; give (item, X), or ratings as a matrix with "
+                f"as many columns (here {count_of(table.items.size, 'item')})."
+            )
+        return rows
+    items, rows = as_ids(features[0], "item"), _dense(features[1])
+    if rows.shape[0] != items.size:
+        raise ValueError(f"features has {items.size:,} item ids but {rows.shape[0]:,} rows.")
+    places = places_of(table.items, items, "item")
+    if (places < 0).any():
+        missing = plain(table.items[int(np.argmax(places < 0))])
+        raise ValueError(
+            f"features has no row for {count_of(int((places < 0).sum()), 'rated item')}, such as {missing!r}."
+        )
+    return rows[places]
+
+
+def _dense(features: Any) -> np.ndarray:
+    rows = np.asarray(features.toarray() if is_sparse(features) else features, dtype=np.float64)
+    if rows.ndim != 2:
+        raise ValueError(f"features must be a table of items by features, not of shape {rows.shape}.")
+    return rows
 
 
 def _of_columns(user: Any, item: Any, rating: Any) -> RatingTable:

@@ -10,16 +10,15 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from plackett.data.movielens import Movies
 from plackett.data.queries import Queries
-from plackett.data.rating_table import RatingTable, as_ids, places_of, rating_table
+from plackett.data.rating_table import RatingTable, item_features, rating_table
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.table import Evaluation
 from plackett.metrics.conventions import Convention
 from plackett.metrics.measure import Measure
 from plackett.rankers.base_score import as_base_score, is_column
 from plackett.rankers.personality import PersonalityDiagnosis
-from plackett.validation import check_number, check_positive_int, count_of, is_sparse, plain
+from plackett.validation import check_number, check_positive_int, count_of
 
 DEFAULT_METRICS = ("p@1", "p@5", "p@10", "ndcg@10", "map")
 BASE = "base"
@@ -195,6 +194,7 @@ def recommendation(
     n_train_users: int = 20,
     n_given: int = 10,
     relevant_from: float | None = 4.0,
+    base_feature: bool = True,
     sigma: float = 2.5,
     metrics: Metrics = DEFAULT_METRICS,
     convention: str | Convention = "standard",
@@ -217,6 +217,9 @@ def recommendation(
     n_train_users, n_given : int
     relevant_from : float, default=4.0
         Ratings from this on become 1 and others 0, for judgements and measures; None leaves them as they are.
+    base_feature : bool, default=True
+        Whether refiners see the base score as a column behind the features. Without it, as in Jin, Valizadegan and Li
+        (2008), they can keep the base ranking only as far as features of items express it, which ruins a good one.
     sigma : float, default=2.5
         Of ``PersonalityDiagnosis``.
     metrics, convention : as in ``evaluate``
@@ -244,17 +247,21 @@ def recommendation(
     if not tested.size:
         raise ValueError(f"no user besides those trained on has more than n_given={n_given:,} ratings.")
     given = _given(table, tested, n_given, draws)
-    lists = _lists_of_users(table, tested, _features_of(features, table), relevant_from)
+    lists = _lists_of_users(table, tested, item_features(features, table), relevant_from)
     train = _places_of_users(table, np.sort(shuffled[:n_train_users]))
     places = _places_of_users(table, tested)
     model = PersonalityDiagnosis(sigma=sigma).fit(_columns(table, train))
     base = model.predict(lists.qid, lists.docid, ratings=_columns(table, places[given]))
+    column = lists.n_features
+    if base_feature:
+        lists = _with_column(lists, base)
     told = np.where(given, lists.y, np.nan)
     notes = []
     if n_short:
         left_out = count_of(n_short, "user has", "users have")
         notes.append(f"{left_out} no more than {n_given:,} ratings and {'is' if n_short == 1 else 'are'} left out")
-    return _compare(lists, base, told, given, refiner, {RESIDUAL: ~given}, metrics, convention, notes)
+    known = column if base_feature else base
+    return _compare(lists, known, told, given, refiner, {RESIDUAL: ~given}, metrics, convention, notes)
 
 
 def _compare(
@@ -322,6 +329,11 @@ def _with_labels(queries: Queries, labels: np.ndarray | None) -> Queries:
     )
 
 
+def _with_column(queries: Queries, values: np.ndarray) -> Queries:
+    X = np.column_stack([queries.X, values])
+    return Queries.from_groups(X, queries.y, queries.ids, queries.indptr, docid=queries.docid)
+
+
 def _rows(queries: Queries, is_kept: np.ndarray) -> Queries:
     """Some documents, for measuring: without features, and without queries that have none of them."""
     ends = np.concatenate([[0], np.cumsum(is_kept)])[queries.indptr]
@@ -374,34 +386,3 @@ def _lists_of_users(
     columns = table.columns[places]
     labels = _as_relevance(table.rating[places], relevant_from)
     return Queries.from_groups(features[columns], labels, table.users[tested], indptr, docid=table.items[columns])
-
-
-def _features_of(features: Any, table: RatingTable) -> np.ndarray:
-    """One row per item of the table."""
-    if isinstance(features, Movies):
-        features = (features.item, features.genres)
-    if not isinstance(features, tuple):
-        rows = _dense(features)
-        if not table.is_matrix or rows.shape[0] != table.items.size:
-            raise ValueError(
-                f"features has {rows.shape[0]:,} rows without item ids; give (item, X), or ratings as a matrix with "
-                f"as many columns (here {count_of(table.items.size, 'item')})."
-            )
-        return rows
-    items, rows = as_ids(features[0], "item"), _dense(features[1])
-    if rows.shape[0] != items.size:
-        raise ValueError(f"features has {items.size:,} item ids but {rows.shape[0]:,} rows.")
-    places = places_of(table.items, items, "item")
-    if (places < 0).any():
-        missing = plain(table.items[int(np.argmax(places < 0))])
-        raise ValueError(
-            f"features has no row for {count_of(int((places < 0).sum()), 'rated item')}, such as {missing!r}."
-        )
-    return rows[places]
-
-
-def _dense(features: Any) -> np.ndarray:
-    rows = np.asarray(features.toarray() if is_sparse(features) else features, dtype=np.float64)
-    if rows.ndim != 2:
-        raise ValueError(f"features must be a table of items by features, not of shape {rows.shape}.")
-    return rows
