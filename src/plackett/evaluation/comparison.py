@@ -12,7 +12,7 @@ import numpy as np
 
 from plackett.data.grouping import as_objects
 from plackett.data.queries import Queries
-from plackett.evaluation.differences import Difference, corrected, difference
+from plackett.evaluation.differences import Difference, corrected, differences
 from plackett.evaluation.table import Evaluation, mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.validation import count_of, plain
@@ -188,24 +188,23 @@ class Comparison:
             pairs = [(name, against) for name in names if name != against]
         else:
             raise ValueError(f"against={against!r} is not among the contestants {', '.join(names)}.")
-        return corrected([self._pair(a, b, metric) for a, b in pairs])
+        return corrected(self._uncorrected(pairs, metric))
 
-    def _pair(self, a: str, b: str, metric: str) -> Difference:
-        """One pair before correction, computed once; seen from either side it has the same p-values."""
-        names = list(self.tables)
-        if names.index(a) > names.index(b):
-            return self._pair(b, a, metric).reversed()
-        if (a, b, metric) not in self._pairs:
-            self._pairs[a, b, metric] = difference(
-                a,
-                b,
-                metric,
-                self.tables[a][metric],
-                self.tables[b][metric],
-                higher_is_better=Measure.parse(metric).higher_is_better,
-                random_state=int(self.settings.get("random_state") or 0),
-            )
-        return self._pairs[a, b, metric]
+    def _uncorrected(self, pairs: Sequence[tuple[str, str]], metric: str) -> list[Difference]:
+        """Each pair on its own, computed once; seen from either side it has the same p-values."""
+        place = {name: number for number, name in enumerate(self.tables)}
+        forward = [(a, b) if place[a] < place[b] else (b, a) for a, b in pairs]
+        missing = [pair for pair in forward if (*pair, metric) not in self._pairs]
+        found = differences(
+            missing,
+            metric,
+            {name: table[metric] for name, table in self.tables.items()},
+            higher_is_better=Measure.parse(metric).higher_is_better,
+            random_state=int(self.settings.get("random_state") or 0),
+        )
+        self._pairs.update({(pair.a, pair.b, metric): pair for pair in found})
+        kept = [self._pairs[(*pair, metric)] for pair in forward]
+        return [one if one.a == a else one.reversed() for one, (a, _) in zip(kept, pairs, strict=True)]
 
     def marks(self, metric: str | None = None) -> dict[str, str]:
         """By contestant how it stands to the baseline: ▲ better or ▼ worse at p ≤ 0.05, twice at p ≤ 0.01, or nothing.

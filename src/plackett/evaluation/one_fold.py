@@ -24,7 +24,7 @@ from plackett.evaluation.cost import measured
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.floors import SingleFeature, best_single_features
 from plackett.evaluation.runs import Record, RunStore
-from plackett.evaluation.settings import fit_setting, with_setting
+from plackett.evaluation.settings import fit_setting, seeded, with_setting
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
@@ -112,7 +112,7 @@ def run_fold(contestant: Contestant, data: FoldData, rules: Rules, store: RunSto
     fits do not depend on each other, so that it makes no difference which of them were there.
     """
     settings = contestant.settings()
-    estimators = [_seeded(with_setting(contestant.estimator, setting), rules.random_state) for setting in settings]
+    estimators = [seeded(with_setting(contestant.estimator, setting), rules.random_state) for setting in settings]
     shelf = _Shelf(store, estimators, data, rules)
     finished = shelf.scores(data.test.n_docs)
     if finished is not None:
@@ -135,7 +135,7 @@ def run_fold(contestant: Contestant, data: FoldData, rules: Rules, store: RunSto
             warnings.simplefilter("ignore")  # they are stored as well
             fitted = _fit(estimators[best], data, rules)
     scores = _check_scores(fitted.predict(data.test), data.test)
-    parts = {
+    parts: dict[str, Any] = {
         "validation": trials[best].validation,
         "seconds": sum(trial.seconds for trial in trials),
         "peak_mb": max((trial.peak_mb for trial in trials if not math.isnan(trial.peak_mb)), default=math.nan),
@@ -172,13 +172,6 @@ def _try(estimator: Any, data: FoldData, rules: Rules) -> tuple[Any, _Trial]:
 
 def _fit(estimator: Any, data: FoldData, rules: Rules) -> Any:
     return fit_setting(estimator, {}, data.train, data.validation, rules.select_by)
-
-
-def _seeded(estimator: Any, random_state: int) -> Any:
-    """With a seed where it would draw without one: otherwise no run could be repeated."""
-    if estimator.get_params(deep=False).get("random_state", 0) is None:
-        estimator.set_params(random_state=random_state)
-    return estimator
 
 
 def _check_scores(scores: Any, queries: Queries) -> np.ndarray:
@@ -238,7 +231,7 @@ class _Shelf:
 
     def scores(self, n_docs: int) -> Record | None:
         stored = None if self._store is None else self._store.get(self._key_of_scores())
-        return stored if stored is not None and np.shape(stored.array) == (n_docs,) else None
+        return stored if stored is not None and getattr(stored.array, "shape", None) == (n_docs,) else None
 
     def put_scores(self, values: Mapping[str, Any], scores: np.ndarray) -> None:
         if self._store is not None:
