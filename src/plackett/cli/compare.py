@@ -1,0 +1,228 @@
+"""``plackett compare``: several rankers on the same folds, with tests of whether their differences are chance."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from plackett.evaluation.comparison import Comparison, SummaryRow
+
+EXAMPLE = "Example: plackett compare mq2008 -r listmle,ranksvm,adarank --folder runs --report mq2008.html"
+LETOR = "letor"
+
+
+def compare(
+    data: Annotated[
+        list[str],
+        typer.Argument(metavar="DATA", help="A known set's name, a folder with S1..S5 or Fold1.., or LETOR files."),
+    ],
+    rankers: Annotated[
+        str, typer.Option("--rankers", "-r", help="Names as for train -r; also lightgbm, xgboost, catboost.")
+    ],
+    folds: Annotated[
+        str | None,
+        typer.Option("--folds", "-f", metavar="N|letor", help="Number of folds, or letor: those it came with."),
+    ] = None,
+    metrics: Annotated[str, typer.Option("--metrics", "-m", help="Measures, with commas.")] = "ndcg@10,map",
+    convention: Annotated[str, typer.Option("--convention", "-c", help="Whose rules; see evaluate.")] = "standard",
+    select_by: Annotated[
+        str | None, typer.Option("--select-by", metavar="MEASURE", help="Chooses settings; default: the first.")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="NAME", help="Compare to this one; default: the best.")
+    ] = None,
+    folder: Annotated[
+        str | None, typer.Option("--folder", metavar="DIR", help="Keep finished fits; the next run goes on there.")
+    ] = None,
+    report: Annotated[str | None, typer.Option("--report", metavar="FILE.html", help="Write a page as well.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Fits side by side.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For all that is random.")] = 0,
+    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of files start at 0.")] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", help="With --json or --csv: every query.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+    as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
+) -> None:
+    """Compare rankers: settings chosen on validation queries, measured on test queries, with p-values."""
+    if as_json + as_csv + as_markdown + as_latex > 1:
+        raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
+    if per_query and not (as_json or as_csv):
+        raise typer.BadParameter("--per-query goes with --json or --csv.")
+    if folds is not None and folds != LETOR and not (folds.isdigit() and int(folds) >= 2):
+        raise typer.BadParameter(f"--folds {folds}: give a number of at least 2, or letor.")
+    if jobs == 0:
+        raise typer.BadParameter("--jobs 0: give a number of at least 1, or -1 for all cores.")
+
+    from plackett.cli import inputs, output
+
+    inputs.check_data(data)
+    if report is not None:
+        output.check_target(report, "report")
+    wanted = _parse(metrics, convention, select_by)
+    if not quiet:
+        output.tell_when_compiling()
+    contestants = _contestants(rankers, baseline)
+    if report is not None:
+        _check_report()  # what it needs is missing now rather than after hours
+    source, cv = _source(data, folds, zero_based=zero_based)
+
+    from plackett.evaluation.compare import compare as run
+
+    result = run(
+        contestants,
+        source,
+        cv=cv,
+        metrics=wanted,
+        convention=convention,
+        select_by=select_by,
+        baseline=baseline,
+        folder=folder,
+        random_state=seed,
+        n_jobs=jobs,
+        progress=None if quiet else output.note,
+    )
+    if report is not None:
+        from plackett.report.html import write_report
+
+        write_report(result, report)
+    if as_json:
+        output.write_json(result.to_dict(per_query=per_query))
+    elif as_csv:
+        output.write(_csv(result, per_query=per_query))
+    elif as_markdown or as_latex:
+        from plackett.report.tables import summary_table
+
+        table = summary_table(result)
+        output.write(table.to_markdown() if as_markdown else table.to_latex())
+    else:
+        _print_table(result)
+    if not as_json:  # which holds them
+        _print_remarks(result, quiet=quiet)
+    if not result.tables:
+        raise typer.Exit(1)
+
+
+# --- What the user asked for ------------------------------------------------------------------------------------------
+
+
+def _parse(metrics: str, convention: str, select_by: str | None) -> list[str]:
+    from plackett.cli.measures import parse_measures
+    from plackett.metrics.conventions import get_convention
+
+    try:
+        get_convention(convention)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    if select_by is not None and len(parse_measures(select_by, "--select-by")) > 1:
+        raise typer.BadParameter("--select-by takes one measure.")
+    return parse_measures(metrics)
+
+
+def _contestants(rankers: str, baseline: str | None) -> list:
+    from plackett.evaluation.contestants import as_contestants
+
+    try:
+        contestants = as_contestants(rankers)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    names = [contestant.name for contestant in contestants]
+    if baseline is not None and baseline not in names:
+        raise typer.BadParameter(f"--baseline {baseline} is none of the rankers {', '.join(names)}.")
+    return contestants
+
+
+def _source(data: list[str], folds: str | None, *, zero_based: bool) -> tuple[Any, Any]:
+    """Where the folds come from, and which: those that data were published with, unless a number is given."""
+    from plackett.cli import inputs
+
+    is_name = len(data) == 1 and inputs.is_known_name(data[0])
+    is_folder = len(data) == 1 and os.path.isdir(data[0])
+    if is_name or is_folder:
+        if zero_based:
+            raise typer.BadParameter("--zero-based goes with files.")
+        if folds is None:
+            has_folds = is_folder or _has_folds(data[0])
+            folds = LETOR if has_folds else "5"
+        return data[0], LETOR if folds == LETOR else int(folds)
+    if folds == LETOR:
+        raise typer.BadParameter("--folds letor needs a known set's name, or a folder with S1..S5 or Fold1.., as DATA.")
+    return inputs.load_queries(data, zero_based=zero_based, cache=False), int(folds or 5)
+
+
+def _has_folds(name: str) -> bool:
+    from plackett.data import datasets
+
+    return bool(datasets.info(name).n_folds)
+
+
+def _check_report() -> None:
+    from plackett._optional import import_optional
+
+    for module in ("jinja2", "matplotlib"):
+        import_optional(module, extra="report", needed_for="--report")
+
+
+# --- What comes out ---------------------------------------------------------------------------------------------------
+
+
+def _print_table(result: Comparison) -> None:
+    from plackett.cli import output
+
+    headings = [result.convention]
+    for metric in result.metrics:
+        headings += [f"{metric}   ", "p"]
+    rows = [_cells(row, result) for row in result.summary()]
+    for name in result.failures:
+        rows.append([name, *(["failed   ", ""] * len(result.metrics)), "", ""])
+    output.write_table([*headings, "seconds", "MB"], rows)
+
+
+def _cells(row: SummaryRow, result: Comparison) -> list[str]:
+    from plackett.cli.measures import number
+
+    cells = [row.name]
+    for metric in result.metrics:
+        cells += [f"{number(row.means[metric])} {row.marks.get(metric, ''):<2}", _p_value(row.p_values.get(metric))]
+    if row.is_floor:
+        return [*cells, "", ""]
+    return [*cells, *("-" if math.isnan(value) else f"{value:,.1f}" for value in (row.seconds, row.peak_mb))]
+
+
+def _p_value(p: float | None) -> str:
+    if p is None or math.isnan(p):
+        return ""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _csv(result: Comparison, *, per_query: bool) -> str:
+    if not per_query:
+        from plackett.report.tables import summary_table
+
+        return summary_table(result).to_csv()
+    from plackett.evaluation.table import csv_text
+
+    rows = [
+        [name, int(fold), key, *values]
+        for name, table in {**result.tables, **result.floors}.items()
+        for fold, key, values in zip(result.fold_of, table.queries.tolist(), table.values.tolist(), strict=True)
+    ]
+    return csv_text(["ranker", "fold", "qid", *result.metrics], rows)
+
+
+def _print_remarks(result: Comparison, *, quiet: bool) -> None:
+    from plackett.cli import output
+
+    remarks = result.remarks()
+    for text in remarks if not quiet else [text for text in remarks if text.startswith("failed:")]:
+        output.note(text)
+    if quiet:
+        return
+    for table in result.floors.values():
+        for metric, features in table.best_features.items():
+            output.note(f"best feature by {metric}, chosen on training queries: {features}")
