@@ -220,6 +220,7 @@ _TEX = {character: "\\" + character for character in "&%$#_{}"} | {
     ">": r"\textgreater{}",
     "–": "--",
     "−": "$-$",
+    "Δ": r"$\Delta$",
     "\n": " ",
 }
 

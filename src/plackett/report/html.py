@@ -1,0 +1,178 @@
+"""One self-contained page for a comparison: no network, light and dark, phone and paper."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from plackett._optional import import_optional
+from plackett.evaluation.comparison import Comparison
+from plackett.metrics.conventions import CONVENTIONS
+from plackett.report import lists, plots
+from plackett.report.table import Interval, Table, signed
+from plackett.report.tables import standing, tables
+from plackett.validation import count_of
+
+LONGEST_NAME = 200  # characters; a longer one is cut in the page, never in the files
+
+
+def write_report(comparison: Comparison, path: str | os.PathLike, *, title: str | None = None) -> Path:
+    """Write a comparison as one HTML file, which needs nothing else to be read: no network, no other file.
+
+    It holds the summary with significance marks and intervals, plots, the hardest queries with their lists before and
+    after, the data, the settings and the versions; every table can be taken along as Markdown, LaTeX, CSV or JSON. It
+    follows the reader's choice of light or dark, can be read on a phone, and prints. The same comparison gives the same
+    bytes. Needs ``pip install 'plackett[report]'``.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What :func:`plackett.compare` returns.
+    path : str or path
+        The file to write; one that is there is replaced.
+    title : str, default=None
+        The heading; None says how many rankers were compared.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+    """
+    text = report_html(comparison, title=title)
+    target = Path(path)
+    # an id that was not UTF-8 in its file cannot be encoded again, but can be shown
+    target.write_bytes(text.encode("utf-8", errors="backslashreplace"))
+    return target
+
+
+def report_html(comparison: Comparison, *, title: str | None = None) -> str:
+    """The page that `write_report` writes, as text."""
+    jinja2 = import_optional("jinja2", extra="report", needed_for="write_report")
+    import_optional("matplotlib", extra="report", needed_for="write_report")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("plackett.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(signed=signed, interval=interval_bar, short=_short)
+    safe = environment.filters["safe"]
+    sheet, script = (environment.loader.get_source(environment, name)[0] for name in ("report.css", "report.js"))
+    every = {table.name: table for table in tables(comparison)}
+    gained, lost = lists.changed_lists(comparison)
+    return environment.get_template("report.html").render(
+        title=title or f"Comparison of {count_of(len(comparison), 'ranker')}",
+        comparison=comparison,
+        metric=comparison.metrics[0],
+        verdict=verdict(comparison),
+        facts=facts(comparison),
+        convention=CONVENTIONS.get(comparison.convention),
+        tables=every,
+        downloads={name: list(downloads(table)) for name, table in every.items()},
+        widest={name: widest(table) for name, table in every.items()},
+        by_k=plots.metric_by_k(comparison),
+        time=plots.time_against_quality(comparison),
+        gaps=plots.query_differences(comparison),
+        curves=plots.learning_curves(comparison),
+        scores=plots.score_distributions(comparison),
+        label_keys=plots.label_keys(comparison),
+        hardest=lists.hardest_lists(comparison),
+        gained=gained,
+        lost=lost,
+        sheet_text=safe(sheet),
+        script=safe(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+class Fact(NamedTuple):
+    """A number worth seeing first."""
+
+    value: str
+    name: str
+
+
+def facts(comparison: Comparison) -> list[Fact]:
+    """The sizes at the head of the page."""
+    n_features = comparison.description.get("n_features")
+    rows = [
+        (len(comparison), "ranker", "rankers"),
+        (comparison.queries.n_queries, "test query", "test queries"),
+        (comparison.queries.n_docs, "test document", "test documents"),
+        (n_features, "feature", "features"),
+        (comparison.n_folds, "fold", "folds"),
+    ]
+    return [Fact(f"{n:,}", one if n == 1 else many) for n, one, many in rows if n is not None]
+
+
+def verdict(comparison: Comparison) -> list[str]:
+    """What the numbers say, in sentences."""
+    if not comparison.tables:
+        return ["No ranker finished."]
+    metric, order = comparison.metrics[0], standing(comparison)
+    best, baseline, means = order[0], comparison.baseline, comparison.mean()
+    value = means[best][metric]
+    sentences = [f"{best} is the best by {metric}" + ("." if math.isnan(value) else f", with {value:.4f}.")]
+    if len(order) == 1:
+        return [f"{best} reaches {value:.4f} by {metric}."] if not math.isnan(value) else sentences
+    pairs = comparison.differences(against=best)
+    equals = [pair.a for pair in pairs if not pair.p_random_holm <= 0.05]
+    if not equals:
+        others = "the other one" if len(pairs) == 1 else f"each of the {len(pairs)} others"
+        sentences.append(f"Its lead over {others} is more than chance would give (p ≤ 0.05).")
+    elif len(equals) == len(pairs):
+        sentences.append("Its lead over the others is no larger than chance could give.")
+    else:
+        names = ", ".join(_short(name, 40) for name in equals[:6]) + (" and others" if len(equals) > 6 else "")
+        sentences.append(f"Chance alone could separate it from {names}.")
+    if baseline != best:
+        pair = next(pair for pair in pairs if pair.a == baseline)
+        gap = f"{signed(-pair.mean)}, interval {signed(-pair.high)} to {signed(-pair.low)}"
+        sentences.append(f"Against the baseline {baseline}: {gap}.")
+    return sentences
+
+
+class Download(NamedTuple):
+    """A table as a file inside the page."""
+
+    format: str
+    file: str
+    address: str
+
+
+def downloads(table: Table) -> Iterator[Download]:
+    """The table in its formats, as addresses that hold the whole file."""
+    for name, ending, kind, text in (
+        ("Markdown", "md", "text/markdown", table.to_markdown()),
+        ("LaTeX", "tex", "application/x-tex", table.to_latex()),
+        ("CSV", "csv", "text/csv", table.to_csv()),
+        ("JSON", "json", "application/json", table.to_json()),
+    ):
+        content = base64.b64encode(text.encode("utf-8", errors="backslashreplace")).decode()
+        yield Download(name, f"{table.name}.{ending}", f"data:{kind};charset=utf-8;base64,{content}")
+
+
+def widest(table: Table) -> float:
+    """The largest distance from zero of any interval in a table: the scale of its bars."""
+    ends = [abs(end) for row in table.rows for cell in row if isinstance(cell, Interval) for end in cell[:3]]
+    return max((end for end in ends if math.isfinite(end)), default=0.0)
+
+
+def interval_bar(cell: Interval, scale: float) -> dict[str, Any] | None:
+    """Where the bar of an interval starts and ends, and its middle, between 0 and 100; None without one."""
+    if scale <= 0 or not all(math.isfinite(end) for end in cell[:3]):
+        return None
+    low, middle, high = (round(50 + 48 * end / scale, 1) for end in (cell.low, cell.value, cell.high))
+    is_apart = cell.low > 0 or cell.high < 0
+    side = ("good" if (cell.value > 0) == cell.higher_is_better else "bad") if is_apart else "even"
+    return {"low": low, "middle": middle, "high": high, "side": side}
+
+
+def _short(text: str, most: int = LONGEST_NAME) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,313 @@
+"""The plots of a comparison. Each is bounded in size, however many contestants, queries and iterations there are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.evaluate import evaluate
+from plackett.evaluation.floors import RANDOM_ORDER, random_floor
+from plackett.evaluation.table import mean_of_counted
+from plackett.metrics.conventions import CONVENTIONS
+from plackett.metrics.judged import JudgedLists
+from plackett.metrics.measure import Measure
+from plackett.report.svg import BAD, GOOD, INK, LEVELS, MUTED, N_LEVELS, PAPER, SERIES, drawing, inline_svg, thinned
+from plackett.report.tables import standing
+from plackett.validation import count_of
+
+CUTOFFS = range(1, 11)
+MOST_PANELS = 12  # contestants with a panel of their own: the best by the first measure
+MOST_POINTS = 200  # of a line
+MOST_BINS = 48
+WIDE, PANEL = (400, 280), (300, 190)
+MARKERS = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}
+
+
+class Key(NamedTuple):
+    """One entry of a legend: a sign, the style sheet's class of its colour, and what it stands for."""
+
+    sign: str
+    colour: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawing with what stands around it."""
+
+    svg: str
+    title: str
+    keys: list[Key] = field(default_factory=list)
+    caption: str = ""
+
+
+def metric_by_k(comparison: Comparison) -> list[Plot]:
+    """The first measure at every cut-off from 1 to 10, NDCG if it has none; the best contestants in colour."""
+    if comparison.convention not in CONVENTIONS or not comparison.tables:
+        return []
+    first = Measure.parse(comparison.metrics[0])
+    measures = [
+        Measure("ndcg", k) if first.kind.cutoff == "none" else Measure(first.name, k, **first.parameters)
+        for k in CUTOFFS
+    ]
+    lines = {}
+    for name in standing(comparison):
+        table = evaluate(
+            comparison.queries, comparison.scores[name], metrics=measures, convention=comparison.convention
+        )
+        lines[name] = [mean_of_counted(table.values[:, column]) for column in range(len(measures))]
+    keys = []
+    with drawing(*WIDE) as (figure, axes):
+        # the others first, so that the best lie above them
+        for name in list(lines)[len(SERIES) :]:
+            axes.plot(CUTOFFS, lines[name], color=MUTED, alpha=0.35, linewidth=1)
+        for place, (name, colour, marker) in enumerate(zip(lines, SERIES, MARKERS, strict=False), start=1):
+            axes.plot(CUTOFFS, lines[name], color=colour, marker=marker, markeredgewidth=0, zorder=20 - place)
+            keys.append(Key(MARKERS[marker], f"s{place}", name))
+        if len(lines) > len(SERIES):
+            keys.append(Key("─", "muted", f"{len(lines) - len(SERIES)} others"))
+        if RANDOM_ORDER in comparison.floors:
+            axes.plot(CUTOFFS, _random_by_k(comparison, measures), color=MUTED, linewidth=1.2, dashes=(3, 2))
+            keys.append(Key("┄", "muted", RANDOM_ORDER))
+        axes.set_xticks(list(CUTOFFS))
+        axes.set_xlabel("k")
+        svg = inline_svg(figure, "by-k", _alt_by_k(measures[0].name, lines))
+    return [Plot(svg, f"{measures[0].name}@k", keys)]
+
+
+def _random_by_k(comparison: Comparison, measures: list[Measure]) -> list[float]:
+    queries = comparison.queries
+    lists = JudgedLists(queries.labels, np.zeros(queries.n_docs), queries.indptr, ids=queries.ids)
+    names = [str(measure) for measure in measures]
+    return list(random_floor(measures, names, lists, CONVENTIONS[comparison.convention]).values())
+
+
+def _alt_by_k(measure: str, lines: dict[str, list[float]]) -> str:
+    parts = [f"{name} {values[0]:.3f} to {values[-1]:.3f}" for name, values in list(lines.items())[: len(SERIES)]]
+    return f"{measure} at the cut-offs {CUTOFFS[0]} to {CUTOFFS[-1]}: {'; '.join(parts)}"
+
+
+def time_against_quality(comparison: Comparison) -> list[Plot]:
+    """Seconds of all fits against the mean of the first measure; points bear the numbers of the summary table."""
+    metric, means = comparison.metrics[0], comparison.mean()
+    points = {}
+    for place, name in enumerate(standing(comparison), start=1):
+        seconds = sum(fit.seconds for fit in comparison.fits.get(name, []))
+        if seconds > 0 and math.isfinite(seconds) and not math.isnan(means[name][metric]):
+            points[place] = (name, seconds, means[name][metric])
+    if not points:
+        return []
+    with drawing(*WIDE) as (figure, axes):
+        axes.set_xscale("log")
+        for place, (_, seconds, value) in points.items():
+            colour = SERIES[place - 1] if place <= len(SERIES) else MUTED
+            axes.plot([seconds], [value], marker="o", markersize=7, color=colour, markeredgecolor=PAPER, zorder=5)
+        axes.margins(0.12)
+        axes.set_xlabel("seconds, all folds and settings (logarithmic)")
+        axes.set_ylabel(metric)
+        times = [seconds for _, seconds, _ in points.values()]
+        if max(times) < 300 * min(times):  # powers of ten alone would be too few
+            axes.xaxis.get_major_locator().set_params(subs=(1, 2, 5))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter(lambda value, _: "")
+        _number_points(figure, axes, {place: (x, y) for place, (_, x, y) in points.items()})
+        alt = "; ".join(f"{name}: {seconds:.3g} seconds, {value:.4f}" for name, seconds, value in points.values())
+        svg = inline_svg(figure, "time", f"Time against {metric}: {alt}")
+    keys = [
+        Key(str(place), f"s{place}" if place <= len(SERIES) else "muted", name)
+        for place, (name, _, _) in points.items()
+    ]
+    return [Plot(svg, f"Time against {metric}", keys)]
+
+
+def _number_points(figure: Any, axes: Any, points: dict[int, tuple[float, float]]) -> None:
+    """Write each point's number beside it, where it covers no other number and no point if there is such a place."""
+    figure.canvas.draw()  # settles the limits of the axes, and with them where the points are
+    pixels = {place: axes.transData.transform(point) for place, point in points.items()}
+    sides = [
+        (9, 0),
+        (-9, 0),
+        (0, 10),
+        (0, -10),
+        (9, 9),
+        (-9, 9),
+        (9, -9),
+        (-9, -9),
+        (17, 0),
+        (-17, 0),
+        (0, 20),
+        (0, -20),
+    ]
+    taken = list(pixels.values())
+    for place, centre in pixels.items():
+        free = [side for side in sides if all(np.abs(centre + side - other).max() >= 8 for other in taken)]
+        side = free[0] if free else sides[0]
+        taken.append(centre + side)
+        x, y = axes.transData.inverted().transform(centre + side)
+        axes.text(x, y, str(place), ha="center", va="center_baseline", color=INK, fontsize=10, clip_on=False)
+
+
+def query_differences(comparison: Comparison) -> list[Plot]:
+    """A panel for each contestant: its values minus the baseline's, query by query, the largest first."""
+    metric, baseline = comparison.metrics[0], comparison.baseline
+    sign = 1.0 if Measure.parse(metric).higher_is_better else -1.0
+    gaps = {}
+    for name in _some_panels([name for name in standing(comparison) if name != baseline]):
+        gap = comparison.tables[name][metric] - comparison.tables[baseline][metric]
+        gaps[name] = np.sort(gap[~np.isnan(gap)])[::-1]
+    widest = max((np.abs(gap).max(initial=0.0) for gap in gaps.values()), default=0.0) or 1.0
+    pairs = {pair.a: pair for pair in comparison.differences(against=baseline)} if baseline else {}
+    plots = []
+    for number, (name, gap) in enumerate(gaps.items(), start=1):
+        pair = pairs[name]
+        counts = f"better on {pair.wins}, the same on {pair.ties}, worse on {pair.losses}"
+        alt = (
+            f"{name} against {baseline}, {metric} query by query: {counts} of {count_of(gap.size, 'query', 'queries')}"
+        )
+        with drawing(*PANEL, left=40, bottom=24) as (figure, axes):
+            shown = gap[list(thinned(gap.size, MOST_POINTS))]
+            edges = np.linspace(0, gap.size, shown.size + 1)
+            heights = np.append(shown, shown[-1:])
+            for colour, part in ((GOOD, np.maximum(sign * heights, 0)), (BAD, np.minimum(sign * heights, 0))):
+                if heights.size:
+                    axes.fill_between(edges, sign * part, step="post", color=colour, linewidth=0)
+            axes.axhline(0, color=MUTED, linewidth=0.8)
+            axes.set_xlim(0, max(1, gap.size))
+            axes.set_ylim(-1.05 * widest, 1.05 * widest)
+            axes.xaxis.get_major_locator().set_params(integer=True, nbins=5)
+            svg = inline_svg(figure, f"gap-{number}", alt)
+        plots.append(Plot(svg, name, caption=counts))
+    return plots
+
+
+def learning_curves(comparison: Comparison) -> list[Plot]:
+    """A panel for each contestant that keeps a history: a line for each fold, over the iterations."""
+    plots = []
+    for number, name in enumerate(_some_panels([n for n in standing(comparison) if _curves(comparison, n)]), start=1):
+        quantity, curves = _curves(comparison, name)
+        longest = max(len(curve) for curve in curves)
+        ends = ", ".join(f"{curve[-1]:.4g}" for curve in curves)
+        alt = f"{quantity} of {name} over {count_of(longest, 'iteration')}, ending at {ends}"
+        with drawing(*PANEL, left=48, bottom=24) as (figure, axes):
+            for curve in curves:
+                places = list(thinned(len(curve), MOST_POINTS))
+                marker = "o" if len(curve) == 1 else ""
+                heights = [curve[place] for place in places]
+                axes.plot([p + 1 for p in places], heights, marker=marker, color=SERIES[0], alpha=0.75, linewidth=1.2)
+            axes.xaxis.get_major_locator().set_params(integer=True, nbins=5)
+            axes.yaxis.get_major_locator().set_params(nbins=5)
+            axes.set_xlim(1, max(2, longest))
+            svg = inline_svg(figure, f"curve-{number}", alt)
+        plots.append(Plot(svg, name, caption=f"{quantity}, {count_of(len(curves), 'fold')}"))
+    return plots
+
+
+def _curves(comparison: Comparison, name: str) -> Any:
+    """What to draw of the histories of a contestant: the quantity's name and a list per fold; None without any.
+
+    The measure of the validation set if it was kept; if not, the first quantity that is a number.
+    """
+    histories = [_columns(fit.history) for fit in comparison.fits.get(name, [])]
+    histories = [history for history in histories if history]
+    quantities = [
+        quantity
+        for quantity in (histories[0] if histories else ())
+        if quantity in set.intersection(*map(set, histories))
+    ]
+    if not quantities:
+        return None
+    quantity = next((q for q in quantities if _is_measure(q)), quantities[0])
+    return quantity, [history[quantity] for history in histories]
+
+
+def _columns(history: Any) -> dict[str, list[float]]:
+    """A history, a dict of lists or a list of dicts, as lists of finite numbers by name."""
+    if not history:
+        return {}
+    if not isinstance(history, dict):
+        history = {key: [step.get(key) for step in history] for key in history[0]}
+    return {str(key): list(values) for key, values in history.items() if len(values) and all(map(_is_finite, values))}
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_measure(name: str) -> bool:
+    try:
+        Measure.parse(name)
+    except ValueError:
+        return False
+    return True
+
+
+def score_distributions(comparison: Comparison) -> list[Plot]:
+    """A panel for each contestant: how its test scores, centred and scaled within each query, lie by label."""
+    groups = label_groups(comparison.queries.labels)
+    query_of = np.repeat(np.arange(comparison.queries.n_queries), np.diff(comparison.queries.indptr))
+    plots = []
+    for number, name in enumerate(_some_panels(standing(comparison)), start=1):
+        scores = _within_queries(np.asarray(comparison.scores[name], dtype=np.float64), query_of)
+        edges = np.linspace(-3, 3, MOST_BINS + 1)
+        parts = []
+        with drawing(*PANEL, left=12, bottom=24) as (figure, axes):
+            for level, (text, is_in) in _spread(groups):
+                inside = scores[is_in]
+                inside = np.clip(inside[np.isfinite(inside)], -3, 3)
+                if not inside.size:
+                    continue
+                heights = np.histogram(inside, edges)[0] / inside.size
+                heights = np.convolve(np.pad(heights, 2, mode="edge"), [1 / 9, 2 / 9, 3 / 9, 2 / 9, 1 / 9], "valid")
+                middles = (edges[1:] + edges[:-1]) / 2
+                axes.fill_between(middles, heights, color=LEVELS[level], alpha=0.18, linewidth=0)
+                axes.plot(middles, heights, color=LEVELS[level], linewidth=1.6)
+                parts.append(f"label {text} around {np.median(inside):+.2f}")
+            axes.set_yticks([])
+            axes.set_ylim(bottom=0)
+            axes.set_xlim(-3, 3)
+            svg = inline_svg(figure, f"scores-{number}", f"Scores of {name}: medians {', '.join(parts)}")
+        plots.append(Plot(svg, name))
+    return plots
+
+
+def label_keys(comparison: Comparison) -> list[Key]:
+    """The legend that the panels of `score_distributions` share."""
+    return [
+        Key("▬", f"l{level}", f"label {text}") for level, (text, _) in _spread(label_groups(comparison.queries.labels))
+    ]
+
+
+def _within_queries(scores: np.ndarray, query_of: np.ndarray) -> np.ndarray:
+    """Scores minus their query's mean, over their query's deviation; 0 where a query's scores are all the same."""
+    n_docs = np.maximum(1, np.bincount(query_of))
+    centred = scores - (np.bincount(query_of, scores) / n_docs)[query_of]
+    deviation = np.sqrt(np.bincount(query_of, centred**2) / n_docs)
+    with np.errstate(invalid="ignore"):
+        size = np.bincount(query_of, np.abs(scores)) / n_docs
+        is_flat = deviation <= 1e-12 * np.maximum(size, np.finfo(np.float64).tiny)
+    return np.where(is_flat[query_of], 0.0, centred / np.where(is_flat, 1.0, deviation)[query_of])
+
+
+def label_groups(labels: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    """The label levels with their documents; many levels are put together, the same number of levels in each group."""
+    levels = np.unique(labels[~np.isnan(labels)])
+    groups = []
+    for part in np.array_split(levels, min(N_LEVELS, levels.size)) if levels.size else ():
+        text = f"{part[0]:g}" if part.size == 1 else f"{part[0]:g} to {part[-1]:g}"
+        groups.append((text, (labels >= part[0]) & (labels <= part[-1])))
+    return groups
+
+
+def _spread(groups: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """The groups with the levels of colour that they get: two take the first and the last."""
+    for place, group in enumerate(groups):
+        yield round(place * (N_LEVELS - 1) / max(1, len(groups) - 1)), group
+
+
+def _some_panels(names: Sequence[str]) -> list[str]:
+    return list(names)[:MOST_PANELS]

@@ -1,0 +1,129 @@
+"""A matplotlib figure as SVG inside a page: small, the same bytes every time, and in the colours of the page.
+
+Figures are drawn in stand-in colours, which become variables of the page's style sheet, so that one drawing serves
+light, dark and paper. Text stays text, in the page's font. Names of contestants never enter a figure: they stand beside
+it, where the page escapes and wraps them.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from typing import Any
+
+from plackett._optional import import_optional
+
+N_SERIES, N_LEVELS = 8, 5
+
+# stand-in colour -> variable of the style sheet
+INK, MUTED, RULE, GOOD, BAD, PAPER = "#010101", "#010102", "#010103", "#010104", "#010105", "#010106"
+SERIES = [f"#0102{place:02x}" for place in range(1, N_SERIES + 1)]
+LEVELS = [f"#0103{place:02x}" for place in range(N_LEVELS)]
+_VARIABLES = {
+    INK: "--ink",
+    MUTED: "--muted",
+    RULE: "--rule",
+    GOOD: "--good",
+    BAD: "--bad",
+    PAPER: "--card",
+    **{colour: f"--s{place}" for place, colour in enumerate(SERIES, start=1)},
+    **{colour: f"--l{place}" for place, colour in enumerate(LEVELS)},
+}
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "plackett",
+    "text.parse_math": False,
+    "font.size": 11,
+    "axes.edgecolor": RULE,
+    "axes.labelcolor": MUTED,
+    "axes.labelsize": 11,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": True,
+    "axes.formatter.useoffset": False,
+    "grid.color": RULE,
+    "grid.linewidth": 0.6,
+    "xtick.color": RULE,
+    "ytick.color": RULE,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": MUTED,
+    "xtick.labelsize": 10,
+    "ytick.labelsize": 10,
+    "xtick.major.size": 3,
+    "ytick.major.size": 0,
+    "figure.facecolor": "none",
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "path.simplify": True,
+}
+
+
+@contextmanager
+def drawing(width: int, height: int, *, left: float = 46, right: float = 10, top: float = 10, bottom: float = 38):
+    """A figure and its only axes, of a size and with margins in pixels, in this module's style and in no other."""
+    matplotlib = import_optional("matplotlib", extra="report", needed_for="a report")
+    figures = import_optional("matplotlib.figure", extra="report", needed_for="a report")
+    with matplotlib.rc_context():  # whatever the user has set is set again afterwards
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        figure = figures.Figure(figsize=(width / 72, height / 72), dpi=72)
+        box = (left / width, bottom / height, 1 - (left + right) / width, 1 - (top + bottom) / height)
+        yield figure, figure.add_axes(box)
+
+
+def inline_svg(figure: Any, key: str, alt: str) -> str:
+    """The figure as an ``<svg>`` element that can stand in a page beside others.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    key : str
+        Starts every id inside, so that it must differ from that of all other figures of the page.
+    alt : str
+        What a reader who does not see the figure should know.
+    """
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
+    text = out.getvalue()
+    view = re.search(r'viewBox="([^"]+)"', text)
+    assert view is not None
+    inside = text[text.index("<defs>", view.end()) :] if "<defs>" in text[view.end() :] else text[view.end() :]
+    # the style sheet inside would hold for the whole page
+    inside = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>|<!--.*?-->|<defs>\s*</defs>", "", inside, flags=re.S)
+    inside = _shorten(_rename_ids(inside, key))
+    for colour, variable in _VARIABLES.items():
+        inside = inside.replace(colour, f"var({variable})")
+    return f'<svg class="plot" viewBox="{view[1]}" role="img" aria-label="{escape(alt)}">{inside.strip()}'
+
+
+def _rename_ids(text: str, key: str) -> str:
+    """Ids that nothing points to are dropped; the others are numbered behind ``key``."""
+    targets = dict.fromkeys(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', text))
+    numbers = {a or b: f"{key}-{place}" for place, (a, b) in enumerate(targets)}
+    text = re.sub(r'\s+id="([^"]*)"', lambda m: f' id="{numbers[m[1]]}"' if m[1] in numbers else "", text)
+    text = re.sub(r"url\(#([^)]+)\)", lambda m: f"url(#{numbers[m[1]]})", text)
+    return re.sub(r'(?:xlink:)?href="#([^"]+)"', lambda m: f'href="#{numbers[m[1]]}"', text)
+
+
+def _shorten(text: str) -> str:
+    """Hundredths of a pixel are enough; fonts come from the page; groups that hold nothing go."""
+    text = re.sub(r"(\d+\.\d\d)\d+(?=[^<>]*>)", r"\1", text)
+    text = re.sub(r" font-family: [^;\"]*;?|font: (?=[\d.]+px)", "", text)
+    text = re.sub(r'style="([\d.]+px)[^;"]*', r'style="font-size: \1', text)
+    text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)
+    text = re.sub(r"\s*\n\s*", " ", text).replace("> <", "><")
+    return re.sub(r"<g></g>|<defs></defs>", "", text)
+
+
+def thinned(n: int, most: int) -> Iterator[int]:
+    """At most ``most`` of the places 0 .. n − 1, evenly spread, first and last among them."""
+    if n <= most:
+        yield from range(n)
+    else:
+        yield from (round(step * (n - 1) / (most - 1)) for step in range(most))

@@ -1,0 +1,258 @@
+"""The tables of a comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from plackett.data.describe import Description
+from plackett.evaluation.comparison import Comparison, HardQuery
+from plackett.evaluation.differences import Difference
+from plackett.metrics.conventions import CONVENTIONS
+from plackett.metrics.measure import Measure
+from plackett.report.table import Column, Interval, Marked, Table
+from plackett.validation import plain
+
+MOST_FOR_ALL_PAIRS = 12  # contestants; beyond that only the pairs with the baseline are shown
+HARDEST = 10
+
+
+def tables(comparison: Comparison) -> list[Table]:
+    """Every table of a comparison: summary, differences, folds, fits, failures, hardest queries, data, settings.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What :func:`plackett.compare` returns.
+
+    Returns
+    -------
+    list of Table
+        Each with ``name``, ``title``, ``to_markdown()``, ``to_latex()``, ``to_csv()`` and ``to_dict()``. A table that
+        would be empty is left out.
+    """
+    every = (
+        summary_table(comparison),
+        baseline_table(comparison),
+        pairs_table(comparison),
+        folds_table(comparison),
+        fits_table(comparison),
+        failures_table(comparison),
+        hardest_table(comparison),
+        data_table(comparison),
+        settings_table(comparison),
+        versions_table(comparison),
+    )
+    return [table for table in every if table.rows or table.foot]
+
+
+def standing(comparison: Comparison) -> list[str]:
+    """The contestants, the best by the first measure first; equals in order of entry, those without a value last."""
+    metric = comparison.metrics[0]
+    sign = -1.0 if Measure.parse(metric).higher_is_better else 1.0
+    values = {name: sign * means[metric] for name, means in comparison.mean().items()}
+    return sorted(values, key=lambda name: (math.isnan(values[name]), values[name]))
+
+
+def summary_table(comparison: Comparison) -> Table:
+    """One row per contestant, the best first, with marks, the difference to the baseline, time and memory."""
+    first, by_name = comparison.metrics[0], {row.name: row for row in comparison.summary() if not row.is_floor}
+    best = {metric: _best_of([row.means[metric] for row in by_name.values()], metric) for metric in comparison.metrics}
+    gaps = {pair.a: _interval(pair) for pair in _against_baseline(comparison, first)}
+    columns = [Column("#", digits=0), Column("ranker", "text"), *(Column(m, "marked") for m in comparison.metrics)]
+    if gaps:
+        columns.append(Column(f"Δ {first}", "interval"))
+    columns += [Column("seconds", digits=None), Column("MB", digits=None)]
+    rows = []
+    for place, name in enumerate(standing(comparison), start=1):
+        row = by_name[name]
+        means = [Marked(row.means[m], row.marks.get(m, ""), row.means[m] == best[m]) for m in comparison.metrics]
+        gap = [gaps.get(name, "baseline")] if gaps else []
+        rows.append([place, name, *means, *gap, row.seconds, row.peak_mb])
+    foot: list[list[Any]] = []
+    for name, table in comparison.floors.items():
+        means = [Marked(table.mean()[m]) for m in comparison.metrics]
+        foot.append([math.nan, name, *means, *([""] if gaps else []), math.nan, math.nan])
+    for name in comparison.failures:
+        if name not in comparison.tables:
+            missing = [Marked(math.nan) for _ in comparison.metrics]
+            foot.append([math.nan, f"{name} (failed)", *missing, *([""] if gaps else []), math.nan, math.nan])
+    return Table("summary", "Means over all test queries", columns, rows, foot, comparison.remarks())
+
+
+def baseline_table(comparison: Comparison) -> Table:
+    """Every contestant against the baseline by every measure."""
+    pairs = [pair for metric in comparison.metrics for pair in _against_baseline(comparison, metric)]
+    return _difference_table(
+        "baseline",
+        f"Against {comparison.baseline}",
+        pairs,
+        with_other=False,
+        notes=["p-values after Holm's correction for the pairs of a measure; intervals are bootstrap, level 0.95"],
+    )
+
+
+def pairs_table(comparison: Comparison) -> Table:
+    """All pairs by the first measure; empty for two contestants, where it would repeat, and for very many."""
+    is_shown = 2 < len(comparison) <= MOST_FOR_ALL_PAIRS
+    return _difference_table(
+        "pairs",
+        f"All pairs by {comparison.metrics[0]}",
+        comparison.differences() if is_shown else [],
+        with_other=True,
+        notes=["p-values after Holm's correction for all the pairs of this table"],
+    )
+
+
+def folds_table(comparison: Comparison) -> Table:
+    """The mean in each fold, and the mean of these, which published LETOR tables give."""
+    n_folds = comparison.n_folds
+    columns = [Column("measure", "text"), Column("ranker", "text")]
+    columns += [*(Column(f"fold {fold}") for fold in range(1, n_folds + 1)), Column("mean of folds")]
+    rows = []
+    for metric in comparison.metrics if n_folds > 1 else ():
+        by_fold = comparison.by_fold(metric)
+        for name in standing(comparison):
+            rows.append([metric, name, *by_fold[name], math.fsum(by_fold[name]) / n_folds])
+    return Table("folds", "Fold by fold", columns, rows)
+
+
+def fits_table(comparison: Comparison) -> Table:
+    """What was chosen in each fold, and what it cost."""
+    columns = [
+        Column("ranker", "text"),
+        Column("fold", digits=0),
+        Column("chosen setting", "text"),
+        Column("validation"),
+        Column("settings tried", digits=0),
+        Column("seconds", digits=None),
+        Column("MB", digits=None),
+    ]
+    rows = [
+        [name, fit.fold, setting_text(fit.params), fit.validation, fit.n_settings, fit.seconds, fit.peak_mb]
+        for name, fits in comparison.fits.items()
+        for fit in fits
+    ]
+    notes = ["seconds include the choice among settings; MB is how far resident memory rose while fitting"]
+    return Table("fits", "Fits", columns, rows, notes=notes)
+
+
+def failures_table(comparison: Comparison) -> Table:
+    """What went wrong."""
+    rows = [[name, reason] for name, reasons in comparison.failures.items() for reason in reasons]
+    return Table("failures", "What failed", [Column("ranker", "text"), Column("reason", "text")], rows)
+
+
+def hardest_table(comparison: Comparison) -> Table:
+    """The queries on which the contestants are worst, among those whose documents differ in label."""
+    names = standing(comparison)
+    columns = [Column("query", "text"), Column("mean"), *(Column(name) for name in names)]
+    rows = [[str(q.qid), q.mean, *(q.values[name] for name in names)] for q in hardest_queries(comparison)]
+    notes = ["queries whose documents all have the same label are left out: every order of them is as good"]
+    return Table("hardest", f"Hardest queries by {comparison.metrics[0]}", columns, rows, notes=notes)
+
+
+def hardest_queries(comparison: Comparison, n: int = HARDEST) -> list[HardQuery]:
+    """`Comparison.hardest` without the queries on which every order is as good."""
+    labels, indptr = comparison.queries.labels, comparison.queries.indptr
+    differ = {
+        qid
+        for qid, start, end in zip(comparison.queries.ids.tolist(), indptr[:-1], indptr[1:], strict=True)
+        if labels[start:end].min() < labels[start:end].max()
+    }
+    return [query for query in comparison.hardest(comparison.queries.n_queries) if query.qid in differ][:n]
+
+
+def data_table(comparison: Comparison) -> Table:
+    """What the data hold."""
+    values = comparison.description
+    try:
+        histogram = values.get("label_histogram")
+        levels = None if histogram is None else {float(label): count for label, count in histogram.items()}
+        rows = Description(**{**values, "label_histogram": levels}).rows()
+    except (TypeError, ValueError, KeyError):  # a description of another make
+        rows = list(_flat(values))
+    return _facts("data", "Data", rows)
+
+
+def settings_table(comparison: Comparison) -> Table:
+    """How the comparison was run."""
+    rows = [("convention", convention_text(comparison.convention)), ("baseline", comparison.baseline)]
+    settings = {key: value for key, value in comparison.settings.items() if key not in ("versions", "convention")}
+    return _facts("settings", "Settings", [*rows, *_flat(settings)])
+
+
+def versions_table(comparison: Comparison) -> Table:
+    """The software that was used."""
+    return _facts("versions", "Versions", _flat(comparison.settings.get("versions") or {}))
+
+
+def convention_text(name: str) -> str:
+    """The name of a convention and what it stands for."""
+    return f"{name}: {CONVENTIONS[name].summary}" if name in CONVENTIONS else name
+
+
+def setting_text(params: Mapping[str, Any]) -> str:
+    """Parameters as a reader writes them."""
+    return ", ".join(f"{name}={_short(value)}" for name, value in params.items()) or "as given"
+
+
+def _facts(name: str, title: str, rows: Any) -> Table:
+    columns = [Column("what", "text"), Column("value", "text")]
+    return Table(name, title, columns, [[str(key), str(value)] for key, value in rows])
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Settings inside settings as ``outer: inner`` lines."""
+    for key, value in values.items():
+        name = f"{before}{key}".replace("_", " ") if not before else f"{before}{key}"
+        if isinstance(value, Mapping) and value and before == "":
+            yield from _flat(value, f"{name}: ")
+        else:
+            yield name, _short(value)
+
+
+def _short(value: Any) -> str:
+    value = plain(value)
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {_short(part)}" for key, part in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_short(part) for part in value) or "none"
+    return str(value)
+
+
+def _against_baseline(comparison: Comparison, metric: str) -> list[Difference]:
+    return comparison.differences(metric, against=comparison.baseline) if comparison.baseline else []
+
+
+def _difference_table(
+    name: str, title: str, pairs: Sequence[Difference], *, with_other: bool, notes: list[str]
+) -> Table:
+    columns = [Column("ranker", "text")] if with_other else [Column("measure", "text"), Column("ranker", "text")]
+    columns += [Column("against", "text")] if with_other else []
+    columns += [Column("difference", "interval"), *(Column(word, digits=0) for word in ("wins", "ties", "losses"))]
+    columns += [Column("p (t-test)", "p"), Column("p (randomisation)", "p")]
+    rows = []
+    for pair in pairs:
+        start = [pair.a, pair.b] if with_other else [pair.metric, pair.a]
+        counts = [pair.wins, pair.ties, pair.losses]
+        rows.append([*start, _interval(pair), *counts, pair.p_t_holm, pair.p_random_holm])
+    return Table(name, title, columns, rows, notes=notes)
+
+
+def _interval(pair: Difference) -> Interval:
+    return Interval(pair.mean, pair.low, pair.high, Measure.parse(pair.metric).higher_is_better)
+
+
+def _best_of(values: list[float], metric: str) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    if len(values) < 2 or not known:
+        return math.nan
+    return max(known) if Measure.parse(metric).higher_is_better else min(known)

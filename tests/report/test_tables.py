@@ -1,0 +1,178 @@
+"""The tables of a comparison, and the formats they come in."""
+
+import csv
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+
+from plackett.evaluation.table import Evaluation
+from plackett.report.table import Column, Interval, Marked, Table
+from plackett.report.tables import hardest_queries, standing, summary_table, tables
+from tests.report.made_up import HOSTILE, made_up
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return made_up(baseline="ranksvm")
+
+
+def table_named(comparison, name):
+    return next(table for table in tables(comparison) if table.name == name)
+
+
+TABLE = Table(
+    "one",
+    "One table",
+    [
+        Column("#", digits=0),
+        Column("ranker", "text"),
+        Column("map", "marked"),
+        Column("Δ", "interval"),
+        Column("p", "p"),
+    ],
+    [
+        [1, "a|b", Marked(0.51239, "▲▲", True), Interval(0.01, -0.002, 0.022), 0.00001],
+        [2, "c_d", Marked(math.nan), "baseline", math.nan],
+    ],
+    foot=[[math.nan, "floor", Marked(0.1), "", math.nan]],
+    notes=["a note"],
+)
+
+
+def test_markdown_has_marks_bold_and_escaped_bars():
+    assert TABLE.to_markdown().splitlines() == [
+        "| # | ranker | map | Δ | p |",
+        "|---:|---|---:|---:|---:|",
+        r"| 1 | a\|b | **0.5124** ▲▲ | +0.0100 [−0.0020, +0.0220] | < 0.0001 |".replace("<", "&lt;"),
+        "| 2 | c_d | – | baseline | – |",
+        "| – | floor | 0.1000 |  | – |",
+    ]
+
+
+def test_latex_is_escaped_and_marked():
+    lines = TABLE.to_latex().splitlines()
+    assert lines[0] == r"\begin{tabular}{rlrrr}"
+    assert lines[2] == r"\# & ranker & map & $\Delta$ & p \\"
+    marks = r"$\blacktriangle$$\blacktriangle$"
+    interval = "+0.0100 [$-$0.0020, +0.0220]"
+    assert lines[4] == rf"1 & a|b & \textbf{{0.5124}} {marks} & {interval} & \textless{{}} 0.0001 \\"
+    assert r"c\_d & -- & baseline & --" in lines[5]
+    assert lines[-1] == r"\end{tabular}"
+
+
+def test_csv_has_all_digits_and_columns_for_marks_and_interval_ends():
+    rows = list(csv.reader(io.StringIO(TABLE.to_csv())))
+    assert rows[0] == ["#", "ranker", "map", "map mark", "Δ", "Δ low", "Δ high", "p"]
+    assert rows[1] == ["1", "a|b", "0.51239", "▲▲", "0.01", "-0.002", "0.022", "1e-05"]
+    assert rows[2] == ["2", "c_d", "", "", "", "", "", ""]
+
+
+def test_json_has_none_for_nan():
+    values = json.loads(TABLE.to_json())
+    assert values == TABLE.to_dict()
+    assert values["columns"][2:4] == ["map", "map mark"]
+    assert values["rows"][1] == [2, "c_d", None, "", None, None, None, None]
+    assert values["notes"] == ["a note"]
+
+
+def test_seconds_and_megabytes_are_short():
+    column = Column("seconds", digits=None)
+    assert [column.text(value) for value in (0.016, 3.14159, 42.26, 1234.5, math.nan, None)] == [
+        "0.02", "3.14", "42.3", "1,234", "–", "–",
+    ]  # fmt: skip
+
+
+def test_the_summary_has_the_best_first_with_means_marks_and_costs(comparison):
+    table = summary_table(comparison)
+    means = comparison.mean()
+    names = sorted(means, key=lambda name: -means[name]["ndcg@10"])
+    assert [row[1] for row in table.rows] == names == standing(comparison)
+    assert [row[0] for row in table.rows] == [1, 2, 3]
+    marks = comparison.marks("map")
+    for row in table.rows:
+        assert row[2].value == means[row[1]]["ndcg@10"]
+        assert row[3].mark == marks[row[1]]
+        assert row[5] == sum(fit.seconds for fit in comparison.fits[row[1]])
+    assert table.rows[0][2].is_best
+    assert not table.rows[1][2].is_best
+    pairs = {pair.a: pair for pair in comparison.differences(against="ranksvm")}
+    for row in table.rows:
+        assert row[4] == ("baseline" if row[1] == "ranksvm" else (*_ends(pairs[row[1]]), True))
+    assert [row[1] for row in table.foot] == ["random order", "best feature"]
+
+
+def _ends(pair):
+    return pair.mean, pair.low, pair.high
+
+
+def test_every_table_of_a_comparison_is_there_in_every_format(comparison):
+    names = [table.name for table in tables(comparison)]
+    assert names == ["summary", "baseline", "pairs", "folds", "fits", "hardest", "data", "settings", "versions"]
+    for table in tables(comparison):
+        n_rows = len(table.rows) + len(table.foot)
+        assert len(table.to_markdown().splitlines()) == 2 + n_rows
+        assert len(table.to_latex().splitlines()) == 6 + n_rows
+        assert len(list(csv.reader(io.StringIO(table.to_csv())))) == 1 + n_rows
+        assert len(json.loads(table.to_json())["rows"]) == n_rows
+
+
+def test_folds_and_fits_say_what_the_comparison_says(comparison):
+    folds = table_named(comparison, "folds")
+    row = next(row for row in folds.rows if row[:2] == ["map", "p-listmle"])
+    assert row[2:7] == comparison.by_fold("map")["p-listmle"]
+    assert row[7] == pytest.approx(np.mean(row[2:7]))
+    fits = table_named(comparison, "fits")
+    assert len(fits.rows) == 15
+    assert fits.rows[0][:5] == ["listmle", 1, "l2=0.1, loss=listmle", pytest.approx(0.41), 4]
+
+
+def test_failures_have_a_table_and_a_line_in_the_summary():
+    comparison = made_up(failures={"broken": ["fold 1: ValueError: no", "fold 2: ValueError: no"]})
+    assert table_named(comparison, "failures").rows[1] == ["broken", "fold 2: ValueError: no"]
+    assert summary_table(comparison).foot[-1][1] == "broken (failed)"
+
+
+def test_with_two_rankers_the_pairs_are_those_with_the_baseline_and_not_repeated():
+    names = [table.name for table in tables(made_up(names=("a", "b"), n_queries=5))]
+    assert "baseline" in names
+    assert "pairs" not in names
+
+
+def test_hardest_queries_leave_out_those_where_every_order_is_as_good():
+    comparison = made_up(labels=lambda n: np.r_[np.zeros(n // 2), np.arange(n - n // 2) % 2])
+    hardest = hardest_queries(comparison, 100)
+    assert 0 < len(hardest) < comparison.queries.n_queries
+    for query in hardest:
+        part = comparison.queries.subset([query.qid])
+        assert part.labels.min() < part.labels.max()
+    assert [query.mean for query in hardest] == sorted(query.mean for query in hardest)
+
+
+def test_a_measure_of_which_less_is_better_turns_the_order_around():
+    comparison = made_up(metrics=("mre",))
+    means = {name: values["mre"] for name, values in comparison.mean().items()}
+    assert standing(comparison) == sorted(means, key=means.get)
+    assert summary_table(comparison).rows[0][2].is_best
+
+
+def test_values_that_are_nan_stand_last_and_are_never_the_best():
+    comparison = made_up(n_queries=4)
+    empty = Evaluation(["ndcg@10", "map"], comparison.queries.ids, np.full((4, 2), np.nan), convention="standard")
+    comparison.tables["listmle"] = empty
+    table = summary_table(comparison)
+    assert table.rows[-1][1] == "listmle"
+    assert not table.rows[-1][2].is_best
+    assert "–" in table.to_markdown().splitlines()[4]
+
+
+def test_hostile_names_stay_in_their_cells():
+    comparison = made_up(names=HOSTILE, n_queries=4)
+    for table in tables(comparison):
+        rows = list(csv.reader(io.StringIO(table.to_csv())))
+        assert {len(row) for row in rows} == {len(rows[0])}
+        assert "<script" not in table.to_markdown()
+    names = [row[1] for row in csv.reader(io.StringIO(summary_table(comparison).to_csv()))]
+    assert set(HOSTILE) <= set(names)
