@@ -66,19 +66,20 @@ def check_names(estimator: Any, names: Any) -> None:
     """Refuse parameters that the estimator does not have, before anything is fitted."""
     own = estimator.get_params(deep=True)
     for name in names:
-        if full_name(estimator, name) not in own and not _loss_params(estimator, name):
+        full = full_name(estimator, name)
+        if full not in own and not _is_of_loss(estimator, full):
             own_names = [other for other in own if "__" not in other]
             raise ValueError(f"{type(estimator).__name__} has no parameter {name!r}; it has {', '.join(own_names)}.")
 
 
 def full_name(estimator: Any, name: str) -> str:
     """``loss__k`` for ``k``, where the loss has such a parameter and the ranker itself has none."""
-    if name not in estimator.get_params(deep=False) and "__" not in name and _loss_params(estimator, f"loss__{name}"):
+    if name not in estimator.get_params(deep=False) and "__" not in name and _is_of_loss(estimator, f"loss__{name}"):
         return f"loss__{name}"
     return name
 
 
-def _loss_params(estimator: Any, name: str) -> bool:
+def _is_of_loss(estimator: Any, name: str) -> bool:
     """Whether ``name`` is ``loss__`` and a parameter of the loss, which may be there by its name only."""
     if not name.startswith("loss__") or not getattr(estimator, "takes_loss_objects", False):
         return False
