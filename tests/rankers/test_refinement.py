@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import plackett as pk
@@ -177,6 +179,7 @@ def test_the_confidence_is_one_over_the_spread_of_the_ten_best():
     assert confidence_of(base) == pytest.approx(1.0 / base[-10:].std())
     assert confidence_of(base[:4]) == pytest.approx(1.0 / base[:4].std())
     assert confidence_of(1e300 * base) == pytest.approx(1e-300 / base[-10:].std())
+    assert confidence_of(np.array([-1.5e308, 1.5e308])) == pytest.approx(1 / 1.5e308)
     refiner = MultiplicativeRefiner().fit(base[:, None], base_score=base)
     assert refiner.confidence_ == pytest.approx([confidence_of(base)])
 
@@ -252,6 +255,19 @@ def test_base_scores_far_apart_and_feedback_that_is_never_wrong_give_finite_weig
     fitted = MultiplicativeRefiner(eta=0.0, confidence=1.0).fit(base[:, None], [0, 1, 2, 3], base_score=base)
     assert np.isfinite(fitted.alphas_).all()
     assert (np.diff(fitted.scores_) > 0).all()
+
+
+@pytest.mark.parametrize(
+    "refiner", [LinearRefiner(0.0, eta=0.0), MultiplicativeRefiner(200, eta=0.0, confidence=1e3)], **of_class
+)
+@pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(max_depth=1)], ids=["stumps", "trees"])
+def test_scores_stay_finite_where_nothing_holds_them(refiner, estimator):
+    """Without base ranker and noise every round makes the scores of a right stump grow by the largest weight."""
+    base, y = np.arange(6.0), [0, np.nan, np.nan, np.nan, np.nan, 1]
+    fitted = clone(refiner).set_params(estimator=estimator).fit(base[:, None], y, base_score=base)
+    for values in fitted.history_[0].values():
+        assert np.isfinite(values).all()
+    assert fitted.scores_[5] > fitted.scores_[0]
 
 
 def test_neither_base_ranker_nor_feedback():
@@ -444,6 +460,7 @@ def test_a_tree_of_one_split_finds_what_the_stumps_find(gamma):
         (LogisticRegression(), None),
         (KNeighborsClassifier(3), "paper"),
         (DecisionTreeClassifier(max_depth=1), 15),
+        (make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=2, max_features=1)), "paper"),
     ],
 )
 def test_any_classifier_lowers_the_objective(estimator, sample_size):
@@ -522,6 +539,9 @@ def test_labels_and_pairs_at_once_are_refused():
         (MultiplicativeRefiner(estimator=KNeighborsClassifier()), "takes no sample_weight; sample_size='paper'"),
         (MultiplicativeRefiner(sample_size="paper"), "sample_size goes with an estimator"),
         (MultiplicativeRefiner(estimator=LogisticRegression(), sample_size=0), "sample_size=0"),
+        (MultiplicativeRefiner(estimator=LogisticRegression(), sample_size=1), "needs documents of two classes"),
+        (MultiplicativeRefiner(estimator=LinearRegression()), "must be a classifier"),
+        (MultiplicativeRefiner(estimator=LogisticRegression), "must be a classifier"),
         (LinearRefiner(gamma=-1.0), "gamma=-1.0"),
         (RocchioRefiner(alpha=-1.0), "alpha=-1.0"),
         (RocchioRefiner(relevant_from=None), "relevant_from=None"),
@@ -577,6 +597,18 @@ def test_rocchio_takes_labels_from_relevant_from_on():
     at_two = RocchioRefiner(relevant_from=2).fit(X, y, base_score=base)
     binary = RocchioRefiner().fit(X, np.where(np.isnan(y), y, y >= 2), base_score=base)
     np.testing.assert_array_equal(at_two.scores_, binary.scores_)
+
+
+@pytest.mark.parametrize(("column", "name"), [(1, "column 1"), (None, "base score")])
+@pytest.mark.parametrize("size", [1.7e308, 1e-310])
+def test_rocchio_refuses_what_has_no_length(column, name, size):
+    X, base = np.eye(3), np.array([1.0, 1.0, 0.5])
+    if column is None:
+        base = base * size
+    else:
+        X[:, column] = size
+    with pytest.raises(ValueError, match=f"{name} has values up to .* cannot be scaled to unit length"):
+        RocchioRefiner().fit(X, [0, 1, np.nan], base_score=base)
 
 
 def test_rocchio_survives_empty_and_huge_columns():

@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import plackett as pk
 from plackett.data.trec import Run
 from plackett.exceptions import ModelFormatError
 from plackett.rankers.base_score import as_base_score
+from plackett.rankers.kept_trees import KeptTree
 from plackett.rankers.refinement import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.rocchio import RocchioRefiner
 from plackett.rankers.tied_scores import break_ties, places_of, row_keys
@@ -133,6 +135,7 @@ def test_a_lightgbm_model_predicts_the_base(data, feedback):
         ({}, "the run has no score for .* such as 'd0' of query"),
         (np.array([1.0, np.inf]), "NaN or an infinite value in row 1"),
         (["a", "b"], "has text such as 'a'"),
+        (pk.LinearRanker, "base_score is the class LinearRanker; give a fitted object"),
     ],
 )
 def test_bases_that_are_none(data, base, message):
@@ -165,6 +168,17 @@ def test_many_ties_in_a_narrow_gap_stay_below_the_next_score():
     settled = break_ties(scores, np.append(np.arange(n), 0.0), np.array([0, n + 1]))
     assert (np.diff(settled) > 0).all()
     assert settled[-1] - 100.0 < 2e-9
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-9, 1e-14])
+def test_small_scores_are_told_apart_in_proportion(size):
+    """Long lists by unit columns have small scores, close to each other, which are no ties for that."""
+    draws = np.random.default_rng(0)
+    scores, base = draws.permutation(1000) * size, draws.normal(size=1000)
+    scores[1:5] = scores[0] = 999 * size
+    settled = break_ties(scores, base, np.array([0, 1000]))
+    np.testing.assert_array_equal(np.argsort(settled), np.lexsort((base, scores)))
+    assert np.abs(settled - scores).max() <= 1e-6 * max(size * 999, 1e-300)
 
 
 def test_scores_that_only_rounding_tells_apart_are_ties():
@@ -245,9 +259,47 @@ def test_classifiers_are_saved_where_files_can_hold_them(data, feedback, tmp_pat
     fitted = MultiplicativeRefiner(3, estimator=LogisticRegression()).fit(data, feedback, base_score=1)
     fitted.save(tmp_path / "model.plackett")
     np.testing.assert_array_equal(pk.load(tmp_path / "model.plackett").predict(data), fitted.scores_)
-    trees = MultiplicativeRefiner(3, estimator=DecisionTreeClassifier(max_depth=2)).fit(data, feedback, base_score=1)
-    with pytest.raises(ValueError, match="not safe to load"):
-        trees.save(tmp_path / "model.plackett")
+    forest = MultiplicativeRefiner(3, estimator=RandomForestClassifier(2)).fit(data, feedback, base_score=1)
+    with pytest.raises(
+        ValueError, match=r"estimator=RandomForestClassifier\(...\) cannot be saved.*single decision trees"
+    ):
+        forest.save(tmp_path / "model.plackett")
+
+
+@pytest.mark.parametrize("tree", [DecisionTreeClassifier(max_depth=3), ExtraTreeClassifier()])
+def test_decision_trees_are_saved_as_arrays_and_predict_the_same(tree, data, feedback, tmp_path):
+    fitted = LinearRefiner(n_rounds=5, estimator=tree, random_state=0).fit(data, feedback, base_score=1)
+    for _ in range(2):  # what was loaded can be saved again
+        fitted.save(tmp_path / "model.plackett")
+        assert all(type(one) is type(tree) for one in fitted.estimators_) or isinstance(fitted.estimators_[0], KeptTree)
+        loaded = pk.load(tmp_path / "model.plackett")
+        np.testing.assert_array_equal(loaded.predict(data), fitted.scores_)
+        further = np.random.default_rng(0).normal(size=(500, 5)).astype(np.float32) * data.X.std(axis=0)
+        key = [data.qid[0]] * 500
+        np.testing.assert_array_equal(loaded.predict(further, qid=key), fitted.predict(further, qid=key))
+        assert str(loaded.explain(data, rows=[0])) == str(fitted.explain(data, rows=[0]))
+        fitted = loaded
+
+
+@pytest.mark.parametrize(
+    ("attribute", "change"),
+    [
+        ("features_", lambda features: features + 99),
+        ("features_", lambda features: features - 5),
+        ("left_", lambda nodes: nodes * 0),  # in a circle
+        ("right_", lambda nodes: nodes + 99),
+        ("classes_", lambda classes: classes[:-1]),
+        ("thresholds_", lambda limits: limits * np.nan),
+    ],
+)
+def test_a_file_with_what_is_no_tree_is_refused(attribute, change, data, feedback, tmp_path):
+    tree = DecisionTreeClassifier(max_depth=2)
+    fitted = MultiplicativeRefiner(2, estimator=tree).fit(data, feedback, base_score=1)
+    fitted.estimators_ = [KeptTree.of(one) for one in fitted.estimators_]
+    setattr(fitted.estimators_[0], attribute, change(getattr(fitted.estimators_[0], attribute)))
+    fitted.save(tmp_path / "model.plackett")
+    with pytest.raises(ModelFormatError):
+        pk.load(tmp_path / "model.plackett")
 
 
 @pytest.mark.parametrize(

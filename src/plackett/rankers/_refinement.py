@@ -18,7 +18,7 @@ from numba import njit
 N_TERMS = 20
 TIE = 1e-12  # sums that differ by less, relative to all pair weights, are equal: their order of adding up differs
 LARGEST_RATIO = 1e12  # of μ to ν: a stump that errs nowhere gets the weight ½ ln of this, 13.8
-LARGEST_SUM = 500.0  # of all weights α: beyond it e^F would leave the range of numbers
+LARGEST_SUM = 300.0  # of all weights α: beyond it a product e^(F_j) e^(s - F_i), up to e^2s, nears the largest number
 
 
 def _falling_terms(n: int) -> tuple[np.ndarray, float]:

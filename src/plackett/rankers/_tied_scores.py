@@ -10,8 +10,8 @@ from numba import njit
 def spread(order, starts, base, query_of, most, scores):
     """Move equal scores apart: group t owns places ``starts[t]:starts[t + 1]`` of ``order``, its base scores rise.
 
-    Groups of a query rise too. A score moves up by less than ``most``, and by less than half of the way to the next
-    group; what rounding leaves equal goes to the next number.
+    Groups of a query rise too. A score of query q moves up by less than ``most[q]``, and by less than half of the way
+    to the next group; what rounding leaves equal goes to the next number.
     """
     last = -np.inf
     n_groups = starts.size - 1
@@ -23,12 +23,12 @@ def spread(order, starts, base, query_of, most, scores):
         value = scores[order[first]]
         for place in range(first + 1, end):
             value = min(value, scores[order[place]])
-        room = most
+        room = most[query]
         if end < order.size and query_of[order[end]] == query:
             ahead = scores[order[end]]
             for place in range(end + 1, starts[group + 2]):
                 ahead = min(ahead, scores[order[place]])
-            room = min(most, 0.5 * (ahead - value))
+            room = min(room, 0.5 * (ahead - value))
         step = room / (end - first)
         rank = 0
         score = max(value, np.nextafter(last, np.inf))

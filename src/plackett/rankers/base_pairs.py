@@ -20,11 +20,12 @@ NO_SPREAD = 1e-12  # relative to the scores themselves: rounding, not an opinion
 def confidence_of(base: np.ndarray) -> float:
     """λ: one over the standard deviation of the ten best base scores; 0 where these are equal."""
     best = np.partition(base, base.size - TOP)[-TOP:] if base.size > TOP else base
+    best = 0.5 * best  # so that the difference of two huge ones stays a number
     size = np.abs(best).max()
     if best.max() - best.min() <= NO_SPREAD * size:
         return 0.0
     deviation = float(size * np.std((best - best.max()) / size))  # neither tiny nor huge scores leave the range
-    return 1.0 / deviation if deviation > 1e-300 else 0.0
+    return 0.5 / deviation if deviation > 1e-300 else 0.0
 
 
 class BasePairs:

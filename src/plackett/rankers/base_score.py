@@ -79,6 +79,8 @@ def column_values(queries: Queries, column: int) -> np.ndarray:
 
 def predictions(base: Any, X: Any, qid: Any) -> np.ndarray:
     """What a ranker of this library or another model predicts for rows, in their order."""
+    if isinstance(base, type):
+        raise ValueError(f"base_score is the class {base.__name__}; give a fitted object of it.")
     if isinstance(base, Ranker):
         return base.predict(X) if qid is None else base.predict(X, qid=qid)
     rows = X.X if isinstance(X, Queries) else X

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
-from typing import Any
+from copy import copy
+from typing import Any, BinaryIO
 
 import numpy as np
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +17,7 @@ from plackett.rankers import _refinement
 from plackett.rankers.base_pairs import BasePairs
 from plackett.rankers.explain_rows import choose_rows
 from plackett.rankers.judgements import Judgements
+from plackett.rankers.kept_trees import KeptTree, as_kept
 from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.refined_explanation import QueryStumps, RefinedExplanation, moves_of
 from plackett.rankers.refiner import Refiner, deal_queries, dense_rows
@@ -56,13 +60,15 @@ class BoostedRefiner(Refiner):
             raise ValueError(f"eta={plain(self.eta)!r}; it must be between 0 and 1.")
         if self.confidence is not None:
             check_number(self.confidence, "confidence", least=0.0)
-        if self.sample_size is not None and self.sample_size != "paper":
-            check_positive_int(self.sample_size, "sample_size")
+        is_number = self.sample_size is not None and self.sample_size != "paper"
+        if is_number and check_positive_int(self.sample_size, "sample_size") < 2:
+            raise ValueError("sample_size=1; a classifier needs documents of two classes, at least 2.")
         if self.estimator is None:
             if self.sample_size is not None:
                 raise ValueError("sample_size goes with an estimator; exact stumps look at all documents.")
             return
-        if not hasattr(self.estimator, "fit") or not hasattr(self.estimator, "predict"):
+        is_estimator = hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")
+        if not is_estimator or isinstance(self.estimator, (type, RegressorMixin)):
             raise ValueError(f"estimator={self.estimator!r}; it must be a classifier as of scikit-learn, or None.")
         if self.sample_size is None and not takes_weights(self.estimator):
             raise ValueError(
@@ -195,7 +201,7 @@ class BoostedRefiner(Refiner):
             kept = self.estimators_[first:last]
             decisions = np.array([np.asarray(one.predict(rows)) == 1 for one in kept], dtype=np.float64)
             decisions = decisions.reshape(len(kept), rows.shape[0]).T
-            named = [f"round {t}: {type(one).__name__}" for t, one in enumerate(kept, 1)]
+            named = [f"round {t}: {type(self.estimator).__name__}" for t in range(1, len(kept) + 1)]
             return QueryStumps(named, self.alphas_[first:last], decisions, decisions)
         weights: dict[tuple[int, float, bool], float] = {}
         steps = zip(self.features_[first:last], self.thresholds_[first:last], self.is_above_[first:last], strict=True)
@@ -207,6 +213,26 @@ class BoostedRefiner(Refiner):
         limits, sides = (np.array([key[part] for key in weights]) for part in (1, 2))
         decisions = ((values > limits) == sides.astype(bool)).astype(np.float64)
         return QueryStumps(_spelled(list(weights), self._names()), np.array([*weights.values()]), decisions, values)
+
+    def save(self, path: str | os.PathLike | BinaryIO) -> None:
+        """Write the fitted refiner to a file that ``plackett.load`` reads; the file holds numbers and words, no code.
+
+        Decision trees as ``estimator`` come back as trees that only predict. Classifiers whose content cannot be loaded
+        safely, such as forests, are refused.
+        """
+        check_is_fitted(self)
+        kept = copy(self)
+        if self.estimators_ is not None:
+            kept.estimators_ = [as_kept(one) for one in self.estimators_]
+        try:
+            super(BoostedRefiner, kept).save(path)
+        except ValueError as error:
+            if ".estimators_[" not in str(error):
+                raise
+            raise ValueError(
+                f"the rounds of estimator={type(self.estimator).__name__}(...) cannot be saved: they would not be safe "
+                "to load. Stumps (estimator=None), single decision trees, linear models, naive Bayes and SVC can."
+            ) from error
 
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind: kernels trust the rounds."""
@@ -230,6 +256,9 @@ class BoostedRefiner(Refiner):
                 raise ValueError(f"estimators_ must hold {n_rounds} classifiers.")
             if not all(hasattr(one, "predict") for one in self.estimators_):
                 raise ValueError("estimators_ must hold classifiers.")
+            trees = [one for one in self.estimators_ if isinstance(one, KeptTree)]
+            if any(tree.features_.max() >= self.n_features_in_ for tree in trees):
+                raise ValueError(f"the features of a tree must be columns 0 to {self.n_features_in_ - 1}.")
             return
         check_vector(self, "thresholds_")
         check_vector(self, "features_", np.int64)
@@ -292,7 +321,7 @@ class MultiplicativeRefiner(BoostedRefiner):
         The stumps of all rounds; those of query q are ``rounds_indptr_[q]:rounds_indptr_[q + 1]``. A stump is 1 where
         ``(x[feature] > threshold) == is_above``.
     estimators_ : list or None
-        The classifiers of all rounds, where there was an ``estimator``.
+        The classifiers of all rounds, where there was an ``estimator``; ``save`` says which of them a file can hold.
     feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples

@@ -13,6 +13,8 @@ from plackett.rankers.linear_scores import in_row_order
 from plackett.rankers.refiner import Refiner, deal_queries
 from plackett.validation import check_number, is_sparse
 
+SHORTEST = 1e-300  # column: one over its length must be a number
+
 
 class RocchioRefiner(Refiner):
     """Ranks the documents of a query by their likeness to the relevant ones less that to the others (Rocchio 1971).
@@ -75,6 +77,9 @@ class RocchioRefiner(Refiner):
         self.coef_ = np.array([coef for coef, _ in answers])
         return np.concatenate([scores for _, scores in answers])
 
+    def _column_names(self) -> list[str]:
+        return self._names() if self.base_column_ is not None else [*self._names(), "base score"]
+
     def _table(self, rows: np.ndarray, base: np.ndarray) -> np.ndarray:
         """Features with the base score, once."""
         rows = rows.astype(np.float64)
@@ -84,8 +89,16 @@ class RocchioRefiner(Refiner):
         """Q, divided by the lengths of the columns: once for the documents in it, once for those that it scores."""
         sizes = np.abs(table).max(axis=0)
         sizes[sizes == 0.0] = 1.0
-        lengths = sizes * np.sqrt(((table / sizes) ** 2).sum(axis=0))
+        with np.errstate(over="ignore"):
+            lengths = sizes * np.sqrt(((table / sizes) ** 2).sum(axis=0))
         lengths[lengths == 0.0] = 1.0
+        extreme = np.flatnonzero((lengths < SHORTEST) | ~np.isfinite(lengths))
+        if extreme.size:
+            column = int(extreme[0])
+            raise ValueError(
+                f"{self._column_names()[column]} has values up to {sizes[column]:.3g}, which cannot be scaled to unit "
+                "length. Multiply it by a constant: that changes nothing else."
+            )
         scaled = table / lengths
         answer = np.zeros(table.shape[1])
         is_relevant = labels >= self.relevant_from  # a NaN is neither
@@ -130,11 +143,10 @@ class RocchioRefiner(Refiner):
         base = self._base_for(X, queries, base_score, places)
         features = queries.X.toarray() if is_sparse(queries.X) else queries.X
         table = self._table(features, base)
-        names = self._names() if self.base_column_ is not None else [*self._names(), "base score"]
         parts = table * np.repeat(self.coef_[places], np.diff(queries.indptr), axis=0)
         return explain_additive(
             in_row_order(queries, parts), in_row_order(queries, table), queries.in_row_order(queries.qid),
-            scores=scores, rows=rows, docid=docid, feature_names=names,
+            scores=scores, rows=rows, docid=docid, feature_names=self._column_names(),
         )  # fmt: skip
 
     def _check_loaded(self) -> None:

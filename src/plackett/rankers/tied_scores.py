@@ -7,13 +7,14 @@ import numpy as np
 from plackett.rankers import _tied_scores
 
 EQUAL = 1e-10  # scores that are closer are equal
-MOST = 1e-6  # by which a score moves, at most
+MOST = 1e-6  # by which a score moves, at most; both relative to the largest score of the list where that is below 1
 
 
 def break_ties(scores: np.ndarray, base: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     """The scores, but equal ones of a query in the order of their base scores; equal in both stay equal.
 
-    No score moves by more than 1e-6, and none reaches the next larger one.
+    No score moves by more than 1e-6, and none reaches the next larger one. Where all scores of a query are small, as
+    those of long lists by unit columns are, what counts as equal and how far they move is small in proportion.
 
     Parameters
     ----------
@@ -24,12 +25,14 @@ def break_ties(scores: np.ndarray, base: np.ndarray, indptr: np.ndarray) -> np.n
     if not answer.size:
         return answer
     query_of = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    largest = np.maximum.reduceat(np.abs(answer), indptr[:-1])
+    scales = np.where((largest > 0.0) & (largest < 1.0), largest, 1.0)
     order = np.lexsort((answer, query_of))
-    is_new = (np.diff(answer[order]) > EQUAL) | (np.diff(query_of[order]) != 0)
+    is_new = (np.diff(answer[order]) > EQUAL * scales[query_of[order[1:]]]) | (np.diff(query_of[order]) != 0)
     group = np.concatenate([[0], np.cumsum(is_new)])
     order = order[np.lexsort((base[order], group))]
     starts = np.concatenate([[0], np.flatnonzero(is_new) + 1, [order.size]])
-    _tied_scores.spread(order, starts, base, query_of, MOST, answer)
+    _tied_scores.spread(order, starts, base, query_of, MOST * scales, answer)
     return answer
 
 

@@ -108,8 +108,9 @@ def takes_weights(estimator: Any) -> bool:
 
 def _fitted(estimator: Any, rows: np.ndarray, pulls: np.ndarray, sample_size: int | None, draws: Any) -> Any:
     fresh = clone(estimator)
-    if "random_state" in fresh.get_params(deep=False):  # so that the answer is the same for any number of threads
-        fresh.set_params(random_state=int(draws.integers(2**31 - 1)))
+    for name in sorted(fresh.get_params()):  # of its parts too: the answer is then the same for any number of threads
+        if name == "random_state" or name.endswith("__random_state"):
+            fresh.set_params(**{name: int(draws.integers(2**31 - 1))})
     weights, classes = np.abs(pulls), (pulls > 0.0).astype(np.int64)
     if sample_size is None:
         return fresh.fit(rows, classes, sample_weight=weights * (pulls.size / weights.sum()))
