@@ -54,7 +54,7 @@ def test_randomisation_of_few_queries_is_that_of_scipy(n):
 
 
 def test_randomisation_of_many_queries_is_that_of_scipy_within_its_error():
-    options = {"permutation_type": "samples", "n_resamples": 20_000, "vectorized": True, "rng": 3}
+    options = {"permutation_type": "samples", "n_resamples": 20_000, "vectorized": True, "random_state": 3}
     expected = stats.permutation_test((A, B), mean_difference, **options).pvalue
     error = np.sqrt(expected * (1 - expected) * (1 / 20_000 + 1 / 100_000))
     assert 0.02 < expected < 0.9
@@ -178,7 +178,9 @@ def test_bootstrap_interval_is_that_of_scipy_within_its_error():
     skewed = np.random.default_rng(2).exponential(size=80)
     for level in (0.8, 0.95):
         ends = bootstrap_interval(skewed, level, n_draws=40_000)
-        theirs = stats.bootstrap((skewed,), np.mean, confidence_level=level, n_resamples=40_000, rng=1, batch=2000)
+        theirs = stats.bootstrap(
+            (skewed,), np.mean, confidence_level=level, n_resamples=40_000, random_state=1, batch=2000
+        )
         width = np.ptp(theirs.confidence_interval)
         np.testing.assert_allclose(ends, theirs.confidence_interval, atol=0.02 * width)
 

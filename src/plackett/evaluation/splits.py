@@ -158,7 +158,8 @@ def check_folds(folds: Sequence[Fold]) -> None:
                 raise ValueError(f"fold {number}: {role} has no queries.")
             if queries.n_features != fold.test.n_features:
                 raise ValueError(
-                    f"fold {number}: {role} has {queries.n_features} features, but test has {fold.test.n_features}."
+                    f"fold {number}: {role} has {count_of(queries.n_features, 'feature')}, "
+                    f"but test has {fold.test.n_features}."
                 )
             shared = [key for key in queries.ids.tolist() if key in role_of]
             if shared:
