@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 # what a paper is called on the command line -> the module that holds its recipe
 PAPERS = {
+    "featurerank": "plackett.reproductions.featurerank",
     "p-listmle": "plackett.reproductions.p_listmle",
 }
 

@@ -100,7 +100,7 @@ class Table:
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         found = [f"{n} {verdict}" for verdict, n in self.counts().items() if n]
         lines += ["", f"{', '.join(found) or 'no rows'}; {self.seconds:.0f} s.", *[f"\n{note}" for note in self.notes]]
-        return "\n".join(lines) + "\n"
+        return "\n".join(lines) + "\n\n"
 
 
 @dataclass(frozen=True)

@@ -1,67 +1,59 @@
-"""Orders made of the rankings of many systems, as ``examples/strict_orders.py`` makes them, and DiffRank on them."""
-
-import runpy
-from pathlib import Path
+"""Orders made of the rankings of many systems, and DiffRank on them."""
 
 import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.reproductions.strict_orders import agreement_with_relevance, strict_labels, with_strict_order
 
-SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "strict_orders.py"
 NAN = np.nan
 
 
-@pytest.fixture(scope="module")
-def example():
-    return runpy.run_path(str(SCRIPT))
-
-
-def test_the_lowest_mean_rank_gets_the_highest_label(example):
+def test_the_lowest_mean_rank_gets_the_highest_label():
     ranks = np.array([[1.0, 2.0], [3.0, 1.0], [7.0, 9.0]])  # means 1.5, 2, 8
-    assert example["strict_labels"](ranks, [0, 3]).tolist() == [3, 2, 1]
+    assert strict_labels(ranks, [0, 3]).tolist() == [3, 2, 1]
 
 
-def test_what_a_system_did_not_find_counts_as_one_after_its_last(example):
+def test_what_a_system_did_not_find_counts_as_one_after_its_last():
     # the first system counts 5 for its second document, the second 10 for its fourth
     ranks = np.array([[1.0, 9.0], [NAN, 3.0], [4.0, 6.0], [2.0, NAN]])  # sums 10, 8, 10, 12
-    assert example["strict_labels"](ranks, [0, 4]).tolist() == [2.5, 4, 2.5, 1]
+    assert strict_labels(ranks, [0, 4]).tolist() == [2.5, 4, 2.5, 1]
 
 
-def test_the_last_rank_is_that_of_the_list(example):
+def test_the_last_rank_is_that_of_the_list():
     ranks = np.array([[1.0, 4.0], [NAN, 2.0], [100.0, 1.0], [200.0, 2.0]])  # NaN is 2, not 201: sums 5, 4; 101, 202
-    assert example["strict_labels"](ranks, [0, 2, 4]).tolist() == [1, 2, 2, 1]
+    assert strict_labels(ranks, [0, 2, 4]).tolist() == [1, 2, 2, 1]
 
 
-def test_a_system_that_found_nothing_of_a_list_has_no_say(example):
+def test_a_system_that_found_nothing_of_a_list_has_no_say():
     ranks = np.array([[2.0, NAN], [1.0, NAN], [3.0, NAN]])
-    assert example["strict_labels"](ranks, [0, 3]).tolist() == [2, 3, 1]
+    assert strict_labels(ranks, [0, 3]).tolist() == [2, 3, 1]
 
 
-def test_documents_are_matched_by_id_and_short_lists_left_out(example):
+def test_documents_are_matched_by_id_and_short_lists_left_out():
     rng = np.random.default_rng(0)
     qid = np.repeat(["a", "b"], [12, 9])
     docid = np.array([f"d{number}" for number in [*range(12), *range(9)]])  # the same ids in both
     ranks = np.concatenate([rng.permutation(12), rng.permutation(9)]) + 1.0
     shuffled = rng.permutation(21)
     systems = pk.Queries(ranks[shuffled, None], qid=qid[shuffled], docid=docid[shuffled])
-    made = example["with_strict_order"](pk.Queries(ranks[:, None] / 20, np.zeros(21), qid, docid=docid), systems)
+    made = with_strict_order(pk.Queries(ranks[:, None] / 20, np.zeros(21), qid, docid=docid), systems)
     assert made.ids.tolist() == ["a"]
     np.testing.assert_array_equal(made.y, 13 - ranks[:12])
     np.testing.assert_array_equal(made.X[:, 0], ranks[:12] / 20)
 
 
-def test_ranks_of_relevant_documents_are_low(example):
+def test_ranks_of_relevant_documents_are_low():
     systems = pk.Queries([[1.0, 5.0], [2.0, NAN], [3.0, 4.0]], y=[2, 1, 0], qid=[1, 1, 1])
     # first system: three pairs, all right; second: one pair that both have, wrong
-    assert example["agreement_with_relevance"](systems) == pytest.approx(3 / 4)
+    assert agreement_with_relevance(systems) == pytest.approx(3 / 4)
 
 
-def test_diff_rank_learns_the_order_of_25_systems(example, shared_data):
+def test_diff_rank_learns_the_order_of_25_systems(shared_data):
     systems = pk.datasets.load("mq2008-agg", shared_data / "letor4-mq2008-agg")
-    assert example["agreement_with_relevance"](systems) > 0.6
+    assert agreement_with_relevance(systems) > 0.6
     fold = pk.datasets.load_fold("mq2008", 1, shared_data / "letor4-mq2008")
-    train, _, test = (example["with_strict_order"](part, systems) for part in fold)
+    train, _, test = (with_strict_order(part, systems) for part in fold)
     assert (train.n_queries, train.n_docs, test.n_queries, test.n_docs) == (228, 7732, 80, 2281)
 
     def distance(scores):

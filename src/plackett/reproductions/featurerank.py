@@ -1,0 +1,333 @@
+"""Feature ranking discovery (wang2012): FeatureRank, BL-FeatureRank and DiffRank on lists in strict order."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.stats import ttest_rel
+from sklearn.model_selection import ParameterGrid
+
+from plackett.data.datasets import Fold
+from plackett.data.queries import Queries
+from plackett.evaluation.evaluate import evaluate
+from plackett.exceptions import ConvergenceWarning
+from plackett.rankers.diff_rank import DiffRank
+from plackett.rankers.discovery import find_centres
+from plackett.rankers.feature_rank import BLFeatureRank, FeatureRank
+from plackett.rankers.registry import ranker
+from plackett.rankers.svm_map import SVMMap
+from plackett.reproductions.base import Item, Job, Paper, Row, Table, not_comparable, of_claim, of_number
+from plackett.reproductions.strict_orders import NEEDS, StrictLists, strict_lists
+
+LEVEL = 0.05
+Contestant = tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]
+
+# --- Tables 1 and 2, Figure 8 -----------------------------------------------------------------------------------------
+
+PRINTED = {  # Kendall distance and persistence@10 of Table 1, NDCG@1 to 10 of Table 2
+    "DiffRank": (0.180, 0.337, (0.976, 0.973, 0.971, 0.970, 0.970, 0.970, 0.969, 0.969, 0.969, 0.969)),
+    "BL-FeatureRank": (0.196, 0.322, (0.971, 0.968, 0.967, 0.967, 0.966, 0.966, 0.966, 0.966, 0.966, 0.966)),
+    "FeatureRank": (0.208, 0.322, (0.971, 0.968, 0.967, 0.967, 0.966, 0.966, 0.966, 0.966, 0.966, 0.966)),
+    "ListMLE": (0.294, 0.099, (0.861, 0.857, 0.850, 0.850, 0.848, 0.848, 0.847, 0.845, 0.845, 0.844)),
+    "SVM-map": (0.204, 0.207, (0.953, 0.948, 0.947, 0.947, 0.946, 0.947, 0.946, 0.945, 0.944, 0.944)),
+    "RankCosine": (0.448, 0.014, (0.628, 0.617, 0.611, 0.609, 0.608, 0.608, 0.606, 0.606, 0.606, 0.605)),
+}
+LEADER = "DiffRank"
+CUTOFFS = range(1, 11)
+# tied scores cost half a pair: by the paper's Kendall distance, where a tie is no error, a constant would be perfect
+KENDALL, PERSISTENCE = "kendall(ties=average)", "persistence@10(ties=average)"
+GAINS = [f"ndcg@{k}(gain=linear, discount=jarvelin, ties=average)" for k in CUTOFFS]
+MEASURES = {"Kendall distance": KENDALL, "persistence@10": PERSISTENCE, **{f"NDCG@{k}": GAINS[k - 1] for k in CUTOFFS}}
+TOLERANCE = 0.02
+
+PARTS, CYCLES, L2 = [4, 8, 16], [1, 3, 10, 30], [1e-4, 1e-3, 1e-2, 1e-1]
+AS_GIVEN, RANKS = {"normalize": [None, "query-zscore"]}, {"normalize": ["query-rank"]}
+_listmle, _ranksvm, _rankcosine = (partial(ranker, name) for name in ("listmle", "ranksvm", "rankcosine"))
+_svm_map = partial(SVMMap, top=10)
+CONTESTANTS: dict[str, Contestant] = {
+    "DiffRank": (DiffRank, {"n_intervals": PARTS, "cycles": CYCLES, "prec": [None, 10]}),
+    "BL-FeatureRank": (BLFeatureRank, {"n_intervals": PARTS, "cycles": CYCLES, "balance": ["global", "query"]}),
+    "FeatureRank": (FeatureRank, {"n_intervals": PARTS, "cycles": CYCLES}),
+    "ListMLE": (_listmle, {"l2": L2, **AS_GIVEN}),
+    "SVM-map": (_svm_map, {"C": [1, 10, 100], **AS_GIVEN}),
+    "RankCosine": (_rankcosine, AS_GIVEN),
+}
+
+
+class SingleFeature:
+    """Ranks by one column, falling (sign 1) or rising (-1); no column ranks by nothing."""
+
+    def __init__(self, column: int | None = None, sign: int = 1):
+        self.column, self.sign = column, sign
+
+    def fit(self, queries: Queries) -> SingleFeature:
+        return self
+
+    def predict(self, queries: Queries) -> np.ndarray:
+        return np.zeros(queries.n_docs) if self.column is None else self.sign * queries.X[:, self.column]
+
+
+FURTHER: dict[str, Contestant] = {
+    "DiffRank": CONTESTANTS["DiffRank"],
+    "RankSVM": (_ranksvm, {"l2": L2, **AS_GIVEN}),
+    "DiffRank, ranks as the values stand": (DiffRank, {"discovery": ["linear"], "cycles": CYCLES}),
+    "ListMLE on ranks": (_listmle, {"l2": L2, **RANKS}),
+    "SVM-map on ranks": (_svm_map, {"C": [1, 10, 100], **RANKS}),
+    "RankCosine on ranks": (_rankcosine, RANKS),
+    "RankSVM on ranks": (_ranksvm, {"l2": L2, **RANKS}),
+    "best single feature": (SingleFeature, {"column": range(46), "sign": [1, -1]}),
+    "random order": (SingleFeature, {}),
+}
+
+
+def tables_1_and_2(job: Job) -> Table:
+    """Three rankers of the paper and three of others, by twelve measures."""
+    lists = strict_lists(job)
+    values = _values(CONTESTANTS, lists, job)
+    printed = {
+        name: dict(zip(MEASURES, (kendall, persistence, *gains), strict=True))
+        for name, (kendall, persistence, gains) in PRINTED.items()
+    }
+    rows: list[Row] = []
+    for column, measure in enumerate(MEASURES):
+        is_error = measure == "Kendall distance"
+        for name in CONTESTANTS:
+            own = float(values[name][:, column].mean())
+            if lists.is_original:
+                what = f"{name}, {measure}"
+                rows.append(of_number(what, printed[name][measure], own, tolerance=TOLERANCE, is_error=is_error))
+            if name != LEADER:
+                rows.append(_leads(measure, name, printed, values, column, is_error))
+    return Table(
+        f"Tables 1 and 2, Figure 8: strict orders, {_on(lists)}",
+        _protocol(lists),
+        "an order is confirmed when a paired t-test over the lists finds it at 5 %"
+        + (f"; a number within {TOLERANCE}" if lists.is_original else ""),
+        tuple(rows),
+        ("The grids were written with test values of single settings in view: the third digit is not to be trusted.",),
+    )
+
+
+def _leads(
+    measure: str,
+    other: str,
+    printed: Mapping[str, Mapping[str, float]],
+    values: Mapping[str, np.ndarray],
+    column: int,
+    is_error: bool,
+) -> Row:
+    """Whether the leader is as far ahead of another as print says it is."""
+    own, rival = values[LEADER][:, column], values[other][:, column]
+    gap, p_value = _gap(own, rival)
+    word = "below" if is_error else "above"
+    return of_claim(
+        f"{measure}: {LEADER} {word} {other}",
+        f"{printed[LEADER][measure]:.3f} and {printed[other][measure]:.3f}",
+        f"{own.mean():.4f} and {rival.mean():.4f}",
+        (gap < 0) == is_error and p_value < LEVEL,
+        f"{gap:+.4f}, p {p_value:.2g}",
+    )
+
+
+def what_helps(job: Job) -> Table:
+    """Is it the ranks that quasi-KNN finds, ranks at all, or the boosting? Not in the paper."""
+    lists = strict_lists(job)
+    values = _values(FURTHER, lists, job)
+    rows = []
+    for name in FURTHER:
+        means = values[name].mean(axis=0)
+        shown = ", ".join(f"{mean:.4f}" for mean in (means[0], means[1], means[-1]))
+        reason = (
+            ""
+            if name == LEADER
+            else "Kendall distance {:+.4f}, p {:.2g} against DiffRank".format(
+                *_gap(values[name][:, 0], values[LEADER][:, 0])
+            )
+        )
+        rows.append(not_comparable(name, None, shown, reason or "not in the paper"))
+    return Table(
+        f"What helps: ranks, their discovery, or the boosting (not in the paper), {_on(lists)}",
+        _protocol(lists) + " Ours: Kendall distance, persistence@10, NDCG@10.",
+        "none: these contestants are not in the paper",
+        tuple(rows),
+    )
+
+
+def _values(contestants: Mapping[str, Contestant], lists: StrictLists, job: Job) -> dict[str, np.ndarray]:
+    """By contestant: test lists of all folds × measures."""
+    answer = {}
+    for name, (make, grid) in contestants.items():
+        job.tell(f"  {name}")
+        settings = list(ParameterGrid(dict(grid)))
+        settings = settings[:: max(1, len(settings) // 4)] if job.is_quick else settings
+        best = [_best_on_validation(make, settings, fold) for fold in lists.folds]
+        pairs = zip(best, lists.folds, strict=True)
+        answer[name] = np.concatenate([_measured(fitted, fold.test) for fitted, fold in pairs])
+    return answer
+
+
+def _best_on_validation(make: Callable[..., Any], settings: Sequence[dict], fold: Fold) -> Any:
+    """The fitted ranker with the least Kendall distance on the validation lists, the first of equals."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = [make(**setting).fit(fold.train) for setting in settings]
+    return min(fitted, key=lambda one: _measured(one, fold.validation)[:, 0].mean())
+
+
+def _measured(fitted: Any, queries: Queries) -> np.ndarray:
+    return evaluate(queries, fitted.predict(queries), metrics=list(MEASURES.values())).values
+
+
+def _gap(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    """Mean difference, and p of a paired t-test; 1 where nothing differs."""
+    p_value = float(ttest_rel(own, other).pvalue) if np.any(own != other) else 1.0
+    return float(np.mean(own - other)), p_value
+
+
+def _on(lists: StrictLists) -> str:
+    return lists.name if lists.is_original else f"on {lists.name}, not on MQ2008-list"
+
+
+def _protocol(lists: StrictLists) -> str:
+    n = sum(len(fold.test) for fold in lists.folds)
+    return (
+        f"{len(lists.folds)} of LETOR's five folds, {n} test lists; parameters from a grid by Kendall distance on the "
+        "validation lists. NDCG with linear gain; tied scores cost half a pair."
+    )
+
+
+# --- Figure 5: centres of the intervals -------------------------------------------------------------------------------
+
+FEATURES = (19, 21, 5)  # counted from 1
+CENTRES = ("mean", "prior", "middle", "posterior")
+INTERVALS = 8
+ALIKE = 0.9
+
+
+def figure_5(job: Job) -> Table:
+    """Do the most, middling and least relevant thirds of the intervals tell the same story?"""
+    lists = strict_lists(job)
+    train = lists.folds[0].train
+    centres = {kind: find_centres(train.X, train.lists, INTERVALS, centre=kind) for kind in CENTRES}
+    rows = []
+    for feature in FEATURES:
+        found = [centres[kind][feature - 1] for kind in CENTRES]
+        least = min(float(np.corrcoef(one, other)[0, 1]) for one, other in combinations(found, 2))
+        shown = " ".join(f"{value:.3f}" for value in found[0])
+        rows.append(
+            of_claim(
+                f"feature {feature}: the four kinds of centre rise and fall alike",
+                "alike",
+                f"least correlation {least:.3f}",
+                least >= ALIKE,
+                f"centres from the least relevant interval: {shown}",
+            )
+        )
+    return Table(
+        f"Figure 5: four kinds of centres, K = {INTERVALS}, {_on(lists)}",
+        f"{len(train)} training lists of fold 1. The paper shows curves of three features drawn at random.",
+        f"alike: all correlations between the kinds at least {ALIKE}",
+        tuple(rows),
+    )
+
+
+# --- Figure 6: training of FeatureRank and BL-FeatureRank -------------------------------------------------------------
+
+PASSES = 4
+
+
+def figure_6(job: Job) -> Table:
+    """How steadily the training order gets better, pass by pass over the features."""
+    lists = strict_lists(job)
+    train = lists.folds[0].train
+    curves = {
+        "FeatureRank": FeatureRank(cycles=PASSES).fit(train).history_["E"],
+        "BL-FeatureRank": BLFeatureRank(cycles=PASSES, balance="query").fit(train).history_["E"],
+    }
+    rows = []
+    for phase in range(PASSES):
+        falls = {}
+        for name, curve in curves.items():
+            steps = np.diff(np.array_split(np.asarray(curve), PASSES)[phase])
+            falls[name] = float(-steps[steps < 0].sum())
+        shown = " and ".join(f"{fall:.4f}" for fall in falls.values())
+        rows.append(
+            of_claim(
+                f"pass {phase + 1}: BL-FeatureRank falls back less than FeatureRank",
+                "steadier",
+                shown,
+                falls["BL-FeatureRank"] < falls["FeatureRank"],
+                "sum of all falls of E, FeatureRank first",
+            )
+        )
+    ends = {name: float(curve[-1]) for name, curve in curves.items()}
+    rows.append(
+        of_claim(
+            "BL-FeatureRank ends at the better order",
+            "above",
+            " and ".join(f"{end:.4f}" for end in ends.values()),
+            ends["BL-FeatureRank"] > ends["FeatureRank"],
+            "E on the training lists, FeatureRank first; BL-FeatureRank chooses by the labels of the list itself",
+        )
+    )
+    return Table(
+        f"Figure 6: steadiness in training, {_on(lists)}",
+        f"{len(train)} training lists of fold 1, {PASSES} passes over the features, the choice of each list its own as "
+        "in the paper.",
+        "a fall is a step after which E of the training lists is lower",
+        tuple(rows),
+    )
+
+
+# --- Figure 7: DiffRank's bound ---------------------------------------------------------------------------------------
+
+
+def figure_7(job: Job) -> Table:
+    """The bound falls in every round, stays above the error, and the error falls with it."""
+    lists = strict_lists(job)
+    train = lists.folds[0].train
+    history = DiffRank(cycles=PASSES).fit(train).history_
+    bound, error = np.asarray(history["bound"]), np.asarray(history["error"])
+    rises = int(np.sum(np.diff(bound) > 1e-12))
+    together = float(np.corrcoef(bound, error)[0, 1])
+    rows = (
+        of_claim("the loss declines in each round", "always", f"rises in {rises} of {bound.size - 1}", rises == 0),
+        of_claim(
+            "the loss bounds the ranking error",
+            "always",
+            f"least distance {np.min(bound - error):.4f}",
+            bool(np.all(error <= bound + 1e-12)),
+        ),
+        of_claim(
+            "the error generally declines with it",
+            "generally",
+            f"from {error[0]:.4f} to {error[-1]:.4f}",
+            bool(error[-1] < error[0] and together > 0.5),
+            f"correlation {together:.2f}",
+        ),
+    )
+    return Table(
+        f"Figure 7: DiffRank's loss and error, {_on(lists)}",
+        f"{len(train)} training lists of fold 1, {PASSES} passes over the features.",
+        "a claim holds in every round, or does not",
+        rows,
+    )
+
+
+PAPER = Paper(
+    "featurerank",
+    "Feature ranking discovery (Wang, Mao, Zeng and Xia 2012)",
+    "wang2012",
+    (
+        Item("Tables 1 and 2, Figure 8", tables_1_and_2, 300, 20, NEEDS),
+        Item("What helps (not in the paper)", what_helps, 200, 10, NEEDS),
+        Item("Figure 5", figure_5, 5, 5, NEEDS),
+        Item("Figure 6", figure_6, 5, 5, NEEDS),
+        Item("Figure 7", figure_7, 5, 5, NEEDS),
+    ),
+)

@@ -1,0 +1,32 @@
+"""The reproduction of the paper on feature ranking discovery."""
+
+import pytest
+
+from plackett.reproductions import featurerank
+from plackett.reproductions.base import Job, Verdict
+
+
+@pytest.fixture
+def job(shared_data):
+    return Job(is_quick=True, folder=shared_data)
+
+
+def test_diff_rank_is_ahead_of_its_own_family(job, monkeypatch):
+    few = {name: featurerank.CONTESTANTS[name] for name in ("DiffRank", "FeatureRank")}
+    monkeypatch.setattr(featurerank, "CONTESTANTS", few)
+    table = featurerank.tables_1_and_2(job)
+    assert len(table.rows) == 12
+    assert "not on MQ2008-list" in table.title
+    assert table.rows[0].what == "Kendall distance: DiffRank below FeatureRank"
+    assert table.rows[0].printed == "0.180 and 0.208"
+    assert table.rows[0].verdict is Verdict.CONFIRMED
+
+
+def test_the_claims_on_training_hold(job):
+    for table in (featurerank.figure_6(job), featurerank.figure_7(job)):
+        assert {row.verdict for row in table.rows} == {Verdict.CONFIRMED}
+
+
+def test_centres_are_alike_where_the_feature_follows_the_order(job):
+    rows = {row.what.partition(":")[0]: row for row in featurerank.figure_5(job).rows}
+    assert rows["feature 21"].verdict is Verdict.CONFIRMED
