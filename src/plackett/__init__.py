@@ -34,6 +34,8 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.data.trec import write_trec_run as write_trec_run
     from plackett.evaluation.evaluate import evaluate as evaluate
     from plackett.evaluation.evaluate import evaluate_every_convention as evaluate_every_convention
+    from plackett.evaluation.letor_folds import LetorFolds as LetorFolds
+    from plackett.evaluation.splits import QueryKFold as QueryKFold
     from plackett.metrics.measure import Measure as Measure
     from plackett.rankers.adarank import AdaRank as AdaRank
     from plackett.rankers.base_score import as_base_score as as_base_score
@@ -99,6 +101,8 @@ _HOME = {
     "load": "plackett.rankers.registry",
     "evaluate": "plackett.evaluation.evaluate",
     "evaluate_every_convention": "plackett.evaluation.evaluate",
+    "QueryKFold": "plackett.evaluation.splits",
+    "LetorFolds": "plackett.evaluation.letor_folds",
     "text": "plackett.text",
     "exceptions": "plackett.exceptions",
 }
