@@ -21,6 +21,7 @@ from plackett.text import (
     build_index,
     get_ranker,
 )
+from plackett.text import search as search_module
 
 # five documents; the fourth is empty. Terms: a in 2 documents, b in 3, c in 1, d in 4
 FIVE = ["a b a d", "b c d", "d d", "", "a b d d d d"]
@@ -101,18 +102,50 @@ def test_every_ranker_is_its_formula_and_search_keeps_the_best(docs, query):
 
 @pytest.mark.parametrize("ranker", ALL_RANKERS, ids=str)
 def test_the_best_of_a_long_list_are_those_of_all_scores(ranker):
-    """Rare and frequent words in more documents than are passed over at once, which takes both ways of searching."""
+    """Words of every frequency, so that lists are added in all ways and left out; to the last digit, ties by place."""
     rng = np.random.default_rng(1)
-    docs = [" ".join(f"w{n}" for n in rng.zipf(1.6, rng.integers(0, 20)) % 50) for _ in range(500)]
+    docs = [" ".join(f"w{n}" for n in rng.zipf(1.4, rng.integers(0, 20)) % 300) for _ in range(2000)]
     index = build_index(docs)
-    for query in ("w1", "w1 w2 w3", "w17", "w31 w40", "w1 w44 w44"):
+    words = [set(doc.split()) for doc in docs]
+    queries = ["w1", "w1 w2 w3", "w17", "w31 w40", "w1 w44 w44", "w290 w1 w2", "w120 w60 w7 w1", "w299 w298 w5 w4 w3"]
+    for query in queries:
         scores = index.scores(query, ranker=ranker)
-        holding = [place for place, doc in enumerate(docs) if set(doc.split()) & set(query.split())]
-        for k in (1, 10, 1000):
+        np.testing.assert_array_equal(index.scores(query, docs=range(0, 2000, 7), ranker=ranker), scores[::7])
+        holding = [place for place, held in enumerate(words) if held & set(query.split())]
+        order = sorted(holding, key=lambda place: (-scores[place], place))
+        for k in (1, 3, 10, 3000):
             hits = index.search(query, k=k, ranker=ranker)
-            order = sorted(holding, key=lambda place: (-scores[place], place))[:k]
-            np.testing.assert_allclose(hits.scores, scores[order], rtol=1e-13)
-            np.testing.assert_array_equal(hits.places, order)
+            np.testing.assert_array_equal(hits.places, order[:k])
+            np.testing.assert_array_equal(hits.scores, scores[order[:k]])
+
+
+def test_a_document_that_ties_with_the_best_is_kept_whichever_term_it_holds():
+    """The first list has k documents already; one of a later list has the same score and the lower place."""
+    docs = ["common", *["rare"] * 3, *["common"] * 2, *["filler"] * 94]
+    index = build_index(docs, analyser=Analyser(stop_words=None))
+    for k in (1, 3, 4, 5):
+        scores = index.scores("rare common", ranker=BM25(k1=0.0))
+        order = sorted(np.flatnonzero(scores), key=lambda place: (-scores[place], place))
+        assert index.search("rare common", k=k, ranker=BM25(k1=0.0)).places.tolist() == order[:k]
+
+
+def test_rankers_in_turns_do_not_compute_all_impacts_again_and_again(monkeypatch):
+    index = build_index(["a b c", "a a d", "b d d", "e"] * 20, analyser=Analyser(stop_words=None))
+    rankers = [BM25(k1=0.1 * number) for number in range(1, 9)]
+    sizes = []
+    compute = search_module.impacts_of
+
+    def counted(postings, factors):
+        sizes.append(postings.docs.size)
+        return compute(postings, factors)
+
+    monkeypatch.setattr(search_module, "impacts_of", counted)
+    for _ in range(30):
+        for ranker in rankers:
+            index.search("e", ranker=ranker)  # 20 of 180 postings
+    assert len(index._impacts) <= 4
+    n_whole = sum(size == index.postings().docs.size for size in sizes)
+    assert n_whole <= 3 * len(rankers) + 1
 
 
 def test_the_first_query_and_later_ones_have_the_same_scores():

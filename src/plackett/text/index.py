@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ from plackett.validation import check_choice, count_of
 
 WHOLE = "whole"
 _IMPACTS_KEPT = 4  # a number per posting each
+_FACTORS_KEPT = 64  # some numbers per document and term each
 
 
 class TextIndex:
@@ -49,8 +51,10 @@ class TextIndex:
     def __init__(self, analyser: Analyser, fields: Sequence[str], arrays: Mapping[str, np.ndarray], n_docs: int):
         self.analyser, self.fields, self.n_docs = analyser, tuple(fields), n_docs
         self._arrays = dict(arrays)
+        whole = self.fields[0] if len(self.fields) == 1 else WHOLE
+        self._sources = {**{name: name for name in self.fields}, WHOLE: whole, None: whole}
         self._postings: dict[str, Postings] = {}
-        self._factors: dict[tuple[str, Ranker], Factors] = {}
+        self._factors: OrderedDict[tuple[str, Ranker], Factors] = OrderedDict()
         self._computed: dict[tuple[str, Ranker], int] = {}
         self._impacts: OrderedDict[tuple[str, Ranker], Impacts] = OrderedDict()
 
@@ -102,9 +106,9 @@ class TextIndex:
 
     def _source(self, field: str | None) -> str:
         """The field whose arrays hold this field: the only one is the whole."""
-        name = WHOLE if field is None else field
-        check_choice(name, "field", (*self.fields, WHOLE))
-        return self.fields[0] if name == WHOLE and len(self.fields) == 1 else name
+        if field is not None:
+            check_choice(field, "field", (*self.fields, WHOLE))
+        return self._sources[field]
 
     def postings(self, field: str | None = None) -> Postings:
         """Which documents hold which term how often, in one field; None means the whole."""
@@ -124,9 +128,11 @@ class TextIndex:
     def factors(self, field: str | None, ranker: Ranker) -> Factors:
         """A ranker's numbers for a field, computed once."""
         key = (self._source(field), ranker)
-        if key not in self._factors:
-            self._factors[key] = ranker.factors(self.postings(field))
-        return self._factors[key]
+        factors = self._factors.get(key)
+        if factors is None:
+            factors = ranker.factors(self.postings(field))
+        _keep(self._factors, key, factors, _FACTORS_KEPT)
+        return factors
 
     def impacts(self, field: str | None, ranker: Ranker) -> Impacts:
         """What each posting adds to a score; kept for the few rankers that came last."""
@@ -134,9 +140,8 @@ class TextIndex:
         values = self._impacts.get(key)
         if values is None:
             values = search.impacts_of(self.postings(field), self.factors(field, ranker))
-            self._impacts[key] = values
-            while len(self._impacts) > _IMPACTS_KEPT:
-                self._impacts.popitem(last=False)
+        for forgotten in _keep(self._impacts, key, values, _IMPACTS_KEPT):
+            self._computed.pop(forgotten, None)  # its next single queries do not pay for all postings again
         return values
 
     def has_impacts(self, field: str | None, ranker: Ranker, *, n_postings: int) -> bool:
@@ -144,7 +149,7 @@ class TextIndex:
         key = (self._source(field), ranker)
         if key not in self._impacts:
             self._computed[key] = self._computed.get(key, 0) + n_postings
-        return key in self._impacts or self._computed[key] > self.postings(field).docs.size
+        return key in self._impacts or self._computed.get(key, 0) > self.postings(field).docs.size
 
     def place(self, docid: str) -> int:
         """The place of a document by its id."""
@@ -277,6 +282,21 @@ class TextIndex:
     def __repr__(self) -> str:
         documents, terms = count_of(self.n_docs, "document"), count_of(self.n_terms, "term")
         return f"TextIndex({documents}, {terms}, fields {', '.join(self.fields)})"
+
+
+def _keep(store: OrderedDict, key: Any, value: Any, at_most: int) -> list[Any]:
+    """Put a value among those that were used last; returns the keys of what is forgotten for it.
+
+    Threads may do so at once: each step is whole, and one that finds the work of another undone does it again.
+    """
+    store[key] = value
+    with contextlib.suppress(KeyError):
+        store.move_to_end(key)
+    forgotten = []
+    with contextlib.suppress(KeyError):
+        while len(store) > at_most:
+            forgotten.append(store.popitem(last=False)[0])
+    return forgotten
 
 
 def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +11,7 @@ import numpy as np
 
 from plackett._threads import deal, query_blocks
 from plackett.data.trec import Run
-from plackett.text import _weighting
+from plackett.text import _search, _weighting
 from plackett.text.postings import Postings
 from plackett.text.weighting import Factors, Ranker, get_ranker
 from plackett.validation import check_positive_int, count_of
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 _POSTINGS_PER_BLOCK = 1 << 18
 _QUERIES_PER_BLOCK = 16
-_MANY = 0.5  # postings per document from which looking through all documents costs less than remembering those met
 _room = threading.local()
 
 
@@ -61,16 +59,21 @@ class Hits:
 
 
 class QueryTerms(NamedTuple):
-    """The terms of queries, by number and rising within a query, how often each stands there, and in which query."""
+    """The terms of queries, query by query: their numbers, how often each stands there, and in which query."""
 
     numbers: np.ndarray
     times: np.ndarray
     query_of: np.ndarray
 
     def held_by(self, postings: Postings) -> QueryTerms:
-        """Those of the terms that a field holds."""
-        is_held = postings.indptr[self.numbers + 1] > postings.indptr[self.numbers]
-        return self if is_held.all() else QueryTerms(self.numbers[is_held], self.times[is_held], self.query_of[is_held])
+        """Those of the terms that a field holds, within a query the rarest first.
+
+        All sums are taken in this order, so that a document has the same score whoever computes it.
+        """
+        df = postings.indptr[self.numbers + 1] - postings.indptr[self.numbers]
+        order = np.lexsort((df, self.query_of))  # equally rare ones stay in the order of their numbers
+        order = order[df[order] > 0]
+        return QueryTerms(self.numbers[order], self.times[order], self.query_of[order])
 
 
 def terms_of(index: TextIndex, query: str | Sequence[str]) -> list[str]:
@@ -85,11 +88,15 @@ def terms_of(index: TextIndex, query: str | Sequence[str]) -> list[str]:
 
 
 def known_terms(index: TextIndex, *queries: Sequence[str]) -> QueryTerms:
-    """Those of the terms that the index knows."""
+    """Those of the terms that the index knows, rising within a query."""
     vocabulary = index.vocabulary
     numbers, times, query_of = [], [], []
     for query, terms in enumerate(queries):
-        counted = Counter(vocabulary[term] for term in terms if term in vocabulary)
+        counted: dict[int, int] = {}
+        for term in terms:
+            number = vocabulary.get(term)
+            if number is not None:
+                counted[number] = counted.get(number, 0) + 1
         for number in sorted(counted):
             numbers.append(number)
             times.append(counted[number])
@@ -98,10 +105,10 @@ def known_terms(index: TextIndex, *queries: Sequence[str]) -> QueryTerms:
 
 
 class Impacts(NamedTuple):
-    """What every posting adds to the score of its document, and whether all of it is above 0."""
+    """What every posting adds to the score of its document, and the most of each term; empty unless all are above 0."""
 
     numbers: np.ndarray
-    are_positive: bool
+    highest: np.ndarray
 
 
 def impacts_of(postings: Postings, factors: Factors) -> Impacts:
@@ -113,7 +120,15 @@ def impacts_of(postings: Postings, factors: Factors) -> Impacts:
         _weighting.impacts(factors.form, factors.discount, *arrays, first, last, out)
 
     deal(fill, query_blocks(postings.indptr, _POSTINGS_PER_BLOCK))
-    return Impacts(out, bool(out.size) and float(out.min()) > 0.0)
+    return Impacts(out, _highest(postings, out) if out.size and float(out.min()) > 0.0 else np.zeros(0))
+
+
+def _highest(postings: Postings, values: np.ndarray) -> np.ndarray:
+    """The highest value of each term, 0 for one without postings."""
+    highest = np.zeros(postings.n_terms)
+    is_held = postings.df > 0
+    highest[is_held] = np.maximum.reduceat(values, postings.indptr[:-1][is_held])
+    return highest
 
 
 class _WeighedPostings(NamedTuple):
@@ -133,7 +148,7 @@ def _weighed_postings(index: TextIndex, field: str | None, ranker: Ranker, terms
     """
     postings = index.postings(field)
     starts, stops = postings.indptr[terms], postings.indptr[terms + 1]
-    if index.has_impacts(field, ranker, n_postings=int(np.sum(stops - starts))):
+    if index.has_impacts(field, ranker, n_postings=int((stops - starts).sum())):
         return _WeighedPostings(postings.indptr, postings.docs, index.impacts(field, ranker), terms)
     factors = index.factors(field, ranker)
     parts = [slice(start, stop) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
@@ -163,26 +178,22 @@ def _best(
         return np.zeros(0), np.zeros(0, dtype=np.int32)
     factors, weighed = index.factors(field, ranker), _weighed_postings(index, field, ranker, terms)
     scale, base, weight_of_prior = (float(part[0]) for part in factors.constants(terms, times, query_of, 1))
-    sums, is_met = _zeros(index.n_docs)
     k = min(k, index.n_docs)
     scores, places = np.empty(k), np.empty(k, dtype=np.int32)
-    arguments = (
-        weighed.indptr, weighed.docs, weighed.impacts.numbers, weighed.terms, times,
-        scale, base, factors.prior_or_empty(), weight_of_prior, sums,
+    found = _search.best(
+        weighed.indptr, weighed.docs, weighed.impacts.numbers, weighed.impacts.highest, weighed.terms, times,
+        scale, base, factors.prior_or_empty(), weight_of_prior, *factors.prior_range, *_room_for(index.n_docs),
+        scores, places,
     )  # fmt: skip
-    n_postings = int(np.sum(weighed.indptr[weighed.terms + 1] - weighed.indptr[weighed.terms]))
-    if weighed.impacts.are_positive and n_postings > _MANY * index.n_docs:
-        found = _weighting.best_of_many(*arguments, scores, places)
-    else:
-        found = _weighting.best(*arguments, is_met, scores, places)
     return scores[:found], places[:found]
 
 
-def _zeros(n_docs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Room of this thread for a number and a mark per document, all zero; who uses it leaves it so."""
+def _room_for(n_docs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Room of this thread: a number and a mark per document, all zero, which who uses it leaves so; and a list."""
     if getattr(_room, "n_docs", 0) < n_docs:
-        _room.sums, _room.is_met, _room.n_docs = np.zeros(n_docs), np.zeros(n_docs, dtype=np.uint8), n_docs
-    return _room.sums[:n_docs], _room.is_met[:n_docs]
+        _room.sums, _room.is_met = np.zeros(n_docs), np.zeros(n_docs, dtype=np.uint8)
+        _room.met, _room.n_docs = np.empty(n_docs + 1, dtype=np.int32), n_docs
+    return _room.sums[:n_docs], _room.is_met[:n_docs], _room.met
 
 
 def scores(

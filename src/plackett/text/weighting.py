@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -52,9 +53,7 @@ class Factors:
         self, terms: np.ndarray, times: np.ndarray, query_of: np.ndarray, n_queries: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """``(scale, base, weight of the prior)`` of each query; ``query_of`` says which query a term belongs to."""
-        scale: np.ndarray = np.ones(n_queries)
-        base: np.ndarray = np.zeros(n_queries)
-        weight_of_prior: np.ndarray = np.zeros(n_queries)
+        scale, base, weight_of_prior = np.ones(n_queries), np.zeros(n_queries), np.zeros(n_queries)
         if self.query_weight is not None:
             squares = (times * self.query_weight[terms]) ** 2
             norms = np.sqrt(np.bincount(query_of, weights=squares, minlength=n_queries))
@@ -67,6 +66,11 @@ class Factors:
 
     def prior_or_empty(self) -> np.ndarray:
         return _NOTHING if self.prior is None else self.prior
+
+    @cached_property
+    def prior_range(self) -> tuple[float, float]:
+        """The lowest and the highest prior."""
+        return (0.0, 0.0) if self.prior is None else (float(self.prior.min()), float(self.prior.max()))
 
 
 _NOTHING = np.zeros(0)
@@ -238,7 +242,12 @@ def get_ranker(ranker: str | Ranker) -> Ranker:
     if isinstance(ranker, tuple(RANKERS.values())):
         return ranker  # type: ignore[return-value]
     check_choice(ranker, "ranker", tuple(RANKERS))
-    return RANKERS[ranker]()  # type: ignore[index]
+    return _with_defaults(ranker)  # type: ignore[arg-type]
+
+
+@cache
+def _with_defaults(name: str) -> Ranker:
+    return RANKERS[name]()
 
 
 def _check_share(value: object, name: str, *, above_zero: bool = False) -> None:
