@@ -50,6 +50,30 @@ def test_tables_are_those_of_a_loop_over_queries(lists):
             assert residual == pytest.approx(precision(labels[rest], scores[rest], 3))
 
 
+def test_judged_documents_keep_the_places_of_their_labels(lists):
+    free, kept = (
+        relevance_feedback(
+            lists, 1, pk.MultiplicativeRefiner(), n_judged=5, relevant_from=2, metrics="p@1,map", keep=keep
+        )
+        for keep in (False, True)
+    )
+    assert list(kept.tables["full"]) == ["base", "judged sorted", "refined"]
+    labels = (lists.y >= 2).astype(float)
+    for name, scores in (("judged sorted", free.scores["base"]), ("refined", free.scores["refined"])):
+        for first, last in zip(lists.indptr[:-1], lists.indptr[1:], strict=True):
+            told = [label if judged else 0.5 for label, judged in zip(labels, free.judged, strict=True)][first:last]
+            expected = sorted(range(last - first), key=lambda i, told=told, own=scores[first:last]: (-told[i], -own[i]))
+            assert np.argsort(-kept.scores[name][first:last], kind="stable").tolist() == expected
+        for metric in ("p@1", "map"):  # the judged are not among them
+            of_rest = free.tables["residual"]["base" if name == "judged sorted" else name]
+            np.testing.assert_array_equal(kept.tables["residual"][name][metric], of_rest[metric])
+    assert (kept.tables["full"]["refined"]["map"] >= free.tables["full"]["refined"]["map"]).all()
+    with pytest.raises(ValueError, match="with pseudo=True nobody judges"):
+        relevance_feedback(lists, 1, pk.MultiplicativeRefiner(), keep=True, pseudo=True)
+    with pytest.raises(ValueError, match='none of them "base" or "judged sorted"'):
+        relevance_feedback(lists, 1, {"judged sorted": pk.MultiplicativeRefiner()}, keep=True)
+
+
 @pytest.mark.parametrize("relevant_from", [None, 1])
 def test_labels_are_graded_unless_told_otherwise(lists, relevant_from):
     result = relevance_feedback(lists, 0, pk.RocchioRefiner(), relevant_from=relevant_from, metrics="ndcg@5")

@@ -17,11 +17,13 @@ from plackett.evaluation.table import Evaluation
 from plackett.metrics.conventions import Convention
 from plackett.metrics.measure import Measure
 from plackett.rankers.base_score import as_base_score, is_column
+from plackett.rankers.kept_judgements import keep_judged
 from plackett.rankers.personality import PersonalityDiagnosis
 from plackett.validation import check_number, check_positive_int, count_of
 
 DEFAULT_METRICS = ("p@1", "p@5", "p@10", "ndcg@10", "map")
 BASE = "base"
+SORTED = "judged sorted"
 REFINED = "refined"
 FULL = "full"
 RESIDUAL = "residual"
@@ -130,6 +132,7 @@ def relevance_feedback(
     metrics: Metrics = DEFAULT_METRICS,
     convention: str | Convention = "standard",
     pseudo: bool = False,
+    keep: bool = False,
 ) -> FeedbackResult:
     """Judge the first documents of a base ranking, refine it, and measure both.
 
@@ -153,6 +156,10 @@ def relevance_feedback(
     pseudo : bool, default=False
         Nobody judges: the first ``n_judged`` documents of the base ranking count as relevant and as many of the last as
         not (of each at most half the list). Only full lists are measured.
+    keep : bool, default=False
+        Judged documents keep the places that their labels give them: those judged relevant (1 or more) come first and
+        others last, by ``plackett.rankers.kept_judgements.keep_judged``. One more ranking, "judged sorted", has them around the base ranking:
+        what the judgements are worth without learning anything. Residual lists are the same.
 
     Returns
     -------
@@ -174,6 +181,8 @@ def relevance_feedback(
     1 query has no relevant document, or is too short, and counts 0 (residual)
     """
     check_positive_int(n_judged, "n_judged")
+    if pseudo and keep:
+        raise ValueError("keep=True keeps judged documents in their places, but with pseudo=True nobody judges.")
     labels = _as_relevance(queries.labels, relevant_from)
     lists = _with_labels(queries, labels)
     scores = as_base_score(base, queries)
@@ -183,7 +192,8 @@ def relevance_feedback(
     if not pseudo:
         parts[RESIDUAL] = ~judged
     # a column stays one: refiners know then that the base score is among the features
-    return _compare(lists, base if is_column(base) else scores, told, judged, refiner, parts, metrics, convention)
+    known = base if is_column(base) else scores
+    return _compare(lists, known, told, judged, refiner, parts, metrics, convention, keep=keep)
 
 
 def recommendation(
@@ -274,17 +284,23 @@ def _compare(
     metrics: Metrics,
     convention: str | Convention,
     notes: Sequence[str] = (),
+    *,
+    keep: bool = False,
 ) -> FeedbackResult:
     """Tables of the base and of each refinement, for each part of the documents."""
     refiners = dict(refiner) if isinstance(refiner, Mapping) else {REFINED: refiner}
-    if not refiners or BASE in refiners:
-        raise ValueError(f'refiner names {sorted(map(str, refiners))}; give at least one, and none of them "{BASE}".')
-    scores = {BASE: as_base_score(base, queries)}
+    own = [BASE, SORTED] if keep else [BASE]
+    if not refiners or set(own) & set(refiners):
+        named = " or ".join(f'"{name}"' for name in own)
+        raise ValueError(f"refiner names {sorted(map(str, refiners))}; give at least one, and none of them {named}.")
+    scores = dict.fromkeys(own, as_base_score(base, queries))
     tables: dict[str, dict[str, Evaluation]] = {kind: {} for kind in parts}
-    for name, one in {BASE: None, **refiners}.items():
+    for name, one in {**dict.fromkeys(own), **refiners}.items():
         if one is not None:
             unlabelled = _with_labels(queries, None)
             scores[str(name)] = clone(one).fit(unlabelled, told, base_score=base).scores_
+        if keep and name != BASE:
+            scores[str(name)] = keep_judged(scores[str(name)], told, qid=queries.qid)
         for kind, is_measured in parts.items():  # the base first: what cannot be measured is refused before the work
             lists = _rows(queries, is_measured)
             tables[kind][str(name)] = evaluate(
