@@ -158,8 +158,8 @@ def relevance_feedback(
         not (of each at most half the list). Only full lists are measured.
     keep : bool, default=False
         Judged documents keep the places that their labels give them: those judged relevant (1 or more) come first and
-        others last, by ``plackett.rankers.kept_judgements.keep_judged``. One more ranking, "judged sorted", has them around the base ranking:
-        what the judgements are worth without learning anything. Residual lists are the same.
+        others last, by ``plackett.rankers.kept_judgements.keep_judged``. One more ranking, "judged sorted", has them
+        around the base ranking: what the judgements are worth without learning anything. Residual lists are the same.
 
     Returns
     -------
