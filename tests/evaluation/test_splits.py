@@ -248,20 +248,29 @@ def test_a_letor_file_can_be_divided(tmp_path):
     assert [ids_of(fold) for fold in as_folds(3, tmp_path / "all.txt")] == [ids_of(fold) for fold in as_folds(3, DATA)]
 
 
-def test_letor_folds_are_the_published_ones(shared_data):
+def test_letor_folds_are_the_published_ones(shared_data, monkeypatch):
     published = [datasets.load_fold("mq2008", number, shared_data) for number in range(1, 6)]
     by_name = list(LetorFolds("mq2008", shared_data).folds())
     for fold, expected in zip(by_name, published, strict=True):
         assert all(same(part, other) for part, other in zip(fold, expected, strict=True))
         assert fold.test.feature_names == expected.test.feature_names
-    by_folder = as_folds("letor", shared_data / "letor4-mq2008")
-    assert [ids_of(fold) for fold in by_folder] == [ids_of(fold) for fold in published]
+    monkeypatch.setenv("PLACKETT_DATA", str(shared_data))
+    for data in ("mq2008", shared_data / "letor4-mq2008"):
+        assert [ids_of(fold) for fold in as_folds("letor", data)] == [ids_of(fold) for fold in published]
     # queries with the same ids, whatever their features and order, are divided the same way
     whole = datasets.load("mq2008", shared_data)
     scaled = pk.Queries(2 * whole.X, whole.y, whole.qid)[::-1]
     folds = as_folds(LetorFolds("mq2008", shared_data), scaled)
     assert [ids_of(fold) for fold in folds] == [ids_of(fold) for fold in published]
     np.testing.assert_array_equal(folds[3].train.X, 2 * published[3].train.X)
+
+
+def test_sets_with_one_published_split_have_one_fold(monkeypatch):
+    asked = []
+    fold = Fold(DATA[:10], DATA[10:12], DATA[12:])
+    monkeypatch.setattr(datasets, "load_fold", lambda *names, **options: asked.append((names, options)) or fold)
+    assert list(LetorFolds("istella-s", "here").folds()) == [fold]
+    assert asked == [(("istella-s", 1, "here"), {"version": None})]
 
 
 def test_group_splitters_of_scikit_learn_make_folds():
