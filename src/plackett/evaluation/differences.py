@@ -77,7 +77,9 @@ def differences(
     """
     if not pairs:
         return []
-    gaps = np.stack([values[a] - values[b] for a, b in pairs], axis=1)
+    # a lone column would be summed in another order than several, and its last digits could differ
+    columns = [values[a] - values[b] for a, b in (pairs if len(pairs) > 1 else [*pairs, *pairs])]
+    gaps = np.stack(columns, axis=1)
     lows, highs = bootstrap_columns(gaps, random_state=random_state)
     by_t = paired_t_columns(gaps).tolist()
     by_chance = randomisation_columns(gaps, random_state=random_state).tolist()

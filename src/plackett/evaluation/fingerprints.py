@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import importlib.metadata
 import importlib.util
 import inspect
 import json
 import platform
 import struct
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -138,7 +138,7 @@ def of_code(estimator: Any) -> dict[str, str]:
         others += [name for name in PEERS if importlib.util.find_spec(name) is not None]
     elif package not in ("plackett", "builtins"):
         answer["source"] = _source_of(type(estimator))
-        others += [package] if package in importlib.metadata.packages_distributions() else []
+        others.append(package)
     return {**answer, **{name: version_of(name) for name in others}}
 
 
@@ -155,7 +155,7 @@ def version_of(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return str(getattr(importlib.import_module(package), "__version__", "unknown"))
+        return str(getattr(sys.modules.get(package), "__version__", "unknown"))
 
 
 @functools.cache

@@ -142,7 +142,7 @@ def run_fold(contestant: Contestant, data: FoldData, rules: Rules, store: RunSto
         "n_settings": len(trials),
         "history": history_of(fitted),
     }
-    told = tuple(text for trial in trials for text in trial.warnings)
+    told = tuple(trials[best].warnings)  # those about settings that lose concern nobody
     shelf.put_scores({"chosen": best, "fit": parts, "warnings": told}, scores)
     return Outcome(contestant.name, data.number, FoldFit(data.number, settings[best], **parts), scores, told)
 

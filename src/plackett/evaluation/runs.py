@@ -82,7 +82,7 @@ class RunStore:
         key = fingerprints.of_key(parts)
         content = b"" if array is None else _array_bytes(array)
         body = {"format": FORMAT, "key": key, "parts": dict(parts), "record": dict(values)}
-        heading = json.dumps({**body, "sha256": _checksum(body, content)}, sort_keys=True)
+        heading = json.dumps({**body, "sha256": _checksum(body, content)})
         path = self._path(key)
         with write_bytes(path) as file:
             file.write(heading.encode() + b"\n" + content)
