@@ -22,7 +22,7 @@ ORDER = [
     {"persistence"},
     {"rankers"},
     {"evaluation"},
-    {"report"},
+    {"exports", "report"},
     {"reproductions"},
     {"cli", "web"},
 ]

@@ -1,0 +1,92 @@
+"""``plackett export``: a linear model in the format of a search engine or another tool."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from plackett.data.queries import Queries
+
+EXAMPLE = "Example: plackett export model.plackett --to solr --features names.txt --check test.txt -o solr.json"
+
+
+def export(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that plackett train wrote.")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="TARGET", help="elasticsearch, opensearch, solr, ranklib, onnx or json.")
+    ],
+    target: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where it goes; - is standard output.")
+    ] = "-",
+    features: Annotated[
+        str | None,
+        typer.Option("--features", metavar="FILE", help="Names of the features, one per line, in their order."),
+    ] = None,
+    check: Annotated[
+        str | None,
+        typer.Option("--check", metavar="DATA", help="A LETOR file on which scores must come out the same."),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Of the model there (plackett).")] = None,
+    store: Annotated[str | None, typer.Option("--store", help="Solr's feature store.")] = None,
+    dtype: Annotated[str | None, typer.Option("--dtype", help="onnx: float32 or float64 (float32).")] = None,
+    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
+) -> None:
+    """Write a linear model for Elasticsearch, OpenSearch, Solr, RankLib or ONNX, or as plain JSON."""
+    from plackett.cli import inputs, models, output
+    from plackett.exports.form import linear_form
+    from plackett.exports.targets import build, checked_options
+
+    try:
+        checked_options(to, {"name": name, "store": store, "dtype": dtype})
+    except ValueError as error:
+        raise typer.BadParameter(str(error).replace("target=", "--to ")) from error
+    if "-" in (model, features) or (check == "-" and model == "-"):
+        raise typer.BadParameter("only --check can be standard input (-).")
+    if target != "-":
+        output.check_target(target, "exported model")
+    elif to == "onnx" and sys.stdout.isatty():
+        raise typer.BadParameter("an ONNX model is no text to look at; give --output FILE.")
+    inputs.check_exists(model, *([] if features is None else [features]))
+    if check is not None:
+        inputs.check_data([check])
+    names = None if features is None else _read_names(features)
+    output.tell_when_compiling()
+    ranker = models.load_ranker(model)
+    linear_form(ranker, names)  # a ranker that is refused is refused before data are read
+    rows = None if check is None else _rows(check, ranker, model, zero_based=zero_based)
+    exported = build(ranker, to, feature_names=names, check=rows, name=name, store=store, dtype=dtype)
+    exported.write(target)
+    if exported.parity is not None:
+        output.note(str(exported.parity))
+
+
+def _read_names(path: str) -> list[str]:
+    """One name per line; blank lines may stand at the end only, as elsewhere they would shift all that follows."""
+    from plackett.data.opening import open_bytes
+    from plackett.exceptions import DataFormatError
+
+    with open_bytes(path) as file:
+        content = file.read()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataFormatError(path, content[: error.start].count(b"\n") + 1, "the names must be UTF-8.") from error
+    lines = text.rstrip().split("\n") if text.strip() else []
+    names = [line.strip() for line in lines]
+    if not all(names):
+        raise DataFormatError(path, names.index("") + 1, "a name was expected, and the line is blank.")
+    return names
+
+
+def _rows(check: str, ranker: Any, model: str, *, zero_based: bool) -> Queries:
+    from plackett.cli import inputs, models, output
+
+    queries = inputs.load_queries([check], zero_based=zero_based, cache=False)
+    name = models.name_of_data([check])
+    queries, note = models.fit_columns(queries, ranker.n_features_in_, name, f"the model {model}")
+    if note is not None:
+        output.note(note)
+    return queries

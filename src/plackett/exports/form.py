@@ -1,0 +1,237 @@
+"""What all targets are written from: a ranker whose score is linear in the raw features, or why it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from plackett.data.normalize import QueryNormalizer
+from plackett.rankers.base import Ranker
+from plackett.rankers.linear_scores import LinearScores
+from plackett.validation import count_of, is_sparse
+
+ROUNDING = 2.5e-7  # what float32, in which a scaler may have learned, leaves of 1
+
+# by the name of the class; subclasses of these have the same reason
+_WHY_NOT = {
+    "KernelRanker": "its scores are sums of kernel values, not linear in the features",
+    "RankBoost": "its scores are sums of thresholds of features, not linear in them",
+    "DiffRank": "its scores add up the places of a document in its list, so that they depend on the other documents",
+    "FeatureRank": "it orders a list as a whole, so that a document's place depends on the other documents",
+    "BLFeatureRank": "it orders a list as a whole, so that a document's place depends on the other documents",
+    "QueryDependentRanker": "it has a model for each query, not one for all",
+    "Refiner": "it refines the ranking of its own lists by their judgements",
+    "PersonalityDiagnosis": "it scores the items of a user by the ratings of others, not by features",
+    "Pipeline": "only rankers themselves are exported; instead of a step before the ranker, use its normalize=",
+}
+
+
+@dataclass(frozen=True)
+class LinearForm:
+    """A score ``intercept + Σ_j weights_j (x_j - offset_j) / scale_j`` of the raw features x.
+
+    Attributes
+    ----------
+    weights, offset, scale : ndarrays of shape (n_features,)
+        The offset is 0 and the scale 1 where columns are not scaled; scales are positive.
+    intercept : float
+    names : list of str or None
+        Of the features, in the order of the columns.
+    scaling : {"none", "standard", "minmax"}
+        What the offset and the scale are: nothing; a centre and a spread; a smallest value and a range.
+    ranker : str
+        Name of the ranker's class.
+    """
+
+    weights: np.ndarray
+    intercept: float
+    offset: np.ndarray
+    scale: np.ndarray
+    names: list[str] | None
+    scaling: str
+    ranker: str
+
+    @property
+    def n_features(self) -> int:
+        return self.weights.size
+
+    def call(self, feature: int) -> str:
+        """What to call a feature in a message."""
+        return f"feature {feature + 1}" if self.names is None else f"feature {self.names[feature]!r}"
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """The formula, in float64."""
+        return self.intercept + ((X - self.offset) / self.scale) @ self.weights
+
+    def folded(self) -> tuple[np.ndarray, float]:
+        """Weights of the raw features and the intercept that goes with them, for targets that do not scale."""
+        weights = self.weights / self.scale
+        return weights, float(self.intercept - self.offset @ weights)
+
+    def without_intercept(self) -> LinearForm:
+        """The same scores with an intercept of 0, for targets that have none.
+
+        The feature with the largest weight is measured from another offset: its share of the score then differs by the
+        intercept, whatever its value.
+        """
+        if self.intercept == 0.0:
+            return self
+        feature = int(np.argmax(np.abs(self.weights)))
+        if self.weights[feature] == 0.0:
+            raise ValueError(
+                f"every weight of this {self.ranker} is 0, so that all documents have the same score, "
+                f"{self.intercept:.6g}; without an intercept there is no way to say that."
+            )
+        offset = self.offset.copy()
+        offset[feature] -= self.intercept * self.scale[feature] / self.weights[feature]
+        return replace(self, offset=offset, intercept=0.0)
+
+
+def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> LinearForm:
+    """The linear form of a fitted ranker.
+
+    Parameters
+    ----------
+    ranker : LinearRanker, AdaRank, PRank or SVMMap
+        Without ``normalize``, or with one that scales columns by what it learned from the training data: ``"minmax"``,
+        ``"zscore"``, scikit-learn's ``MinMaxScaler``, ``StandardScaler``, ``MaxAbsScaler`` or ``RobustScaler``.
+    feature_names : sequence of str, default=None
+        In the order of the columns; None takes the names of the data that the ranker was fitted to, if they had any.
+
+    Returns
+    -------
+    LinearForm
+
+    Raises
+    ------
+    ValueError
+        If the score is not linear in the features; the message says why.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> ranker = pk.LinearRanker("squared", l2=0).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
+    >>> form = linear_form(ranker)
+    >>> form.weights.round(6), round(form.intercept, 6)
+    (array([1.]), -1.0)
+    """
+    if not isinstance(ranker, LinearScores) or type(ranker)._predict_grouped is not LinearScores._predict_grouped:
+        raise ValueError(_refusal(ranker))
+    check_is_fitted(ranker)
+    offset, scale, scaling = _scaling(ranker)
+    names = ranker.feature_names_ if feature_names is None else feature_names
+    form = LinearForm(
+        np.array(ranker.coef_, dtype=np.float64), float(ranker.intercept_), offset, scale,
+        None if names is None else _checked_names(names, ranker.coef_.size), scaling, type(ranker).__name__,
+    )  # fmt: skip
+    numbers = np.concatenate([form.weights, form.offset, form.scale, [form.intercept]])
+    if not np.isfinite(numbers).all() or (form.scale <= 0.0).any():
+        raise ValueError(
+            f"this {form.ranker} has a weight or a scale that is no finite number, or a scale that is not positive."
+        )
+    return form
+
+
+def _refusal(ranker: Any) -> str:
+    """Why a ranker has no linear form."""
+    name = type(ranker).__name__
+    reasons = [_WHY_NOT[parent.__name__] for parent in type(ranker).__mro__ if parent.__name__ in _WHY_NOT]
+    if isinstance(ranker, type):
+        return f"a fitted ranker is needed, not the class {ranker.__name__}."
+    if reasons:
+        return f"{name} cannot be exported: {reasons[0]}."
+    if isinstance(ranker, Ranker):
+        return f"{name} cannot be exported: its scores are not known to be linear in the features."
+    return f"{name} cannot be exported: it is not one of the linear rankers (LinearRanker, AdaRank, PRank, SVMMap)."
+
+
+def _scaling(ranker: LinearScores) -> tuple[np.ndarray, np.ndarray, str]:
+    """What is subtracted from each column, what it is then divided by, and what these are."""
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+    scaler, n_features = ranker.normalizer_, ranker.coef_.size
+    zero, one = np.zeros(n_features), np.ones(n_features)
+    if scaler is None:
+        return zero, one, "none"
+    shown = ranker.normalize if isinstance(ranker.normalize, str) else type(scaler).__name__
+    if isinstance(scaler, QueryNormalizer):
+        raise ValueError(
+            f"{type(ranker).__name__} with normalize={shown!r} cannot be exported: columns are scaled within each "
+            "query, so that a score depends on the other documents of its list. Scale over all rows "
+            "(normalize='zscore' or 'minmax'), or scale the features before they reach the model."
+        )
+    if type(scaler) is StandardScaler:  # subclasses may compute something else
+        return (
+            _float64(scaler.mean_) if scaler.with_mean else zero,
+            _float64(scaler.scale_) if scaler.with_std else one,
+            "standard",
+        )
+    if type(scaler) is RobustScaler:
+        return (
+            _float64(scaler.center_) if scaler.with_centering else zero,
+            _float64(scaler.scale_) if scaler.with_scaling else one,
+            "standard",
+        )
+    if type(scaler) is MaxAbsScaler and not getattr(scaler, "clip", False):
+        return zero, _float64(scaler.scale_), "standard"
+    if type(scaler) is MinMaxScaler and not scaler.clip:
+        return *_of_min_max(scaler), "minmax"
+    why = "it clips" if getattr(scaler, "clip", False) else "it does more than move and stretch columns"
+    raise ValueError(f"{type(ranker).__name__} with normalize={shown!r} cannot be exported as a linear model: {why}.")
+
+
+def _of_min_max(scaler: Any) -> tuple[np.ndarray, np.ndarray]:
+    """What ``MinMaxScaler`` computes, ``x * scale_ + min_``, as an offset and a scale."""
+    scale = 1.0 / _float64(scaler.scale_)
+    offset = -_float64(scaler.min_) * scale
+    low, width = _float64(scaler.data_min_), _float64(scaler.data_range_)
+    # the numbers of the data, which read better, where nothing but rounding lies between
+    is_same = (abs(offset - low) <= ROUNDING * scale) & (abs(scale - width) <= ROUNDING * scale)
+    return np.where(is_same, low, offset), np.where(is_same, width, scale)
+
+
+def _float64(numbers: np.ndarray) -> np.ndarray:
+    return np.array(numbers, dtype=np.float64)
+
+
+def _checked_names(names: Sequence[str], n_features: int) -> list[str]:
+    if isinstance(names, str):
+        raise ValueError(f"feature_names must be a list with one name per feature, not the text {names!r}.")
+    names = list(names)
+    if len(names) != n_features:
+        raise ValueError(f"there are {count_of(len(names), 'feature name')} but the model has {n_features:,} features.")
+    for place, name in enumerate(names):
+        if not isinstance(name, str):
+            raise ValueError(f"feature_names holds {name!r} for feature {place + 1}; names are texts.")
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"the name {name!r} of feature {place + 1} cannot be written as UTF-8.") from None
+    return names
+
+
+def names_for(form: LinearForm, target: str) -> list[str]:
+    """Names by which a target can find the features: there, not empty, and no two alike."""
+    if form.names is None:
+        raise ValueError(
+            f"{target} finds features by their names, and this model was fitted to columns without names. "
+            "Give feature_names (on the command line: --features FILE), one name per column, in their order."
+        )
+    seen: dict[str, int] = {}
+    for place, name in enumerate(form.names):
+        if not name.strip():
+            raise ValueError(f"feature {place + 1} has an empty name; {target} finds features by their names.")
+        if name in seen:
+            raise ValueError(f"features {seen[name] + 1} and {place + 1} are both named {name!r}; names must differ.")
+        seen[name] = place
+    return form.names
+
+
+def dense_rows(X: Any, first: int, last: int) -> np.ndarray:
+    """Some rows of X as a float64 array."""
+    rows = X[first:last]
+    return np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)

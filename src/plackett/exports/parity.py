@@ -1,0 +1,93 @@
+"""Whether what was written scores as the ranker does, on rows that were given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.exports.form import LinearForm, dense_rows
+from plackett.validation import count_of
+
+TOLERANCE = 1e-5
+ROWS_PER_BLOCK = 1 << 14
+
+
+@dataclass(frozen=True)
+class Parity:
+    """How far the scores of an exported model are from those of its ranker.
+
+    Attributes
+    ----------
+    n_rows : int
+    difference : float
+        The largest between two scores of a row.
+    spread : float
+        Between the largest and the smallest score of the ranker; the size of the largest one where all are equal.
+    """
+
+    n_rows: int
+    difference: float
+    spread: float
+
+    @property
+    def relative(self) -> float:
+        """The difference as a share of the spread."""
+        return self.difference / self.spread
+
+    def __str__(self) -> str:
+        rows = count_of(self.n_rows, "row")
+        return f"checked on {rows}: scores differ by at most {self.relative:.1e} of their spread"
+
+
+def check_parity(
+    score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: LinearForm, X: Any, target: str
+) -> Parity:
+    """Compare the scores of an exported model with those of the ranker.
+
+    The ranker scores the rows in float64 also where X is float32, so that what differs is the target's.
+
+    Raises
+    ------
+    ValueError
+        If they differ by more than 1e-5 of their spread.
+    """
+    queries = ranker._check_queries(X, None, None, needs_labels=False)
+    rows = queries.X.astype(np.float64)
+    doubled = Queries.from_groups(rows, None, queries.ids, queries.indptr, feature_names=queries.feature_names)
+    ours = ranker._predict_grouped(doubled)
+    theirs = np.concatenate([
+        score(dense_rows(rows, first, first + ROWS_PER_BLOCK)) for first in range(0, ours.size, ROWS_PER_BLOCK)
+    ]).astype(np.float64)  # fmt: skip
+    spread = float(np.ptp(ours)) or float(np.abs(ours).max()) or 1.0
+    differences = np.abs(ours - theirs)
+    row = int(np.argmax(np.where(np.isnan(differences), np.inf, differences)))
+    found = Parity(ours.size, float(differences[row]), spread)
+    if not found.relative <= TOLERANCE:
+        place = row if queries.row_order is None else int(queries.row_order[row])
+        raise ValueError(
+            f"{target} would score row {place} {theirs[row]:.9g} and not {ours[row]:.9g}; that is "
+            f"{found.relative:.1e} of the scores' spread and more than {TOLERANCE:g}. {_reason(form, rows)}"
+            "Nothing was written."
+        )
+    return found
+
+
+def _reason(form: LinearForm, rows: Any) -> str:
+    """The feature that loses most when its values become float32, which is what most targets read."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lost = [
+            float(np.max(np.abs(column - column.astype(np.float32)), initial=0.0))
+            for column in (dense_rows(rows.T, feature, feature + 1).ravel() for feature in range(form.n_features))
+        ]
+        shares = np.abs(form.weights / form.scale) * lost
+    worst = int(np.argmax(np.where(np.isnan(shares), -1.0, shares)))
+    if not shares[worst] > 0.0:
+        return ""
+    return (
+        f"Its values are read as float32, in which those of {form.call(worst)} lose most: move or scale that column "
+        "before training. "
+    )
