@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.evaluation.evaluate import evaluate_every_convention as evaluate_every_convention
     from plackett.evaluation.letor_folds import LetorFolds as LetorFolds
     from plackett.evaluation.splits import QueryKFold as QueryKFold
+    from plackett.exports.targets import export as export
     from plackett.metrics.measure import Measure as Measure
     from plackett.rankers.adarank import AdaRank as AdaRank
     from plackett.rankers.base_score import as_base_score as as_base_score
@@ -103,6 +104,7 @@ _HOME = {
     "evaluate_every_convention": "plackett.evaluation.evaluate",
     "QueryKFold": "plackett.evaluation.splits",
     "LetorFolds": "plackett.evaluation.letor_folds",
+    "export": "plackett.exports.targets",
     "text": "plackett.text",
     "exceptions": "plackett.exceptions",
 }

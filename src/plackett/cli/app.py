@@ -12,6 +12,8 @@ import typer
 from plackett import __version__
 from plackett.cli.evaluate import evaluate
 from plackett.cli.explain import explain
+from plackett.cli.export import EXAMPLE as EXAMPLE_OF_EXPORT
+from plackett.cli.export import export
 from plackett.cli.index import index
 from plackett.cli.info import info
 from plackett.cli.rank import rank
@@ -37,6 +39,7 @@ app.command()(rank)
 app.command()(explain)
 app.command()(evaluate)
 app.command()(refine)
+app.command(epilog=EXAMPLE_OF_EXPORT)(export)
 app.command()(index)
 app.command()(search)
 app.command(epilog=EXAMPLE_OF_REPRODUCE)(reproduce)
