@@ -1,0 +1,148 @@
+"""``plackett compare``: the table, the other formats, folders of folds, and wrong usage."""
+
+import csv
+import io
+import json
+
+import pytest
+
+import plackett as pk
+from plackett.evaluation.comparison import Comparison
+
+FILES = ("train.txt", "vali.txt", "test.txt")
+
+
+@pytest.fixture
+def five_parts(lists, lists_folder):
+    for part in range(5):
+        pk.write_letor(lists[part * 6 : part * 6 + 6], lists_folder / f"S{part + 1}.txt")
+    for name in FILES:
+        (lists_folder / name).unlink()
+    return lists_folder
+
+
+def test_the_table_has_means_marks_p_values_floors_and_times(run, lists):
+    done = run("compare", *FILES, "-r", "regression,listmle", "--folds", "3", "-m", "ndcg@5,map")
+    assert done.returncode == 0
+    expected = pk.compare("regression,listmle", lists, cv=3, metrics="ndcg@5,map")
+    heading, *rows = done.stdout.splitlines()
+    assert heading.split() == ["standard", "ndcg@5", "p", "map", "p", "seconds", "MB"]
+    assert [row[: len("random order")].strip() for row in rows] == [
+        "regression",
+        "listmle",
+        "random order",
+        "best feature",
+    ]
+    for row, name in zip(rows, ("regression", "listmle"), strict=False):
+        assert all(f"{value:.4f}" in row for value in expected.mean()[name].values())
+    other = next(name for name in expected.tables if name != expected.baseline)
+    p_value = f"{expected.differences(against=expected.baseline)[0].p_random_holm:.3f}"
+    assert p_value in next(row for row in rows if row.startswith(other))
+    assert "1 of 6: regression, fold 1: 5 settings in" in done.stderr
+    assert "30 test queries in 3 folds, convention standard" in done.stderr
+    assert "best feature by map, chosen on training queries: " in done.stderr
+
+
+def test_folders_of_parts_are_taken_by_their_published_folds(run, lists, five_parts):
+    given = ("-r", "regression", "-m", "map", "-c", "letor4", "-q")
+    done = run("compare", ".", *given, "--json", "--per-query")
+    assert (done.returncode, done.stderr) == (0, "")
+    result = Comparison.from_dict(json.loads(done.stdout))
+    parts = [key for part in (4, 0, 1, 2, 3) for key in lists.ids[part * 6 : part * 6 + 6].tolist()]
+    assert [str(key) for key in result.queries.ids.tolist()] == [str(key) for key in parts]
+    assert (result.n_folds, result.convention) == (5, "letor4")
+    same = json.loads(run("compare", ".", *given, "--folds", "letor", "--json").stdout)
+    assert same["mean"] == result.mean()
+    assert "values" not in same
+    three = json.loads(run("compare", ".", *given, "--folds", "3", "--json").stdout)
+    assert three["settings"]["n_folds"] == 3
+
+
+def test_a_folder_keeps_results_and_the_next_run_reads_them(run, lists_folder):
+    words = ("compare", *FILES, "-r", "regression", "-f", "3", "--folder", "runs", "--json")
+    first = run(*words)
+    second = run(*words)
+    assert "3 of 3: regression, fold 3: already finished" in second.stderr
+    assert first.stdout == second.stdout
+    assert len(list((lists_folder / "runs").iterdir())) == 3 * 5 + 3 + 3
+
+
+def test_csv_is_the_summary_or_every_query(run):
+    given = ("compare", *FILES, "-r", "regression,listmle", "-f", "3", "-m", "map", "-q", "--csv")
+    summary = list(csv.DictReader(io.StringIO(run(*given).stdout)))
+    assert {row["ranker"] for row in summary} == {"regression", "listmle", "random order", "best feature"}
+    queries = list(csv.DictReader(io.StringIO(run(*given, "--per-query").stdout)))
+    assert list(queries[0]) == ["ranker", "fold", "qid", "map"]
+    assert len(queries) == 4 * 30
+    mean = sum(float(row["map"]) for row in queries if row["ranker"] == "listmle") / 30
+    assert mean == pytest.approx(float(next(row for row in summary if row["ranker"] == "listmle")["map"]))
+
+
+@pytest.mark.parametrize(("flag", "start"), [("--markdown", "| "), ("--latex", r"\begin{tabular}")])
+def test_tables_for_papers(run, flag, start):
+    done = run("compare", *FILES, "-r", "regression,listmle", "-f", "3", flag)
+    assert done.returncode == 0
+    assert done.stdout.startswith(start)
+    assert "best feature" in done.stdout
+
+
+def test_a_report_is_written_beside_the_table(run, lists_folder):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    done = run("compare", *FILES, "-r", "regression,listmle", "-f", "3", "--report", "page.html")
+    assert done.returncode == 0
+    assert "</html>" in (lists_folder / "page.html").read_text(encoding="utf-8")
+    assert "listmle" in done.stdout
+
+
+def test_a_ranker_that_fails_is_said_to_have_failed(run, monkeypatch):
+    def fail(self, *args, **kwargs):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(pk.AdaRank, "fit", fail)
+    done = run("compare", *FILES, "-r", "adarank,regression", "-f", "3", "--quiet")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1].split() == ["adarank", "failed", "failed"]
+    assert done.stderr.splitlines() == [f"failed: adarank, fold {n}: RuntimeError: no luck" for n in (1, 2, 3)]
+    alone = run("compare", *FILES, "-r", "adarank", "-f", "3")
+    assert alone.returncode == 1
+    assert "random order" in alone.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["-r", "listmel"], "Did you mean listmle"),
+        (["-r", "listmle", "-f", "1"], "at least 2"),
+        (["-r", "listmle", "-f", "letor"], "a folder with S1..S5"),
+        (["-r", "listmle", "-m", "ndgc"], "ndgc"),
+        (["-r", "listmle", "-c", "mine"], "mine"),
+        (["-r", "listmle", "--select-by", "map,mrr"], "one measure"),
+        (["-r", "listmle", "--baseline", "adarank"], "none of the rankers listmle"),
+        (["-r", "listmle,listmle"], "twice"),
+        (["-r", "listmle", "--json", "--csv"], "choose one of"),
+        (["-r", "listmle", "--per-query"], "--json or --csv"),
+        (["-r", "listmle", "-j", "0"], "at least 1"),
+        ([], "--rankers"),
+    ],
+)
+def test_wrong_usage_exits_with_2_and_a_hint(run, words, hint):
+    done = run("compare", *FILES, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert hint in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_data_that_are_not_there_and_reports_that_cannot_be_written_are_found_at_once(run):
+    done = run("compare", "no.txt", "-r", "listmle")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "there is no file 'no.txt'" in done.stderr
+    done = run("compare", *FILES, "-r", "listmle", "--report", "nowhere/page.html")
+    assert done.returncode == 1
+    assert "for the report" in done.stderr
+
+
+def test_help_is_one_screen_with_an_example(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    text = run("compare", "--help").stdout
+    assert "Example: plackett compare" in text
+    assert len(text.splitlines()) <= 42
