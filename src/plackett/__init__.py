@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.data.trec import read_trec_run as read_trec_run
     from plackett.data.trec import write_qrels as write_qrels
     from plackett.data.trec import write_trec_run as write_trec_run
+    from plackett.evaluation.compare import compare as compare
+    from plackett.evaluation.cross_validate import cross_validate as cross_validate
     from plackett.evaluation.evaluate import evaluate as evaluate
     from plackett.evaluation.evaluate import evaluate_every_convention as evaluate_every_convention
     from plackett.evaluation.letor_folds import LetorFolds as LetorFolds
@@ -101,6 +103,8 @@ _HOME = {
     "ranker_names": "plackett.rankers.registry",
     "load": "plackett.rankers.registry",
     "evaluate": "plackett.evaluation.evaluate",
+    "compare": "plackett.evaluation.compare",
+    "cross_validate": "plackett.evaluation.cross_validate",
     "evaluate_every_convention": "plackett.evaluation.evaluate",
     "QueryKFold": "plackett.evaluation.splits",
     "LetorFolds": "plackett.evaluation.letor_folds",

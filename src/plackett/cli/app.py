@@ -10,6 +10,8 @@ import warnings
 import typer
 
 from plackett import __version__
+from plackett.cli.compare import EXAMPLE as EXAMPLE_OF_COMPARE
+from plackett.cli.compare import compare
 from plackett.cli.evaluate import evaluate
 from plackett.cli.explain import explain
 from plackett.cli.export import EXAMPLE as EXAMPLE_OF_EXPORT
@@ -38,6 +40,7 @@ app.command(cls=TrainCommand)(train)
 app.command()(rank)
 app.command()(explain)
 app.command()(evaluate)
+app.command(epilog=EXAMPLE_OF_COMPARE)(compare)
 app.command()(refine)
 app.command(epilog=EXAMPLE_OF_EXPORT)(export)
 app.command()(index)
