@@ -43,7 +43,9 @@ def boost_stumps(
     """At most ``n_rounds`` rounds, each with the stump that has the largest θ of all."""
     n_docs = rows.shape[0]
     columns = np.ascontiguousarray(rows[base.order].T, dtype=np.float64)
-    order = np.argsort(columns, axis=1).astype(np.uint32)
+    order = np.empty(columns.shape, dtype=np.uint32)
+    for feature, values in enumerate(columns):  # one by one, as places are twice as wide before they are stored
+        order[feature] = np.argsort(values)
     is_step = np.empty(order.shape, dtype=np.bool_)
     _refinement.mark_steps(columns, order, is_step)
     features, thresholds = np.zeros(n_rounds, dtype=np.int64), np.empty(n_rounds)
