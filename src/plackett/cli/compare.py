@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from plackett.evaluation.comparison import Comparison, SummaryRow
+    from plackett.evaluation.contestants import Contestant
 
 EXAMPLE = "Example: plackett compare mq2008 -r listmle,ranksvm,adarank --folder runs --report mq2008.html"
 LETOR = "letor"
@@ -29,6 +30,9 @@ def compare(
     ] = None,
     metrics: Annotated[str, typer.Option("--metrics", "-m", help="Measures, with commas.")] = "ndcg@10,map",
     convention: Annotated[str, typer.Option("--convention", "-c", help="Whose rules; see evaluate.")] = "standard",
+    normalize: Annotated[
+        str | None, typer.Option(metavar="HOW", help="Scale columns, as train does; rankers that can.")
+    ] = None,
     select_by: Annotated[
         str | None, typer.Option("--select-by", metavar="MEASURE", help="Chooses settings; default: the first.")
     ] = None,
@@ -67,7 +71,7 @@ def compare(
     wanted = _parse(metrics, convention, select_by)
     if not quiet:
         output.tell_when_compiling()
-    contestants = _contestants(rankers, baseline)
+    contestants = _contestants(rankers, baseline, normalize)
     if report is not None:
         _check_report()  # what it needs is missing now rather than after hours
     source, cv = _source(data, folds, zero_based=zero_based)
@@ -124,16 +128,23 @@ def _parse(metrics: str, convention: str, select_by: str | None) -> list[str]:
     return parse_measures(metrics)
 
 
-def _contestants(rankers: str, baseline: str | None) -> list:
+def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> list[Contestant]:
+    from plackett.data.normalize import get_normalizer
     from plackett.evaluation.contestants import as_contestants
 
     try:
         contestants = as_contestants(rankers)
+        if normalize is not None:
+            get_normalizer(normalize)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     names = [contestant.name for contestant in contestants]
     if baseline is not None and baseline not in names:
         raise typer.BadParameter(f"--baseline {baseline} is none of the rankers {', '.join(names)}.")
+    for contestant in contestants if normalize is not None else ():
+        can_scale = "normalize" in contestant.estimator.get_params(deep=False)
+        if can_scale and not any("normalize" in setting for setting in contestant.settings()):
+            contestant.estimator.set_params(normalize=normalize)
     return contestants
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import importlib.metadata
-import importlib.util
 import inspect
 import json
 import platform
 import struct
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -135,7 +134,7 @@ def of_code(estimator: Any) -> dict[str, str]:
     package = type(estimator).__module__.partition(".")[0]
     others = list(PACKAGES)
     if isinstance(estimator, TreeRanker):
-        others += [name for name in PEERS if importlib.util.find_spec(name) is not None]
+        others += [name for name, cls in PEERS.items() if isinstance(estimator, cls)]
     elif package not in ("plackett", "builtins"):
         answer["source"] = _source_of(type(estimator))
         others.append(package)
@@ -155,7 +154,7 @@ def version_of(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return str(getattr(sys.modules.get(package), "__version__", "unknown"))
+        return str(getattr(importlib.import_module(package), "__version__", "unknown"))
 
 
 @functools.cache
