@@ -234,6 +234,18 @@ def test_nothing_to_learn_from_leaves_the_base_ranking(refiner):
     assert fitted.scores_[0] < fitted.scores_[2] < fitted.scores_[1] == fitted.scores_[3]
 
 
+@pytest.mark.parametrize("refiner", BOOSTED, **of_class)
+def test_features_of_one_value_change_nothing_but_the_numbers_of_the_others(refiner):
+    X, base, y, qid = make_queries()
+    expected = clone(refiner).fit(X, y, base_score=base, qid=qid)
+    wide = np.full((base.size, 9), -3.0)
+    wide[:, [1, 4, 5, 8]] = X
+    fitted = clone(refiner).fit(wide, y, base_score=base, qid=qid)
+    np.testing.assert_array_equal(fitted.features_, np.array([1, 4, 5, 8])[expected.features_])
+    np.testing.assert_array_equal(fitted.scores_, expected.scores_)
+    np.testing.assert_array_equal(fitted.predict(wide, qid=qid), expected.scores_)
+
+
 @pytest.mark.parametrize("refiner", REFINERS, **of_class)
 @pytest.mark.parametrize("y", [None, [1.0], [np.nan]])
 def test_one_document(refiner, y):

@@ -344,7 +344,8 @@ class FeedbackRows(NamedTuple):
     pairs : ndarray of int of shape (n_pairs, 2)
         Rows (i, j) of preferences: i is better than j. Those that the labels imply are not among them.
     times : ndarray of int of shape (n_pairs,)
-        How often each was seen.
+        How often each was seen. Refiners count a pair once, as their η, not its number, says how sure it is;
+        ``pairs[times > 1]`` are those that were seen again.
     eta : float
         The ``eta`` of the feedback.
     n_unmatched : int

@@ -42,6 +42,9 @@ def boost_stumps(
 ) -> Rounds:
     """At most ``n_rounds`` rounds, each with the stump that has the largest θ of all."""
     n_docs = rows.shape[0]
+    varying = np.flatnonzero(rows.min(axis=0) < rows.max(axis=0))  # of terms, say, most are in no document of a list
+    if varying.size < rows.shape[1]:
+        rows = rows[:, varying]
     columns = np.ascontiguousarray(rows[base.order].T, dtype=np.float64)
     order = np.empty(columns.shape, dtype=np.uint32)
     for feature, values in enumerate(columns):  # one by one, as places are twice as wide before they are stored
@@ -57,7 +60,7 @@ def boost_stumps(
     )  # fmt: skip
     scores = np.empty(n_docs)
     scores[base.order] = sorted_scores
-    return Rounds(history[: n + 1].copy(), scores, features[:n].copy(), thresholds[:n].copy(), is_above[:n].copy())
+    return Rounds(history[: n + 1].copy(), scores, varying[features[:n]], thresholds[:n].copy(), is_above[:n].copy())
 
 
 def boost_classifier(
