@@ -14,11 +14,9 @@ from plackett._optional import import_optional
 from plackett.evaluation.comparison import Comparison
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.report import lists, plots
-from plackett.report.table import Interval, Table, signed
+from plackett.report.table import Interval, Table, shown, signed
 from plackett.report.tables import standing, tables
 from plackett.validation import count_of
-
-LONGEST_NAME = 200  # characters; a longer one is cut in the page, never in the files
 
 
 def write_report(comparison: Comparison, path: str | os.PathLike, *, title: str | None = None) -> Path:
@@ -61,13 +59,13 @@ def report_html(comparison: Comparison, *, title: str | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(signed=signed, interval=interval_bar, short=_short)
+    environment.filters.update(signed=signed, interval=interval_bar, shown=shown)
     safe = environment.filters["safe"]
     sheet, script = (environment.loader.get_source(environment, name)[0] for name in ("report.css", "report.js"))
     every = {table.name: table for table in tables(comparison)}
     gained, lost = lists.changed_lists(comparison)
     return environment.get_template("report.html").render(
-        title=title or f"Comparison of {count_of(len(comparison), 'ranker')}",
+        title=shown(title, 300) if title else f"Comparison of {count_of(len(comparison), 'ranker')}",
         comparison=comparison,
         metric=comparison.metrics[0],
         verdict=verdict(comparison),
@@ -75,7 +73,7 @@ def report_html(comparison: Comparison, *, title: str | None = None) -> str:
         convention=CONVENTIONS.get(comparison.convention),
         tables=every,
         downloads={name: list(downloads(table)) for name, table in every.items()},
-        widest={name: widest(table) for name, table in every.items()},
+        spans={name: span(table) for name, table in every.items()},
         by_k=plots.metric_by_k(comparison),
         time=plots.time_against_quality(comparison),
         gaps=plots.query_differences(comparison),
@@ -118,9 +116,9 @@ def verdict(comparison: Comparison) -> list[str]:
     metric, order = comparison.metrics[0], standing(comparison)
     best, baseline, means = order[0], comparison.baseline, comparison.mean()
     value = means[best][metric]
-    sentences = [f"{best} is the best by {metric}" + ("." if math.isnan(value) else f", with {value:.4f}.")]
+    sentences = [f"{shown(best)} is the best by {metric}" + ("." if math.isnan(value) else f", with {value:.4f}.")]
     if len(order) == 1:
-        return [f"{best} reaches {value:.4f} by {metric}."] if not math.isnan(value) else sentences
+        return [f"{shown(best)} reaches {value:.4f} by {metric}."] if not math.isnan(value) else sentences
     pairs = comparison.differences(against=best)
     equals = [pair.a for pair in pairs if not pair.p_random_holm <= 0.05]
     if not equals:
@@ -129,13 +127,19 @@ def verdict(comparison: Comparison) -> list[str]:
     elif len(equals) == len(pairs):
         sentences.append("Its lead over the others is no larger than chance could give.")
     else:
-        names = ", ".join(_short(name, 40) for name in equals[:6]) + (" and others" if len(equals) > 6 else "")
-        sentences.append(f"Chance alone could separate it from {names}.")
+        sentences.append(f"Chance alone could separate it from {_listed(equals)}.")
     if baseline != best:
         pair = next(pair for pair in pairs if pair.a == baseline)
         gap = f"{signed(-pair.mean)}, interval {signed(-pair.high)} to {signed(-pair.low)}"
-        sentences.append(f"Against the baseline {baseline}: {gap}.")
+        sentences.append(f"Against the baseline {shown(baseline)}: {gap}.")
     return sentences
+
+
+def _listed(names: list[str], most: int = 6) -> str:
+    some = [shown(name, 40) for name in names]
+    if len(some) > most:
+        some = [*some[: most - 1], f"{len(some) - most + 1} others"]
+    return " and ".join([", ".join(some[:-1]), some[-1]] if len(some) > 1 else some)
 
 
 class Download(NamedTuple):
@@ -158,21 +162,20 @@ def downloads(table: Table) -> Iterator[Download]:
         yield Download(name, f"{table.name}.{ending}", f"data:{kind};charset=utf-8;base64,{content}")
 
 
-def widest(table: Table) -> float:
-    """The largest distance from zero of any interval in a table: the scale of its bars."""
-    ends = [abs(end) for row in table.rows for cell in row if isinstance(cell, Interval) for end in cell[:3]]
-    return max((end for end in ends if math.isfinite(end)), default=0.0)
+def span(table: Table) -> tuple[float, float]:
+    """The scale of the bars of a table: from the lowest end of any interval to the highest, zero among them."""
+    cells = [cell for row in table.rows for cell in row if isinstance(cell, Interval)]
+    ends = [end for cell in cells for end in (cell.low, cell.high) if math.isfinite(end)]
+    return min([*ends, 0.0]), max([*ends, 0.0])
 
 
-def interval_bar(cell: Interval, scale: float) -> dict[str, Any] | None:
-    """Where the bar of an interval starts and ends, and its middle, between 0 and 100; None without one."""
-    if scale <= 0 or not all(math.isfinite(end) for end in cell[:3]):
+def interval_bar(cell: Interval, scale: tuple[float, float]) -> dict[str, Any] | None:
+    """Zero, start, middle and end of the bar of an interval, as places from 0 to 100; None where there is none."""
+    first, last = scale
+    if first == last or not all(math.isfinite(end) for end in cell[:3]):
         return None
-    low, middle, high = (round(50 + 48 * end / scale, 1) for end in (cell.low, cell.value, cell.high))
+    ends = {"zero": 0.0, "low": cell.low, "middle": cell.value, "high": cell.high}
+    places = {name: round(3 + 94 * (end - first) / (last - first), 1) for name, end in ends.items()}
     is_apart = cell.low > 0 or cell.high < 0
     side = ("good" if (cell.value > 0) == cell.higher_is_better else "bad") if is_apart else "even"
-    return {"low": low, "middle": middle, "high": high, "side": side}
-
-
-def _short(text: str, most: int = LONGEST_NAME) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return {**places, "side": side}

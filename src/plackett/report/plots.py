@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.differences import TIE
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.floors import RANDOM_ORDER, random_floor
 from plackett.evaluation.table import mean_of_counted
@@ -25,6 +26,8 @@ MOST_PANELS = 12  # contestants with a panel of their own: the best by the first
 MOST_POINTS = 200  # of a line
 MOST_BINS = 48
 WIDE, PANEL = (400, 280), (300, 190)
+# where the number of a point may stand, in pixels from it, the best place first
+SIDES = [(11, 0), (-11, 0), (0, 11), (0, -11), (11, 10), (-11, 10), (11, -10), (-11, -10), (22, 0), (-22, 0), (0, 22)]
 MARKERS = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}
 
 
@@ -70,7 +73,7 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
             axes.plot(CUTOFFS, lines[name], color=colour, marker=marker, markeredgewidth=0, zorder=20 - place)
             keys.append(Key(MARKERS[marker], f"s{place}", name))
         if len(lines) > len(SERIES):
-            keys.append(Key("─", "muted", f"{len(lines) - len(SERIES)} others"))
+            keys.append(Key("─", "muted", count_of(len(lines) - len(SERIES), "other")))
         if RANDOM_ORDER in comparison.floors:
             axes.plot(CUTOFFS, _random_by_k(comparison, measures), color=MUTED, linewidth=1.2, dashes=(3, 2))
             keys.append(Key("┄", "muted", RANDOM_ORDER))
@@ -115,7 +118,7 @@ def time_against_quality(comparison: Comparison) -> list[Plot]:
             axes.xaxis.get_major_locator().set_params(subs=(1, 2, 5))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.xaxis.set_minor_formatter(lambda value, _: "")
-        _number_points(figure, axes, {place: (x, y) for place, (_, x, y) in points.items()})
+        _number_points(axes, {place: (x, y) for place, (_, x, y) in points.items()})
         alt = "; ".join(f"{name}: {seconds:.3g} seconds, {value:.4f}" for name, seconds, value in points.values())
         svg = inline_svg(figure, "time", f"Time against {metric}: {alt}")
     keys = [
@@ -125,50 +128,35 @@ def time_against_quality(comparison: Comparison) -> list[Plot]:
     return [Plot(svg, f"Time against {metric}", keys)]
 
 
-def _number_points(figure: Any, axes: Any, points: dict[int, tuple[float, float]]) -> None:
+def _number_points(axes: Any, points: dict[int, tuple[float, float]]) -> None:
     """Write each point's number beside it, where it covers no other number and no point if there is such a place."""
-    figure.canvas.draw()  # settles the limits of the axes, and with them where the points are
+    axes.set_xlim(axes.get_xlim())  # settles the limits, and with them where the points are
+    axes.set_ylim(axes.get_ylim())
     pixels = {place: axes.transData.transform(point) for place, point in points.items()}
-    sides = [
-        (9, 0),
-        (-9, 0),
-        (0, 10),
-        (0, -10),
-        (9, 9),
-        (-9, 9),
-        (9, -9),
-        (-9, -9),
-        (17, 0),
-        (-17, 0),
-        (0, 20),
-        (0, -20),
-    ]
     taken = list(pixels.values())
     for place, centre in pixels.items():
-        free = [side for side in sides if all(np.abs(centre + side - other).max() >= 8 for other in taken)]
-        side = free[0] if free else sides[0]
+        free = [side for side in SIDES if all(np.abs(centre + side - other).max() >= 9 for other in taken)]
+        side = free[0] if free else SIDES[0]
         taken.append(centre + side)
-        x, y = axes.transData.inverted().transform(centre + side)
-        axes.text(x, y, str(place), ha="center", va="center_baseline", color=INK, fontsize=10, clip_on=False)
+        looks = {"ha": "center", "va": "center_baseline", "color": INK, "fontsize": 10}
+        axes.annotate(str(place), points[place], xytext=side, textcoords="offset pixels", **looks)
 
 
 def query_differences(comparison: Comparison) -> list[Plot]:
-    """A panel for each contestant: its values minus the baseline's, query by query, the largest first."""
+    """A panel for each contestant: its values minus the baseline's on the queries that differ, the largest first."""
     metric, baseline = comparison.metrics[0], comparison.baseline
     sign = 1.0 if Measure.parse(metric).higher_is_better else -1.0
     gaps = {}
     for name in _some_panels([name for name in standing(comparison) if name != baseline]):
         gap = comparison.tables[name][metric] - comparison.tables[baseline][metric]
-        gaps[name] = np.sort(gap[~np.isnan(gap)])[::-1]
+        gaps[name] = np.sort(gap[np.abs(gap) > TIE])[::-1]  # NaN is not above anything
     widest = max((np.abs(gap).max(initial=0.0) for gap in gaps.values()), default=0.0) or 1.0
     pairs = {pair.a: pair for pair in comparison.differences(against=baseline)} if baseline else {}
     plots = []
     for number, (name, gap) in enumerate(gaps.items(), start=1):
         pair = pairs[name]
         counts = f"better on {pair.wins}, the same on {pair.ties}, worse on {pair.losses}"
-        alt = (
-            f"{name} against {baseline}, {metric} query by query: {counts} of {count_of(gap.size, 'query', 'queries')}"
-        )
+        alt = f"{name} against {baseline}, {metric} query by query: {counts}"
         with drawing(*PANEL, left=40, bottom=24) as (figure, axes):
             shown = gap[list(thinned(gap.size, MOST_POINTS))]
             edges = np.linspace(0, gap.size, shown.size + 1)

@@ -15,8 +15,10 @@ from html import escape
 from typing import Any
 
 from plackett._optional import import_optional
+from plackett.report.table import shown
 
 N_SERIES, N_LEVELS = 8, 5
+LONGEST_ALT = 1000
 
 # stand-in colour -> variable of the style sheet
 INK, MUTED, RULE, GOOD, BAD, PAPER = "#010101", "#010102", "#010103", "#010104", "#010105", "#010106"
@@ -99,7 +101,8 @@ def inline_svg(figure: Any, key: str, alt: str) -> str:
     inside = _shorten(_rename_ids(inside, key))
     for colour, variable in _VARIABLES.items():
         inside = inside.replace(colour, f"var({variable})")
-    return f'<svg class="plot" viewBox="{view[1]}" role="img" aria-label="{escape(alt)}">{inside.strip()}'
+    label = escape(shown(alt, LONGEST_ALT))
+    return f'<svg class="plot" viewBox="{view[1]}" role="img" aria-label="{label}">{inside.strip()}'
 
 
 def _rename_ids(text: str, key: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -12,6 +13,8 @@ from plackett.evaluation.comparison import BETTER, WORSE
 from plackett.evaluation.table import csv_text, latex_table, latex_text, markdown_table, rounded
 from plackett.validation import plain
 
+LONGEST_NAME = 80  # characters; a longer one is cut in the page, never in the files
+_TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # they change the direction of writing
 _MARKS_IN_LATEX = {BETTER: r"$\blacktriangle$", WORSE: r"$\blacktriangledown$"}
 
 
@@ -173,6 +176,12 @@ def signed(value: float, digits: int = 4) -> str:
         return "–"
     text = f"{value:+.{digits}f}"
     return text.replace("-", "−")
+
+
+def shown(text: str, most: int = LONGEST_NAME) -> str:
+    """``text`` as the page shows it: cut where it is too long, without characters that turn around what follows."""
+    plain = "".join("�" if unicodedata.category(letter) == "Cc" or letter in _TURNING else letter for letter in text)
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 
 def _three_digits(value: float) -> str:

@@ -9,12 +9,14 @@ from typing import Any
 from plackett.data.describe import Description
 from plackett.evaluation.comparison import Comparison, HardQuery
 from plackett.evaluation.differences import Difference
+from plackett.evaluation.evaluate import evaluate
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.measure import Measure
 from plackett.report.table import Column, Interval, Marked, Table
 from plackett.validation import plain
 
 MOST_FOR_ALL_PAIRS = 12  # contestants; beyond that only the pairs with the baseline are shown
+MOST_COLUMNS = 12  # contestants side by side
 HARDEST = 10
 
 
@@ -78,7 +80,10 @@ def summary_table(comparison: Comparison) -> Table:
         if name not in comparison.tables:
             missing = [Marked(math.nan) for _ in comparison.metrics]
             foot.append([math.nan, f"{name} (failed)", *missing, *([""] if gaps else []), math.nan, math.nan])
-    return Table("summary", "Means over all test queries", columns, rows, foot, comparison.remarks())
+    notes = [remark for remark in comparison.remarks() if not remark.startswith("failed: ")]  # a table of their own
+    for name, table in comparison.floors.items():
+        notes += [f"{name} by {metric}: {feature}" for metric, feature in table.best_features.items()]
+    return Table("summary", "Means over all test queries", columns, rows, foot, notes)
 
 
 def baseline_table(comparison: Comparison) -> Table:
@@ -145,23 +150,27 @@ def failures_table(comparison: Comparison) -> Table:
 
 
 def hardest_table(comparison: Comparison) -> Table:
-    """The queries on which the contestants are worst, among those whose documents differ in label."""
-    names = standing(comparison)
+    """The queries on which the contestants are worst, among those on which they could be better."""
+    names = standing(comparison)[:MOST_COLUMNS]
     columns = [Column("query", "text"), Column("mean"), *(Column(name) for name in names)]
     rows = [[str(q.qid), q.mean, *(q.values[name] for name in names)] for q in hardest_queries(comparison)]
-    notes = ["queries whose documents all have the same label are left out: every order of them is as good"]
+    notes = ["queries of which every order is as good as any other are left out"]
+    if len(names) < len(comparison):
+        notes.append(f"the {len(names)} best of {len(comparison)} rankers are shown; the mean is that of all")
     return Table("hardest", f"Hardest queries by {comparison.metrics[0]}", columns, rows, notes=notes)
 
 
 def hardest_queries(comparison: Comparison, n: int = HARDEST) -> list[HardQuery]:
-    """`Comparison.hardest` without the queries on which every order is as good."""
-    labels, indptr = comparison.queries.labels, comparison.queries.indptr
-    differ = {
-        qid
-        for qid, start, end in zip(comparison.queries.ids.tolist(), indptr[:-1], indptr[1:], strict=True)
-        if labels[start:end].min() < labels[start:end].max()
-    }
-    return [query for query in comparison.hardest(comparison.queries.n_queries) if query.qid in differ][:n]
+    """`Comparison.hardest` without the queries of which every order is as good as any other."""
+    if comparison.convention not in CONVENTIONS:
+        return comparison.hardest(n)
+    queries, first = comparison.queries, comparison.metrics[:1]
+    best, worst = (
+        evaluate(queries, sign * queries.labels, metrics=first, convention=comparison.convention).values[:, 0]
+        for sign in (1.0, -1.0)
+    )
+    matters = dict(zip(queries.ids.tolist(), (best != worst).tolist(), strict=True))
+    return [query for query in comparison.hardest(queries.n_queries) if matters[query.qid]][:n]
 
 
 def data_table(comparison: Comparison) -> Table:

@@ -1,0 +1,220 @@
+"""The page in a real browser: headless Chromium, through selenium. Skipped where either is missing."""
+
+import base64
+import shutil
+
+import pytest
+
+from plackett.report.html import write_report
+from tests.report.made_up import HOSTILE, made_up
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",  # a continuous integration machine runs as root
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1200,900",
+]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("chromium and chromedriver are not installed (Debian: chromium, chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A report with every section, names that would do harm, and values that are missing."""
+    comparison = made_up(
+        names=["listmle", "ranksvm", *HOSTILE],
+        failures={"broken": ["fold 1: ValueError: <b>no</b>"]},
+        baseline="ranksvm",
+    )
+    return write_report(comparison, tmp_path_factory.mktemp("report") / "report.html").as_uri()
+
+
+@pytest.fixture
+def page(browser, report):
+    """The report as a reader with a wide, light screen opens it; every test leaves the console empty."""
+    screen(browser, 1200)
+    media(browser, "screen", "light")
+    browser.get(report)
+    yield browser
+    assert browser.get_log("browser") == []
+
+
+def screen(browser, width, height=900):
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def media(browser, kind, scheme):
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": kind, "features": features})
+
+
+def column(page, table, heading):
+    """The texts of a column, in the order of the rows that can be sorted."""
+    return page.execute_script(
+        """
+        const table = document.getElementById(arguments[0]);
+        const place = [...table.tHead.rows[0].cells].findIndex((cell) => cell.innerText.trim() === arguments[1]);
+        return [...table.querySelector("tbody.rows").rows].map((row) => row.cells[place].textContent.trim());
+        """,
+        table,
+        heading,
+    )
+
+
+def press(page, table, heading):
+    """Click on the sort button of a column, and say what its ``aria-sort`` is afterwards."""
+    for button in page.find_elements("css selector", f"#{table} thead button"):
+        if button.text.strip() == heading:
+            page.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", button)
+            button.click()
+            return button.find_element("xpath", "..").get_attribute("aria-sort")
+    raise AssertionError(f"{table} has no button {heading!r}")
+
+
+def numbers(texts):
+    return [float(text.rstrip("▲▼").replace(",", "")) for text in texts if text != "–"]
+
+
+def test_it_renders(page):
+    assert page.title == "Comparison of 8 rankers"
+    assert page.find_element("css selector", "h1").is_displayed()
+    plots = page.find_elements("css selector", "svg.plot")
+    assert len(plots) > 10
+    assert all(plot.size["width"] > 200 and plot.size["height"] > 100 for plot in plots)
+    assert page.execute_script("return document.querySelectorAll('script').length") == 1
+    assert page.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_numbers_are_sorted_as_numbers_in_both_directions(page):
+    before = column(page, "table-summary", "seconds")
+    assert press(page, "table-summary", "seconds") == "ascending"
+    rising = numbers(column(page, "table-summary", "seconds"))
+    assert rising == sorted(numbers(before))
+    assert rising != sorted(rising, key=str), "as text the order would be another: this test could not fail"
+    assert press(page, "table-summary", "seconds") == "descending"
+    assert numbers(column(page, "table-summary", "seconds")) == rising[::-1]
+
+
+def test_the_best_come_first_where_more_is_better(page):
+    assert press(page, "table-summary", "map") == "descending"
+    means = numbers(column(page, "table-summary", "map"))
+    assert means == sorted(means, reverse=True)
+    floors = page.find_elements("css selector", "#table-summary tbody.foot th")
+    assert [floor.text for floor in floors] == ["random order", "best feature", "broken (failed)"]
+
+
+def test_only_the_column_that_was_pressed_is_marked_as_sorted(page):
+    press(page, "table-summary", "map")
+    press(page, "table-summary", "ranker")
+    marks = [
+        heading.get_attribute("aria-sort")
+        for heading in page.find_elements("css selector", "#table-summary thead th")
+        if heading.get_attribute("aria-sort") != "none"
+    ]
+    assert marks == ["ascending"]
+    names = column(page, "table-summary", "ranker")
+    assert names.index("listmle") < names.index("ranksvm")
+
+
+def test_what_is_missing_stays_at_the_end(page):
+    for _ in range(2):
+        press(page, "table-fits", "MB")
+        texts = column(page, "table-fits", "MB")
+        missing = texts.count("–")
+        assert missing == 8
+        assert texts[-missing:] == ["–"] * missing
+
+
+def test_the_keyboard_sorts_too(page):
+    button = page.find_element("css selector", "#table-summary thead th[data-kind=number] button")
+    button.send_keys("\ue007")
+    assert button.find_element("xpath", "..").get_attribute("aria-sort") == "ascending"
+
+
+def test_light_and_dark_differ_and_both_can_be_read(page):
+    ratios = {}
+    for scheme in ("light", "dark"):
+        media(page, "screen", scheme)
+        ratios[scheme] = [contrast(*page.execute_script(COLOURS, selector)) for selector in READ]
+        assert min(ratios[scheme]) >= 4.5, dict(zip(READ, ratios[scheme], strict=True))
+    paper = "return getComputedStyle(document.body).backgroundColor"
+    dark = page.execute_script(paper)
+    media(page, "screen", "light")
+    assert page.execute_script(paper) != dark
+
+
+READ = [
+    *("h1", ".quiet", "nav a", "tbody.rows td", "tbody.foot th", "thead th", ".bounds", ".below", ".notice li"),
+    *(".chip.v0", ".chip.v2", ".chip.v4", "svg.plot text", *(f".sign.s{place}" for place in range(1, 9))),
+]
+COLOURS = """
+const element = document.querySelector(arguments[0]);
+const ink = element.namespaceURI.endsWith("svg") ? getComputedStyle(element).fill : getComputedStyle(element).color;
+let behind = element;
+const paper = () => getComputedStyle(behind).backgroundColor;
+while (paper() === "rgba(0, 0, 0, 0)") behind = behind.parentElement;
+return [ink, paper()];
+"""
+
+
+def contrast(ink, paper):
+    """The ratio of WCAG 2: 1 for the same colour, 21 for black on white."""
+
+    def luminance(colour):
+        parts = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(ink), luminance(paper)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_on_a_phone_only_tables_scroll_sideways(page):
+    screen(page, 360, 740)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 360
+    assert page.execute_script("const b = document.querySelector('.scroll'); return b.scrollWidth > b.clientWidth")
+    sizes = page.execute_script("return [...document.querySelectorAll('figure')].map((f) => f.clientWidth)")
+    assert max(sizes) <= 360
+
+
+def test_on_paper_nothing_is_folded_away_and_colours_are_those_of_paper(page):
+    media(page, "print", "dark")
+    assert page.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.find_element("css selector", "nav").is_displayed()
+    assert page.execute_script("return document.querySelectorAll('details:not([open])').length") > 0
+    page.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.execute_script("return document.querySelectorAll('details:not([open])').length") == 0
+    page.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert page.execute_script("return document.querySelectorAll('details:not([open])').length") > 0
+    pdf = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
+    assert pdf.startswith(b"%PDF")
+
+
+def test_files_in_the_page_hold_the_table(page):
+    address = page.find_element("css selector", "a[download='summary.csv']").get_attribute("href")
+    text = base64.b64decode(address.partition("base64,")[2]).decode()
+    assert text.startswith("#,ranker,ndcg@10,ndcg@10 mark,map,map mark,Δ ndcg@10,")

@@ -1,0 +1,279 @@
+"""The page: what it holds, that it holds nothing from elsewhere, and that no comparison breaks it."""
+
+import base64
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.table import Evaluation
+from plackett.report import plots
+from plackett.report.html import interval_bar, report_html, span, verdict, write_report
+from plackett.report.lists import IDEAL, changed_lists, chosen, hardest_lists
+from plackett.report.svg import thinned
+from plackett.report.table import Interval, shown
+from plackett.report.tables import summary_table
+from tests.report.made_up import HOSTILE, made_up
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Tags, ids and addresses of a page; complains about tags that are not closed in their order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.ids, self.addresses, self.labels, self.headings = [], [], [], [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.tags.append(tag)
+        self.ids += [values["id"]] if "id" in values else []
+        self.addresses += [values[key] for key in ("href", "src", "xlink:href", "action") if key in values]
+        self.labels += [values["aria-label"]] if tag == "svg" and "aria-label" in values else []
+        self.headings += [int(tag[1])] if re.fullmatch("h[1-6]", tag) else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return made_up(baseline="ranksvm")
+
+
+@pytest.fixture(scope="module")
+def text(comparison):
+    return report_html(comparison)
+
+
+def test_the_page_is_well_formed_and_every_section_is_there(text):
+    page = Page(text)
+    sections = {"summary", "quality", "differences", "queries", "learning", "scores", "fits", "data"}
+    assert sections <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+    assert page.headings[0] == 1
+    assert all(later <= earlier + 1 for earlier, later in zip(page.headings, page.headings[1:], strict=False))
+
+
+def test_nothing_is_loaded_from_elsewhere(text):
+    page = Page(text)
+    assert all(address.startswith(("#", "data:")) for address in page.addresses)
+    assert "@import" not in text
+    assert not re.search(r"url\((?!#)", text)
+    assert not {"link", "img", "iframe", "object", "base"} & set(page.tags)
+    assert "default-src 'none'" in text
+
+
+def test_every_plot_says_in_words_what_it_shows(text):
+    labels = Page(text).labels
+    assert len(labels) == 1 + 1 + 2 + 2 + 3  # by k, time, differences, histories, scores
+    assert any("listmle against ranksvm, ndcg@10 query by query: better on" in label for label in labels)
+
+
+def test_the_same_comparison_gives_the_same_bytes_whatever_matplotlib_is_set_to(tmp_path, text):
+    import matplotlib
+
+    with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path", "axes.grid": False}):
+        assert report_html(made_up(baseline="ranksvm")) == text
+        assert matplotlib.rcParams["font.size"] == 30
+    path = write_report(made_up(baseline="ranksvm"), tmp_path / "report.html")
+    assert path == tmp_path / "report.html"
+    assert path.read_bytes().decode() == text
+
+
+def test_plots_have_the_colours_of_the_page_and_none_of_their_own(text):
+    for svg in re.findall(r'<svg class="plot".*?</svg>', text, flags=re.S):
+        assert "#01" not in svg
+        assert not re.search(r"(fill|stroke): #", svg)
+        assert "<style" not in svg
+        assert "font-family" not in svg
+
+
+def test_files_in_the_page_are_the_tables(comparison, text):
+    table = summary_table(comparison)
+    for file, content in (("summary.csv", table.to_csv()), ("summary.md", table.to_markdown())):
+        found = re.search(rf'href="data:[^"]*?;base64,([^"]*)" download="{file}"', text)
+        assert base64.b64decode(found[1]).decode() == content
+
+
+def test_hostile_names_and_titles_are_only_ever_text():
+    comparison = made_up(
+        names=HOSTILE,
+        n_queries=6,
+        failures={"<img src=x onerror=alert(1)>": ["fold 1: ValueError: <b>bad</b>"]},
+        notes=["</ul><i>note</i>"],
+    )
+    text = report_html(comparison, title="</title><script>alert(2)</script>")
+    page = Page(text)
+    assert page.tags.count("script") == 1
+    assert "img" not in page.tags
+    assert "i" not in page.tags
+    assert "\u202e" not in text
+    assert "49" not in re.findall(r"a\|b [^<]*", text)[0]
+    assert "x" * 201 not in re.sub(r'data:[^"]*|aria-label="[^"]*"', "", text)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"names": ("alone",)},
+        {"names": ("alone",), "n_queries": 1, "n_folds": 1},
+        {"names": ("a", "b"), "n_queries": 1, "n_folds": 1, "docid": False},
+        {"labels": np.zeros, "n_queries": 3},
+        {"labels": lambda n: np.random.default_rng(1).permutation(n).astype(float), "n_queries": 8},
+        {"metrics": ("mre", "kendall"), "n_queries": 6},
+        {"metrics": ("map",), "convention": "letor4", "n_queries": 6},
+        {"metrics": ("ndcg@3",), "convention": "trec", "n_queries": 6},
+        {"floors": {}, "fits": {}, "description": {}, "settings": {}, "n_queries": 6},
+    ],
+    ids=["one", "one-query", "two-on-one-query", "one-label", "many-labels", "less-is-better", "map", "trec", "bare"],
+)
+def test_odd_comparisons_give_a_page(changes):
+    Page(report_html(made_up(**changes)))
+
+
+def test_a_comparison_in_which_all_failed_gives_a_page():
+    comparison = made_up(n_queries=3, tables={}, scores={}, fits={}, failures={"a": ["fold 1: ValueError: no"]})
+    text = report_html(comparison)
+    Page(text)
+    assert "No ranker finished." in text
+    assert "fold 1: ValueError: no" in text
+
+
+def test_values_that_are_nan_give_a_page():
+    comparison = made_up(n_queries=4)
+    values = np.full((4, 2), np.nan)
+    comparison.tables["p-listmle"] = Evaluation(["ndcg@10", "map"], comparison.queries.ids, values, convention="x")
+    text = report_html(comparison)
+    Page(text)
+    assert ">nan<" not in text.lower()
+
+
+def test_forty_rankers_give_a_page_of_bounded_size():
+    comparison = made_up(names=[f"ranker {n}" for n in range(40)], n_queries=8)
+    text = report_html(comparison)
+    Page(text)
+    assert len(text) < 2_000_000
+    assert text.count("The 12 best of") == 2
+    assert "32 others" in text
+
+
+def test_the_page_can_be_written_from_a_stored_comparison(comparison, text):
+    again = Comparison.from_dict(comparison.to_dict())
+    assert report_html(again).count("<figure") == text.count("<figure")
+
+
+def test_verdicts_say_who_is_best_and_from_whom_chance_could_separate_it(comparison):
+    means = comparison.mean()
+    best = max(means, key=lambda name: means[name]["ndcg@10"])
+    first, *others = verdict(comparison)
+    assert first == f"{best} is the best by ndcg@10, with {means[best]['ndcg@10']:.4f}."
+    pairs = comparison.differences(against=best)
+    equals = [pair.a for pair in pairs if pair.p_random_holm > 0.05]
+    assert all(name in others[0] for name in equals) or "no larger than chance" in others[0]
+    assert verdict(made_up(names=("alone",)))[0].startswith("alone reaches 0.")
+
+
+def test_lists_before_and_after_hold_the_documents_in_the_order_of_the_scores(comparison):
+    who = chosen(comparison)
+    assert who.before == "ranksvm"
+    for pair in hardest_lists(comparison):
+        part = comparison.queries.subset([pair.qid])
+        rows = np.flatnonzero(comparison.queries.qid == pair.qid)
+        for shown_list in (pair.before, pair.after):
+            scores = comparison.scores[shown_list.name][rows]
+            names = part.docid[np.argsort(-scores, kind="stable")][:10].tolist()
+            assert [doc.name for doc in shown_list.places] == names
+        moved = {doc.name: doc.place for doc in pair.before.places}
+        for doc in pair.after.places:
+            if doc.name in moved:
+                assert doc.move == ("=" if moved[doc.name] == doc.place else f"was {moved[doc.name]}")
+
+
+def test_a_ranker_that_is_alone_stands_beside_the_ideal_order():
+    comparison = made_up(names=("alone",))
+    assert chosen(comparison) == ("alone", IDEAL)
+    labels = [float(doc.label) for doc in hardest_lists(comparison)[0].after.places]
+    assert labels == sorted(labels, reverse=True)
+
+
+def test_largest_changes_are_gains_and_losses(comparison):
+    gained, lost = changed_lists(comparison)
+    assert all(pair.after.value > pair.before.value for pair in gained)
+    assert all(pair.after.value < pair.before.value for pair in lost)
+    who = chosen(comparison)
+    gap = comparison.tables[who.after]["ndcg@10"] - comparison.tables[who.before]["ndcg@10"]
+    assert gained[0].after.value - gained[0].before.value == pytest.approx(gap.max())
+    assert lost[0].after.value - lost[0].before.value == pytest.approx(gap.min())
+
+
+def test_scores_are_compared_within_their_query():
+    query_of = np.repeat([0, 1, 2], [3, 2, 2])
+    scores = np.array([1.0, 2.0, 3.0, 100.0, 300.0, 5.0, 5.0])
+    half = np.sqrt(1.5)
+    assert plots._within_queries(scores, query_of) == pytest.approx([-half, 0, half, -1, 1, 0, 0])
+
+
+def test_many_labels_are_put_together():
+    groups = plots.label_groups(np.arange(10.0))
+    assert [text for text, _ in groups] == ["0 to 1", "2 to 3", "4 to 5", "6 to 7", "8 to 9"]
+    assert [int(is_in.sum()) for _, is_in in groups] == [2] * 5
+
+
+@pytest.mark.parametrize("history", [{"objective": [2.0, 1.0]}, [{"objective": 2.0}, {"objective": 1.0}]])
+def test_a_history_may_be_lists_by_name_or_steps(history):
+    assert plots._columns(history) == {"objective": [2.0, 1.0]}
+
+
+def test_histories_leave_out_what_is_no_number():
+    history = {"feature": ["bm25", "tf"], "edge": [0.1, float("nan")], "train": [0.3, 0.4]}
+    assert plots._columns(history) == {"train": [0.3, 0.4]}
+
+
+def test_thinned_places_keep_the_ends():
+    assert list(thinned(5, 10)) == [0, 1, 2, 3, 4]
+    places = list(thinned(1000, 10))
+    assert (places[0], places[-1], len(places)) == (0, 999, 10)
+    assert places == sorted(set(places))
+
+
+def test_bars_lie_where_the_intervals_do():
+    table = summary_table(made_up(baseline="ranksvm"))
+    low, high = span(table)
+    cells = [cell for row in table.rows for cell in row if isinstance(cell, Interval)]
+    assert (low, high) == (min(0, *(c.low for c in cells)), max(0, *(c.high for c in cells)))
+    bar = interval_bar(Interval(0.5, 0.25, 1.0), (-1.0, 1.0))
+    assert bar == {"zero": 50.0, "low": 61.8, "middle": 73.5, "high": 97.0, "side": "good"}
+    assert interval_bar(Interval(0.5, 0.25, 1.0, False), (-1.0, 1.0))["side"] == "bad"
+    assert interval_bar(Interval(0.5, -0.25, 1.0), (-1.0, 1.0))["side"] == "even"
+    assert interval_bar(Interval(np.nan, np.nan, np.nan), (-1.0, 1.0)) is None
+
+
+def test_text_is_shown_without_what_turns_it_around():
+    assert shown("a\u202eb\x07c") == "a�b�c"
+    assert shown("abcdef", 4) == "abc…"
+
+
+@pytest.mark.parametrize("package", ["matplotlib", "jinja2"])
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch, tmp_path, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    message = f"write_report needs {package}. Install it with: pip install 'plackett[report]'"
+    with pytest.raises(ModuleNotFoundError, match=re.escape(message)):
+        write_report(made_up(n_queries=1), tmp_path / "never.html")
+    assert not list(tmp_path.iterdir())
