@@ -332,7 +332,8 @@ def made_up(values, **changes):
     metrics = changes.pop("metrics", ["map"])
     n = len(next(iter(values.values())))
     ids = np.arange(n)
-    queries = pk.Queries.from_groups(np.zeros((n, 0)), np.zeros(n), ids, np.arange(n + 1))
+    labels = changes.pop("labels", np.tile([1.0, 0.0], n))
+    queries = pk.Queries.from_groups(np.zeros((2 * n, 0)), np.array(labels), ids, np.arange(0, 2 * n + 1, 2))
     tables = {
         name: Evaluation(metrics, ids, np.array(row, dtype=float).reshape(n, 1), convention="standard")
         for name, row in values.items()
@@ -406,6 +407,8 @@ def test_hardest_queries_are_those_with_the_worst_mean():
     hardest = comparison.hardest(3)
     assert [(query.qid, round(query.mean, 12)) for query in hardest] == [(1, 0.2), (3, 0.45), (0, 0.6)]
     assert hardest[1].values == {"a": 0.9, "b": 0.0}
+    flat = made_up({"a": [0.5, 0.1, 0.9]}, labels=[1.0, 0.0, 2.0, 2.0, 0.0, 1.0])
+    assert [query.qid for query in flat.hardest()] == [0, 2]
     by_kendall = made_up({"a": [0.5, 0.1, 0.9]}, metrics=["kendall"]).hardest(1)
     assert by_kendall[0].qid == 2
 

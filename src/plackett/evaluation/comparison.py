@@ -219,7 +219,11 @@ class Comparison:
         return answer
 
     def hardest(self, n: int = 10, metric: str | None = None) -> list[HardQuery]:
-        """The queries on which the contestants are worst on average; queries that no contestant counts are left out."""
+        """The queries on which the contestants are worst on average.
+
+        Queries that no contestant counts are left out, and those whose documents all have the same label: any order of
+        these is as good as any other.
+        """
         metric = self._metric(metric)
         if not self.tables:
             return []
@@ -228,7 +232,11 @@ class Comparison:
         with np.errstate(invalid="ignore"):
             means = np.nansum(values, axis=0) / counted.sum(axis=0)
         sign = 1.0 if Measure.parse(metric).higher_is_better else -1.0
-        order = [place for place in np.argsort(sign * means, kind="stable").tolist() if not math.isnan(means[place])]
+        starts, ends = self.queries.indptr[:-1], self.queries.indptr[1:]
+        labels = self.queries.labels
+        differ = [np.ptp(labels[start:end]) > 0 for start, end in zip(starts, ends, strict=True)]
+        is_asked = np.array(differ) & ~np.isnan(means)
+        order = [place for place in np.argsort(sign * means, kind="stable").tolist() if is_asked[place]]
         ids = self.queries.ids.tolist()
         return [
             HardQuery(ids[place], float(means[place]), dict(zip(self.tables, values[:, place].tolist(), strict=True)))
