@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.rankers.registry import ranker_names as ranker_names
     from plackett.rankers.rocchio import RocchioRefiner as RocchioRefiner
     from plackett.rankers.svm_map import SVMMap as SVMMap
+    from plackett.report.html import write_report as write_report
 
 __version__ = "0.1.0"
 
@@ -109,6 +110,7 @@ _HOME = {
     "QueryKFold": "plackett.evaluation.splits",
     "LetorFolds": "plackett.evaluation.letor_folds",
     "export": "plackett.exports.targets",
+    "write_report": "plackett.report.html",
     "text": "plackett.text",
     "exceptions": "plackett.exceptions",
 }
