@@ -30,6 +30,23 @@ def test_the_same_letters_give_the_same_term_however_they_were_typed():
     assert Analyser()("ｆｕｌｌ ﬁne") == ["full", "fine"]
 
 
+def test_invisible_characters_change_no_word():
+    assert Analyser()("exam\u00adple \ufeffword 1\ufe0f\u20e3") == ["example", "word", "1"]
+    assert Analyser().spans("an exam\u00adple.")[1] == ("example", 3, 11)
+
+
+def test_stop_words_are_dropped_however_they_are_written():
+    assert Analyser(stop_words=["The"])("The the THE wing") == ["wing"]
+    assert Analyser(lowercase=False)("The the AND Wing") == ["Wing"]
+    assert Analyser(lowercase=False).sequence("The Wing") == [None, "Wing"]
+    assert Analyser(stop_words=["e\u0301te\u0301"])("Été wing") == ["wing"]
+
+
+def test_no_stem_is_empty():
+    pytest.importorskip("Stemmer")
+    assert Analyser(stemmer="porter")("it's wings") == ["s", "wing"]  # Porter's stemmer leaves nothing of "s"
+
+
 def test_marks_belong_to_the_letters_before_them():
     assert Analyser()("हिन्दी, ไทย") == ["हिन्दी", "ไทย"]
 
@@ -69,6 +86,10 @@ def test_wrong_parameters_are_refused():
         Analyser(stop_words="german")
     with pytest.raises(ValueError, match="stop_words holds 7"):
         Analyser(stop_words=[7])
+    with pytest.raises(ValueError, match="stop_words holds 7"):
+        Analyser(stop_words=["a", 7])
+    with pytest.raises(ValueError, match="stop_words=7 is not known"):
+        Analyser(stop_words=7)
     with pytest.raises(ValueError, match="min_length=0"):
         Analyser(min_length=0)
     pytest.importorskip("Stemmer")

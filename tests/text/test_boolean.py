@@ -108,9 +108,29 @@ def test_errors_say_where_and_what_was_expected(query, position, message):
     with pytest.raises(BooleanSyntaxError, match=message) as caught:
         parse_boolean(query)
     assert caught.value.position == position
-    pointer = str(caught.value).split("\n")[-1]
-    assert pointer == "  " + " " * position + "^"
+    shown, pointer = str(caught.value).split("\n")[-2:]
+    assert shown.strip("… ") in query
+    assert (shown + " ")[pointer.index("^")] == (query + " ")[position]
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_of_a_long_query_the_part_around_the_error_is_shown():
+    query = "wing AND " * 50_000 + ") OR " + "lift " * 50_000
+    with pytest.raises(BooleanSyntaxError, match='found "\\)"') as caught:
+        parse_boolean(query)
+    lines = str(caught.value).split("\n")
+    assert max(map(len, lines)) < 130
+    assert lines[1][lines[2].index("^")] == ")"
+    with pytest.raises(BooleanSyntaxError) as caught:
+        parse_boolean("\ud800 \x1b[2J ) x")
+    assert str(caught.value).isascii()  # nothing that a terminal would obey, or could not show
+
+
+def test_many_words_take_no_mask_each(index):
+    query = " OR ".join(f"w{number}" for number in range(20_000)) + " OR b"
+    assert index.match(query).tolist() == index.match("b").tolist()
+    with pytest.raises(TypeError, match="not int"):
+        index.match(7)
 
 
 @given(st.text(alphabet="ab ()\"ANDORNOT#,'\n", max_size=20))

@@ -156,6 +156,11 @@ def test_other_folders_are_left_alone(tmp_path):
     with pytest.raises(FileExistsError, match=r"holds thesis\.txt and is no index"):
         small().save(tmp_path)
     assert os.listdir(tmp_path) == ["thesis.txt"]
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.json").write_text('{"pages": []}')  # a name that others use as well
+    with pytest.raises(FileExistsError, match=r"holds index\.json and is no index"):
+        small().save(tmp_path / "site")
+    assert (tmp_path / "site" / "index.json").read_text() == '{"pages": []}'
     with pytest.raises(NotADirectoryError, match="an index needs a folder"):
         small().save(tmp_path / "thesis.txt")
     with pytest.raises(DataFormatError, match="it is not an index"):
@@ -233,6 +238,34 @@ def wrong_link(facts, arrays):
     arrays["links"] = np.array([[0.0, 9.0, 1.0]])
 
 
+def half_a_link(facts, arrays):
+    arrays["links"] = np.array([[0.0, 0.5, 1.0]])
+
+
+def links_in_one_row(facts, arrays):
+    arrays["links"] = np.array([0.0, 1.0, 1.0])
+
+
+def wrong_weight(facts, arrays):
+    arrays["links"] = np.array([[0.0, 1.0, -1.0]])
+
+
+def wrong_count(facts, arrays):
+    arrays["whole.tf"] = arrays["whole.tf"] - 1
+
+
+def wrong_type(facts, arrays):
+    arrays["title.docs"] = arrays["title.docs"].astype(np.float64)
+
+
+def wrong_shape(facts, arrays):
+    arrays["title.docs"] = arrays["title.docs"].reshape(1, -1)
+
+
+def wrong_number(facts, arrays):
+    facts["n_docs"] = float(facts["n_docs"])
+
+
 def wrong_analyser(facts, arrays):
     facts["analyser"]["stemmer"] = "os.system"
 
@@ -242,7 +275,11 @@ def missing_array(facts, arrays):
 
 
 @pytest.mark.parametrize(
-    "change", [wrong_document, wrong_bounds, wrong_texts, wrong_link, wrong_analyser, missing_array]
+    "change",
+    [
+        *(wrong_document, wrong_bounds, wrong_texts, wrong_count, wrong_type, wrong_shape, wrong_number),
+        *(wrong_link, half_a_link, links_in_one_row, wrong_weight, wrong_analyser, missing_array),
+    ],
 )
 def test_arrays_that_do_not_fit_together_are_refused(tmp_path, change):
     pytest.importorskip("Stemmer")
@@ -267,6 +304,16 @@ def test_a_header_cannot_lead_out_of_the_folder(tmp_path):
     small().save(tmp_path)
     rewrite_header(tmp_path, lambda description: description.update(file="../../etc/passwd"))
     with pytest.raises(DataFormatError, match="not a name that an index gives"):
+        open_index(tmp_path)
+
+
+def test_a_header_nested_beyond_measure_is_refused(tmp_path):
+    small().save(tmp_path)
+    path = tmp_path / "index.json"
+    body = b"[" * 100_000
+    heading = json.dumps({**json.loads(path.read_bytes().split(b"\n")[0]), "crc32": zlib.crc32(body)}).encode()
+    path.write_bytes(heading + b"\n" + body + b"\n")
+    with pytest.raises(DataFormatError, match="does not describe an index"):
         open_index(tmp_path)
 
 
@@ -306,10 +353,24 @@ def test_what_cannot_be_indexed_is_refused():
         (["a", "b"], {"links": [0, 1]}, "rows of"),
         (["a", "b"], {"links": "citation"}, "names a kind of link"),
         (["a"], {"fields": ["title"]}, "fields='title' is not known"),
+        (["a", "b"], {"docid": "xy"}, "docid is one text, 'xy'"),
+        (["a", "b"], {"docid": ["x\0", "x"]}, r"the id 'x\\x00' holds a null character"),
+        ({"t": ["a"]}, {"fields": "t"}, "fields is one text, 't'"),
         (["a", "half \ud83d"], {}, "body of document '1' holds half a surrogate pair at character 5"),
     ]:
         with pytest.raises(ValueError, match=message):
             build_index(documents, **options)
+
+
+def test_a_data_frame_is_its_columns():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"number": [7, 8], "title": ["On wings", "Boats"], "body": ["lift", "float"]})
+    index = build_index(frame, fields=["title", "body"], docid=frame["number"])
+    assert index.document("8") == {"title": "Boats", "body": "float"}
+    with pytest.raises(ValueError, match="number of document 0 is 7; text is needed"):
+        build_index(frame)
+    with pytest.raises(TypeError, match="give an Analyser"):
+        build_index(["a"], analyser="english")
 
 
 def test_snippets_show_the_terms():

@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import coo_matrix
 
 from plackett.data.text_collections import read_cacm
+from plackett.exceptions import ConvergenceWarning
 from plackett.text import pagerank
 from plackett.text.links import as_links, link_degrees
 
@@ -61,11 +62,18 @@ def test_links_come_in_several_shapes():
     assert outgoing.tolist() == [1, 1, 1, 0]
 
 
+def test_ranks_that_still_change_are_told():
+    with pytest.warns(ConvergenceWarning, match="stopped after 5 iterations .* Raise max_iter"):
+        pagerank([[0, 1], [1, 0], [1, 2]], 3, damping=0.999, max_iter=5)
+
+
 def test_wrong_parameters_are_refused():
     for options, message in [({"damping": 1.0}, "damping=1.0"), ({"tol": 0}, "tol=0"), ({"max_iter": 0}, "max_iter=0")]:
         with pytest.raises(ValueError, match=message):
             pagerank([[0, 1]], 2, **options)
     with pytest.raises(ValueError, match=r"links has shape \(3, 3\)"):
         pagerank(coo_matrix((3, 3)), 2)
+    with pytest.raises(ValueError, match="links holds 'x'; documents are given by their place"):
+        pagerank([["x", "y"]], 2)
     with pytest.raises(ValueError, match=r"names the document 0\.5"):
         pagerank([[0.5, 1]], 2)

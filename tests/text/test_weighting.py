@@ -253,6 +253,11 @@ def test_places_and_queries_are_checked(five):
         five.search("a", field="title")
     with pytest.raises(ValueError, match="the query holds 7"):
         five.search([7])
+    for query in (None, 7, b"a"):
+        with pytest.raises(TypeError, match="give a text or a list of terms"):
+            five.search(query)
+    with pytest.raises(TypeError, match="mapping from query id to text"):
+        five.run(["a", "b"])
 
 
 def test_a_run_is_every_search(five):

@@ -22,13 +22,17 @@ ENGLISH_STOP_WORDS = frozenset(
 )
 
 _ASCII_WORD = re.compile(r"[a-zA-Z0-9]+")
+# soft hyphen, zero width joiner, word joiner, byte order mark, selectors of a letter's variant: nobody types them
+_INVISIBLE = "\u00ad\u200d\u2060\ufe00-\ufe0f\ufeff"
+_UNSEEN = re.compile(f"[{_INVISIBLE}]+")
 
 
 class Analyser:
     """Cuts a text into terms; the same for documents and queries.
 
     A word is a run of letters, digits and the marks that belong to them, of any script; ``_`` and ``-`` separate words.
-    Text beyond ASCII is brought to the normal form NFKC first, so that an accent is the same however it was typed.
+    Text beyond ASCII is brought to the normal form NFKC first, so that an accent is the same however it was typed, and
+    invisible characters such as soft hyphens are left out.
     Scripts that write no blanks between words give long terms: cut such texts before.
 
     Calling it returns the list of terms, so that it serves as ``analyzer=`` of scikit-learn's vectorizers.
@@ -36,8 +40,8 @@ class Analyser:
     Parameters
     ----------
     stop_words : "english", None or iterable of str, default="english"
-        Words that are dropped, compared in lower case before stemming. "english" are the 33 words of Lucene's English
-        analyser.
+        Words that are dropped, however they are written, before stemming. "english" are the 33 words of Lucene's
+        English analyser.
     stemmer : str, default=None
         Language of a Snowball stemmer such as "english" or "german", which needs the extra ``text``; None keeps words
         as they are.
@@ -66,11 +70,8 @@ class Analyser:
             self.stop_words: str | tuple[str, ...] | None = stop_words
             self._dropped = ENGLISH_STOP_WORDS
         else:
-            self.stop_words = None if stop_words is None else tuple(sorted(set(stop_words)))
-            self._dropped = frozenset(self.stop_words or ())
-        for word in self._dropped:
-            if not isinstance(word, str):
-                raise ValueError(f"stop_words holds {word!r}; words are text.")
+            self.stop_words = None if stop_words is None else _check_words(stop_words)
+            self._dropped = frozenset(_normal(word).lower() for word in self.stop_words or ())
         self.stemmer, self.lowercase = stemmer, bool(lowercase)
         self.min_length = check_positive_int(min_length, "min_length")
         self._stem = None if stemmer is None else _snowball(stemmer)
@@ -80,8 +81,10 @@ class Analyser:
         words = self._cut(text)
         if min_length > 1:
             words = [word for word in words if len(word) >= min_length]
-        if dropped:
+        if dropped and self.lowercase:
             words = [word for word in words if word not in dropped]
+        elif dropped:
+            words = [word for word in words if word.lower() not in dropped]
         return words if self._stem is None else self._stem(words)
 
     def sequence(self, text: str) -> list[str | None]:
@@ -89,7 +92,7 @@ class Analyser:
         words = self._cut(text)
         terms = words if self._stem is None else self._stem(words)
         return [
-            None if word in self._dropped or len(word) < self.min_length else term
+            None if len(word) < self.min_length or word.lower() in self._dropped else term
             for word, term in zip(words, terms, strict=True)
         ]
 
@@ -102,8 +105,7 @@ class Analyser:
         return found
 
     def _cut(self, text: str) -> list[str]:
-        if not text.isascii():
-            text = unicodedata.normalize("NFKC", text)
+        text = _normal(text)
         if self.lowercase:
             text = text.lower()
         return _word_pattern(text).findall(text)
@@ -131,6 +133,21 @@ class Analyser:
         return f"Analyser({', '.join(f'{name}={value!r}' for name, value in self.parameters().items())})"
 
 
+def _check_words(stop_words: Any) -> tuple[str, ...]:
+    try:
+        words = list(stop_words)
+    except TypeError:
+        raise ValueError(f"stop_words={stop_words!r} is not known; give 'english', None or a list of words.") from None
+    for word in words:
+        if not isinstance(word, str):
+            raise ValueError(f"stop_words holds {word!r}; words are text.")
+    return tuple(sorted(set(words)))
+
+
+def _normal(text: str) -> str:
+    return text if text.isascii() else _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+
+
 def _from_params(params: dict[str, Any]) -> Analyser:
     return Analyser(**params)
 
@@ -150,7 +167,7 @@ def _unicode_word() -> re.Pattern[str]:
             else:
                 ranges.append([code, code])
     marks = "".join(f"{re.escape(chr(first))}-{re.escape(chr(last))}" for first, last in ranges)
-    return re.compile(rf"[^\W_]+(?:[{marks}]+[^\W_]*)*")
+    return re.compile(rf"[^\W_]+(?:[{marks}{_INVISIBLE}]+[^\W_]*)*")
 
 
 def _snowball(language: str):
@@ -166,7 +183,7 @@ def _snowball(language: str):
     def stem(words: list[str]) -> list[str]:
         for word in words:
             if word not in stems:
-                stems[word] = sys.intern(stemmer.stemWord(word))
+                stems[word] = sys.intern(stemmer.stemWord(word) or word)  # porter's leaves nothing of "s"
         return [stems[word] for word in words]
 
     return stem

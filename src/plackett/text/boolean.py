@@ -22,6 +22,7 @@ _TOKEN = re.compile(r"""\s+|(?P<open>\()|(?P<close>\))|"(?P<phrase>[^"]*)"|(?P<q
 _SMART_TOKEN = re.compile(
     r"""\s+|(?P<open>\()|(?P<close>\))|(?P<comma>,)|\#(?P<operator>\w+)|'(?P<word>[^']*)'|"(?P<phrase>[^"]*)"|(?P<other>.)""",
 )
+_SHOWN = 60  # characters of a query before and behind an error
 _OPERATORS = ("AND", "OR", "NOT")
 _OPERAND = 'a word, a phrase in quotes, NOT or "("'
 
@@ -31,14 +32,22 @@ class BooleanSyntaxError(ValueError):
 
     def __init__(self, query: str, position: int, message: str):
         self.query, self.position, self.message = query, position, message
-        super().__init__(f"{message}\n  {_in_one_line(query)}\n  {' ' * position}^")
+        shown, place = _around(_in_one_line(query), position)
+        super().__init__(f"{message}\n  {shown}\n  {' ' * place}^")
 
     def __reduce__(self):
         return type(self), (self.query, self.position, self.message)
 
 
 def _in_one_line(query: str) -> str:
-    return re.sub(r"\s", " ", query)
+    return "".join(letter if letter.isprintable() else " " for letter in query)
+
+
+def _around(query: str, position: int) -> tuple[str, int]:
+    """What of a long query is shown, and the place of ``position`` in it."""
+    first, last = max(position - _SHOWN, 0), min(position + _SHOWN, len(query))
+    before, after = "…" if first > 0 else "", "…" if last < len(query) else ""
+    return f"{before}{query[first:last]}{after}", position - first + len(before)
 
 
 @dataclass(frozen=True)
@@ -137,7 +146,7 @@ class _Token(NamedTuple):
             return "the end of the query"
         if self.kind in _OPERATORS:
             return self.text
-        return f'"{self.text}"'
+        return f'"{_in_one_line(self.text[:_SHOWN])}"'
 
 
 class _Tokens:
@@ -293,13 +302,16 @@ def _mask(node: Node, index: TextIndex, field: str) -> np.ndarray | None:
     if isinstance(node, Not):
         inner = _mask(node.part, index, field)
         return None if inner is None else ~inner
-    masks = [mask for mask in (_mask(part, index, field) for part in node.parts) if mask is not None]
-    if not masks:
-        return None
+    if not isinstance(node, (And, Or)):
+        raise TypeError(f"a Boolean query is text or what parse_boolean made of it, not {type(node).__name__}.")
     combine = np.logical_and if isinstance(node, And) else np.logical_or
-    answer = masks[0].copy()
-    for mask in masks[1:]:
-        combine(answer, mask, out=answer)
+    answer = None
+    for part in node.parts:  # one after the other: a query of many words does not hold a mask for each
+        mask = _mask(part, index, field)
+        if answer is None:
+            answer = mask
+        elif mask is not None:
+            combine(answer, mask, out=answer)
     return answer
 
 

@@ -128,9 +128,14 @@ def _check_fields(columns: Mapping[str, list[str]]) -> int:
 
 
 def _check_docid(docid: Sequence[Any] | None, n_docs: int) -> list[str]:
+    if isinstance(docid, (str, bytes)):
+        raise ValueError(f"docid is one text, {docid!r}; a list with one id per document is needed.")
     names = [str(place) for place in range(n_docs)] if docid is None else [str(name) for name in docid]
     if len(names) != n_docs:
         raise ValueError(f"docid has {len(names)} ids but there are {n_docs} documents.")
+    for name in names:
+        if "\0" in name:
+            raise ValueError(f"the id {name!r} holds a null character, which arrays of text lose. Give another id.")
     if len(set(names)) < n_docs:
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]

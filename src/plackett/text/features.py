@@ -10,7 +10,7 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.data.trec import Qrels, Run
 from plackett.text import _features
-from plackett.text.index import WHOLE, TextIndex
+from plackett.text.index import WHOLE, TextIndex, check_fields
 from plackett.text.links import link_degrees
 from plackett.text.search import PairTerms, QueryTerms, known_terms, pair_counts, pair_sums, terms_of
 from plackett.text.weighting import Ranker, VectorSpace, get_ranker
@@ -88,9 +88,7 @@ def letor_features(
     >>> data.X[:, data.feature_names.index("tf_sum_whole")]
     array([2., 1.])
     """
-    chosen = _fields_of(index) if fields is None else list(fields)
-    for field in chosen:
-        check_choice(field, "fields", (*index.fields, WHOLE))
+    chosen = _fields_of(index) if fields is None else check_fields(fields, (*index.fields, WHOLE))
     if isinstance(candidates, Qrels) and qrels is None:
         qrels = candidates
     ids, docid, bounds = _pairs(queries, candidates)
@@ -127,7 +125,7 @@ def _pairs(queries: Mapping[str, Any], candidates: Any) -> tuple[list[str], list
     if isinstance(candidates, (Run, Qrels)):
         table: Mapping[str, Any] = candidates.to_dict()
     else:
-        table = {str(qid): [str(name) for name in names] for qid, names in candidates.items()}
+        table = {str(qid): _names_of(qid, names) for qid, names in candidates.items()}
     known = {str(qid) for qid in queries}
     for qid in table:
         if qid not in known:
@@ -139,8 +137,14 @@ def _pairs(queries: Mapping[str, Any], candidates: Any) -> tuple[list[str], list
     return list(table), [name for names in table.values() for name in names], bounds
 
 
+def _names_of(qid: object, names: Any) -> list[str]:
+    if isinstance(names, (str, bytes)):
+        raise ValueError(f"candidates of the query {qid!r} are one text, {names!r}; a list of document ids is needed.")
+    return [str(name) for name in names]
+
+
 def _labels(ids: list[str], docid: list[str], bounds: np.ndarray, qrels: Qrels, unjudged: float) -> np.ndarray:
-    if not np.isnan(unjudged):
+    if not (isinstance(unjudged, float) and np.isnan(unjudged)):
         check_number(unjudged, "unjudged")
     judged = qrels.to_dict()
     labels = np.empty(len(docid))

@@ -25,6 +25,13 @@ from plackett.text.weighting import Factors, Ranker
 from plackett.validation import check_choice, count_of
 
 WHOLE = "whole"
+# what arrays hold, by the end of their names
+_KINDS = {
+    **dict.fromkeys(("indptr", "bounds", "sequence_bounds"), np.dtype(np.int64)),
+    **dict.fromkeys(("docs", "tf", "sequence"), np.dtype(np.int32)),
+    **dict.fromkeys(("terms", "bytes"), np.dtype(np.uint8)),
+    "links": np.dtype(np.float64),
+}
 _IMPACTS_KEPT = 4  # a number per posting each
 _FACTORS_KEPT = 64  # some numbers per document and term each
 
@@ -52,7 +59,8 @@ class TextIndex:
         self.analyser, self.fields, self.n_docs = analyser, tuple(fields), n_docs
         self._arrays = dict(arrays)
         whole = self.fields[0] if len(self.fields) == 1 else WHOLE
-        self._sources = {**{name: name for name in self.fields}, WHOLE: whole, None: whole}
+        self._sources: dict[str | None, str] = {WHOLE: whole, None: whole}
+        self._sources |= {name: name for name in self.fields}
         self._postings: dict[str, Postings] = {}
         self._factors: OrderedDict[tuple[str, Ranker], Factors] = OrderedDict()
         self._computed: dict[tuple[str, Ranker], int] = {}
@@ -324,20 +332,32 @@ def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:
 def _problem(index: TextIndex, arrays: Mapping[str, np.ndarray]) -> str | None:
     """What would lead compiled loops astray, or None."""
     n_docs, n_terms = index.n_docs, len(index.terms)
+    if type(n_docs) is not int or not index.fields or not all(isinstance(name, str) for name in index.fields):
+        return "its facts are no number of documents and names of fields"
+    for name, array in arrays.items():
+        if array.dtype != _KINDS.get(name.rpartition(".")[2]):
+            return f"{name} has another type, {array.dtype}"
+        if array.shape[1:] != ((3,) if name == "links" else ()):
+            return f"{name} has another shape, {array.shape}"
     for field in dict.fromkeys([*index.fields, index._source(None)]):
         postings = index.postings(field)
         if not _are_bounds(postings.indptr, n_terms, postings.docs.size) or postings.tf.size != postings.docs.size:
             return f"the postings of {field} have other bounds"
         if postings.docs.size and not 0 <= int(postings.docs.min()) <= int(postings.docs.max()) < n_docs:
             return f"the postings of {field} name documents that are not there"
+        if postings.tf.size and int(postings.tf.min()) < 1:
+            return f"the postings of {field} count a term less than once"
     for name, bounds in {"docid.bounds": arrays["docid.bounds"], **arrays}.items():
         if name.endswith("bounds"):
             content = arrays[name.replace(".sequence_bounds", ".sequence").replace(".bounds", ".bytes")]
             if not _are_bounds(bounds, n_docs, content.size):
                 return f"{name} does not fit its content"
-    links = index.links
-    if links is not None and links.size and not 0 <= int(links[:, :2].min()) <= int(links[:, :2].max()) < n_docs:
-        return "links lead to documents that are not there"
+    if index.links is not None:
+        ends, weights = index.links[:, :2], index.links[:, 2]
+        if not ((ends >= 0) & (ends < n_docs) & (ends == np.floor(ends))).all():
+            return "links lead to documents that are not there"
+        if not ((weights >= 0) & np.isfinite(weights)).all():
+            return "links have weights that are negative or not finite"
     return None
 
 
@@ -361,8 +381,8 @@ def build_index(
 
     Parameters
     ----------
-    documents : TextCollection, mapping from field to texts, or sequence of texts
-        A sequence of texts is one field, "body".
+    documents : TextCollection, mapping from field to texts, data frame, or sequence of texts
+        The columns of a data frame are fields. A sequence of texts is one field, "body".
     docid : sequence, default=None
         One id per document, different ones; None takes those of the collection, or numbers from 0.
     fields : sequence of str, default=None
@@ -399,13 +419,30 @@ def build_index(
     else:
         if isinstance(links, str):
             raise ValueError(f"links={links!r} names a kind of link of a TextCollection; give an array here.")
-        texts = documents if isinstance(documents, Mapping) else {"body": documents}
+        texts = _as_fields(documents)
     if fields is not None:
-        for field in fields:
-            check_choice(field, "fields", tuple(texts))
-        texts = {field: texts[field] for field in fields}
+        texts = {field: texts[field] for field in check_fields(fields, tuple(texts))}
     analyser = Analyser() if analyser is None else analyser
+    if not isinstance(analyser, Analyser):
+        raise TypeError(f"analyser is {analyser!r}; give an Analyser, such as Analyser(stemmer='english').")
     arrays, n_docs = build(texts, docid, analyser, positions, urls, store)
     if links is not None:
         arrays["links"] = as_links(links, n_docs)
     return TextIndex(analyser, list(texts), arrays, n_docs)
+
+
+def _as_fields(documents: Any) -> Mapping[str, Sequence[str]]:
+    if isinstance(documents, Mapping):
+        return documents
+    if hasattr(documents, "columns"):  # a data frame: iterating it may give the names of its columns
+        return {name: documents[name] for name in documents.columns}
+    return {"body": documents}
+
+
+def check_fields(fields: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The names of fields as a list."""
+    if isinstance(fields, str):
+        raise ValueError(f"fields is one text, {fields!r}; a list of names is needed.")
+    for field in fields:
+        check_choice(field, "fields", known)
+    return list(fields)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from plackett.validation import check_number, check_positive_int, is_sparse
+from plackett.exceptions import ConvergenceWarning
+from plackett.validation import check_number, check_positive_int, is_sparse, plain
 
 
 def as_links(links: Any, n_docs: int) -> np.ndarray:
@@ -24,7 +26,9 @@ def as_links(links: Any, n_docs: int) -> np.ndarray:
         rows = np.asarray(links)
         if rows.size == 0:
             rows = rows.reshape(0, 2)
-        if rows.ndim != 2 or rows.shape[1] not in (2, 3) or rows.dtype.kind not in "iuf":
+        if rows.dtype.kind not in "iuf":
+            raise ValueError(f"links holds {plain(rows.flat[0])!r}; documents are given by their place, numbers from 0.")
+        if rows.ndim != 2 or rows.shape[1] not in (2, 3):
             raise ValueError(f"links has shape {rows.shape}; rows of (from, to) or (from, to, weight) are needed.")
         source, target = rows[:, 0], rows[:, 1]
         weights = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
@@ -92,4 +96,7 @@ def pagerank(links: Any, n_docs: int, *, damping: float = 0.85, tol: float = 1e-
         ranks = after
         if change < tol:
             break
+    else:
+        message = f"pagerank stopped after {max_iter} iterations at a change of {change:.0e}, above tol={tol:g}."
+        warnings.warn(f"{message} Raise max_iter.", ConvergenceWarning, stacklevel=2)
     return ranks / ranks.sum()

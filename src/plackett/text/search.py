@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -80,6 +80,8 @@ def terms_of(index: TextIndex, query: str | Sequence[str]) -> list[str]:
     """The terms of a query: a text is analysed, a sequence is taken as it is."""
     if isinstance(query, str):
         return index.analyser(query)
+    if isinstance(query, bytes) or not isinstance(query, Iterable):
+        raise TypeError(f"the query is {query!r}; give a text or a list of terms.")
     terms = list(query)
     for term in terms:
         if not isinstance(term, str):
@@ -278,6 +280,8 @@ def run(
 ) -> Run:
     """See ``TextIndex.run``."""
     k, ranker = check_positive_int(k, "k"), get_ranker(ranker)
+    if not isinstance(queries, Mapping):
+        raise TypeError("queries must be a mapping from query id to text, such as {'q1': 'wing lift'}.")
     ids = list(queries)
     words = [terms_of(index, queries[qid]) for qid in ids]
     if len(ids) > _QUERIES_PER_BLOCK:

@@ -7,6 +7,7 @@ after any interruption, finds the old index, the new one or none. Nothing in the
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -30,7 +31,7 @@ DTYPES = ("|u1", "<i4", "<i8", "<f8")
 _PAGE = 4096
 _LONGEST_HEADER = 1 << 26
 _BLOCK = 1 << 22
-_OLD = 24 * 3600.0  # seconds
+_OLD_DRAFT, _OLD = 24 * 3600.0, 3600.0  # seconds after which nobody is still writing a draft, or a header to its file
 
 
 def write_folder(folder: str | os.PathLike, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -39,9 +40,7 @@ def write_folder(folder: str | os.PathLike, facts: Mapping[str, Any], arrays: Ma
     if place.exists() and not place.is_dir():
         raise NotADirectoryError(f"{place} is a file; an index needs a folder of its own.")
     place.mkdir(parents=True, exist_ok=True)
-    foreign = sorted(name for name in os.listdir(place) if not _is_ours(name))
-    if foreign and not (place / HEADER).exists():
-        raise FileExistsError(f"{place} holds {foreign[0]} and is no index. Give a new or an empty folder.")
+    _check_is_free(place)
     name = f"arrays-{secrets.token_hex(8)}.bin"
     entries: dict[str, dict[str, Any]] = {}
     try:
@@ -73,13 +72,24 @@ def write_folder(folder: str | os.PathLike, facts: Mapping[str, Any], arrays: Ma
         raise
     for other in os.listdir(place):  # what the earlier index, or a process that was killed, left here
         if other not in (name, HEADER) and _is_ours(other) and (other in before or _is_old(place / other)):
-            (place / other).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # where a file in use cannot be deleted it stays for the next time
+                (place / other).unlink(missing_ok=True)
+
+
+def _check_is_free(place: Path) -> None:
+    """Complain about a folder that holds something else than an index."""
+    names = sorted(os.listdir(place))
+    foreign = [name for name in names if not _is_ours(name)]
+    if HEADER in names:  # a name that others use as well
+        foreign = [] if _names(place / HEADER, FORMAT) else [HEADER]
+    if foreign:
+        raise FileExistsError(f"{place} holds {foreign[0]} and is no index. Give a new or an empty folder.")
 
 
 def _is_old(path: Path) -> bool:
-    """Whether nobody can still be writing this file."""
+    """Whether nobody can still be writing this file, or be about to write the header that names it."""
     try:
-        return time.time() - path.stat().st_mtime > _OLD
+        return time.time() - path.stat().st_mtime > (_OLD_DRAFT if path.suffix == ".part" else _OLD)
     except OSError:
         return False
 
@@ -148,7 +158,13 @@ def _read_header(place: Path) -> dict[str, Any]:
         )
     if len(lines) != 3 or lines[2] or zlib.crc32(lines[1]) != heading.get("crc32"):
         raise _damaged(path, "its checksum is wrong")
-    return json.loads(lines[1])
+    try:
+        header = json.loads(lines[1])
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict):
+        raise _damaged(path, "it does not describe an index")
+    return header
 
 
 def _map_arrays(path: Path, header: dict[str, Any], verify: bool) -> dict[str, np.ndarray]:

@@ -53,7 +53,9 @@ class Factors:
         self, terms: np.ndarray, times: np.ndarray, query_of: np.ndarray, n_queries: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """``(scale, base, weight of the prior)`` of each query; ``query_of`` says which query a term belongs to."""
-        scale, base, weight_of_prior = np.ones(n_queries), np.zeros(n_queries), np.zeros(n_queries)
+        scale: np.ndarray = np.ones(n_queries)
+        base: np.ndarray = np.zeros(n_queries)
+        weight_of_prior: np.ndarray = np.zeros(n_queries)
         if self.query_weight is not None:
             squares = (times * self.query_weight[terms]) ** 2
             norms = np.sqrt(np.bincount(query_of, weights=squares, minlength=n_queries))
@@ -242,7 +244,7 @@ def get_ranker(ranker: str | Ranker) -> Ranker:
     if isinstance(ranker, tuple(RANKERS.values())):
         return ranker  # type: ignore[return-value]
     check_choice(ranker, "ranker", tuple(RANKERS))
-    return _with_defaults(ranker)  # type: ignore[arg-type]
+    return _with_defaults(str(ranker))
 
 
 @cache
