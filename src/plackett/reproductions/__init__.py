@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 # what a paper is called on the command line -> the module that holds its recipe
 PAPERS = {
     "featurerank": "plackett.reproductions.featurerank",
+    "refinement": "plackett.reproductions.refinement",
     "p-listmle": "plackett.reproductions.p_listmle",
 }
 
