@@ -15,11 +15,14 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett import solvers as solvers
     from plackett import text as text
     from plackett.data import datasets as datasets
+    from plackett.data.feedback import Feedback as Feedback
+    from plackett.data.feedback_log import read_feedback as read_feedback
     from plackett.data.frames import from_frame as from_frame
     from plackett.data.frames import to_frame as to_frame
     from plackett.data.letor import read_letor as read_letor
     from plackett.data.letor import write_letor as write_letor
     from plackett.data.movielens import read_movielens as read_movielens
+    from plackett.data.movielens import read_movies as read_movies
     from plackett.data.normalize import QueryMinMax as QueryMinMax
     from plackett.data.normalize import QueryRank as QueryRank
     from plackett.data.normalize import QueryUnitLength as QueryUnitLength
@@ -36,6 +39,8 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.evaluation.cross_validate import cross_validate as cross_validate
     from plackett.evaluation.evaluate import evaluate as evaluate
     from plackett.evaluation.evaluate import evaluate_every_convention as evaluate_every_convention
+    from plackett.evaluation.feedback import recommendation as recommendation
+    from plackett.evaluation.feedback import relevance_feedback as relevance_feedback
     from plackett.evaluation.letor_folds import LetorFolds as LetorFolds
     from plackett.evaluation.splits import QueryKFold as QueryKFold
     from plackett.exports.targets import export as export
@@ -50,6 +55,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.rankers.personality import PersonalityDiagnosis as PersonalityDiagnosis
     from plackett.rankers.prank import PRank as PRank
     from plackett.rankers.rankboost import RankBoost as RankBoost
+    from plackett.rankers.recommend import recommend as recommend
     from plackett.rankers.refinement import LinearRefiner as LinearRefiner
     from plackett.rankers.refinement import MultiplicativeRefiner as MultiplicativeRefiner
     from plackett.rankers.registry import load as load
@@ -75,6 +81,9 @@ _HOME = {
     "from_frame": "plackett.data.frames",
     "to_frame": "plackett.data.frames",
     "read_movielens": "plackett.data.movielens",
+    "read_movies": "plackett.data.movielens",
+    "Feedback": "plackett.data.feedback",
+    "read_feedback": "plackett.data.feedback_log",
     "read_scores": "plackett.data.score_file",
     "datasets": "plackett.data.datasets",
     "QueryMinMax": "plackett.data.normalize",
@@ -96,6 +105,7 @@ _HOME = {
     "SVMMap": "plackett.rankers.svm_map",
     "QueryDependentRanker": "plackett.rankers.query_dependent",
     "PersonalityDiagnosis": "plackett.rankers.personality",
+    "recommend": "plackett.rankers.recommend",
     "MultiplicativeRefiner": "plackett.rankers.refinement",
     "LinearRefiner": "plackett.rankers.refinement",
     "RocchioRefiner": "plackett.rankers.rocchio",
@@ -111,6 +121,8 @@ _HOME = {
     "LetorFolds": "plackett.evaluation.letor_folds",
     "export": "plackett.exports.targets",
     "write_report": "plackett.report.html",
+    "relevance_feedback": "plackett.evaluation.feedback",
+    "recommendation": "plackett.evaluation.feedback",
     "text": "plackett.text",
     "exceptions": "plackett.exceptions",
 }

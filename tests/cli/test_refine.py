@@ -1,4 +1,4 @@
-"""``plackett refine``: judgements in, a better order out, and what it is worth."""
+"""``plackett refine``: feedback or ratings in, a better order out, and what it is worth."""
 
 import io
 import json
@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.evaluation.feedback import relevance_feedback
+from plackett.data.movielens import GENRES, read_movies
+from plackett.evaluation.feedback import recommendation, relevance_feedback
+from plackett.rankers.recommend import recommend
 
 
 @pytest.fixture
@@ -40,9 +42,9 @@ def numbers(text):
 
 
 def test_judged_queries_are_refined_and_others_keep_their_scores(run, named):
-    done = run("refine", "named.txt", "--base", "0", "--judgements", "qrels.txt")
+    done = run("refine", "named.txt", "--base", "0", "--feedback", "qrels.txt")
     assert done.returncode == 0
-    assert done.stderr == "4 queries have no judgements and keep the scores of the base\n"
+    assert done.stderr == "4 queries have no feedback and keep the scores of the base\n"
     np.testing.assert_allclose(numbers(done.stdout), refined_by_hand(named, named.X[:, 0]), rtol=1e-12)
 
 
@@ -56,7 +58,7 @@ def test_a_base_may_be_a_file(run, named, lists, lists_folder, kind):
         pk.write_trec_run(pk.Run.from_scores(named, base), lists_folder / "base")
     else:
         ranker.save(lists_folder / "base")
-    done = run("refine", "named.txt", "-b", "base", "-j", "qrels.txt")
+    done = run("refine", "named.txt", "-b", "base", "-f", "qrels.txt")
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(numbers(done.stdout), refined_by_hand(named, base), rtol=1e-9)
 
@@ -67,36 +69,178 @@ def test_scores_stand_in_the_order_of_the_rows(run, named, lists_folder):
     (lists_folder / "torn.txt").write_text("\n".join(rows[i] for i in order) + "\n")
     base = np.random.default_rng(1).normal(size=len(rows))
     (lists_folder / "base.txt").write_text("".join(f"{score!r}\n" for score in base[order].tolist()))
-    run("refine", "torn.txt", "-b", "base.txt", "-j", "qrels.txt", "-o", "refined.txt")
+    run("refine", "torn.txt", "-b", "base.txt", "-f", "qrels.txt", "-o", "refined.txt")
     np.testing.assert_allclose(pk.read_scores("refined.txt"), refined_by_hand(named, base)[order], rtol=1e-9)
 
 
 def test_options_reach_the_refiner(run, named):
     base = named.X[:, 2]
-    done = run("refine", "named.txt", "-b", "2", "-j", "qrels.txt", "--method", "lrr", "--rounds", "3", "--eta", "0.5")
+    done = run("refine", "named.txt", "-b", "2", "-f", "qrels.txt", "--method", "lrr", "--rounds", "3", "--eta", "0.5")
     expected = refined_by_hand(named, base, refiner=pk.LinearRefiner(n_rounds=3, eta=0.5))
     np.testing.assert_allclose(numbers(done.stdout), expected, rtol=1e-12)
-    done = run("refine", "named.txt", "-b", "2", "-j", "qrels.txt", "--relevant-from", "2")
-    np.testing.assert_allclose(numbers(done.stdout), refined_by_hand(named, base, (1, 0, 0, 0, 0)), rtol=1e-12)
+    for words, refiner in (
+        (["lrr", "--gamma", "3"], pk.LinearRefiner(gamma=3)),
+        (["rocchio", "--alpha", "1", "--beta", "0.5"], pk.RocchioRefiner(alpha=1, beta=0.5)),
+    ):
+        done = run("refine", "named.txt", "-b", "2", "-f", "qrels.txt", "--method", *words)
+        column = named.X[:24, 2]
+        told = [2, 0, 1, *[np.nan] * 9, 0, 1, *[np.nan] * 10]
+        expected = refiner.fit(named.X[:24], told, qid=named.qid[:24], base_score=2).scores_
+        assert column.size == expected.size
+        np.testing.assert_allclose(numbers(done.stdout), [*expected, *base[24:]], rtol=1e-12)
+
+
+def test_a_list_whose_judged_documents_are_all_of_one_kind_keeps_its_scores_but_for_rocchio(run, named):
+    base = named.X[:, 2]
+    words = ["refine", "named.txt", "-b", "2", "-f", "qrels.txt", "--relevant-from", "2"]
+    done = run(*words)
+    expected = refined_by_hand(named, base, (1, 0, 0, 0, 0))
+    expected[12:] = base[12:]  # nothing of the second list is relevant
+    np.testing.assert_allclose(numbers(done.stdout), expected, rtol=1e-12)
+    note = "1 query has feedback without a better and a worse document for mrr and keeps the scores of the base\n"
+    assert done.stderr.endswith(note)
+    done = run(*words, "--method", "rocchio")
+    assert "a better and a worse" not in done.stderr
+    assert numbers(done.stdout)[12:24] != base[12:24].tolist()
 
 
 def test_judgements_may_be_letor_rows_and_come_by_standard_input(run, named, lists_folder):
-    qrels = run("refine", "named.txt", "-b", "0", "-j", "qrels.txt").stdout
+    qrels = run("refine", "named.txt", "-b", "0", "-f", "qrels.txt").stdout
     keys = named.ids.astype(str)
     rows = [(keys[0], 0, 2), (keys[0], 1, 0), (keys[0], 2, 1), (keys[1], 12, 0), (keys[1], 13, 1)]
     text = "".join(f"{label} qid:{key} 1:0 #docid = d{row}\n" for key, row, label in rows)
     (lists_folder / "labels.txt").write_text(text)
-    assert run("refine", "named.txt", "-b", "0", "-j", "labels.txt").stdout == qrels
-    assert run("refine", "named.txt", "-b", "0", "-j", "-", stdin=text).stdout == qrels
+    assert run("refine", "named.txt", "-b", "0", "-f", "labels.txt").stdout == qrels
+    assert run("refine", "named.txt", "-b", "0", "-f", "-", stdin=text).stdout == qrels
+    assert run("refine", "named.txt", "-b", "0", "--judgements", "labels.txt").stdout == qrels
+
+
+def refined_by_pairs(queries, pairs, eta, base=0):
+    """Of the lists that have pairs, the others as they are."""
+    scores = queries.X[:, base].astype(float)
+    kept = np.isin(queries.qid, queries.qid[[better for better, _ in pairs]])
+    rows = np.cumsum(kept) - 1
+    refiner = pk.MultiplicativeRefiner(eta=eta)
+    refiner.fit(queries.X[kept], qid=queries.qid[kept], pairs=rows[np.array(pairs)], base_score=base)
+    scores[kept] = refiner.scores_
+    return scores
+
+
+def test_clicks_become_preferences_with_the_noise_of_clicks(run, named, lists_folder):
+    one, two = named.ids[:2].tolist()
+    rows = ["session,qid,docid,clicked", *(f"s,{one},d{row},{int(row in (2, 3))}" for row in range(5))]
+    (lists_folder / "clicks.csv").write_text("\n".join([*rows, f"t,{two},d12,0", f"t,{two},d13,1", ""]))
+    done = run("refine", "named.txt", "-b", "0", "-f", "clicks.csv")
+    pairs = [(2, 0), (2, 1), (3, 0), (3, 1), (13, 12)]
+    np.testing.assert_allclose(numbers(done.stdout), refined_by_pairs(named, pairs, 0.4), rtol=1e-9)
+    assert done.stderr.splitlines() == [
+        "5 preferences between documents, eta 0.4",
+        "4 queries have no feedback and keep the scores of the base",
+    ]
+    done = run("refine", "named.txt", "-b", "0", "-f", "clicks.csv", "--eta", "0.1")
+    np.testing.assert_allclose(numbers(done.stdout), refined_by_pairs(named, pairs, 0.1), rtol=1e-9)
+    done = run("refine", "named.txt", "-b", "0", "-f", "clicks.csv", "--strategy", "clicked-above-next")
+    np.testing.assert_allclose(numbers(done.stdout), refined_by_pairs(named, [(3, 4)], 0.6), rtol=1e-9)
+
+
+def test_several_files_of_feedback_are_joined_and_what_is_odd_is_counted(run, named, lists_folder):
+    one = named.ids[0]
+    (lists_folder / "pairs.csv").write_text(f"qid,better,worse\n{one},d4,d5\n{one},d4,d5\n{one},d1,d0\n{one},d4,gone\n")
+    (lists_folder / "more.jsonl").write_text(f'{{"qid": "{one}", "docid": "d2", "label": 2}}\n')
+    words = ["refine", "named.txt", "-b", "0", "-f", "qrels.txt", "-f", "pairs.csv", "-f", "more.jsonl"]
+    done = run(*words)
+    # labels 2, 0 and (1 + 2) / 2 of the first list, 0 and 1 of the second; and what pairs say besides
+    pairs = [(0, 1), (0, 2), (2, 1), (13, 12), (4, 5), (1, 0)]
+    eta = (4 * 0.02 + 4 * 0.2) / 8
+    np.testing.assert_allclose(numbers(done.stdout), refined_by_pairs(named, pairs, eta), rtol=1e-9)
+    assert done.stderr.splitlines()[:5] == [
+        "1 statement said again what others say, and counted once",
+        "1 document was judged with different labels; the mean counts",
+        "1 pair of documents is contradictory: some say one is better, some the other; both count",
+        "1 judgement or preference is not in the data and left out",
+        "2 preferences between documents, eta 0.11",
+    ]
+    told = json.loads(run(*words, "--json").stdout)
+    assert (told["n_judged"], told["n_preferences"]) == (5, 2)
+
+
+def test_rocchio_takes_labels_and_leaves_preferences_out(run, named, lists_folder):
+    one = named.ids[0]
+    (lists_folder / "pairs.csv").write_text(f"qid,better,worse\n{one},d4,d5\n")
+    labels = run("refine", "named.txt", "-b", "0", "-f", "qrels.txt", "--method", "rocchio")
+    both = run("refine", "named.txt", "-b", "0", "-f", "qrels.txt", "-f", "pairs.csv", "--method", "rocchio")
+    assert both.stdout == labels.stdout
+    assert both.stderr.splitlines()[0] == "rocchio learns from labels; 1 preference left out"
+    done = run("refine", "named.txt", "-b", "0", "-f", "pairs.csv", "--method", "rocchio")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "rocchio learns from labels, and there are none but 1 preference" in done.stderr
+
+
+@pytest.fixture
+def rated(lists_folder):
+    """Ratings and films, as files of two editions."""
+    draws = np.random.default_rng(0)
+    rows = [(u, i, int(draws.integers(1, 6))) for u in range(1, 13) for i in draws.permutation(18)[:14].tolist()]
+    genres = ["Drama", "Comedy", "War"]
+    films = [(i, f"Film, No. {i}", [name for name in genres if draws.random() < 0.5]) for i in range(18)]
+    (lists_folder / "u.data").write_text("".join(f"{u}\t{i}\t{r}\t0\n" for u, i, r in rows))
+    flags = [[str(int(name in own)) for name in GENRES] for _, _, own in films]
+    lines = [f"{i}|{title}|||x|{'|'.join(f)}\n" for (i, title, _), f in zip(films, flags, strict=True)]
+    (lists_folder / "u.item").write_text("".join(lines))
+    csv = "".join(f"{u},{i},{r}.0,0\n" for u, i, r in rows)
+    (lists_folder / "ratings.csv").write_text("userId,movieId,rating,timestamp\n" + csv)
+    csv = "".join(f'{i},"{title}",{"|".join(own) or "(no genres listed)"}\n' for i, title, own in films)
+    (lists_folder / "movies.csv").write_text("movieId,title,genres\n" + csv)
+    return pk.read_movielens("u.data"), read_movies("u.item")
+
+
+def test_a_trial_of_recommendation_prints_its_table(run, rated):
+    words = ["refine", "--ratings", "u.data", "--items", "u.item", "-m", "p@2,map", "--method", "mrr,rocchio"]
+    more = ["--train-users", "4", "--given", "5", "--seed", "3", "--relevant-from", "3", "--rounds", "7"]
+    done = run(*words, *more)
+    refiners = {"mrr": pk.MultiplicativeRefiner(n_rounds=7), "rocchio": pk.RocchioRefiner()}
+    result = recommendation(
+        *rated, refiners, n_train_users=4, n_given=5, relevant_from=3, metrics=["p@2", "map"], random_state=3
+    )
+    shown = [line.split()[-2:] for line in done.stdout.splitlines()[1:]]
+    assert shown == [[f"{row['p@2']:.4f}", f"{row['map']:.4f}"] for _, row in result.rows()]
+    assert done.stderr.startswith("8 users, 40 items judged; p-values: paired t-test\n")
+    assert json.loads(run(*words, *more, "--json").stdout) == result.to_dict()
+    other = run("refine", "--ratings", "ratings.csv", "--items", "movies.csv", *words[5:], *more)
+    assert other.stdout.splitlines()[1] == done.stdout.splitlines()[1]
+    default = run(*words[:5], "--train-users", "4", "--json")
+    expected = recommendation(*rated, {"mrr": pk.MultiplicativeRefiner()}, n_train_users=4, metrics="p@1,p@5,p@10,map")
+    assert json.loads(default.stdout) == expected.to_dict()
+
+
+@pytest.mark.parametrize("method", ["mrr", "rocchio"])
+def test_a_user_gets_recommendations(run, rated, method):
+    words = ["refine", "--ratings", "u.data", "--items", "u.item", "--user", "7", "--method", method]
+    done = run(*words, "--top", "3", "--min-ratings", "2")
+    refiner = pk.MultiplicativeRefiner() if method == "mrr" else pk.RocchioRefiner()
+    found = recommend(*rated, 7, refiner, n=3, min_ratings=2, relevant_from=None if method == "mrr" else 4)
+    lines = done.stdout.splitlines()
+    assert lines[0].split("  ")[0] == "for user 7"
+    assert [line.partition("  ")[0] for line in lines[1:]] == [f"Film, No. {item}" for item in found.item]
+    assert [int(line.split()[-1]) for line in lines[1:]] == found.base_rank.tolist()
+    assert "11 other users" in done.stderr
+    assert "14 ratings of user 7" in done.stderr
+    told = json.loads(run(*words, "--top", "3", "--min-ratings", "2", "--json").stdout)
+    assert (told["user"], told["method"], told["n_rated"]) == (7, method, 14)
+    assert [one["item"] for one in told["recommended"]] == found.item.tolist()
+    assert [one["expected_rating"] for one in told["recommended"]] == found.base_score.tolist()
+    none = run(*words)
+    assert (none.returncode, none.stdout) == (1, "")
+    assert "no item that user 7 has not rated has at least 20 ratings" in none.stderr
 
 
 def test_a_run_and_json_name_the_documents(run, named):
     expected = refined_by_hand(named, named.X[:, 0])
-    done = run("refine", "named.txt", "-b", "0", "-j", "qrels.txt", "--run", "after")
+    done = run("refine", "named.txt", "-b", "0", "-f", "qrels.txt", "--run", "after")
     found = pk.read_trec_run(io.BytesIO(done.stdout.encode()))
     best = int(np.argmax(expected[:12]))
     assert (found.docid[0], found.tag) == (f"d{best}", "after")
-    told = json.loads(run("refine", "named.txt", "-b", "0", "-j", "qrels.txt", "--json").stdout)
+    told = json.loads(run("refine", "named.txt", "-b", "0", "-f", "qrels.txt", "--json").stdout)
     first = told["queries"][0]["documents"][0]
     base = named.X[:12, 0]
     assert (told["method"], told["n_judged"], first["docid"]) == ("mrr", 5, f"d{best}")
@@ -127,19 +271,29 @@ def test_pseudo_feedback_has_full_lists_only(run, named):
     "words",
     [
         [],
-        ["-j", "qrels.txt", "--judge-first", "3"],
-        ["-j", "qrels.txt", "--pseudo"],
-        ["-j", "qrels.txt", "--method", "mrr,rocchio"],
-        ["-j", "qrels.txt", "--method", "svm"],
-        ["-j", "qrels.txt", "--method", "rocchio", "--eta", "0.1"],
-        ["-j", "qrels.txt", "--eta", "2"],
-        ["-j", "qrels.txt", "--rounds", "0"],
-        ["-j", "qrels.txt", "--run", "two words"],
-        ["-j", "qrels.txt", "--json", "-o", "file"],
+        ["-f", "qrels.txt", "--judge-first", "3"],
+        ["-f", "qrels.txt", "--pseudo"],
+        ["-f", "qrels.txt", "--method", "mrr,rocchio"],
+        ["-f", "qrels.txt", "--method", "svm"],
+        ["-f", "qrels.txt", "--method", "rocchio", "--eta", "0.1"],
+        ["-f", "qrels.txt", "--eta", "2"],
+        ["-f", "qrels.txt", "--rounds", "0"],
+        ["-f", "qrels.txt", "--gamma", "1"],
+        ["-f", "qrels.txt", "--alpha", "1"],
+        ["-f", "qrels.txt", "--method", "lrr", "--gamma", "-1"],
+        ["-f", "qrels.txt", "--method", "rocchio", "--beta", "nan"],
+        ["-f", "qrels.txt", "--strategy", "guessing"],
+        ["-f", "qrels.txt", "-m", "map"],
+        ["-f", "qrels.txt", "--top", "3"],
+        ["-f", "qrels.txt", "--user", "3"],
+        ["--judge-first", "3", "--strategy", "clicked-above-next"],
+        ["--ratings", "u.data", "--items", "u.item"],
+        ["-f", "qrels.txt", "--run", "two words"],
+        ["-f", "qrels.txt", "--json", "-o", "file"],
         ["--judge-first", "0"],
         ["--judge-first", "3", "--run", "tag"],
         ["--judge-first", "3", "-m", "nonsense"],
-        ["-j", "qrels.txt", "--base", "-"],
+        ["-f", "qrels.txt", "--base", "-"],
     ],
     ids=" ".join,
 )
@@ -151,13 +305,47 @@ def test_wrong_usage_ends_with_2(run, named, words):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["named.txt", "-b", "99", "-j", "qrels.txt"], "--base 99: named.txt has columns 0 to "),
-        (["named.txt", "-b", "nowhere", "-j", "qrels.txt"], "there is no file 'nowhere'"),
-        (["named.txt", "-b", "0", "-j", "nowhere"], "there is no file 'nowhere'"),
-        (["named.txt", "-b", "short.txt", "-j", "qrels.txt"], "short.txt has 1 scores but named.txt has 72 rows."),
-        (["named.txt", "-b", "short.run", "-j", "qrels.txt"], "the run has no score for 7"),
-        (["named.txt", "-b", "0", "-j", "others.txt"], "others.txt judges no document of the data"),
-        (["bare.txt", "-b", "0", "-j", "qrels.txt"], "the data name no documents"),
+        ([], "give --feedback FILE to refine DATA"),
+        (["named.txt", "-f", "qrels.txt"], "--feedback needs DATA and --base; --base is missing."),
+        (["-b", "0", "-f", "qrels.txt"], "--feedback needs DATA and --base; DATA is missing."),
+        (["--ratings", "u.data"], "--ratings needs --ratings and --items; --items is missing."),
+        (["--user", "3", "--items", "u.item"], "--user needs --ratings and --items; --ratings is missing."),
+        (["--ratings", "u.data", "--items", "u.item", "--top", "3"], "--top goes with --user, not with --ratings."),
+        (["--ratings", "u.data", "--items", "u.item", "--given", "0"], "--given 0: at least 1 is needed."),
+        (["--ratings", "u.data", "--items", "u.item", "--seed", "-1"], "--seed -1: at least 0 is needed."),
+        (["--ratings", "a", "--items", "b", "--user", "3", "--method", "mrr,lrr"], "--user goes with one --method;"),
+        (["--ratings", "u.data", "--items", "u.item", "--user", "ann"], "Invalid value for '--user'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_usage_says_what_is_wrong(run, named, monkeypatch, words, message):
+    monkeypatch.setenv("COLUMNS", "200")
+    done = run("refine", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert "plackett refine -h" in done.stderr
+
+
+def test_help_fits_a_screen_and_shows_how_to_use_it(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = run("refine", "--help")
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 54
+    assert sum(line.strip().startswith("plackett refine ") for line in lines) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["named.txt", "-b", "99", "-f", "qrels.txt"], "--base 99: named.txt has columns 0 to "),
+        (["named.txt", "-b", "nowhere", "-f", "qrels.txt"], "there is no file 'nowhere'"),
+        (["named.txt", "-b", "0", "-f", "nowhere"], "there is no file 'nowhere'"),
+        (["named.txt", "-b", "short.txt", "-f", "qrels.txt"], "short.txt has 1 scores but named.txt has 72 rows."),
+        (["named.txt", "-b", "short.run", "-f", "qrels.txt"], "the run has no score for 7"),
+        (["named.txt", "-b", "0", "-f", "others.txt"], "others.txt says nothing of the data"),
+        (["bare.txt", "-b", "0", "-f", "qrels.txt"], "the data name no documents"),
+        (["named.txt", "-b", "0", "-f", "short.txt"], 'expected qrels ("qid 0 docid label"), LETOR rows'),
+        (["--ratings", "nowhere", "--items", "u.item"], "there is no file 'nowhere'"),
         (["named.txt", "-b", "0", "--judge-first", "99"], "every document of every query is judged"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -177,5 +365,5 @@ def test_failures_are_told_in_one_line(run, named, lists_folder, words, message)
 def test_judgements_that_fit_nothing_are_counted(run, named, lists_folder):
     with open(lists_folder / "qrels.txt", "a") as file:
         file.write(f"{named.ids[0]} 0 gone 1\n")
-    done = run("refine", "named.txt", "-b", "0", "-j", "qrels.txt")
+    done = run("refine", "named.txt", "-b", "0", "-f", "qrels.txt")
     assert done.stderr.splitlines()[0] == "1 judged document is not in the data and left out"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Any
 
 import typer
-
-MODEL_START = b"PK\x03\x04"  # as zip files begin, which data never are
 
 
 def info(
@@ -20,10 +17,10 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Describe judged lists (sizes, labels, list lengths, constant and duplicate columns) or a trained model."""
-    from plackett.cli import inputs, output
+    from plackett.cli import inputs, models, output
 
     inputs.check_data(data)
-    if len(data) == 1 and _is_model(data[0]):
+    if len(data) == 1 and models.is_model(data[0]):
         from plackett.persistence import describe
 
         found = describe(data[0])
@@ -39,13 +36,6 @@ def info(
         output.write_json(description.to_dict())
     else:
         output.write_pairs(description.rows())
-
-
-def _is_model(path: str) -> bool:
-    if not os.path.isfile(path):
-        return False
-    with open(path, "rb") as file:
-        return file.read(len(MODEL_START)) == MODEL_START
 
 
 def _rows_of_model(found: dict[str, Any]) -> list[tuple[str, str]]:

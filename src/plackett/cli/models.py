@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
+
+
+MODEL_START = b"PK\x03\x04"  # as zip files begin, which data never are
+
+
+def is_model(path: str) -> bool:
+    """Whether a file is a model rather than data."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(MODEL_START)) == MODEL_START
 
 
 def check_target(path: str) -> None:

@@ -28,12 +28,9 @@ def rank(
     cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy of DATA for the next time.")] = False,
 ) -> None:
     """Score documents with a saved model: one score per row of DATA, in the order of its rows."""
-    from plackett.cli import inputs, measures, models, output
+    from plackett.cli import inputs, measures, models, output, scores_out
 
-    if tag is not None and tag.split() != [tag]:
-        raise typer.BadParameter(f"--run {tag!r}: a run's name must be one word without blanks.")
-    if target != "-":
-        output.check_target(target, "scores" if tag is None else "run")
+    scores_out.check_target(target, tag)
     inputs.check_exists(model)
     inputs.check_data(data)
     output.tell_when_compiling()
@@ -44,48 +41,9 @@ def rank(
     if note is not None:
         output.note(note)
     scores = ranker.predict(queries)
-    if tag is None:
-        _write_scores(queries.in_row_order(scores), target)
-    else:
-        _write_run(queries, scores, target, tag)
+    scores_out.write(queries, scores, target, tag)
     if wanted is not None:
         _print_measures(queries, scores, wanted, is_note=target == "-")
-
-
-def _write_scores(scores: np.ndarray, target: str) -> None:
-    from plackett.data.opening import write_bytes
-
-    with write_bytes(target) as file:
-        file.write("".join(f"{score!r}\n" for score in scores.tolist()).encode("ascii"))
-
-
-def _write_run(queries: Queries, scores: np.ndarray, target: str, tag: str) -> None:
-    from plackett.data.trec import Run, write_trec_run
-
-    write_trec_run(Run.from_scores(_all_named(queries), scores), target, tag=tag)
-
-
-def _all_named(queries: Queries) -> Queries:
-    """The queries with a name for every document: its row in the data where they have none."""
-    import numpy as np
-
-    from plackett.cli import output
-    from plackett.data.queries import Queries as AnyQueries
-
-    names: np.ndarray = np.full(queries.n_docs, "") if queries.docid is None else queries.docid
-    is_unnamed = names == ""
-    n_unnamed = int(is_unnamed.sum())
-    if n_unnamed == 0:
-        return queries
-    if n_unnamed == queries.n_docs:
-        output.note("the data name no documents; the run names them by their rows, from 0")
-    elif n_unnamed == 1:
-        output.note("1 document has no name; the run names it by its row, from 0")
-    else:
-        output.note(f"{n_unnamed:,} documents have no name; the run names them by their rows, from 0")
-    rows = np.arange(queries.n_docs) if queries.row_order is None else queries.row_order
-    names = np.where(is_unnamed, rows.astype(str), names)
-    return AnyQueries.from_groups(queries.X, queries.y, queries.ids, queries.indptr, docid=names)
 
 
 def _print_measures(queries: Queries, scores: np.ndarray, metrics: list[str], *, is_note: bool) -> None:

@@ -1,0 +1,106 @@
+"""Feedback that users have in files: judgements, pairs and clicks in any of the usual spellings, on the data's rows."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from plackett.cli import inputs, output
+from plackett.data.columns import UTF8_MARK
+from plackett.data.opening import name_of, open_bytes
+from plackett.exceptions import DataFormatError
+
+if TYPE_CHECKING:
+    from plackett.data.feedback import Feedback, FeedbackRows
+    from plackett.data.queries import Queries
+
+LETOR, QRELS, LOG = "letor", "qrels", "log"
+
+
+def read(paths: list[str], strategy: str | None) -> Feedback:
+    """All that the files say."""
+    from plackett.data.feedback import Feedback
+
+    feedback = Feedback.empty()
+    for path in paths:
+        feedback += _read_one(path, strategy)
+    return feedback
+
+
+def on_rows(feedback: Feedback, queries: Queries, name: str) -> FeedbackRows:
+    """The feedback on the documents of the data, with notes on what was merged, disputed or left out."""
+    if queries.docid is None:
+        raise ValueError("the data name no documents (# docid = NAME), so that feedback cannot find them.")
+    rows = feedback.for_queries(queries)
+    if not rows.pairs.size and (rows.y != rows.y).all():
+        raise ValueError(f"{name} says nothing of the data; the ids of queries and documents must be the same.")
+    for text in _notes(feedback, rows):
+        output.note(text)
+    return rows
+
+
+def _read_one(path: str, strategy: str | None) -> Feedback:
+    from plackett.data.feedback import Feedback
+
+    source = inputs.StandardInput(sys.stdin.buffer.read()) if path == "-" else path
+    kind = _kind_of(source)
+    if kind == LOG:
+        from plackett.data.feedback_log import read_feedback
+
+        return read_feedback(source) if strategy is None else read_feedback(source, strategy=strategy)
+    if kind == LETOR:
+        judged = inputs.load_queries([source], zero_based=True, cache=False)  # columns do not matter here
+        if judged.docid is None:
+            raise ValueError(f"{path} names no documents (# docid = NAME), so that its labels have no place.")
+        return Feedback.from_judgements(judged.qid, judged.docid, judged.labels)
+    from plackett.data.trec import read_qrels
+
+    qrels = read_qrels(source)
+    return Feedback.from_judgements(qrels.qid, qrels.docid, qrels.labels)
+
+
+def _kind_of(source: str | inputs.StandardInput) -> str:
+    """LETOR rows, qrels or a log, by the first line that says something."""
+    with open_bytes(source) as file:
+        kind = next((kind for kind in (_kind_of_line(line) for line in file) if kind is not None), "")
+    if isinstance(source, inputs.StandardInput):
+        source.seek(0)
+    if not kind:
+        expected = (
+            'qrels ("qid 0 docid label"), LETOR rows ("label qid:ID 1:value …"), JSON lines, or CSV with a header'
+        )
+        raise DataFormatError(name_of(source), None, f"expected {expected} such as qid,docid,label.")
+    return kind
+
+
+def _kind_of_line(line: bytes) -> str | None:
+    """The kind of file that a line is from; empty where that cannot be told, None where the line is blank."""
+    line = line.removeprefix(UTF8_MARK).strip()
+    names = {word.strip().strip(b'"').lower() for word in line.split(b",")}
+    if line.startswith(b"{") or names & {b"qid", b"query"}:
+        return LOG
+    words = line.split(b"#", 1)[0].split()
+    if not words:
+        return None
+    if len(words) > 1 and words[1].startswith(b"qid:"):
+        return LETOR
+    return QRELS if len(words) in (3, 4) else ""
+
+
+def _notes(feedback: Feedback, rows: FeedbackRows) -> list[str]:
+    from plackett.validation import count_of
+
+    notes = []
+    if feedback.n_duplicates:
+        notes.append(f"{count_of(feedback.n_duplicates, 'statement')} said again what others say, and counted once")
+    if feedback.n_disputed:
+        judged = count_of(feedback.n_disputed, "document was", "documents were")
+        notes.append(f"{judged} judged with different labels; the mean counts")
+    if feedback.n_contradictory:
+        pairs = count_of(feedback.n_contradictory, "pair of documents is", "pairs of documents are")
+        notes.append(f"{pairs} contradictory: some say one is better, some the other; both count")
+    if rows.n_unmatched:
+        what = "judged document" if not feedback.preferences.qid.size else "judgement or preference"
+        many = what + "s" if what.endswith("document") else "judgements or preferences"
+        notes.append(f"{count_of(rows.n_unmatched, what + ' is', many + ' are')} not in the data and left out")
+    return notes

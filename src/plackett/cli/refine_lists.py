@@ -1,0 +1,142 @@
+"""Lists in ``plackett refine``: the scores of a base ranking, made better by feedback."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from plackett.cli.refine_methods import Methods
+    from plackett.data.feedback import FeedbackRows
+    from plackett.data.queries import Queries
+
+
+def refine(
+    data: list[str],
+    base: str,
+    methods: Methods,
+    feedback: list[str],
+    strategy: str | None,
+    target: str,
+    tag: str | None,
+    *,
+    as_json: bool,
+    zero_based: bool,
+    cache: bool,
+) -> None:
+    """Write the scores that feedback makes of those of the base."""
+    import numpy as np
+
+    from plackett.cli import inputs, output, refine_feedback, scores_out
+    from plackett.cli.refine_base import read_base
+    from plackett.data.clicks import STRATEGIES
+    from plackett.rankers.base_score import as_base_score
+
+    if strategy is not None and strategy not in STRATEGIES:
+        raise typer.BadParameter(f"--strategy {strategy!r}: there are {', '.join(STRATEGIES)}.")
+    if as_json and (target != "-" or tag is not None):
+        raise typer.BadParameter("--json goes to standard output, without --output and --run.")
+    if "-" in feedback and "-" in data:
+        raise typer.BadParameter("standard input (-) can stand for DATA or for feedback only.")
+    scores_out.check_target(target, tag)
+    inputs.check_data(data)
+    inputs.check_exists(*feedback)
+    output.tell_when_compiling()
+    queries, ranks_now = read_base(base, data, zero_based=zero_based, cache=cache)
+    rows = refine_feedback.on_rows(refine_feedback.read(feedback, strategy), queries, " and ".join(feedback))
+    if methods.relevant_from is not None:
+        rows = rows._replace(y=np.where(np.isnan(rows.y), np.nan, rows.y >= methods.relevant_from))
+    before = as_base_score(ranks_now, queries)
+    after = _refined(queries, ranks_now, before, rows, methods)
+    if as_json:
+        output.write_json(_as_dict(queries, before, after, rows, methods.names[0]))
+    else:
+        scores_out.write(queries, after, target, tag)
+
+
+def _refined(queries: Queries, ranks_now: Any, before: np.ndarray, rows: FeedbackRows, methods: Methods) -> np.ndarray:
+    """Scores in the order of ``queries.X``; lists that nothing can be learned of keep those that they have."""
+    import numpy as np
+
+    from plackett.data.queries import Queries as AnyQueries
+    from plackett.rankers.base_score import is_column
+
+    is_refined = _learns(queries, rows, methods)
+    after = before.copy()
+    if not is_refined.any():
+        return after
+    lengths = np.diff(queries.indptr)
+    kept = np.repeat(is_refined, lengths)
+    part = AnyQueries.from_groups(
+        queries.X[kept], None, queries.ids[is_refined], np.concatenate([[0], np.cumsum(lengths[is_refined])]),
+        feature_names=queries.feature_names,
+    )  # fmt: skip
+    told: dict[str, Any] = {"y": rows.y[kept]}
+    if methods.is_boosted and rows.pairs.size:
+        told = {"pairs": (np.cumsum(kept) - 1)[rows.as_pairs()[0]]}
+    refiner = next(iter(methods.refiners(eta=rows.eta).values()))
+    base = ranks_now if is_column(ranks_now) else before[kept]
+    after[kept] = refiner.fit(part, base_score=base, **told).scores_
+    return after
+
+
+def _learns(queries: Queries, rows: FeedbackRows, methods: Methods) -> np.ndarray:
+    """For each query whether the method learns anything from its feedback; of the others there are notes."""
+    import numpy as np
+
+    from plackett.cli import output
+    from plackett.validation import count_of
+
+    starts = queries.indptr[:-1]
+    has_labels = np.logical_or.reduceat(~np.isnan(rows.y), starts)
+    has_pairs = np.zeros(queries.n_queries, dtype=bool)
+    has_pairs[np.searchsorted(queries.indptr, rows.pairs[:, 0], side="right") - 1] = True
+    preferences = count_of(len(rows.pairs), "preference")
+    if methods.is_boosted:
+        learns = has_pairs | (np.fmax.reduceat(rows.y, starts) > np.fmin.reduceat(rows.y, starts))
+        if has_pairs.any():
+            output.note(f"{preferences} between documents, eta {methods.options.get('eta', rows.eta):.2g}")
+    else:
+        learns = has_labels
+        if not has_labels.any():
+            raise ValueError(f"{methods.names[0]} learns from labels, and there are none but {preferences}. Take mrr.")
+        if has_pairs.any():
+            output.note(f"{methods.names[0]} learns from labels; {preferences} left out")
+    for is_so, why in (
+        (~has_labels & ~has_pairs, "no feedback"),
+        ((has_labels | has_pairs) & ~learns, f"feedback without a better and a worse document for {methods.names[0]}"),
+    ):
+        if is_so.any():
+            have = count_of(int(is_so.sum()), "query has", "queries have")
+            keep = "keeps" if is_so.sum() == 1 else "keep"
+            output.note(f"{have} {why} and {keep} the scores of the base")
+    return learns
+
+
+def _as_dict(queries: Queries, before: np.ndarray, after: np.ndarray, rows: FeedbackRows, method: str) -> dict:
+    """Every list in its new order, with the place that each document had."""
+    import numpy as np
+
+    docid = queries.docid
+    assert docid is not None
+    lists = []
+    for place, key in enumerate(queries.ids.tolist()):
+        first, last = queries.indptr[place], queries.indptr[place + 1]
+        old = np.empty(last - first, dtype=np.int64)
+        old[np.argsort(-before[first:last], kind="stable")] = np.arange(1, last - first + 1)
+        documents = [
+            {
+                "docid": str(docid[first + row]),
+                "score": float(after[first + row]),
+                "base_score": float(before[first + row]),
+                "base_rank": int(old[row]),
+                "judged": None if np.isnan(rows.y[first + row]) else float(rows.y[first + row]),
+            }
+            for row in np.argsort(-after[first:last], kind="stable").tolist()
+        ]
+        lists.append({"qid": key, "documents": documents})
+    n_judged, n_preferences = int((~np.isnan(rows.y)).sum()), len(rows.pairs)
+    return {"method": method, "n_judged": n_judged, "n_preferences": n_preferences, "queries": lists}

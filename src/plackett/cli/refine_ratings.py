@@ -1,0 +1,52 @@
+"""Ratings in ``plackett refine``: recommendations to a user."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from plackett.cli.refine_methods import Methods
+    from plackett.data.movielens import Movies, Ratings
+
+RELEVANT_FROM = 4.0  # of ratings from 1 to 5, as in the literature
+
+
+def recommend_to(
+    user: int, ratings: str, items: str, methods: Methods, n: int, min_ratings: int, *, as_json: bool
+) -> None:
+    """Print the items that a user would like best."""
+    from plackett.cli import output
+    from plackett.rankers.recommend import recommend
+    from plackett.validation import count_of
+
+    rated, movies = read_rated(ratings, items)
+    name, refiner = next(iter(methods.refiners().items()))
+    relevant_from = RELEVANT_FROM if methods.relevant_from is None and not methods.is_boosted else methods.relevant_from
+    found = recommend(rated, movies, user, refiner, n=n, min_ratings=min_ratings, relevant_from=relevant_from)
+    n_own = int((rated.user == user).sum())
+    titles = dict(zip(movies.item.tolist(), movies.title.tolist(), strict=True))
+    lines = [
+        {"item": item, "title": titles[item], "score": score, "expected_rating": expected, "base_rank": place}
+        for item, score, expected, place in zip(*(column.tolist() for column in found), strict=True)
+    ]
+    if as_json:
+        output.write_json({"user": user, "n_rated": n_own, "method": name, "recommended": lines})
+        return
+    rows = [
+        [line["title"], str(line["item"]), f"{line['expected_rating']:.2f}", str(line["base_rank"])] for line in lines
+    ]
+    output.write_table([f"for user {user}", "item", "expected rating", "base rank"], rows)
+    users = count_of(rated.n_users - 1, "other user")
+    output.note(
+        f"base: personality diagnosis of {users}; refined ({name}) by {count_of(n_own, 'rating')} of user {user}"
+    )
+
+
+def read_rated(ratings: str, items: str) -> tuple[Ratings, Movies]:
+    """The files of an edition of MovieLens, or others like them."""
+    from plackett.cli import inputs, output
+    from plackett.data.movielens import read_movielens, read_movies
+
+    inputs.check_exists(ratings, items)
+    output.tell_when_compiling()
+    return read_movielens(ratings), read_movies(items)

@@ -1,0 +1,75 @@
+"""Trials in ``plackett refine``: how good a base ranking is, and what feedback makes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from plackett.cli.refine_methods import Methods
+    from plackett.evaluation.feedback import FeedbackResult
+
+
+def try_lists(
+    data: list[str],
+    base: str,
+    methods: Methods,
+    n_judged: int,
+    metrics: list[str],
+    *,
+    pseudo: bool,
+    as_json: bool,
+    zero_based: bool,
+    cache: bool,
+) -> None:
+    """Judge the first documents of each list by the labels of the data."""
+    from plackett.cli import inputs, output
+    from plackett.cli.refine_base import read_base
+    from plackett.evaluation.feedback import relevance_feedback
+
+    inputs.check_data(data)
+    output.tell_when_compiling()
+    queries, ranks_now = read_base(base, data, zero_based=zero_based, cache=cache)
+    result = relevance_feedback(
+        queries, ranks_now, methods.refiners(), n_judged=n_judged, relevant_from=methods.relevant_from,
+        metrics=metrics, pseudo=pseudo,
+    )  # fmt: skip
+    _print(result, ("query", "queries"), "document", as_json=as_json)
+
+
+def try_ratings(
+    ratings: str,
+    items: str,
+    methods: Methods,
+    n_train_users: int,
+    n_given: int,
+    seed: int,
+    metrics: list[str],
+    *,
+    as_json: bool,
+) -> None:
+    """Rank what users rated by the ratings of others and some of their own."""
+    from plackett.cli.refine_ratings import RELEVANT_FROM, read_rated
+    from plackett.evaluation.feedback import recommendation
+
+    rated, movies = read_rated(ratings, items)
+    relevant_from = RELEVANT_FROM if methods.relevant_from is None else methods.relevant_from
+    result = recommendation(
+        rated, movies, methods.refiners(), n_train_users=n_train_users, n_given=n_given, relevant_from=relevant_from,
+        metrics=metrics, random_state=seed,
+    )  # fmt: skip
+    _print(result, ("user", "users"), "item", as_json=as_json)
+
+
+def _print(result: FeedbackResult, lists: tuple[str, str], document: str, *, as_json: bool) -> None:
+    from plackett.cli import measures, output
+    from plackett.validation import count_of
+
+    if as_json:
+        output.write_json(result.to_dict())
+        return
+    rows = [[name, *(measures.number(row[metric]) for metric in result.metrics)] for name, row in result.rows()]
+    output.write_table(["list: ranking", *result.metrics], rows)
+    n_judged = count_of(int(result.judged.sum()), document)
+    output.note(f"{count_of(result.queries.n_queries, *lists)}, {n_judged} judged; p-values: paired t-test")
+    for text in result.notes:
+        output.note(text)

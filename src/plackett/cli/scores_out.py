@@ -1,0 +1,58 @@
+"""Scores as verbs hand them over: one per row of the data, or a TREC run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from plackett.data.queries import Queries
+
+
+def check_target(target: str, tag: str | None) -> None:
+    """Complain about a place or a run's name that will not do, before the work and not after it."""
+    from plackett.cli import output
+
+    if tag is not None and tag.split() != [tag]:
+        raise typer.BadParameter(f"--run {tag!r}: a run's name must be one word without blanks.")
+    if target != "-":
+        output.check_target(target, "scores" if tag is None else "run")
+
+
+def write(queries: Queries, scores: np.ndarray, target: str, tag: str | None) -> None:
+    """Write scores, which come in the order of ``queries.X``, in that of the data's rows; or a run under a name."""
+    if tag is None:
+        from plackett.data.opening import write_bytes
+
+        with write_bytes(target) as file:
+            file.write("".join(f"{score!r}\n" for score in queries.in_row_order(scores).tolist()).encode("ascii"))
+        return
+    from plackett.data.trec import Run, write_trec_run
+
+    write_trec_run(Run.from_scores(_all_named(queries), scores), target, tag=tag)
+
+
+def _all_named(queries: Queries) -> Queries:
+    """The queries with a name for every document: its row in the data where they have none."""
+    import numpy as np
+
+    from plackett.cli import output
+    from plackett.data.queries import Queries as AnyQueries
+
+    names: np.ndarray = np.full(queries.n_docs, "") if queries.docid is None else queries.docid
+    is_unnamed = names == ""
+    n_unnamed = int(is_unnamed.sum())
+    if n_unnamed == 0:
+        return queries
+    if n_unnamed == queries.n_docs:
+        output.note("the data name no documents; the run names them by their rows, from 0")
+    elif n_unnamed == 1:
+        output.note("1 document has no name; the run names it by its row, from 0")
+    else:
+        output.note(f"{n_unnamed:,} documents have no name; the run names them by their rows, from 0")
+    rows = np.arange(queries.n_docs) if queries.row_order is None else queries.row_order
+    names = np.where(is_unnamed, rows.astype(str), names)
+    return AnyQueries.from_groups(queries.X, queries.y, queries.ids, queries.indptr, docid=names)
