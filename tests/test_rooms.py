@@ -24,7 +24,8 @@ ORDER = [
     {"evaluation"},
     {"exports", "report"},
     {"reproductions"},
-    {"cli", "web"},
+    {"web"},
+    {"cli"},
 ]
 PLACE = {room: place for place, rooms in enumerate(ORDER) for room in rooms}
 FOUNDATION = ORDER[0]
