@@ -24,6 +24,8 @@ from plackett.cli.reproduce import EXAMPLE as EXAMPLE_OF_REPRODUCE
 from plackett.cli.reproduce import reproduce
 from plackett.cli.search import search
 from plackett.cli.train import TrainCommand, train
+from plackett.cli.tune import EXAMPLE as EXAMPLE_OF_TUNE
+from plackett.cli.tune import tune
 
 STOPPED = 130  # what shells expect of a command that Ctrl-C ended
 
@@ -37,6 +39,7 @@ app = typer.Typer(
 )
 app.command()(info)
 app.command(cls=TrainCommand)(train)
+app.command(epilog=EXAMPLE_OF_TUNE)(tune)
 app.command()(rank)
 app.command()(explain)
 app.command()(evaluate)

@@ -90,3 +90,14 @@ def check_exists(*names: str) -> None:
         raise typer.BadParameter("standard input (-) can stand for one file only.")
     if "-" in names and sys.stdin is None:
         raise ValueError("there is no standard input to read.")
+
+
+def same_columns(queries: Queries, held_back: Queries, name: str) -> tuple[Queries, Queries, str | None]:
+    """Training and validation set with the same number of columns: the shorter one ends in zeros."""
+    from plackett.cli import models
+
+    if held_back.n_features > queries.n_features:
+        queries, note = models.fit_columns(queries, held_back.n_features, "the training set", name)
+    else:
+        held_back, note = models.fit_columns(held_back, queries.n_features, name, "the training set")
+    return queries, held_back, note

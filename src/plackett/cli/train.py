@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 import typer.core
 
+from plackett.cli import parameters
 from plackett.rankers.registry import ENTRIES
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def train(
     if validation is not None:
         held_back = inputs.load_queries([validation], zero_based=zero_based, cache=cache)
         models.check_features(held_back, models.name_of_data([validation]))
-        queries, held_back, note = _same_features(queries, held_back, validation)
+        queries, held_back, note = inputs.same_columns(queries, held_back, validation)
     if note is not None and not quiet:
         output.note(note)
     job = _Job(estimator, queries, held_back, wanted, model)
@@ -166,36 +166,13 @@ class _Job(NamedTuple):
 # --- What the user asked for ------------------------------------------------------------------------------------------
 
 
-def _settings(settings: list[str]) -> dict[str, Any]:
+def _settings(words: list[str]) -> dict[str, Any]:
     """Parameters given as ``key=value``; those with an option of their own are wrong usage."""
-    answer: dict[str, Any] = {}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        name = name.strip()
-        if not equals or not name.isidentifier():
-            raise typer.BadParameter(f"--set {setting}: write it like --set key=value.")
+    for word in words:
+        name = word.partition("=")[0].strip()
         if name in FLAGS:
-            raise typer.BadParameter(f"--set {setting}: {name} has an option of its own, {FLAGS[name]}.")
-        if name in answer:
-            raise typer.BadParameter(f"--set {setting}: {name} is given twice.")
-        answer[name] = _value(text.strip())
-    return answer
-
-
-def _value(text: str) -> Any:
-    """A number, true, false, None, or a list of these, where it reads as one; otherwise the text itself."""
-    plain = {"None": None, "True": True, "False": False}
-    if text in plain:
-        return plain[text]
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def _as_text(value: Any) -> str:
-    """A parameter's value as ``--set`` reads it."""
-    return value if isinstance(value, str) else json.dumps(value)
+            raise typer.BadParameter(f"--set {word}: {name} has an option of its own, {FLAGS[name]}.")
+    return parameters.settings_of(words)
 
 
 def _numbers(text: str) -> list[float]:
@@ -210,10 +187,10 @@ def _numbers(text: str) -> list[float]:
 
 def _check_options(name: str, params: dict[str, Any], *, is_tuned: bool) -> None:
     """Refuse options for parameters that the ranker does not have, and say which it has; and unknown rankers."""
-    from plackett.rankers.registry import parameters
+    from plackett.rankers.registry import parameters as parameters_of
 
     try:
-        own = parameters(name)
+        own = parameters_of(name)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     options = {FLAGS[param]: param for param in params if param in FLAGS}
@@ -222,7 +199,9 @@ def _check_options(name: str, params: dict[str, Any], *, is_tuned: bool) -> None
     for option, param in options.items():
         if param not in own:
             flags = [FLAGS[other] for other in own if other in FLAGS and other != "verbose"]
-            others = [f"--set {other}={_as_text(default)}" for other, default in own.items() if other not in FLAGS]
+            others = [
+                f"--set {other}={parameters.as_text(default)}" for other, default in own.items() if other not in FLAGS
+            ]
             raise typer.BadParameter(
                 f"{option}: the ranker {name!r} has no {param}. It takes {', '.join(flags + others)} (the defaults)."
             )
@@ -234,30 +213,10 @@ def _build(name: str, params: dict[str, Any]) -> Any:
 
     try:
         estimator = ranker(name, **params)
-        _check_values(estimator)
+        parameters.check_values(estimator)
     except (TypeError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
     return estimator
-
-
-def _check_values(estimator: Any) -> None:
-    """All that can be wrong with parameters before there are data."""
-    estimator._check_parameters()
-    if getattr(estimator, "normalize", None) is not None:
-        from plackett.data.normalize import get_normalizer
-
-        get_normalizer(estimator.normalize)
-
-
-def _same_features(queries: Queries, held_back: Queries, name: str) -> tuple[Queries, Queries, str | None]:
-    """Training and validation set with the same number of columns: the shorter one ends in zeros."""
-    from plackett.cli import models
-
-    if held_back.n_features > queries.n_features:
-        queries, note = models.fit_columns(queries, held_back.n_features, "the training set", name)
-    else:
-        held_back, note = models.fit_columns(held_back, queries.n_features, name, "the training set")
-    return queries, held_back, note
 
 
 # --- The fit ----------------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def proposals(
     check_choice(method, "method", METHODS)
     if method == "grid":
         if n_trials is not None:
-            raise ValueError('n_trials goes with method="random" and "optuna"; a grid is tried as a whole.')
+            raise ValueError('n_trials goes with method="random" and method="optuna"; a grid is tried as a whole.')
         return Listed(settings_of(estimator, grid))
     n_trials = DEFAULT_TRIALS if n_trials is None else check_positive_int(n_trials, "n_trials")
     parts = parts_of(grid)

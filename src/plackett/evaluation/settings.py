@@ -36,9 +36,10 @@ def settings_of(estimator: Any, grid: Grid | None) -> list[dict[str, Any]]:
     for part in parts_of(grid):
         for name, values in part.items():
             if not is_list(values):
+                given = "a distribution" if hasattr(values, "rvs") else repr(values)
                 raise ValueError(
-                    f"grid: {name} must be a list of values, not {values!r}. "
-                    'Ranges and distributions go with method="random" or "optuna".'
+                    f"grid: {name} must be a list of values, not {given}. "
+                    'Distributions go with method="random" and method="optuna".'
                 )
         check_names(estimator, part)
         settings += [dict(zip(part, values, strict=True)) for values in itertools.product(*part.values())]

@@ -1,0 +1,189 @@
+"""``plackett tune``: which setting of a ranker is best on queries that it was not trained on."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from plackett.data.queries import Queries
+    from plackett.evaluation.contestants import Contestant
+    from plackett.evaluation.selection import Selection, Trial
+
+EXAMPLE = "Example: plackett tune train.txt --validation vali.txt -r ranksvm --grid l2=1,0.1,0.01 -o model.plackett"
+DEFAULT_RANKER = "listmle"
+
+
+def tune(
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files, '-', or a known set's name.")],
+    ranker: Annotated[
+        str, typer.Option("--ranker", "-r", help="As for train -r; also lightgbm, xgboost, catboost.")
+    ] = DEFAULT_RANKER,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option("--grid", "-g", metavar="KEY=V,V,…", help="Values to choose from; or draw: KEY=LOW..HIGH[:log]."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter that is the same in all.")
+    ] = None,
+    validation: Annotated[str | None, typer.Option(metavar="DATA", help="Judged lists that decide.")] = None,
+    folds: Annotated[
+        int | None, typer.Option(help="Or: divide DATA, each part decides in turn.", show_default="5")
+    ] = None,
+    metric: Annotated[str, typer.Option("--metric", "-m", help="The measure that decides.")] = "ndcg@10",
+    convention: Annotated[str, typer.Option("--convention", "-c", help="Whose rules; see evaluate.")] = "standard",
+    method: Annotated[str, typer.Option(help="grid, random or optuna.")] = "grid",
+    trials: Annotated[
+        int | None, typer.Option(help="Settings that random and optuna try.", show_default="20")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-o", metavar="FILE", help="Where the best one goes.")
+    ] = None,
+    folder: Annotated[
+        str | None, typer.Option("--folder", metavar="DIR", help="Keep finished fits; the next run goes on there.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For all that is random.")] = 0,
+    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
+    cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy of DATA.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
+) -> None:  # fmt: skip
+    """Try settings of a ranker on held-out queries; show what each reaches, and save the best."""
+    if validation is not None and folds is not None:
+        raise typer.BadParameter("either --validation or --folds decides; give one of them.")
+    if folds is not None and folds < 2:
+        raise typer.BadParameter(f"--folds {folds}: at least 2 are needed.")
+    if trials is not None and trials < 1:
+        raise typer.BadParameter(f"--trials {trials}: at least 1 is needed.")
+    if data.count("-") + (validation == "-") > 1:
+        raise typer.BadParameter("standard input (-) can stand for one file only.")
+
+    from plackett.cli import inputs, models, output
+
+    if model is not None:
+        models.check_target(model)
+    inputs.check_data(data)
+    if validation is not None:
+        inputs.check_data([validation])
+    if not quiet:
+        output.tell_when_compiling()
+    contestant = _contestant(ranker, grid, settings or [])
+    n_settings = _check_search(contestant, metric, convention, method, trials, seed)
+    if model is not None:
+        _check_can_be_saved(contestant)
+
+    queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
+    models.check_features(queries, models.name_of_data(data))
+    held_back, note = None, None
+    if validation is not None:
+        held_back = inputs.load_queries([validation], zero_based=zero_based, cache=cache)
+        models.check_features(held_back, models.name_of_data([validation]))
+        queries, held_back, note = inputs.same_columns(queries, held_back, validation)
+    if note is not None and not quiet:
+        output.note(note)
+
+    search = {
+        "metric": metric, "convention": convention, "method": method, "n_trials": trials, "random_state": seed,
+        "store": folder, "cv": folds,
+    }  # fmt: skip
+    found = _search(contestant, queries, held_back, search, n_settings, is_quiet=quiet)
+    if model is not None:
+        found.best_.save(model)
+    if as_json:
+        output.write_json({**found.to_dict(), "model": model})
+        return
+    output.write(str(found))
+    if model is not None:
+        output.write(f"model: {model}")
+
+
+# --- What the user asked for ------------------------------------------------------------------------------------------
+
+
+def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Contestant:
+    """The ranker with what holds in all settings, and what is chosen from: the grid given, or its default one."""
+    from plackett.cli import parameters
+    from plackett.evaluation.contestants import Contestant, contestant_of
+    from plackett.evaluation.grids import default_grid
+    from plackett.evaluation.settings import check_names, with_setting
+
+    fixed = parameters.settings_of(settings)
+    chosen = None if grid is None else parameters.grid_of(grid)
+    for param in fixed:
+        if chosen is not None and param in chosen:
+            raise typer.BadParameter(f"--set {param} and --grid {param}: a parameter is set or chosen, not both.")
+    try:
+        named = contestant_of(name)
+        check_names(named.estimator, fixed)
+        estimator = with_setting(named.estimator, fixed)
+        if hasattr(estimator, "_check_parameters"):
+            parameters.check_values(estimator)
+    except (TypeError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from error
+    if chosen is None:
+        chosen = {param: values for param, values in default_grid(named.name).items() if param not in fixed}
+    return Contestant(named.name, estimator, chosen)
+
+
+def _check_search(
+    contestant: Contestant, metric: str, convention: str, method: str, trials: int | None, seed: int
+) -> int:
+    """How many settings there are at most. What is wrong with the search is wrong usage, before any data are read."""
+    from plackett.cli import measures
+    from plackett.evaluation.proposals import proposals
+    from plackett.metrics.conventions import get_convention
+    from plackett.metrics.measure import Measure
+
+    if len(measures.parse_measures(metric, "--metric")) > 1:
+        raise typer.BadParameter(f"--metric {metric}: one measure decides.")
+    try:
+        get_convention(convention)
+        return len(proposals(contestant.estimator, contestant.grid, method, trials, Measure.parse(metric), seed))
+    except ValueError as error:
+        message = str(error).replace("n_trials", "--trials").replace("grid: ", "--grid ")
+        for name in ("random", "optuna"):
+            message = message.replace(f'method="{name}"', f"--method {name}")
+        raise typer.BadParameter(message) from error
+
+
+def _check_can_be_saved(contestant: Contestant) -> None:
+    from plackett.evaluation.peers import PEERS
+
+    if contestant.name in PEERS:
+        raise typer.BadParameter(f"--model: models of {contestant.name} are not ours to save; leave it out.")
+
+
+# --- The search -------------------------------------------------------------------------------------------------------
+
+
+def _search(
+    contestant: Contestant,
+    queries: Queries,
+    held_back: Queries | None,
+    search: dict[str, Any],
+    n_settings: int,
+    *,
+    is_quiet: bool,
+) -> Selection:
+    """The selection, with a bar on a terminal; when Ctrl-C ends it, a word on where it stood."""
+    from plackett.cli import output
+    from plackett.evaluation.select import select
+    from plackett.evaluation.selection import in_words
+    from plackett.rankers.progress import Progress
+    from plackett.validation import count_of
+
+    done: list[Trial] = []
+    with Progress("tuning", n_settings, is_shown=sys.stderr.isatty() and not is_quiet) as bar:
+
+        def advance(n_done: int, n_all: int, trial: Trial) -> None:
+            done.append(trial)
+            bar.advance(f"{in_words(trial.params)}: {'failed' if trial.error else f'{trial.value:.4f}'}")
+
+        try:
+            return select(contestant, queries, validation=held_back, progress=advance, **search)
+        except KeyboardInterrupt:
+            kept = "" if search["store"] is None else f"; what they reached is kept in {search['store']}"
+            output.note(f"stopped after {len(done)} of {count_of(n_settings, 'setting')}{kept}; nothing was chosen.")
+            raise
