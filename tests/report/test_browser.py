@@ -210,6 +210,8 @@ def test_on_paper_nothing_is_folded_away_and_colours_are_those_of_paper(page):
     assert page.execute_script("return document.querySelectorAll('details:not([open])').length") == 0
     page.execute_script("window.dispatchEvent(new Event('afterprint'))")
     assert page.execute_script("return document.querySelectorAll('details:not([open])').length") > 0
+    screen(page, 690)  # what A4 leaves between its margins
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 690
     pdf = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
     assert pdf.startswith(b"%PDF")
 

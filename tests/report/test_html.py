@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.comparison import Comparison, FoldFit
 from plackett.evaluation.table import Evaluation
 from plackett.report import plots
 from plackett.report.html import interval_bar, report_html, span, verdict, write_report
@@ -244,6 +244,16 @@ def test_a_history_may_be_lists_by_name_or_steps(history):
 def test_histories_leave_out_what_is_no_number():
     history = {"feature": ["bm25", "tf"], "edge": [0.1, float("nan")], "train": [0.3, 0.4]}
     assert plots._columns(history) == {"train": [0.3, 0.4]}
+
+
+def test_learning_curves_show_the_validation_measure_or_else_what_the_fit_improves():
+    for history, quantity in (
+        ({"r": [0.1, 0.2], "bound": [1.0, 0.5], "ndcg@10": [0.3, 0.4]}, "ndcg@10"),
+        ({"r": [0.1, 0.2], "bound": [1.0, 0.5]}, "bound"),
+        ({"r": [0.1, 0.2]}, "r"),
+    ):
+        fits = {"listmle": [FoldFit(1, {}, 0.5, 1.0, 1.0, 1, history)]}
+        assert plots._curves(made_up(n_queries=1, fits=fits), "listmle") == (quantity, [history[quantity]])
 
 
 def test_thinned_places_keep_the_ends():

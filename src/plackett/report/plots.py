@@ -28,6 +28,7 @@ MOST_BINS = 48
 WIDE, PANEL = (400, 280), (300, 190)
 # where the number of a point may stand, in pixels from it, the best place first
 SIDES = [(11, 0), (-11, 0), (0, 11), (0, -11), (11, 10), (-11, 10), (11, -10), (-11, -10), (22, 0), (-22, 0), (0, 22)]
+AIMS = ("objective", "loss", "bound", "train", "error")  # what rankers call that which a fit improves
 MARKERS = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}
 
 
@@ -198,7 +199,7 @@ def learning_curves(comparison: Comparison) -> list[Plot]:
 def _curves(comparison: Comparison, name: str) -> Any:
     """What to draw of the histories of a contestant: the quantity's name and a list per fold; None without any.
 
-    The measure of the validation set if it was kept; if not, the first quantity that is a number.
+    The measure of the validation set if it was kept; if not, what the fit improves; if not, whatever there is.
     """
     histories = [_columns(fit.history) for fit in comparison.fits.get(name, [])]
     histories = [history for history in histories if history]
@@ -209,7 +210,9 @@ def _curves(comparison: Comparison, name: str) -> Any:
     ]
     if not quantities:
         return None
-    quantity = next((q for q in quantities if _is_measure(q)), quantities[0])
+    measures = [quantity for quantity in quantities if _is_measure(quantity)]
+    aims = [quantity for quantity in AIMS if quantity in quantities]
+    quantity = [*measures, *aims, *quantities][0]
     return quantity, [history[quantity] for history in histories]
 
 
@@ -227,11 +230,11 @@ def _is_finite(value: Any) -> bool:
 
 
 def _is_measure(name: str) -> bool:
+    """Whether this is how a measure prints itself: RankBoost's r is no recall, though it would be read as such."""
     try:
-        Measure.parse(name)
+        return str(Measure.parse(name)) == name
     except ValueError:
         return False
-    return True
 
 
 def score_distributions(comparison: Comparison) -> list[Plot]:
