@@ -268,7 +268,13 @@ def figure_6(job: Job) -> Table:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             return recommendation(
-                ratings, films, one, n_given=n_given, metrics=[*PRECISIONS, *GAINS], random_state=job.rng_seed + draw
+                ratings,
+                films,
+                one,
+                n_given=n_given,
+                metrics=[*PRECISIONS, *GAINS],
+                random_state=job.rng_seed + draw,
+                base_feature=False,  # as in the paper, where only Rocchio and SVM see it
             ).tables["residual"]
 
     groups = {name: members for name, members in refiners(job).items() if name != SORTED}
