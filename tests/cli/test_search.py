@@ -121,6 +121,45 @@ def test_texts_markdown_and_tables_of_a_folder_become_one_index(lists_folder, ru
     assert index.text("7", "abstract") == "One.\nTwo."
 
 
+def test_files_of_two_folders_keep_their_names_apart(lists_folder, run):
+    for name in ("old", "new"):
+        (lists_folder / name).mkdir()
+        (lists_folder / name / "a.txt").write_text(f"{name} wings")
+    (lists_folder / "new" / "a.html").write_text("<p>")
+    done = run("index", "old", "new", "-o", "both")
+    assert (done.returncode, done.stderr) == (0, "files of other kinds in new were left out: .html (1)\n")
+    assert open_index("both").docid.tolist() == ["old/a.txt", "new/a.txt"]
+
+
+def test_other_encodings_arrays_of_objects_and_semicolons_are_read(lists_folder, run):
+    (lists_folder / "latin.txt").write_bytes("Über das Fliegen".encode("latin-1"))
+    assert run("index", "latin.txt", "-o", "i", "--encoding", "latin-1", "--all-words").returncode == 0
+    assert open_index("i").terms == ["das", "fliegen", "latin", "über"]
+    (lists_folder / "rows.json").write_text('[{"id": 1, "body": "x"},\n {"body": "y"}]')
+    assert run("index", "rows.json", "-o", "i").returncode == 0
+    assert open_index("i").docid.tolist() == ["1", "rows.json:2"]
+    (lists_folder / "rows.csv").write_text("\ufeffid;title\n7;Wings, mostly\n", encoding="utf-8")
+    assert run("index", "rows.csv", "-o", "i").returncode == 0
+    assert open_index("i").document("7") == {"title": "Wings, mostly"}
+
+
+def test_words_that_are_dropped_can_be_kept(lists_folder, run):
+    (lists_folder / "a.txt").write_text("to be")
+    run("index", "a.txt", "-o", "few")
+    run("index", "a.txt", "-o", "all", "--all-words")
+    assert run("search", "few", "to", "be").stderr == (
+        "no document was found: the query has no word that the index keeps.\n"
+    )
+    assert len(json.loads(run("search", "all", "to", "be", "--json").stdout)) == 1
+
+
+def test_nothing_that_a_terminal_obeys_is_shown(lists_folder, run):
+    build_index(["wings \x1b[31m\x07\x00 \u202e fly"], docid=["a\x1b[2J"]).save("odd")
+    done = run("search", "odd", "wings")
+    assert done.stdout.replace("\n", "").isprintable()
+    assert json.loads(run("search", "odd", "wings", "--json").stdout)[0]["docid"] == "a\x1b[2J"
+
+
 def test_standard_input_is_json_lines_or_one_text(lists_folder, run):
     assert run("index", "-", "-o", "rows", stdin='{"id": 1, "docid": "x", "body": "Wings lift."}\n').returncode == 0
     assert (open_index("rows").docid.tolist(), open_index("rows").fields) == (["1"], ("body",))
@@ -155,6 +194,14 @@ def test_the_built_in_corpus_is_searched_by_its_queries(lists_folder, run):
         (["index", "docs.jsonl", "stdlib", "-o", "i"], 1, "stdlib is a collection of its own; index it alone."),
         (["index", "empty", "-o", "i"], 1, "the folder 'empty' holds no text"),
         (["index", "latin.txt", "-o", "i"], 1, "latin.txt, line 2: this is not UTF-8 text"),
+        (["index", "latin.txt", "-o", "i", "--encoding", "klingon"], 2, "--encoding 'klingon' is not known"),
+        (
+            ["index", "docs.jsonl", "-o", "empty/..", "--stem", "english"],
+            1,
+            "is no index. Give a new or an empty folder",
+        ),
+        (["index", "half.json", "-o", "i"], 1, "half.json, line 1: this is not JSON"),
+        (["index", "three.json", "-o", "i"], 1, "three.json: entry 2 of the array is '3', not an object."),
         (["index", "broken.jsonl", "-o", "i"], 1, "broken.jsonl, line 2: expected a JSON object"),
         (["index", "torn.csv", "-o", "i"], 1, "torn.csv, line 3: this row does not have 2 cells"),
         (["index", "same.csv", "-o", "i"], 1, "same.csv, line 1: two columns have the same name, among title, title."),
@@ -183,6 +230,8 @@ def test_the_built_in_corpus_is_searched_by_its_queries(lists_folder, run):
 def test_mistakes_are_told_in_words(wings, run, jsonl, words, status, message):
     (jsonl / "empty").mkdir()
     (jsonl / "latin.txt").write_bytes(b"one\ncaf\xe9\n")
+    (jsonl / "half.json").write_text('[{"id": 1, "body": "x"}')
+    (jsonl / "three.json").write_text('[{"id": 1, "body": "x"}, 3]')
     (jsonl / "broken.jsonl").write_text('{"id": 1, "body": "x"}\n[1]\n')
     (jsonl / "numbers.jsonl").write_text('{"id": 1, "size": 3}\n')
     (jsonl / "torn.csv").write_text("title,body\na,b\nc\n")

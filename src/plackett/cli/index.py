@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
-import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,18 +15,6 @@ if TYPE_CHECKING:
 BUILT_IN = "stdlib"
 COLLECTIONS = ("cranfield", "cisi", "cacm", "adi")
 LINKS = {"python-stdlib": "containment", "cacm": "citation", "cisi": "cocitation"}  # the kind that PageRank follows
-ID_KEYS = ("id", "_id", "docid", "doc_id")
-TEXTS = (".txt", ".text", ".md", ".markdown", ".rst")
-TABLES = (".jsonl", ".ndjson", ".csv", ".tsv")
-PACKED = (".gz", ".xz", ".bz2", ".zst")
-HEADING = re.compile(r"^#\s+(.+?)\s*#*\s*$", re.MULTILINE)
-
-
-class Document(NamedTuple):
-    """One document as it was read: its id and its fields."""
-
-    name: str
-    fields: dict[str, str]
 
 
 def index(
@@ -39,7 +22,7 @@ def index(
         list[str],
         typer.Argument(
             metavar="SOURCE",
-            help="Folders or files: text, Markdown, JSONL, CSV, TSV; or stdlib, or a known collection's name.",
+            help="Folders or files: text, Markdown, JSONL, JSON, CSV, TSV; or stdlib, or a known collection's name.",
         ),
     ],
     target: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the index goes.")],
@@ -49,6 +32,10 @@ def index(
     stem: Annotated[
         str | None, typer.Option("--stem", metavar="LANGUAGE", help="A Snowball stemmer, such as english.")
     ] = None,
+    all_words: Annotated[
+        bool, typer.Option("--all-words", help="Keep the English words without a meaning of their own, such as the.")
+    ] = False,
+    encoding: Annotated[str, typer.Option("--encoding", help="Of the files, such as latin-1 or utf-16.")] = "utf-8",
     fields: Annotated[
         str | None, typer.Option("--fields", help="Fields that are indexed, with commas; all when not given.")
     ] = None,
@@ -59,6 +46,7 @@ def index(
 ) -> None:
     """Make texts searchable: an index of their words in a folder."""
     from plackett.cli import output
+    from plackett.cli.text_sources import columns_of, read_documents
 
     start = time.perf_counter()
     wanted = None if fields is None else [name.strip() for name in fields.split(",") if name.strip()]
@@ -66,16 +54,23 @@ def index(
         raise typer.BadParameter("--fields names no field.")
     if collection is not None and (collection not in COLLECTIONS or len(sources) != 1):
         raise typer.BadParameter(f"--collection takes one of {', '.join(COLLECTIONS)}, and one folder as SOURCE.")
+    _check_encoding(encoding)
+    known = _collection(sources, collection)
     output.tell_when_compiling()
     from plackett.text import Analyser, build_index
+    from plackett.text.storage import check_folder
 
-    analyser = Analyser(stemmer=stem)
-    known = _collection(sources, collection)
+    check_folder(target)  # before the work and not after it
+    analyser = Analyser(stop_words=None if all_words else "english", stemmer=stem)
     if known is None:
-        documents = [document for source in sources for document in _documents(source)]
-        columns = _columns(documents, sources)
+        is_alone = len(sources) == 1
+        documents = [one for source in sources for one in read_documents(source, encoding, is_alone=is_alone)]
         built = build_index(
-            columns, docid=[one.name for one in documents], fields=wanted, analyser=analyser, positions=positions
+            columns_of(documents, sources),
+            docid=[one.name for one in documents],
+            fields=wanted,
+            analyser=analyser,
+            positions=positions,
         )
     else:
         links = LINKS.get(known.name)
@@ -133,114 +128,8 @@ def _collection(sources: list[str], collection: str | None) -> TextCollection | 
     return None
 
 
-def _documents(source: str) -> Iterator[Document]:
-    """The documents of a file, or of all files of known kinds below a folder, in the order of their names."""
-    if not os.path.isdir(source):
-        yield from _documents_of_file(source, source)
-        return
-    found = 0
-    for path in sorted(Path(source).rglob("*")):
-        inside = path.relative_to(source)
-        if path.is_file() and _kind(path.name) in TEXTS + TABLES and not any(p.startswith(".") for p in inside.parts):
-            found += 1
-            yield from _documents_of_file(str(path), inside.as_posix())
-    if not found:
-        raise ValueError(f"the folder {source!r} holds no text: no file that ends in {', '.join(TEXTS + TABLES)}.")
-
-
-def _kind(name: str) -> str:
-    """The end of a file's name, without that of a compression."""
-    path = Path(name.lower())
-    return (Path(path.stem) if path.suffix in PACKED else path).suffix
-
-
-def _documents_of_file(path: str, name: str) -> Iterator[Document]:
-    kind, text = _kind(path), read_text(path)
-    if path == "-":  # has no name that could tell
-        name, kind = "standard input", ".jsonl" if text.lstrip().startswith("{") else ".txt"
-    if kind in (".jsonl", ".ndjson"):
-        yield from _numbered(name, json_lines(path, text))
-    elif kind in (".csv", ".tsv"):
-        yield from _numbered(name, _csv_rows(path, text, "\t" if kind == ".tsv" else ","))
-    else:
-        heading = HEADING.search(text) if kind in (".md", ".markdown") else None
-        yield Document(name, {"title": heading[1] if heading else Path(name).stem, "body": text})
-
-
-def read_text(source: str) -> str:
-    """A file's text, which must be UTF-8."""
-    from plackett.data.opening import name_of, open_bytes
-    from plackett.exceptions import DataFormatError
-
-    with open_bytes(source) as file:
-        content = file.read()
+def _check_encoding(encoding: str) -> None:
     try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DataFormatError(name_of(source), line, "this is not UTF-8 text. Convert the file first.") from None
-
-
-def json_lines(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """``(line, object)`` of each line that is not empty."""
-    from plackett.exceptions import DataFormatError
-
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                row = None
-            if not isinstance(row, dict):
-                found = line.strip()[:60]
-                raise DataFormatError(name, number, f'expected a JSON object such as {{"id": …}}, found {found!r}.')
-            yield number, row
-
-
-def _csv_rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    from plackett.exceptions import DataFormatError
-
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        columns = list(reader.fieldnames or ())
-        if len(set(columns)) < len(columns):
-            raise DataFormatError(name, 1, f"two columns have the same name, among {', '.join(columns)}.")
-        for row in reader:
-            if None in row or None in row.values():
-                raise DataFormatError(
-                    name, reader.line_num, f"this row does not have {len(columns)} cells, as the first."
-                )
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise DataFormatError(name, reader.line_num, f"{error}.") from None
-
-
-def _numbered(name: str, rows: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Document]:
-    """Rows as documents; one without an id is named by its file and line."""
-    for number, row in rows:
-        key = id_key(row)
-        texts = {
-            field: text for field, value in row.items() if field not in ID_KEYS and (text := _text(value)) is not None
-        }
-        yield Document(f"{name}:{number}" if key is None else str(row[key]), texts)
-
-
-def id_key(row: dict[str, Any]) -> str | None:
-    """The key of a row's id, or None."""
-    return next((key for key in ID_KEYS if row.get(key) not in (None, "")), None)
-
-
-def _text(value: Any) -> str | None:
-    """Text, or a list of sentences as one text; None for what is no text."""
-    if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-        return "\n".join(value)
-    return value if isinstance(value, str) else None
-
-
-def _columns(documents: list[Document], sources: list[str]) -> dict[str, list[str]]:
-    """One list of texts per field that some document has, ``""`` where another lacks it."""
-    names = dict.fromkeys(field for document in documents for field in document.fields)
-    if not names:
-        raise ValueError(f"{', '.join(sources)} holds no document with text.")
-    return {field: [document.fields.get(field, "") for document in documents] for field in names}
+        "".encode(encoding)
+    except (LookupError, ValueError):
+        raise typer.BadParameter(f"--encoding {encoding!r} is not known; utf-8, latin-1 and utf-16 are.") from None

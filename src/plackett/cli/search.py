@@ -77,6 +77,9 @@ def search(
     else:
         hits = index.search(words, k or SHOWN, ranker, field)
         names, scores, terms = hits.docid.tolist(), hits.scores.tolist(), index.analyser(words)
+    if not names and not index.analyser(words) and not as_json:
+        output.note("no document was found: the query has no word that the index keeps.")
+        return
     _show(index, names, scores, terms, as_json=as_json)
 
 
@@ -134,10 +137,15 @@ def _show(index: TextIndex, names: list[str], scores: list[float], terms: list[s
     numbers = [f"{hit['score']:.4f}" for hit in found]
     rank_width, width = len(ranks[-1]), max(map(len, numbers))
     for rank, number, hit in zip(ranks, numbers, found, strict=True):
-        label = hit["docid"] if hit["title"] == hit["docid"] else f"{hit['docid']}  {hit['title']}"
-        output.write(f"{rank:>{rank_width}}  {number:>{width}}  {label}")
+        label = str(hit["docid"]) if hit["title"] == hit["docid"] else f"{hit['docid']}  {hit['title']}"
+        output.write(f"{rank:>{rank_width}}  {number:>{width}}  {_printable(label)}")
         if hit["snippet"]:
-            output.write(f"{'':{rank_width + width + 4}}{hit['snippet']}")
+            output.write(f"{'':{rank_width + width + 4}}{_printable(str(hit['snippet']))}")
+
+
+def _printable(text: str) -> str:
+    """A text without what a terminal would obey, or could not show."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _snippet(index: TextIndex, name: str, terms: list[str]) -> str:
@@ -153,7 +161,8 @@ def _snippet(index: TextIndex, name: str, terms: list[str]) -> str:
 def _load_queries(source: str) -> dict[str, str]:
     """Query id -> text."""
     from plackett.cli import inputs
-    from plackett.cli.index import load_collection, read_text
+    from plackett.cli.index import load_collection
+    from plackett.cli.text_sources import read_text
     from plackett.data.opening import name_of
     from plackett.exceptions import DataFormatError
 
@@ -189,7 +198,7 @@ def _line_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _json_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
-    from plackett.cli.index import id_key, json_lines
+    from plackett.cli.text_sources import id_key, json_lines
     from plackett.exceptions import DataFormatError
 
     for number, row in json_lines(name, text):

@@ -37,10 +37,8 @@ _OLD_DRAFT, _OLD = 24 * 3600.0, 3600.0  # seconds after which nobody is still wr
 def write_folder(folder: str | os.PathLike, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Write ``facts`` (what JSON can say) and ``arrays``; an index that stands there is replaced."""
     place = Path(folder)
-    if place.exists() and not place.is_dir():
-        raise NotADirectoryError(f"{place} is a file; an index needs a folder of its own.")
+    check_folder(place)
     place.mkdir(parents=True, exist_ok=True)
-    _check_is_free(place)
     name = f"arrays-{secrets.token_hex(8)}.bin"
     entries: dict[str, dict[str, Any]] = {}
     try:
@@ -76,8 +74,13 @@ def write_folder(folder: str | os.PathLike, facts: Mapping[str, Any], arrays: Ma
                 (place / other).unlink(missing_ok=True)
 
 
-def _check_is_free(place: Path) -> None:
-    """Complain about a folder that holds something else than an index."""
+def check_folder(folder: str | os.PathLike) -> None:
+    """Complain about a place that is no folder, or one that holds something else than an index."""
+    place = Path(folder)
+    if not place.exists():
+        return
+    if not place.is_dir():
+        raise NotADirectoryError(f"{place} is a file; an index needs a folder of its own.")
     names = sorted(os.listdir(place))
     foreign = [name for name in names if not _is_ours(name)]
     if HEADER in names:  # a name that others use as well
