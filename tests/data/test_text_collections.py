@@ -145,3 +145,26 @@ def test_what_is_not_in_the_format_is_pointed_at(tmp_path):
     write_adi(tmp_path, "\n")
     with pytest.raises(DataFormatError, match="no record was found"):
         read_adi(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("CISI.ALL", "2\t5\t1", "2\tx\t1", r"CISI\.ALL: record 1: expected a link .*, found \'2\\tx\\t1\'"),
+        ("CISI.ALL", "2\t5\t1", "9\t5\t1", r"CISI\.ALL: record 1: expected a link"),
+        ("CISI.ALL", ".I 2", ".I 1", r"CISI\.ALL, line 7: the record 1 stands there twice"),
+        ("CISI.QRY", ".W\nq\n", ".W\nq\n.I 1\n", r"CISI\.QRY, line 4: the record 1 stands there twice"),
+    ],
+)
+def test_records_and_links_that_do_not_fit_are_pointed_at(tmp_path, file, old, new, message):
+    texts = {
+        "CISI.ALL": ".I 1\n.T\nx\n.W\n.X\n2\t5\t1\n.I 2\n.W\nz\n.X\n1\t5\t2\n",
+        "CISI.QRY": ".I 1\n.W\nq\n",
+        "CISI.REL": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert len(read_cisi(tmp_path).qrels) == 0  # a collection without judgements is one too
+    (tmp_path / file).write_text(texts[file].replace(old, new))
+    with pytest.raises(DataFormatError, match=message):
+        read_cisi(tmp_path)

@@ -162,9 +162,10 @@ def read_cisi(folder: str | PathLike) -> TextCollection:
     TextCollection
     """
     files = _Files("cisi", folder)
-    documents = _read_records(files.path("CISI.ALL"))
+    path = files.path("CISI.ALL")
+    documents = _read_records(path)
     # the middle column of .X is the weight; the last line of most records is there twice
-    links = {"cocitation": {(one, other): weight for one, other, weight in _link_lines(documents)}}
+    links = {"cocitation": {(one, other): weight for one, other, weight in _link_lines(path, documents)}}
     return _collection(
         "cisi",
         documents,
@@ -194,7 +195,7 @@ def read_cacm(folder: str | PathLike) -> TextCollection:
     path = files.path("cacm.all")
     documents = _read_records(path)
     links: dict[str, dict] = {kind: {} for kind in CACM_LINKS.values()}
-    for one, other, code in _link_lines(documents):
+    for one, other, code in _link_lines(path, documents):
         if code not in CACM_LINKS:
             raise DataFormatError(str(path), None, f"record {one}: link code {code} is not known; 4, 5 and 6 are.")
         weights = links[CACM_LINKS[code]]
@@ -254,7 +255,7 @@ def _collection(name, documents, queries, judged, *, links=None, boolean=None) -
         fields,
         dict(zip([number for number, _ in queries], query_fields.pop("body"), strict=True)),
         query_fields,
-        Qrels(*zip(*judged, strict=True)),
+        Qrels(*zip(*judged, strict=True)) if judged else Qrels([], [], []),
         {kind: _link_rows(weights, place) for kind, weights in (links or {}).items()},
         boolean or {},
     )
@@ -276,10 +277,14 @@ def _read_records(path: Path, *, last_field: str | None = None) -> list[tuple[st
     With ``last_field`` that field runs to the end of the record, and marks within it are dropped.
     """
     records: list[tuple[str, dict[str, list[str]]]] = []
+    seen: set[int] = set()
     mark = None
     for number, line in enumerate(_read_lines(path), 1):
         opened = RECORD.match(line)
         if opened:
+            if int(opened[1]) in seen:
+                raise DataFormatError(str(path), number, f"the record {int(opened[1])} stands there twice.")
+            seen.add(int(opened[1]))
             records.append((str(int(opened[1])), {}))
             mark = None
             continue
@@ -299,13 +304,18 @@ def _read_records(path: Path, *, last_field: str | None = None) -> list[tuple[st
     return records
 
 
-def _link_lines(records) -> Iterator[tuple[str, str, int]]:
+def _link_lines(path: Path, records) -> Iterator[tuple[str, str, int]]:
     """(record, other record, middle column) of each ``.X`` line; links of a record to itself are left out."""
+    known = {number for number, _ in records}
     for number, texts in records:
         for line in texts.get("X", ()):
             words = line.split()
-            if len(words) == 3 and words[0] != number:
-                yield number, words[0], int(words[1])
+            if len(words) != 3 or words[0] == number:
+                continue
+            if words[0] not in known or not words[1].isdecimal():
+                message = f'record {number}: expected a link "record code record", found {line.strip()!r}.'
+                raise DataFormatError(str(path), None, message)
+            yield number, words[0], int(words[1])
 
 
 def _link_rows(weights: dict[tuple[str, str], int], place: dict[str, int]) -> np.ndarray:
