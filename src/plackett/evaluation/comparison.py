@@ -155,7 +155,7 @@ class Comparison:
         return {name: table.mean() for name, table in self.tables.items()}
 
     def by_fold(self, metric: str | None = None) -> dict[str, list[float]]:
-        """By contestant the mean in each fold; published LETOR tables give the mean of these."""
+        """By contestant the mean in each fold; published LETOR tables give the means of these."""
         metric = self._metric(metric)
         folds = range(1, self.n_folds + 1)
         return {
@@ -322,6 +322,7 @@ class Comparison:
             "convention": self.convention,
             "baseline": self.baseline,
             "mean": self.mean(),
+            "by_fold": {metric: self.by_fold(metric) for metric in self.metrics},
             "floors": {name: table.mean() for name, table in self.floors.items()},
             "differences": [
                 pair.to_dict()
