@@ -125,9 +125,9 @@ def test_files_of_two_folders_keep_their_names_apart(lists_folder, run):
     for name in ("old", "new"):
         (lists_folder / name).mkdir()
         (lists_folder / name / "a.txt").write_text(f"{name} wings")
-    (lists_folder / "new" / "a.html").write_text("<p>")
+    (lists_folder / "new" / "a.pdf").write_text("%PDF")
     done = run("index", "old", "new", "-o", "both")
-    assert (done.returncode, done.stderr) == (0, "files of other kinds in new were left out: .html (1)\n")
+    assert (done.returncode, done.stderr) == (0, "files of other kinds in new were left out: .pdf (1)\n")
     assert open_index("both").docid.tolist() == ["old/a.txt", "new/a.txt"]
 
 

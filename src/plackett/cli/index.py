@@ -22,7 +22,7 @@ def index(
         list[str],
         typer.Argument(
             metavar="SOURCE",
-            help="Folders or files: text, Markdown, JSONL, JSON, CSV, TSV; or stdlib, or a known collection's name.",
+            help="Folders or files: text, Markdown, HTML, JSONL, JSON, CSV, TSV; or stdlib, or a collection's name.",
         ),
     ],
     target: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the index goes.")],
@@ -46,7 +46,7 @@ def index(
 ) -> None:
     """Make texts searchable: an index of their words in a folder."""
     from plackett.cli import output
-    from plackett.cli.text_sources import columns_of, read_documents
+    from plackett.data.documents import columns_of, read_documents
 
     start = time.perf_counter()
     wanted = None if fields is None else [name.strip() for name in fields.split(",") if name.strip()]
@@ -64,7 +64,12 @@ def index(
     analyser = Analyser(stop_words=None if all_words else "english", stemmer=stem)
     if known is None:
         is_alone = len(sources) == 1
-        documents = [one for source in sources for one in read_documents(source, encoding, is_alone=is_alone)]
+        remedy = "Convert the file, or give its --encoding."
+        documents = [
+            one
+            for source in sources
+            for one in read_documents(source, encoding, is_alone=is_alone, remedy=remedy, note=output.note)
+        ]
         built = build_index(
             columns_of(documents, sources),
             docid=[one.name for one in documents],

@@ -162,7 +162,7 @@ def _load_queries(source: str) -> dict[str, str]:
     """Query id -> text."""
     from plackett.cli import inputs
     from plackett.cli.index import load_collection
-    from plackett.cli.text_sources import read_text
+    from plackett.data.documents import read_text
     from plackett.data.opening import name_of
     from plackett.exceptions import DataFormatError
 
@@ -198,7 +198,7 @@ def _line_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _json_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
-    from plackett.cli.text_sources import id_key, json_lines
+    from plackett.data.documents import id_key, json_lines
     from plackett.exceptions import DataFormatError
 
     for number, row in json_lines(name, text):

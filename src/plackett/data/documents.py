@@ -1,22 +1,33 @@
-"""Files and folders that hold texts, as documents with fields."""
+"""Files and folders that hold texts, as documents with fields: plain text, Markdown, HTML, JSON lines and tables.
+
+Nothing is guessed from a text but its title; null bytes, and halves of surrogate pairs, become U+FFFD.
+"""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from plackett.data.markup import text_of_html, text_of_markdown
+from plackett.data.opening import name_of, open_bytes
+from plackett.exceptions import DataFormatError
+
 ID_KEYS = ("id", "_id", "docid", "doc_id")
-TEXTS = (".txt", ".text", ".md", ".markdown", ".rst")
+MARKDOWN = (".md", ".markdown")
+HTML = (".html", ".htm", ".xhtml")
+TEXTS = (".txt", ".text", ".rst", *MARKDOWN, *HTML)
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv")
 PACKED = (".gz", ".xz", ".bz2", ".zst")
-HEADING = re.compile(r"^#\s+(.+?)\s*#*\s*$", re.MULTILINE)
+_CHARSET = re.compile(rb"""charset\s*=\s*["']?([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Document(NamedTuple):
@@ -26,33 +37,58 @@ class Document(NamedTuple):
     fields: dict[str, str]
 
 
-def read_documents(source: str, encoding: str, *, is_alone: bool) -> Iterator[Document]:
+def read_documents(
+    source: str,
+    encoding: str = "utf-8",
+    *,
+    is_alone: bool = True,
+    is_lenient: bool = False,
+    remedy: str = "Convert the file, or name its encoding.",
+    note: Callable[[str], None] | None = None,
+) -> Iterator[Document]:
     """The documents of a file, or of all files of known kinds below a folder, in the order of their names.
 
-    Files are named by their path in the folder; where it is not alone, with its name before, as other folders may hold
-    files of the same names.
-    """
-    from plackett.cli import output
+    Markdown and HTML come as their text without marks and tags, with their first heading or ``<title>`` as title.
 
+    Parameters
+    ----------
+    source : str
+        A file, ``"-"`` for standard input, or a folder; files whose names begin with a dot are left out.
+    encoding : str, default="utf-8"
+    is_alone : bool, default=True
+        Files are named by their path in the folder; where it is not alone, with its name before, as other folders may
+        hold files of the same names.
+    is_lenient : bool, default=False
+        Whether bytes that are no text in this encoding become U+FFFD; else they are an error.
+    remedy : str
+        What an error about other bytes ends with.
+    note : callable, default=None
+        Called with a line of text about files that were left out.
+    """
     if not os.path.isdir(source):
-        yield from _documents_of_file(source, source, encoding)
+        yield from _documents_of_file(source, source, encoding, is_lenient, remedy)
         return
     found = 0
     others: Counter[str] = Counter()
     for path in sorted(Path(source).rglob("*")):
         inside = path.relative_to(source)
-        if not path.is_file() or any(part.startswith(".") for part in inside.parts):
+        if not _is_visible(path, source) or not path.is_file():
             continue
         if _kind(path.name) in TEXTS + TABLES:
             found += 1
-            yield from _documents_of_file(str(path), (inside if is_alone else path).as_posix(), encoding)
+            name = (inside if is_alone else path).as_posix()
+            yield from _documents_of_file(str(path), name, encoding, is_lenient, remedy)
         else:
             others[path.suffix.lower() or "without an ending"] += 1
-    if found and others:
+    if found and others and note is not None:
         kinds = ", ".join(f"{kind} ({count})" for kind, count in others.most_common(5))
-        output.note(f"files of other kinds in {source} were left out: {kinds}{', …' if len(others) > 5 else ''}")
+        note(f"files of other kinds in {source} were left out: {kinds}{', …' if len(others) > 5 else ''}")
     if not found:
         raise ValueError(f"the folder {source!r} holds no text: no file that ends in {', '.join(TEXTS + TABLES)}.")
+
+
+def _is_visible(path: Path, folder: str) -> bool:
+    return not any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
 def _kind(name: str) -> str:
@@ -61,8 +97,16 @@ def _kind(name: str) -> str:
     return (Path(path.stem) if path.suffix in PACKED else path).suffix
 
 
-def _documents_of_file(path: str, name: str, encoding: str) -> Iterator[Document]:
-    kind, text = _kind(path), read_text(path, encoding, remedy="Convert the file, or give its --encoding.")
+def files_of(source: str) -> list[Path]:
+    """The files that ``read_documents`` reads, in its order."""
+    if not os.path.isdir(source):
+        return [Path(source)]
+    found = (path for path in sorted(Path(source).rglob("*")) if _is_visible(path, source) and path.is_file())
+    return [path for path in found if _kind(path.name) in TEXTS + TABLES]
+
+
+def _documents_of_file(path: str, name: str, encoding: str, is_lenient: bool, remedy: str) -> Iterator[Document]:
+    kind, text = _kind(path), read_text(path, encoding, is_lenient=is_lenient, remedy=remedy)
     if path == "-":  # has no name that could tell
         name, kind = "standard input", ".jsonl" if text.lstrip().startswith("{") else ".txt"
     if kind == ".json" and text.lstrip().startswith("["):
@@ -72,28 +116,48 @@ def _documents_of_file(path: str, name: str, encoding: str) -> Iterator[Document
     elif kind in (".csv", ".tsv"):
         yield from _numbered(name, _csv_rows(path, text, "\t" if kind == ".tsv" else _delimiter(text)))
     else:
-        heading = HEADING.search(text) if kind in (".md", ".markdown") else None
-        yield Document(name, {"title": heading[1] if heading else Path(name).stem, "body": text})
+        title, body = "", text
+        if kind in MARKDOWN:
+            title, body = text_of_markdown(text)
+        elif kind in HTML:
+            title, body = text_of_html(text)
+        yield Document(as_text(name), {"title": as_text(title) or Path(name).stem, "body": as_text(body)})
 
 
-def read_text(source: str, encoding: str = "utf-8", *, remedy: str = "Convert the file first.") -> str:
+def read_text(
+    source: str, encoding: str = "utf-8", *, is_lenient: bool = False, remedy: str = "Convert the file first."
+) -> str:
     """A file's text, without the mark that may stand before it."""
-    from plackett.data.opening import name_of, open_bytes
-    from plackett.exceptions import DataFormatError
-
     with open_bytes(source) as file:
         content = file.read()
     try:
         return content.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
+        if is_lenient:
+            return content.decode(_declared(content) or encoding, "replace").removeprefix("\ufeff")
         line = content.count(b"\n", 0, error.start) + 1
         raise DataFormatError(name_of(source), line, f"this is not {encoding.upper()} text. {remedy}") from None
 
 
+def _declared(content: bytes) -> str | None:
+    """The encoding that the first bytes name: by a byte order mark, or as web pages do."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    found = _CHARSET.search(content, 0, 2048)
+    try:
+        return None if found is None else codecs.lookup(found[1].decode("ascii")).name
+    except LookupError:
+        return None
+
+
+def as_text(text: str) -> str:
+    """The text with U+FFFD for null bytes and halves of surrogate pairs, which neither files nor databases hold."""
+    text = text.replace("\0", "\ufffd")
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
 def json_lines(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """``(line, object)`` of each line that is not empty."""
-    from plackett.exceptions import DataFormatError
-
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
@@ -108,8 +172,6 @@ def json_lines(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _json_array(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """``(number from 1, object)`` of each object of an array."""
-    from plackett.exceptions import DataFormatError
-
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -127,8 +189,6 @@ def _delimiter(text: str) -> str:
 
 
 def _csv_rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    from plackett.exceptions import DataFormatError
-
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
@@ -150,9 +210,11 @@ def _numbered(name: str, rows: Iterator[tuple[int, dict[str, Any]]]) -> Iterator
     for number, row in rows:
         key = id_key(row)
         texts = {
-            field: text for field, value in row.items() if field not in ID_KEYS and (text := _text(value)) is not None
+            as_text(field): as_text(text)
+            for field, value in row.items()
+            if field not in ID_KEYS and (text := _text(value)) is not None
         }
-        yield Document(f"{name}:{number}" if key is None else str(row[key]), texts)
+        yield Document(as_text(f"{name}:{number}" if key is None else str(row[key])), texts)
 
 
 def id_key(row: dict[str, Any]) -> str | None:
@@ -167,7 +229,7 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def columns_of(documents: list[Document], sources: list[str]) -> dict[str, list[str]]:
+def columns_of(documents: list[Document], sources: Sequence[str]) -> dict[str, list[str]]:
     """One list of texts per field that some document has, ``""`` where another lacks it."""
     names = dict.fromkeys(field for document in documents for field in document.fields)
     if not names:
