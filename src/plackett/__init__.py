@@ -41,7 +41,9 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.evaluation.evaluate import evaluate_every_convention as evaluate_every_convention
     from plackett.evaluation.feedback import recommendation as recommendation
     from plackett.evaluation.feedback import relevance_feedback as relevance_feedback
+    from plackett.evaluation.grids import default_grid as default_grid
     from plackett.evaluation.letor_folds import LetorFolds as LetorFolds
+    from plackett.evaluation.select import select as select
     from plackett.evaluation.splits import QueryKFold as QueryKFold
     from plackett.exports.targets import export as export
     from plackett.metrics.measure import Measure as Measure
@@ -114,6 +116,8 @@ _HOME = {
     "ranker_names": "plackett.rankers.registry",
     "load": "plackett.rankers.registry",
     "evaluate": "plackett.evaluation.evaluate",
+    "select": "plackett.evaluation.select",
+    "default_grid": "plackett.evaluation.grids",
     "compare": "plackett.evaluation.compare",
     "cross_validate": "plackett.evaluation.cross_validate",
     "evaluate_every_convention": "plackett.evaluation.evaluate",
