@@ -109,6 +109,26 @@ def test_a_ranker_that_fails_is_said_to_have_failed(run, monkeypatch):
     assert "random order" in alone.stdout
 
 
+def test_ctrl_c_says_where_finished_fits_are(run, lists_folder, monkeypatch):
+    true_fit, n_fits = pk.LinearRanker.fit, 0
+
+    def interrupted(self, *args, **kwargs):
+        nonlocal n_fits
+        n_fits += 1
+        if n_fits == 3:
+            raise KeyboardInterrupt
+        return true_fit(self, *args, **kwargs)
+
+    words = ("compare", *FILES, "-r", "regression", "-f", "3", "--folder", "runs", "-m", "map", "--json")
+    with monkeypatch.context() as patch:
+        patch.setattr(pk.LinearRanker, "fit", interrupted)
+        done = run(*words)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "finished fits are kept in runs; the same command goes on from there." in done.stderr
+    assert len(list((lists_folder / "runs").iterdir())) == 2
+    assert json.loads(run(*words).stdout)["mean"] == json.loads(run(*words[:-5], "-m", "map", "--json").stdout)["mean"]
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [

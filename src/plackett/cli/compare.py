@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from plackett.evaluation.comparison import Comparison, SummaryRow
     from plackett.evaluation.contestants import Contestant
 
-EXAMPLE = "Example: plackett compare mq2008 -r listmle,ranksvm,adarank --folder runs --report mq2008.html"
 LETOR = "letor"
 
 
@@ -78,19 +77,24 @@ def compare(
 
     from plackett.evaluation.compare import compare as run
 
-    result = run(
-        contestants,
-        source,
-        cv=cv,
-        metrics=wanted,
-        convention=convention,
-        select_by=select_by,
-        baseline=baseline,
-        folder=folder,
-        random_state=seed,
-        n_jobs=jobs,
-        progress=None if quiet else output.note,
-    )
+    try:
+        result = run(
+            contestants,
+            source,
+            cv=cv,
+            metrics=wanted,
+            convention=convention,
+            select_by=select_by,
+            baseline=baseline,
+            folder=folder,
+            random_state=seed,
+            n_jobs=jobs,
+            progress=None if quiet else output.note,
+        )
+    except KeyboardInterrupt:
+        if folder is not None:
+            output.note(f"finished fits are kept in {folder}; the same command goes on from there.")
+        raise
     if report is not None:
         from plackett.report.html import write_report
 
