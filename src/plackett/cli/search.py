@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from plackett.text import TextIndex
-    from plackett.text.boolean import Node
 
 RANKERS = ("bm25", "vector-space", "lm-jm", "lm-dirichlet", "lm-absolute")
 SHOWN, IN_RUN = 10, 1000  # documents per query
@@ -87,31 +84,14 @@ def _matches(
     index: TextIndex, words: str, k: int, ranker: str, field: str | None
 ) -> tuple[list[str], list[float], list[str]]:
     """The best of the documents that match, by the words that they may hold; the number of all is a note."""
-    import numpy as np
-
     from plackett.cli import output
-    from plackett.text import parse_boolean
+    from plackett.text.boolean_search import search_boolean
     from plackett.validation import count_of
 
-    node = parse_boolean(words)
-    places = index.match(node, field)
-    terms = [term for text in _wanted(node) for term in index.analyser(text)]
-    scores: np.ndarray = index.scores(terms, places, ranker, field) if terms else np.zeros(places.size)
-    best = np.argsort(-scores, kind="stable")[:k]  # equal scores in the order of the documents
-    if places.size > k:
-        output.note(f"the first {k:,} of {count_of(places.size, 'document')} that match")
-    return index.docid[places[best]].tolist(), scores[best].tolist(), terms
-
-
-def _wanted(node: Node) -> list[str]:
-    """The words and phrases of a Boolean query that do not stand behind a NOT."""
-    from plackett.text.boolean import And, Not, Or
-
-    if isinstance(node, Not):
-        return []
-    if isinstance(node, (And, Or)):
-        return [text for part in node.parts for text in _wanted(part)]
-    return [node.text]
+    found = search_boolean(index, words, k, ranker, field)
+    if found.n_matching > k:
+        output.note(f"the first {k:,} of {count_of(found.n_matching, 'document')} that match")
+    return found.hits.docid.tolist(), found.hits.scores.tolist(), found.terms
 
 
 def _show(index: TextIndex, names: list[str], scores: list[float], terms: list[str], *, as_json: bool) -> None:
