@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import pickle
 import subprocess
 import sys
 import warnings
@@ -15,8 +16,11 @@ from scipy import stats
 
 import plackett as pk
 from plackett.data.datasets import Fold
+from plackett.evaluation.all_folds import prepare
 from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.contestants import as_contestants
 from plackett.evaluation.cost import measured
+from plackett.evaluation.one_fold import attempt
 from plackett.evaluation.splits import as_folds
 from plackett.evaluation.table import Evaluation
 
@@ -196,6 +200,30 @@ def test_a_ranker_that_fails_stops_nobody_else(data, compared, counting, tmp_pat
     assert repaired.failures == {}
     plain = pk.compare({"plain": pk.LinearRanker()}, data, cv=4, metrics=METRICS)
     np.testing.assert_array_equal(repaired.scores["counting"], plain.scores["plain"])
+
+
+class Stubborn(Exception):
+    """An error that cannot be sent to another process."""
+
+    def __init__(self, what, why):
+        super().__init__(f"{what}, because of {why}")
+
+
+def test_an_error_that_cannot_travel_between_processes_still_stops_nobody(data, counting):
+    counting.fails_at = {1: Stubborn("no luck", "bad stars"), 2: ValueError("plain")}
+    setup = prepare(
+        as_contestants({"counting": counting()}), data, cv=3, metrics="map", convention="standard", select_by=None,
+        folder=None, random_state=0,
+    )  # fmt: skip
+    outcomes = [
+        attempt(setup.contestants[0], fold, setup.rules, None, n_threads=None, parent=-1) for fold in setup.folds
+    ]
+    reasons = [pickle.loads(pickle.dumps(outcome)).reason for outcome in outcomes[:2]]
+    assert reasons == [
+        "fold 1: RuntimeError: Stubborn: no luck, because of bad stars",
+        "fold 2: ValueError: plain",
+    ]
+    assert outcomes[2].error is None
 
 
 def test_scores_that_are_no_numbers_are_a_failure(data):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import pickle
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -97,12 +98,22 @@ def attempt(
     contestant: Contestant, data: FoldData, rules: Rules, store: RunStore | None, n_threads: int | None, parent: int
 ) -> Outcome:
     """`run_fold` with any error as part of the outcome; in a process other than ``parent`` on ``n_threads`` threads."""
-    if os.getpid() != parent:
+    is_worker = os.getpid() != parent
+    if is_worker:
         set_n_threads(n_threads)  # the cores are shared with the other workers
     try:
         return run_fold(contestant, data, rules, store)
     except Exception as error:  # anything may go wrong in a ranker; it shall stop nobody else
-        return Outcome(contestant.name, data.number, error=error)
+        return Outcome(contestant.name, data.number, error=_that_travels(error) if is_worker else error)
+
+
+def _that_travels(error: Exception) -> Exception:
+    """The error itself if it survives the way to another process; otherwise one with the same words."""
+    try:
+        copy = pickle.loads(pickle.dumps(error))
+    except Exception:  # classes of errors may do anything here
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return copy
 
 
 def run_fold(contestant: Contestant, data: FoldData, rules: Rules, store: RunStore | None) -> Outcome:
