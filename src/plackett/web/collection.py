@@ -1,0 +1,284 @@
+"""What is searched: documents, the lists that base rankers make of them, and the features of each list."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.rankers.base import Ranker
+from plackett.rankers.refiner import Refiner
+from plackett.validation import check_finite, check_positive_int, check_scores
+
+LISTS_KEPT = 256  # with their features; a list of 100 documents and 100 features takes 80 kB
+CANDIDATES = 100  # of a list that a saved ranker orders, at least
+
+
+class Document(NamedTuple):
+    """A document as text; nothing in it is markup."""
+
+    docid: str
+    title: str
+    fields: dict[str, str]
+
+
+class Hits(NamedTuple):
+    """A list in the order of its base ranker, the best first.
+
+    Attributes
+    ----------
+    docid : list of str
+    scores : ndarray of shape (n_docs,)
+        Of the base ranker, falling.
+    X : ndarray of shape (n_docs, n_features)
+    feature_names : list of str
+    """
+
+    docid: list[str]
+    scores: np.ndarray
+    X: np.ndarray
+    feature_names: list[str]
+
+
+class Collection(ABC):
+    """Documents that can be searched, and the rankers that search them. Threads may share one.
+
+    Attributes
+    ----------
+    name : str
+        To show.
+    key : str
+        To keep judgements by: the same for the same source, whatever becomes of its content.
+    kind : "text" or "letor"
+    n_docs : int
+    feature_names : list of str
+    """
+
+    kind: ClassVar[str]
+    name: str
+    key: str
+    n_docs: int
+
+    def __init__(self) -> None:
+        self._saved: dict[str, Ranker] = {}
+        self._lists: OrderedDict[tuple[str, str, int], Hits] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    @abstractmethod
+    def feature_names(self) -> list[str]:
+        """Names of the columns of every list."""
+
+    @abstractmethod
+    def own_rankers(self) -> list[str]:
+        """The base rankers that come with the collection; the first is the default."""
+
+    @abstractmethod
+    def document(self, docid: str) -> Document:
+        """A document by its id; a KeyError where there is none."""
+
+    @abstractmethod
+    def snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
+        """What of a document shows why it was found, in pieces: plain text, True where it is a word of the query."""
+
+    @abstractmethod
+    def suggestions(self) -> list[str]:
+        """A few queries that find something, for an empty page."""
+
+    @abstractmethod
+    def _find(self, query: str, base: str, k: int) -> Hits:
+        """The list of one of the collection's own rankers."""
+
+    @abstractmethod
+    def _score(self, query: str, docid: list[str], base: str) -> Hits:
+        """Base scores and features of these documents, all known, in the order given."""
+
+    @abstractmethod
+    def __contains__(self, docid: object) -> bool:
+        """Whether there is a document of this id."""
+
+    def labels(self, query: str) -> dict[str, float]:
+        """The labels that came with the collection, by document; none where it is of texts."""
+        return {}
+
+    def base_rankers(self) -> list[str]:
+        """What ``search`` takes as ``base``: the collection's own rankers, then the saved ones."""
+        return [*self.own_rankers(), *self._saved]
+
+    def add_ranker(self, name: str, ranker: Ranker) -> None:
+        """Make a fitted ranker a base ranker, in the place of a saved one of that name.
+
+        A ValueError says why a ranker cannot be one: its name, or columns that are not those of the collection.
+        """
+        if name in self.own_rankers():
+            raise ValueError(f"{name!r} is the name of a base ranker that is always there; choose another.")
+        if isinstance(ranker, Refiner):
+            raise ValueError("a refiner knows only the queries that it was fitted on and cannot rank others.")
+        n_columns, names = getattr(ranker, "n_features_in_", None), getattr(ranker, "feature_names_", None)
+        if n_columns != len(self.feature_names):
+            raise ValueError(
+                f"{name!r} was trained on {n_columns} features; the lists of {self.name} have "
+                f"{len(self.feature_names)}. Train it on an export of this collection."
+            )
+        if names is not None and list(names) != self.feature_names:
+            other = next(one for one, own in zip(names, self.feature_names, strict=True) if one != own)
+            raise ValueError(
+                f"{name!r} was trained on other features: the lists of {self.name} have no {other!r} there."
+            )
+        with self._lock:
+            self._saved = {**self._saved, name: ranker}
+            self._forget(name)
+
+    def remove_ranker(self, name: str) -> None:
+        """A saved ranker is no base ranker any more; a KeyError where there is none of that name."""
+        with self._lock:
+            if name not in self._saved:
+                raise KeyError(f"there is no saved ranker {name!r}.")
+            self._saved = {other: ranker for other, ranker in self._saved.items() if other != name}
+            self._forget(name)
+
+    def _forget(self, base: str) -> None:
+        for key in [key for key in self._lists if key[1] == base]:
+            del self._lists[key]
+
+    def search(self, query: str, base: str = "", k: int = 100) -> Hits:
+        """The ``k`` best documents by a base ranker, with their features; lists that came last are kept.
+
+        Parameters
+        ----------
+        query : str
+        base : str, default=""
+            One of ``base_rankers()``; "" means the first.
+        k : int, default=100
+
+        Raises
+        ------
+        ValueError
+            Where the base ranker is not known or the query cannot be read; it says what was expected.
+        """
+        base = self._base(base)
+        key = (query, base, check_positive_int(k, "k"))
+        with self._lock:
+            hits = self._lists.get(key)
+            if hits is not None:
+                self._lists.move_to_end(key)
+                return hits
+        saved = self._saved.get(base)
+        hits = self._find(query, base, k) if saved is None else self._rank(saved, query, k)
+        with self._lock:
+            self._lists[key] = hits
+            while len(self._lists) > LISTS_KEPT:
+                self._lists.popitem(last=False)
+        return hits
+
+    def score(self, query: str, docid: Sequence[str], base: str = "") -> Hits:
+        """Given documents as a list: their base scores and features, the best first; unknown ones are left out."""
+        base = self._base(base)
+        known = list(dict.fromkeys(one for one in docid if one in self))
+        saved = self._saved.get(base)
+        if saved is None or not known:
+            return by_score(self._score(query, known, base if saved is None else self._base("")))
+        return by_score(_scored(self._score(query, known, self._base("")), saved))
+
+    def _base(self, base: str) -> str:
+        names = self.base_rankers()
+        if not base:
+            return names[0]
+        if base not in names:
+            shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+            raise ValueError(f"there is no base ranker {base!r}; choose one of {shown}.")
+        return base
+
+    def _rank(self, ranker: Ranker, query: str, k: int) -> Hits:
+        """The first ranker finds candidates, ``ranker`` puts them in order."""
+        found = by_score(_scored(self._find(query, self._base(""), max(k, CANDIDATES)), ranker))
+        return Hits(found.docid[:k], found.scores[:k], found.X[:k], found.feature_names)
+
+    def warm_up(self) -> None:
+        """Search once, so that the first user does not wait for compiled code to be loaded."""
+        for query in self.suggestions()[:1]:
+            for base in self.own_rankers()[:6]:
+                self.search(query, base)
+
+
+def _scored(hits: Hits, ranker: Ranker) -> Hits:
+    if not hits.docid:
+        return hits
+    scores = ranker.predict(Queries(hits.X, feature_names=hits.feature_names))
+    return hits._replace(scores=np.asarray(scores, dtype=np.float64))
+
+
+def by_score(hits: Hits) -> Hits:
+    """The list by falling score; equal scores keep their order."""
+    order = np.argsort(-hits.scores, kind="stable")
+    return Hits([hits.docid[row] for row in order.tolist()], hits.scores[order], hits.X[order], hits.feature_names)
+
+
+def hits_of(docid: Sequence[str], base_scores: Any, X: Any, feature_names: Sequence[str] | None = None) -> Hits:
+    """A list from outside: checked, and in the order of its base scores, equal ones as given.
+
+    Parameters
+    ----------
+    docid : sequence of str
+        Different ones.
+    base_scores : array-like of shape (n_docs,)
+    X : array-like of shape (n_docs, n_features)
+        Finite numbers.
+    feature_names : sequence of str, default=None
+        None means "feature 1", "feature 2", and so on.
+    """
+    names = [str(one) for one in docid]
+    if len(set(names)) < len(names):
+        twice = next(one for place, one in enumerate(names) if one in names[:place])
+        raise ValueError(f"the document {twice!r} stands in the list twice.")
+    try:
+        rows = np.ascontiguousarray(X, dtype=np.float64).reshape(len(names), -1) if names else np.zeros((0, 0))
+    except (TypeError, ValueError):
+        raise ValueError("features must be one list of numbers for each document, all of the same length.") from None
+    columns = [f"feature {n}" for n in range(1, rows.shape[1] + 1)] if feature_names is None else list(feature_names)
+    if len(columns) != rows.shape[1]:
+        raise ValueError(f"there are {len(columns)} feature names but {rows.shape[1]} features.")
+    check_finite(rows, columns)
+    scores = check_scores(base_scores, len(names), name="base_scores").astype(np.float64)
+    if not np.isfinite(scores).all():
+        raise ValueError("base_scores must be finite numbers.")
+    return by_score(Hits(names, scores, rows, columns))
+
+
+def open_collection(source: str | PathLike | None, *, cache: str | PathLike | None = None) -> Collection:
+    """The documents of a folder or a file, or the built-in ones, as something to search.
+
+    Parameters
+    ----------
+    source : path or None
+        A folder or a file: text, Markdown, HTML, JSONL, JSON, CSV, TSV; None: the documentation of Python's standard
+        library. A folder that ``plackett index`` wrote is opened as it is.
+    cache : path, default=None
+        A folder where the index is kept, by the content of the documents, so that the next start is quick; a damaged
+        one is built anew. None keeps nothing.
+    """
+    from plackett.web.text_collection import open_texts
+
+    return open_texts(None if source is None else str(source), cache)
+
+
+def letor_collection(
+    queries: Queries, rankers: Mapping[str, Ranker] | None = None, *, name: str = "judged lists"
+) -> Collection:
+    """Judged lists as something to browse: a query is found by its id, features and saved rankers order its documents.
+
+    Parameters
+    ----------
+    queries : Queries
+    rankers : mapping from name to fitted ranker, default=None
+    name : str, default="judged lists"
+    """
+    from plackett.web.letor_collection import LetorCollection
+
+    return LetorCollection(queries, rankers or {}, name)
