@@ -30,6 +30,17 @@ class DatasetNotFoundError(FileNotFoundError):
     """A named data set is not where it was looked for; the message says where to get it and where to put it."""
 
 
+class StoreError(OSError):
+    """The workbench's store cannot be opened, read or written; ``location`` tells which, without any password."""
+
+    def __init__(self, location: str, message: str):
+        self.location, self.message = location, message
+        super().__init__(f"{location}: {message}")
+
+    def __reduce__(self):
+        return type(self), (self.location, self.message)
+
+
 class ConvergenceWarning(UserWarning):
     """A solver stopped before it reached its tolerance."""
 

@@ -1,0 +1,75 @@
+"""What may enter the store: the same on SQLite and PostgreSQL, checked before either sees it."""
+
+from __future__ import annotations
+
+import json
+import math
+import reprlib
+from numbers import Real
+from typing import Any
+
+MAX_NAME = 200  # characters in the name of a user, a ranker, a base ranker, a kind of job
+MAX_TEXT = 2_000  # characters in a query, a collection's name or a docid
+MAX_JSON = 1_000_000  # characters in a job's settings or result, or a ranker's summary
+MAX_RANKER = 64 * 2**20  # bytes in a saved ranker
+MAX_ID = 2**63 - 1
+
+
+def check_text(value: str, what: str, *, most: int = MAX_TEXT, may_be_empty: bool = False) -> str:
+    """``value``, if both databases can keep it as it is."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a string, not {type(value).__name__}.")
+    if not value and not may_be_empty:
+        raise ValueError(f"{what} is empty.")
+    if len(value) > most:
+        raise ValueError(f"{what} has {len(value):,} characters; the store keeps up to {most:,}.")
+    if "\x00" in value:
+        raise ValueError(
+            f"{what} holds a null character: {reprlib.repr(value)}. PostgreSQL cannot store it; remove it."
+        )
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{what} holds half of a surrogate pair: {reprlib.repr(value)}. It is not valid text; decode it anew."
+        ) from None
+    return value
+
+
+def check_grade(grade: float | None) -> float | None:
+    if grade is None:
+        return None
+    if not isinstance(grade, Real) or isinstance(grade, bool):
+        raise TypeError(f"a grade must be a number, not {type(grade).__name__}.")
+    try:
+        number = float(grade)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"a grade must be a finite number, not {number}.")
+    return number
+
+
+def check_id(value: int, what: str) -> int:
+    """``value``, if a row could have it as its id: no row has any other, and the databases' integers are bounded."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_ID:
+        raise LookupError(f"there is no {what} {reprlib.repr(value)}.")
+    return value
+
+
+def check_page(limit: int, offset: int) -> None:
+    if not 1 <= limit <= 10_000:
+        raise ValueError(f"limit must be from 1 to 10,000, not {limit}.")
+    if not 0 <= offset <= MAX_ID:
+        raise ValueError(f"offset must be from 0 to {MAX_ID}, not {offset}.")
+
+
+def check_json(value: dict[str, Any], what: str) -> str:
+    """``value`` as JSON text that any reader accepts."""
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{what} cannot be written as JSON: {error}") from None
+    if len(text) > MAX_JSON:
+        raise ValueError(f"{what} has {len(text):,} characters as JSON; the store keeps up to {MAX_JSON:,}.")
+    return text

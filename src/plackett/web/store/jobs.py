@@ -1,0 +1,105 @@
+"""Work in the background, written down so that a page can ask after it and a restart knows what was left undone."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import insert, select, update
+
+from plackett.web.store import tables
+from plackett.web.store.checks import MAX_NAME, check_id, check_json, check_page, check_text
+from plackett.web.store.database import Database
+from plackett.web.store.records import Job
+
+UNFINISHED = ("queued", "running", "interrupted")
+FINISHED = ("done", "failed", "cancelled")
+STATES = UNFINISHED + FINISHED
+
+
+class Jobs(Database):
+    """The part of the store that keeps jobs. It runs none of them."""
+
+    def create_job(self, kind: str, collection: str, settings: dict[str, Any]) -> Job:
+        now = datetime.now(UTC)
+        row = {
+            "kind": check_text(kind, "a job's kind", most=MAX_NAME),
+            "collection": check_text(collection, "a collection's name"),
+            "state": "queued",
+            "progress": 0.0,
+            "message": "",
+            "settings": check_json(settings, "a job's settings"),
+            "result": None,
+            "created": now,
+            "updated": now,
+        }
+        with self.writing() as connection:
+            job_id = connection.execute(insert(tables.jobs).values(row).returning(tables.jobs.c.id)).scalar_one()
+        return _job((job_id, *row.values()))
+
+    def update_job(
+        self,
+        job_id: int,
+        *,
+        state: str | None = None,
+        progress: float | None = None,
+        message: str | None = None,
+        result: dict[str, Any] | None = None,
+    ) -> bool:
+        """Write down how far a job has come; what is None stays. Every call waits for the disk: some a second will do.
+
+        A job that is done, failed or cancelled stays so: the answer is then False, which tells whoever works on a
+        cancelled job to stop. A job that was thought interrupted but still reports is running.
+        """
+        changes: dict[str, Any] = {"updated": datetime.now(UTC), "state": "running" if state is None else state}
+        if changes["state"] not in STATES:
+            raise ValueError(f'a job\'s state must be one of {", ".join(STATES)}, not "{state}".')
+        if progress is not None:
+            if not 0.0 <= progress <= 1.0:
+                raise ValueError(f"a job's progress must be from 0 to 1, not {progress}.")
+            changes["progress"] = float(progress)
+        if message is not None:
+            changes["message"] = check_text(message, "a job's message", may_be_empty=True)
+        if result is not None:
+            changes["result"] = check_json(result, "a job's result")
+        one = tables.jobs.c.id == check_id(job_id, "job")
+        with self.writing() as connection:
+            changed = connection.execute(
+                update(tables.jobs).where(one, tables.jobs.c.state.in_(UNFINISHED)).values(changes)
+            ).rowcount
+            if not changed and connection.execute(select(tables.jobs.c.id).where(one)).first() is None:
+                raise LookupError(f"there is no job {job_id}.")
+        return changed == 1
+
+    def job(self, job_id: int) -> Job:
+        with self.reading() as connection:
+            row = connection.execute(select(tables.jobs).where(tables.jobs.c.id == check_id(job_id, "job"))).first()
+        if row is None:
+            raise LookupError(f"there is no job {job_id}.")
+        return _job(row)
+
+    def jobs(self, collection: str | None = None, *, limit: int = 50, offset: int = 0) -> list[Job]:
+        """The jobs of one collection or of all, the newest first."""
+        check_page(limit, offset)
+        chosen = select(tables.jobs).order_by(tables.jobs.c.id.desc()).limit(limit).offset(offset)
+        if collection is not None:
+            chosen = chosen.where(tables.jobs.c.collection == check_text(collection, "a collection's name"))
+        with self.reading() as connection:
+            return [_job(row) for row in connection.execute(chosen)]
+
+    def interrupt_jobs(self) -> int:
+        """Call queued and running jobs interrupted, and say how many: for a server that has just started.
+
+        Opening a store does not do this, because another process may be working on them. Where that is so, its next
+        ``update_job`` makes its job running again.
+        """
+        left = update(tables.jobs).where(tables.jobs.c.state.in_(("queued", "running")))
+        with self.writing() as connection:
+            return connection.execute(left.values(state="interrupted", updated=datetime.now(UTC))).rowcount
+
+
+def _job(row) -> Job:
+    job_id, kind, collection, state, progress, message, settings, result, created, updated = row
+    result = None if result is None else json.loads(result)
+    return Job(job_id, kind, collection, state, progress, message, json.loads(settings), result, created, updated)
