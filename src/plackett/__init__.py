@@ -39,10 +39,10 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.evaluation.cross_validate import cross_validate as cross_validate
     from plackett.evaluation.evaluate import evaluate as evaluate
     from plackett.evaluation.evaluate import evaluate_every_convention as evaluate_every_convention
-    from plackett.evaluation.feedback import recommendation as recommendation
     from plackett.evaluation.feedback import relevance_feedback as relevance_feedback
     from plackett.evaluation.grids import default_grid as default_grid
     from plackett.evaluation.letor_folds import LetorFolds as LetorFolds
+    from plackett.evaluation.recommendation import recommendation as recommendation
     from plackett.evaluation.select import select as select
     from plackett.evaluation.splits import QueryKFold as QueryKFold
     from plackett.exports.targets import export as export
@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.rankers.diff_rank import DiffRank as DiffRank
     from plackett.rankers.feature_rank import BLFeatureRank as BLFeatureRank
     from plackett.rankers.feature_rank import FeatureRank as FeatureRank
+    from plackett.rankers.kept_judgements import keep_judged as keep_judged
     from plackett.rankers.kernel import KernelRanker as KernelRanker
     from plackett.rankers.linear import LinearRanker as LinearRanker
     from plackett.rankers.personality import PersonalityDiagnosis as PersonalityDiagnosis
@@ -112,6 +113,7 @@ _HOME = {
     "LinearRefiner": "plackett.rankers.refinement",
     "RocchioRefiner": "plackett.rankers.rocchio",
     "as_base_score": "plackett.rankers.base_score",
+    "keep_judged": "plackett.rankers.kept_judgements",
     "ranker": "plackett.rankers.registry",
     "ranker_names": "plackett.rankers.registry",
     "load": "plackett.rankers.registry",
@@ -126,7 +128,7 @@ _HOME = {
     "export": "plackett.exports.targets",
     "write_report": "plackett.report.html",
     "relevance_feedback": "plackett.evaluation.feedback",
-    "recommendation": "plackett.evaluation.feedback",
+    "recommendation": "plackett.evaluation.recommendation",
     "text": "plackett.text",
     "exceptions": "plackett.exceptions",
 }

@@ -8,7 +8,8 @@ import pytest
 
 import plackett as pk
 from plackett.data.movielens import GENRES, read_movies
-from plackett.evaluation.feedback import recommendation, relevance_feedback
+from plackett.evaluation.feedback import relevance_feedback
+from plackett.evaluation.recommendation import recommendation
 from plackett.rankers.recommend import recommend
 
 
@@ -102,6 +103,28 @@ def test_a_list_whose_judged_documents_are_all_of_one_kind_keeps_its_scores_but_
     done = run(*words, "--method", "rocchio")
     assert "a better and a worse" not in done.stderr
     assert numbers(done.stdout)[12:24] != base[12:24].tolist()
+
+
+def test_judged_documents_may_keep_their_places_also_where_nothing_was_learned(run, named, lists_folder):
+    words = ["refine", "named.txt", "-b", "2", "-f", "qrels.txt", "--relevant-from", "2"]
+    done = run(*words, "--keep")
+    told = np.full(named.n_docs, np.nan)
+    told[[0, 1, 2, 12, 13]] = [1, 0, 0, 0, 0]
+    free = numbers(run(*words).stdout)
+    assert numbers(done.stdout) == pk.keep_judged(free, told, qid=named.qid).tolist()
+    for first, best, worst in ((0, [0], [1, 2]), (12, [], [12, 13])):
+        order = (first + np.argsort([-score for score in numbers(done.stdout)[first : first + 12]])).tolist()
+        assert order[: len(best)] == best
+        assert sorted(order[-2:]) == worst
+    assert done.stderr.splitlines()[-1] == "5 judged documents are put first or last"
+    graded = run(*words[:-2], "--keep").stdout
+    told[[0, 1, 2, 12, 13]] = [2, 0, 1, 0, 1]
+    assert numbers(graded) == pk.keep_judged(numbers(run(*words[:-2]).stdout), told, qid=named.qid).tolist()
+    (lists_folder / "pairs.csv").write_text(f"qid,better,worse\n{named.ids[0]},d4,d5\n")
+    pairs = ["refine", "named.txt", "-b", "0", "-f", "pairs.csv"]
+    done = run(*pairs, "--keep")
+    assert done.stdout == run(*pairs).stdout
+    assert done.stderr.splitlines()[-1] == "no document was judged: --keep changes nothing"
 
 
 def test_judgements_may_be_letor_rows_and_come_by_standard_input(run, named, lists_folder):
@@ -259,6 +282,8 @@ def test_judging_the_first_prints_what_refinement_is_worth(run, named):
     assert shown == [[f"{row['p@2']:.4f}", f"{row['map']:.4f}"] for _, row in result.rows()]
     assert done.stderr.startswith("6 queries, 18 documents judged; p-values: paired t-test\n")
     assert json.loads(run(*words, "--json").stdout) == result.to_dict()
+    kept = relevance_feedback(named, 0, refiners, n_judged=3, metrics=["p@2", "map"], keep=True)
+    assert json.loads(run(*words, "--keep", "--json").stdout) == kept.to_dict() != result.to_dict()
 
 
 def test_pseudo_feedback_has_full_lists_only(run, named):
@@ -285,6 +310,7 @@ def test_pseudo_feedback_has_full_lists_only(run, named):
         ["-f", "qrels.txt", "--strategy", "guessing"],
         ["-f", "qrels.txt", "-m", "map"],
         ["-f", "qrels.txt", "--top", "3"],
+        ["--judge-first", "3", "--pseudo", "--keep"],
         ["-f", "qrels.txt", "--user", "3"],
         ["--judge-first", "3", "--strategy", "clicked-above-next"],
         ["--ratings", "u.data", "--items", "u.item"],
@@ -311,6 +337,10 @@ def test_wrong_usage_ends_with_2(run, named, words):
         (["--ratings", "u.data"], "--ratings needs --ratings and --items; --items is missing."),
         (["--user", "3", "--items", "u.item"], "--user needs --ratings and --items; --ratings is missing."),
         (["--ratings", "u.data", "--items", "u.item", "--top", "3"], "--top goes with --user, not with --ratings."),
+        (
+            ["--ratings", "u.data", "--items", "u.item", "--keep"],
+            "--keep goes with --feedback or --judge-first, not",
+        ),
         (["--ratings", "u.data", "--items", "u.item", "--given", "0"], "--given 0: at least 1 is needed."),
         (["--ratings", "u.data", "--items", "u.item", "--seed", "-1"], "--seed -1: at least 0 is needed."),
         (["--ratings", "a", "--items", "b", "--user", "3", "--method", "mrr,lrr"], "--user goes with one --method;"),
@@ -330,7 +360,7 @@ def test_help_fits_a_screen_and_shows_how_to_use_it(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     done = run("refine", "--help")
     lines = done.stdout.splitlines()
-    assert len(lines) <= 54
+    assert len(lines) <= 56
     assert sum(line.strip().startswith("plackett refine ") for line in lines) == 4
 
 

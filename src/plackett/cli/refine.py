@@ -19,6 +19,7 @@ BELONGS_TO = {  # what else may be given -> the uses in which it means something
     "--output": (FEEDBACK,),
     "--run": (FEEDBACK,),
     "--pseudo": (JUDGE_FIRST,),
+    "--keep": (FEEDBACK, JUDGE_FIRST),
     "--metrics": (JUDGE_FIRST, RATINGS),
     "--train-users": (RATINGS,),
     "--given": (RATINGS,),
@@ -61,6 +62,7 @@ def refine(
         int | None, _option(LISTS, "N", "Trial: the labels of DATA judge the first N.", JUDGE_FIRST)
     ] = None,
     pseudo: Annotated[bool, _option(LISTS, "", "With that: the first N count as relevant.", "--pseudo")] = False,
+    keep: Annotated[bool, _option(LISTS, "", "Judged relevant first, judged otherwise last.", "--keep")] = False,
     zero_based: Annotated[bool, _option(LISTS, "", "Feature numbers start at 0.", "--zero-based")] = False,
     cache: Annotated[bool, _option(LISTS, "", "Keep a fast copy of DATA.", "--cache")] = False,
     ratings: Annotated[
@@ -83,9 +85,7 @@ def refine(
         str, _option(METHOD, "NAMES", "mrr (default), lrr, rocchio; trials compare.", "--method")
     ] = "mrr",
     rounds: Annotated[int | None, _option(METHOD, "N", "mrr, lrr: rounds (50).", "--rounds")] = None,
-    eta: Annotated[
-        float | None, _option(METHOD, "X", "mrr, lrr: noise of the feedback (its source's).", "--eta")
-    ] = None,
+    eta: Annotated[float | None, _option(METHOD, "X", "mrr, lrr: noise of feedback (its source's).", "--eta")] = None,
     gamma: Annotated[float | None, _option(METHOD, "X", "lrr: weight of the base (0.1).", "--gamma")] = None,
     alpha: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the relevant (2).", "--alpha")] = None,
     beta: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the others (1).", "--beta")] = None,
@@ -115,9 +115,9 @@ def refine(
     feedback = [*(feedback or ()), *(judgements or ())]  # a second name, for those who have nothing else
     use = _use_of({
         "DATA": data, "--base": base, FEEDBACK: feedback, "--strategy": strategy, JUDGE_FIRST: judge_first,
-        "--pseudo": pseudo, "--zero-based": zero_based, "--cache": cache, RATINGS: ratings, "--items": items,
-        USER: user, "--top": top, "--min-ratings": min_ratings, "--train-users": train_users, "--given": given,
-        "--seed": seed, "--metrics": metrics, "--output": target, "--run": tag,
+        "--pseudo": pseudo, "--keep": keep, "--zero-based": zero_based, "--cache": cache, RATINGS: ratings,
+        "--items": items, USER: user, "--top": top, "--min-ratings": min_ratings, "--train-users": train_users,
+        "--given": given, "--seed": seed, "--metrics": metrics, "--output": target, "--run": tag,
     })  # fmt: skip
     methods = Methods(method, relevant_from, rounds=rounds, eta=eta, gamma=gamma, alpha=alpha, beta=beta)
     wanted = measures.parse_measures(metrics or "p@1,p@5,p@10,map")
@@ -135,7 +135,9 @@ def refine(
         return
     assert data is not None
     assert base is not None
-    how = {"as_json": as_json, "zero_based": zero_based, "cache": cache}
+    if pseudo and keep:
+        raise typer.BadParameter("--keep keeps judged documents in their places; with --pseudo nobody judges.")
+    how = {"keep": keep, "as_json": as_json, "zero_based": zero_based, "cache": cache}
     if feedback:
         refine_lists.refine(data, base, methods, feedback, strategy, target or "-", tag, **how)
         return

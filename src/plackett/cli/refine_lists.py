@@ -23,17 +23,19 @@ def refine(
     target: str,
     tag: str | None,
     *,
+    keep: bool,
     as_json: bool,
     zero_based: bool,
     cache: bool,
 ) -> None:
     """Write the scores that feedback makes of those of the base."""
-    import numpy as np
-
     from plackett.cli import inputs, output, refine_feedback, scores_out
     from plackett.cli.refine_base import read_base
     from plackett.data.clicks import STRATEGIES
     from plackett.rankers.base_score import as_base_score
+    from plackett.rankers.judgements import as_relevance
+    from plackett.rankers.kept_judgements import keep_judged
+    from plackett.validation import count_of
 
     if strategy is not None and strategy not in STRATEGIES:
         raise typer.BadParameter(f"--strategy {strategy!r}: there are {', '.join(STRATEGIES)}.")
@@ -47,10 +49,14 @@ def refine(
     output.tell_when_compiling()
     queries, ranks_now = read_base(base, data, zero_based=zero_based, cache=cache)
     rows = refine_feedback.on_rows(refine_feedback.read(feedback, strategy), queries, " and ".join(feedback))
-    if methods.relevant_from is not None:
-        rows = rows._replace(y=np.where(np.isnan(rows.y), np.nan, rows.y >= methods.relevant_from))
+    rows = rows._replace(y=as_relevance(rows.y, methods.relevant_from))
     before = as_base_score(ranks_now, queries)
     after = _refined(queries, ranks_now, before, rows, methods)
+    if keep:
+        after = keep_judged(after, rows.y, qid=queries.qid)
+        n_judged = int((rows.y == rows.y).sum())
+        put = f"{count_of(n_judged, 'judged document is', 'judged documents are')} put first or last"
+        output.note(put if n_judged else "no document was judged: --keep changes nothing")
     if as_json:
         output.write_json(_as_dict(queries, before, after, rows, methods.names[0]))
     else:

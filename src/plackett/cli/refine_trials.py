@@ -17,6 +17,7 @@ def try_lists(
     metrics: list[str],
     *,
     pseudo: bool,
+    keep: bool,
     as_json: bool,
     zero_based: bool,
     cache: bool,
@@ -31,7 +32,7 @@ def try_lists(
     queries, ranks_now = read_base(base, data, zero_based=zero_based, cache=cache)
     result = relevance_feedback(
         queries, ranks_now, methods.refiners(), n_judged=n_judged, relevant_from=methods.relevant_from,
-        metrics=metrics, pseudo=pseudo,
+        metrics=metrics, pseudo=pseudo, keep=keep,
     )  # fmt: skip
     _print(result, ("query", "queries"), "document", as_json=as_json)
 
@@ -49,7 +50,7 @@ def try_ratings(
 ) -> None:
     """Rank what users rated by the ratings of others and some of their own."""
     from plackett.cli.refine_ratings import RELEVANT_FROM, read_rated
-    from plackett.evaluation.feedback import recommendation
+    from plackett.evaluation.recommendation import recommendation
 
     rated, movies = read_rated(ratings, items)
     relevant_from = RELEVANT_FROM if methods.relevant_from is None else methods.relevant_from

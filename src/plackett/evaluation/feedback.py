@@ -6,20 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from plackett.data.queries import Queries
-from plackett.data.rating_table import RatingTable, item_features, rating_table
 from plackett.evaluation.evaluate import evaluate
+from plackett.evaluation.significance import paired_t
 from plackett.evaluation.table import Evaluation
 from plackett.metrics.conventions import Convention
 from plackett.metrics.measure import Measure
 from plackett.rankers.base_score import as_base_score, is_column
+from plackett.rankers.judgements import as_relevance
 from plackett.rankers.kept_judgements import keep_judged
-from plackett.rankers.personality import PersonalityDiagnosis
-from plackett.validation import check_number, check_positive_int, count_of
+from plackett.validation import check_positive_int, count_of
 
 DEFAULT_METRICS = ("p@1", "p@5", "p@10", "ndcg@10", "map")
 BASE = "base"
@@ -71,7 +69,7 @@ class FeedbackResult:
         """
         return {
             kind: {
-                name: {metric: _p_value(table[metric], rankings[BASE][metric]) for metric in self.metrics}
+                name: {metric: paired_t(table[metric], rankings[BASE][metric]) for metric in self.metrics}
                 for name, table in rankings.items()
                 if name != BASE
             }
@@ -183,7 +181,7 @@ def relevance_feedback(
     check_positive_int(n_judged, "n_judged")
     if pseudo and keep:
         raise ValueError("keep=True keeps judged documents in their places, but with pseudo=True nobody judges.")
-    labels = _as_relevance(queries.labels, relevant_from)
+    labels = as_relevance(queries.labels, relevant_from)
     lists = _with_labels(queries, labels)
     scores = as_base_score(base, queries)
     told = _told_by_rank(lists, scores, n_judged, pseudo=pseudo)
@@ -193,88 +191,10 @@ def relevance_feedback(
         parts[RESIDUAL] = ~judged
     # a column stays one: refiners know then that the base score is among the features
     known = base if is_column(base) else scores
-    return _compare(lists, known, told, judged, refiner, parts, metrics, convention, keep=keep)
+    return measure_refinements(lists, known, told, judged, refiner, parts, metrics, convention, keep=keep)
 
 
-def recommendation(
-    ratings: Any,
-    features: Any,
-    refiner: Any,
-    *,
-    n_train_users: int = 20,
-    n_given: int = 10,
-    relevant_from: float | None = 4.0,
-    base_feature: bool = True,
-    sigma: float = 2.5,
-    metrics: Metrics = DEFAULT_METRICS,
-    convention: str | Convention = "standard",
-    random_state: Any = 0,
-) -> FeedbackResult:
-    """Recommend by personality diagnosis, refine by what a user has rated, and measure both on this user's other items.
-
-    Some users, drawn at random, are those that ``PersonalityDiagnosis`` learns from. Each of the others is a list of
-    the items that this user rated: ``n_given`` of them, drawn at random, are given to the base ranker and judged for
-    the refiner, and the rest, the residual list, is ranked. Users with no more than ``n_given`` ratings are left out.
-
-    Parameters
-    ----------
-    ratings : Ratings, tuple (user, item, rating), ``{user: {item: rating}}``, sparse matrix or array
-        As for ``PersonalityDiagnosis.fit``.
-    features : Movies, tuple (item, X), or array of shape (n_items, n_features)
-        What is known of every item: genres as ``read_movies`` gives them, rows with their item ids, or rows in the
-        order of the columns of a matrix of ratings.
-    refiner : refiner, or dict of str to refiner
-    n_train_users, n_given : int
-    relevant_from : float, default=4.0
-        Ratings from this on become 1 and others 0, for judgements and measures; None leaves them as they are.
-    base_feature : bool, default=True
-        Whether refiners see the base score as a column behind the features. Without it, as in Jin, Valizadegan and Li
-        (2008), they can keep the base ranking only as far as features of items express it, which ruins a good one.
-    sigma : float, default=2.5
-        Of ``PersonalityDiagnosis``.
-    metrics, convention : as in ``evaluate``
-    random_state : int, RandomState or None, default=0
-        Which users and items are drawn.
-
-    Returns
-    -------
-    FeedbackResult
-        With residual lists only; ``result.queries`` has the users as query ids and the items as document ids.
-    """
-    check_positive_int(n_train_users, "n_train_users")
-    check_positive_int(n_given, "n_given")
-    table = rating_table(ratings)
-    if n_train_users >= table.users.size:
-        raise ValueError(
-            f"n_train_users={n_train_users:,} of {count_of(table.users.size, 'user')} leaves nobody to recommend to."
-        )
-    draws = check_random_state(random_state)
-    shuffled = draws.permutation(table.users.size)
-    n_rated = np.diff(table.indptr)
-    tested = np.sort(shuffled[n_train_users:])
-    n_short = int((n_rated[tested] <= n_given).sum())
-    tested = tested[n_rated[tested] > n_given]
-    if not tested.size:
-        raise ValueError(f"no user besides those trained on has more than n_given={n_given:,} ratings.")
-    given = _given(table, tested, n_given, draws)
-    lists = _lists_of_users(table, tested, item_features(features, table), relevant_from)
-    train = _places_of_users(table, np.sort(shuffled[:n_train_users]))
-    places = _places_of_users(table, tested)
-    model = PersonalityDiagnosis(sigma=sigma).fit(_columns(table, train))
-    base = model.predict(lists.qid, lists.docid, ratings=_columns(table, places[given]))
-    column = lists.n_features
-    if base_feature:
-        lists = _with_column(lists, base)
-    told = np.where(given, lists.y, np.nan)
-    notes = []
-    if n_short:
-        left_out = count_of(n_short, "user has", "users have")
-        notes.append(f"{left_out} no more than {n_given:,} ratings and {'is' if n_short == 1 else 'are'} left out")
-    known = column if base_feature else base
-    return _compare(lists, known, told, given, refiner, {RESIDUAL: ~given}, metrics, convention, notes)
-
-
-def _compare(
+def measure_refinements(
     queries: Queries,
     base: Any,
     told: np.ndarray,
@@ -316,13 +236,6 @@ def _compare(
     return FeedbackResult(tables, scores, queries, judged, notes)
 
 
-def _as_relevance(labels: np.ndarray, relevant_from: float | None) -> np.ndarray:
-    if relevant_from is None:
-        return labels
-    threshold = check_number(relevant_from, "relevant_from")
-    return np.where(np.isnan(labels), np.nan, labels >= threshold)
-
-
 def _told_by_rank(queries: Queries, scores: np.ndarray, n_judged: int, *, pseudo: bool) -> np.ndarray:
     """What a refiner is told of each document: labels of the first ones, or guesses; else NaN."""
     query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
@@ -345,11 +258,6 @@ def _with_labels(queries: Queries, labels: np.ndarray | None) -> Queries:
     )
 
 
-def _with_column(queries: Queries, values: np.ndarray) -> Queries:
-    X = np.column_stack([queries.X, values])
-    return Queries.from_groups(X, queries.y, queries.ids, queries.indptr, docid=queries.docid)
-
-
 def _rows(queries: Queries, is_kept: np.ndarray) -> Queries:
     """Some documents, for measuring: without features, and without queries that have none of them."""
     ends = np.concatenate([[0], np.cumsum(is_kept)])[queries.indptr]
@@ -360,45 +268,3 @@ def _rows(queries: Queries, is_kept: np.ndarray) -> Queries:
     docid = None if queries.docid is None else queries.docid[is_kept]
     none = np.zeros((int(indptr[-1]), 0))
     return Queries.from_groups(none, queries.labels[is_kept], queries.ids[has_rows], indptr, docid=docid)
-
-
-def _p_value(values: np.ndarray, base: np.ndarray) -> float:
-    difference = values - base
-    difference = difference[~np.isnan(difference)]
-    if difference.size < 2:
-        return float("nan")
-    if not difference.any():
-        return 1.0
-    if np.ptp(difference) == 0.0:  # the same gain everywhere: no spread for the t-test to divide by
-        return 0.0
-    return float(stats.ttest_1samp(difference, 0.0).pvalue)
-
-
-def _places_of_users(table: RatingTable, users: np.ndarray) -> np.ndarray:
-    """The places of all ratings by some users."""
-    return np.concatenate([np.arange(table.indptr[user], table.indptr[user + 1]) for user in users])
-
-
-def _columns(table: RatingTable, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    user_of = np.repeat(np.arange(table.users.size), np.diff(table.indptr))
-    return table.users[user_of[places]], table.items[table.columns[places]], table.rating[places]
-
-
-def _given(table: RatingTable, tested: np.ndarray, n_given: int, draws: np.random.RandomState) -> np.ndarray:
-    """Which ratings of the tested users are given, as drawn."""
-    parts = []
-    for n in np.diff(table.indptr)[tested].tolist():
-        is_given = np.zeros(n, dtype=bool)
-        is_given[draws.permutation(n)[:n_given]] = True
-        parts.append(is_given)
-    return np.concatenate(parts)
-
-
-def _lists_of_users(
-    table: RatingTable, tested: np.ndarray, features: np.ndarray, relevant_from: float | None
-) -> Queries:
-    places = _places_of_users(table, tested)
-    indptr = np.concatenate([[0], np.cumsum(np.diff(table.indptr)[tested])])
-    columns = table.columns[places]
-    labels = _as_relevance(table.rating[places], relevant_from)
-    return Queries.from_groups(features[columns], labels, table.users[tested], indptr, docid=table.items[columns])

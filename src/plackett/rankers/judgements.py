@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.validation import count_of, plain
+from plackett.validation import check_number, count_of, plain
 
 
 class QueryFeedback(NamedTuple):
@@ -57,6 +57,13 @@ class Judgements:
         pairs = place[self._pairs[self._bounds[query] : self._bounds[query + 1]] - first]
         better, worse = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
         return QueryFeedback(place[judged], bounds, better, worse)
+
+
+def as_relevance(labels: np.ndarray, relevant_from: float | None) -> np.ndarray:
+    """1 for labels from a threshold on, 0 for others, NaN where there is none; without a threshold the labels."""
+    if relevant_from is None:
+        return labels
+    return np.where(np.isnan(labels), np.nan, labels >= check_number(relevant_from, "relevant_from"))
 
 
 def check_pairs(pairs: Any, queries: Queries) -> np.ndarray:

@@ -9,9 +9,10 @@ from sklearn.base import clone
 
 from plackett.data.queries import Queries
 from plackett.data.rating_table import as_ids, item_features, places_of, rating_table
+from plackett.rankers.judgements import as_relevance
 from plackett.rankers.personality import PersonalityDiagnosis
 from plackett.rankers.refinement import MultiplicativeRefiner
-from plackett.validation import check_number, check_positive_int, count_of
+from plackett.validation import check_positive_int, count_of
 
 
 class Recommendations(NamedTuple):
@@ -100,8 +101,7 @@ def recommend(
         raise ValueError(
             f"no item that user {user!r} has not rated has at least {min_ratings:,} ratings. Lower min_ratings."
         )
-    if relevant_from is not None:
-        told = np.where(np.isnan(told), np.nan, told >= check_number(relevant_from, "relevant_from"))
+    told = as_relevance(told, relevant_from)
     base = PersonalityDiagnosis(sigma=sigma).fit(ratings).predict([user])[0]
     listed = is_new | ~np.isnan(told)
     queries = Queries(np.column_stack([rows, base])[listed], qid=np.zeros(int(listed.sum()), dtype=np.int64))

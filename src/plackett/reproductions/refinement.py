@@ -17,12 +17,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import ttest_rel
 
 from plackett.data import datasets
 from plackett.data.movielens import read_movielens, read_movies
 from plackett.data.queries import Queries
-from plackett.evaluation.feedback import FeedbackResult, recommendation, relevance_feedback
+from plackett.evaluation.feedback import FeedbackResult, relevance_feedback
+from plackett.evaluation.recommendation import recommendation
+from plackett.evaluation.significance import paired_t
 from plackett.evaluation.table import Evaluation
 from plackett.exceptions import ConvergenceWarning
 from plackett.metrics.measure import Measure
@@ -93,9 +94,7 @@ def flat(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 def compare(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:
     """Mean difference, and p of a paired t-test over the queries that count for both; 1 where none differs."""
-    counts = ~np.isnan(own - other)
-    own, other = own[counts], other[counts]
-    return float(np.mean(own - other)), float(ttest_rel(own, other).pvalue) if np.any(own != other) else 1.0
+    return float(np.nanmean(own - other)), paired_t(own, other)
 
 
 def above(claim: str, own: Evaluation, other: Evaluation, metrics: Sequence[str] = TESTED) -> Row:
