@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.data.feedback import Feedback
+from plackett.data.feedback import ETA, Feedback
 from plackett.data.queries import Queries
 from plackett.rankers.kept_judgements import keep_judged as kept
-from plackett.rankers.refinement import LinearRefiner, MultiplicativeRefiner
-from plackett.rankers.refiner import Refiner
+from plackett.rankers.refined_reasons import Reason, strongest_reasons
+from plackett.rankers.refinement import BoostedRefiner, LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.rocchio import RocchioRefiner
 from plackett.validation import check_choice, count_of
 from plackett.web.collection import Hits
@@ -29,13 +28,6 @@ class Judged(NamedTuple):
 
     labels: dict[str, float]
     pairs: list[tuple[str, str]]
-
-
-class Reason(NamedTuple):
-    """Something that is true of a document, and what it added to its score, counted from the mean of the list."""
-
-    text: str
-    amount: float
 
 
 class Refined(NamedTuple):
@@ -95,16 +87,14 @@ def refine(hits: Hits, judged: Judged, method: str = "multiplicative", keep_judg
         if told.notes == [] and not hits.feature_names:
             told.notes.append("The list has no features to learn from.")
         return _answer(hits, scores, why, told, keep_judged)
-    queries = Queries(hits.X, feature_names=hits.feature_names)
     refiner = refiner_of(method, told.eta)
-    # a Queries brings names for the explanation, and is one list as rows without qid are
+    queries = Queries(hits.X, feature_names=hits.feature_names)
     refiner.fit(queries, **_feedback(told), base_score=hits.scores)
-    explanation = refiner.explain(queries, base_score=hits.scores)
-    why = [_reasons(explanation.top(row, None)) for row in range(len(hits.docid))]
+    why = strongest_reasons(refiner, queries, REASONS, base_score=hits.scores)
     return _answer(hits, refiner.scores_, why, told, keep_judged)
 
 
-def refiner_of(method: str, eta: float) -> Refiner:
+def refiner_of(method: str, eta: float) -> BoostedRefiner | RocchioRefiner:
     """An unfitted refiner by the name of its method."""
     if method == "rocchio":
         return RocchioRefiner(relevant_from=RELEVANT_FROM)
@@ -113,29 +103,37 @@ def refiner_of(method: str, eta: float) -> Refiner:
 
 def told_of(hits: Hits, judged: Judged, method: str = "multiplicative") -> Told:
     """What the judgements say of the rows of a list."""
-    rows = Queries(np.zeros((len(hits.docid), 0)), docid=np.array(hits.docid, dtype=object)) if hits.docid else None
-    pairs = [(better, worse) for better, worse in judged.pairs if better != worse]
-    given = [(docid, grade) for docid, grade in judged.labels.items() if grade == grade]
-    feedback = Feedback.empty()
-    if given:
-        feedback += Feedback.from_judgements(["0"] * len(given), *map(list, zip(*given, strict=True)))
-    if pairs:
-        feedback += Feedback.from_pairs(["0"] * len(pairs), *map(list, zip(*pairs, strict=True)))
-    if rows is None or not (given or pairs):
-        return Told(np.full(len(hits.docid), np.nan), None, feedback.eta, [NO_JUDGEMENTS] if rows is not None else [])
-    found = feedback.for_queries(rows)
-    y, notes = found.y, []
-    if found.n_unmatched:
-        n = count_of(found.n_unmatched, "judgement is", "judgements are")
-        notes.append(f"{n} about documents that are not in this list.")
+    row_of = {docid: row for row, docid in enumerate(hits.docid)}
+    y, notes = np.full(len(hits.docid), np.nan), []
+    n_elsewhere = sum(docid not in row_of for docid in judged.labels)
+    for docid, grade in judged.labels.items():
+        if docid in row_of:
+            y[row_of[docid]] = grade
+    pairs = [(better, worse) for better, worse in judged.pairs if better in row_of and worse in row_of]
+    n_elsewhere += len(judged.pairs) - len(pairs)
+    if not (judged.labels or judged.pairs):
+        notes.append(NO_JUDGEMENTS)
+    if n_elsewhere:
+        notes.append(f"{count_of(n_elsewhere, 'judgement is', 'judgements are')} about documents not in this list.")
+    if not pairs:
+        return Told(_against_unjudged(y, notes), None, ETA["judgements"], notes)
+    return _told_by_pairs(hits, y, pairs, method, notes)
+
+
+def _told_by_pairs(hits: Hits, y: np.ndarray, pairs: list[tuple[str, str]], method: str, notes: list[str]) -> Told:
+    """Preferences, and the labels as preferences among them."""
+    one = "list"
+    graded = np.flatnonzero(~np.isnan(y))
+    feedback = Feedback.from_pairs([one] * len(pairs), *map(list, zip(*pairs, strict=True)))
+    feedback += Feedback.from_judgements([one] * graded.size, [hits.docid[row] for row in graded.tolist()], y[graded])
     if feedback.n_contradictory:
         n = count_of(feedback.n_contradictory, "pair of documents", "pairs of documents")
         notes.append(f"The judgements contradict each other about {n}.")
-    if not len(found.pairs):
-        return Told(_against_unjudged(y, notes), None, found.eta, notes)
+    n_docs = len(hits.docid)
+    found = feedback.for_queries(Queries(np.zeros((n_docs, 0)), qid=[one] * n_docs, docid=hits.docid))
     if method == "rocchio":
-        return Told(_against_unjudged(_as_labels(y, found.pairs), notes), None, found.eta, notes)
-    return Told(y, found.as_pairs()[0], found.eta, notes)
+        return Told(_against_unjudged(_as_labels(found.y, found.pairs), notes), None, found.eta, notes)
+    return Told(found.y, found.as_pairs()[0], found.eta, notes)
 
 
 def _against_unjudged(y: np.ndarray, notes: list[str]) -> np.ndarray:
@@ -163,23 +161,6 @@ def says_something(told: Told) -> bool:
 
 def _feedback(told: Told) -> dict[str, Any]:
     return {"y": told.y} if told.pairs is None else {"pairs": told.pairs}
-
-
-def _reasons(parts: Sequence[Any]) -> list[Reason]:
-    """What moved a document, as things that are true of it, the largest first."""
-    amounts: dict[str, float] = {}
-    for part in parts:
-        text = _true_of_it(part) if hasattr(part, "stump") else f"{part.feature} = {part.value:.4g}"
-        amounts[text] = amounts.get(text, 0.0) + part.contribution
-    reasons = [Reason(text, amount) for text, amount in amounts.items() if amount]
-    return sorted(reasons, key=lambda reason: -abs(reason.amount))[:REASONS]
-
-
-def _true_of_it(part: Any) -> str:
-    """A stump, or its opposite: a stump speaks for a document where it moves it the way that its weight says."""
-    speaks_for_it = part.contribution * part.weight > 0
-    feature, sign, limit = part.stump.rsplit(" ", 2)
-    return f"{feature} {sign if speaks_for_it else {'>': '≤', '≤': '>'}[sign]} {limit}"
 
 
 def _answer(hits: Hits, scores: np.ndarray, why: list[list[Reason]], told: Told, keep_judged: bool) -> Refined:
