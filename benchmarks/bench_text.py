@@ -78,7 +78,7 @@ def _searching(documents: list[list[str]], queries: list[list[str]]) -> list[Res
             calls[backend] = lambda other=other: [
                 other.retrieve([query], k=K, show_progress=False, n_threads=0) for query in queries
             ]
-    best = {name: seconds / N_QUERIES for name, seconds in best_in_turns(calls, rounds=3).items()}
+    best = {name: seconds / N_QUERIES for name, seconds in best_in_turns(calls, rounds=10).items()}
     what = f"BM25, best {K} of {N_DOCS:,} documents, one query"
     note = f"{WORDS_PER_QUERY} words; one thread"
     return [

@@ -136,20 +136,20 @@ class TextIndex:
     def factors(self, field: str | None, ranker: Ranker) -> Factors:
         """A ranker's numbers for a field, computed once."""
         key = (self._source(field), ranker)
-        factors = self._factors.get(key)
+        factors = _used(self._factors, key)
         if factors is None:
             factors = ranker.factors(self.postings(field))
-        _keep(self._factors, key, factors, _FACTORS_KEPT)
+            _keep(self._factors, key, factors, _FACTORS_KEPT)
         return factors
 
     def impacts(self, field: str | None, ranker: Ranker) -> Impacts:
         """What each posting adds to a score; kept for the few rankers that came last."""
         key = (self._source(field), ranker)
-        values = self._impacts.get(key)
+        values = _used(self._impacts, key)
         if values is None:
             values = search.impacts_of(self.postings(field), self.factors(field, ranker))
-        for forgotten in _keep(self._impacts, key, values, _IMPACTS_KEPT):
-            self._computed.pop(forgotten, None)  # its next single queries do not pay for all postings again
+            for forgotten in _keep(self._impacts, key, values, _IMPACTS_KEPT):
+                self._computed.pop(forgotten, None)  # its next single queries do not pay for all postings again
         return values
 
     def has_impacts(self, field: str | None, ranker: Ranker, *, n_postings: int) -> bool:
@@ -292,16 +292,20 @@ class TextIndex:
         return f"TextIndex({documents}, {terms}, fields {', '.join(self.fields)})"
 
 
-def _keep(store: OrderedDict, key: Any, value: Any, at_most: int) -> list[Any]:
-    """Put a value among those that were used last; returns the keys of what is forgotten for it.
+def _used(store: OrderedDict, key: Any) -> Any:
+    """The value of a key, which becomes the one used last; None where there is none."""
+    value = store.get(key)
+    if value is not None:
+        with contextlib.suppress(KeyError):  # another thread may have forgotten it just now
+            store.move_to_end(key)
+    return value
 
-    Threads may do so at once: each step is whole, and one that finds the work of another undone does it again.
-    """
+
+def _keep(store: OrderedDict, key: Any, value: Any, at_most: int) -> list[Any]:
+    """Put a value among those that were used last; returns the keys of what is forgotten for it."""
     store[key] = value
-    with contextlib.suppress(KeyError):
-        store.move_to_end(key)
     forgotten = []
-    with contextlib.suppress(KeyError):
+    with contextlib.suppress(KeyError):  # another thread may do so, too
         while len(store) > at_most:
             forgotten.append(store.popitem(last=False)[0])
     return forgotten

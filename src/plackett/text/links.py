@@ -27,7 +27,9 @@ def as_links(links: Any, n_docs: int) -> np.ndarray:
         if rows.size == 0:
             rows = rows.reshape(0, 2)
         if rows.dtype.kind not in "iuf":
-            raise ValueError(f"links holds {plain(rows.flat[0])!r}; documents are given by their place, numbers from 0.")
+            raise ValueError(
+                f"links holds {plain(rows.flat[0])!r}; documents are given by their place, numbers from 0."
+            )
         if rows.ndim != 2 or rows.shape[1] not in (2, 3):
             raise ValueError(f"links has shape {rows.shape}; rows of (from, to) or (from, to, weight) are needed.")
         source, target = rows[:, 0], rows[:, 1]
