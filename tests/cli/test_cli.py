@@ -8,6 +8,9 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
+
+from plackett.cli.app import VERBS, app
 
 LETOR = """\
 2 qid:10 1:0.1 2:5 #docid = a
@@ -317,3 +320,12 @@ main()
     assert done.returncode == 130
     assert done.stderr.strip() == "plackett: stopped."
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("verb", [verb.__name__ for verb in VERBS])
+def test_help_is_one_screen_with_an_example(verb, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    result = CliRunner().invoke(app, [verb, "--help"])
+    lines = result.stdout.splitlines()
+    assert len(lines) <= 60
+    assert any(line.strip().startswith(f"Example: plackett {verb} ") for line in lines)

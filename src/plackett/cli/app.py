@@ -6,26 +6,24 @@ import io
 import os
 import sys
 import warnings
+from collections.abc import Callable
 
 import typer
 
 from plackett import __version__
-from plackett.cli.compare import EXAMPLE as EXAMPLE_OF_COMPARE
 from plackett.cli.compare import compare
 from plackett.cli.evaluate import evaluate
 from plackett.cli.explain import explain
-from plackett.cli.export import EXAMPLE as EXAMPLE_OF_EXPORT
 from plackett.cli.export import export
 from plackett.cli.index import index
 from plackett.cli.info import info
 from plackett.cli.rank import rank
 from plackett.cli.refine import refine
-from plackett.cli.reproduce import EXAMPLE as EXAMPLE_OF_REPRODUCE
 from plackett.cli.reproduce import reproduce
 from plackett.cli.search import search
-from plackett.cli.train import TrainCommand, train
-from plackett.cli.tune import EXAMPLE as EXAMPLE_OF_TUNE
+from plackett.cli.train import train
 from plackett.cli.tune import tune
+from plackett.rankers.registry import ENTRIES
 
 STOPPED = 130  # what shells expect of a command that Ctrl-C ended
 
@@ -37,18 +35,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(info)
-app.command(cls=TrainCommand)(train)
-app.command(epilog=EXAMPLE_OF_TUNE)(tune)
-app.command()(rank)
-app.command()(explain)
-app.command()(evaluate)
-app.command(epilog=EXAMPLE_OF_COMPARE)(compare)
-app.command()(refine)
-app.command(epilog=EXAMPLE_OF_EXPORT)(export)
-app.command()(index)
-app.command()(search)
-app.command(epilog=EXAMPLE_OF_REPRODUCE)(reproduce)
+RANKERS = f"Rankers: {', '.join(ENTRIES)}."
+
+# each verb, and the last lines of its help
+VERBS: dict[Callable[..., None], list[str]] = {
+    info: ["Example: plackett info train.txt"],
+    train: [RANKERS, "Example: plackett train train.txt --validation vali.txt -r ranksvm --tune-l2 -o model.plackett"],
+    tune: [
+        RANKERS,
+        "Example: plackett tune train.txt --validation vali.txt -r ranksvm --grid l2=1,0.1,0.01 -o model.plackett",
+    ],
+    rank: ["Example: plackett rank model.plackett test.txt --run mine -o test.run"],
+    explain: ["Example: plackett explain model.plackett test.txt --query 18219"],
+    evaluate: ["Example: plackett evaluate test.txt scores.txt -m ndcg@10,map --convention letor4"],
+    compare: ["Example: plackett compare mq2008 -r listmle,ranksvm,adarank --folder runs --report mq2008.html"],
+    refine: ["Example: plackett refine lists.txt --base bm25 --feedback clicks.csv --run refined -o refined.run"],
+    export: ["Example: plackett export model.plackett --to solr --features names.txt --check test.txt -o solr.json"],
+    index: ["Example: plackett index notes/ -o notes.index"],
+    search: ["Example: plackett search notes.index 'learning to rank' -k 5"],
+    reproduce: ["Example: plackett reproduce p-listmle --quick --data ~/data > p-listmle.md"],
+}
+for verb, last_lines in VERBS.items():
+    app.command(epilog="\n\n".join(last_lines))(verb)
 
 
 def _print_version(is_asked: bool) -> None:

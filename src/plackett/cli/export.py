@@ -10,7 +10,6 @@ import typer
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
-EXAMPLE = "Example: plackett export model.plackett --to solr --features names.txt --check test.txt -o solr.json"
 
 
 def export(

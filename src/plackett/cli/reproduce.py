@@ -10,7 +10,6 @@ import typer
 if TYPE_CHECKING:
     from plackett.reproductions.base import Item, Paper
 
-EXAMPLE = "Example: plackett reproduce p-listmle --quick --data ~/data > p-listmle.md"
 
 
 def reproduce(

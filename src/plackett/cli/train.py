@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-import typer.core
 
 from plackett.cli import parameters
 from plackett.rankers.registry import ENTRIES
@@ -32,58 +31,56 @@ CHOOSE_L2_IN_FIT = ("qsvm", "knn-svm", "indv-svm", "query-dependent")  # rankers
 WATCH_TRAINING = ("AdaRank",)  # whose patience is about the training set, so that they need no other
 
 
-class TrainCommand(typer.core.TyperCommand):
-    """The verb, whose help ends with the names of the rankers: one line each, as typer's epilogues cannot be."""
-
-    def get_help(self, ctx: Any) -> str:
+def _list_rankers(is_asked: bool) -> None:
+    if is_asked:
         width = max(map(len, ENTRIES))
-        lines = (f" {name:<{width}}  {entry.description}\n" for name, entry in ENTRIES.items())
-        return f"{super().get_help(ctx)}\n Rankers:\n\n{''.join(lines)}"
+        typer.echo("\n".join(f"{name:<{width}}  {entry.description}" for name, entry in ENTRIES.items()))
+        raise typer.Exit
+
+
+def _option(metavar: str | None, text: str, *names: str, **others: Any) -> Any:
+    return typer.Option(*names, metavar=metavar, help=text, show_default=False, **others)
 
 
 def train(
     data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files, '-', or a known set's name.")],
-    model: Annotated[str, typer.Option("--model", "-o", metavar="FILE", help="Where the model goes.")],
+    model: Annotated[str, _option("FILE", "Where the model goes.", "--model", "-o")],
     ranker: Annotated[
-        str | None, typer.Option("--ranker", "-r", help="One of the names listed below.", show_default=DEFAULT_RANKER)
+        str | None, _option("NAME", f"One of those below ({DEFAULT_RANKER}).", "--ranker", "-r")
     ] = None,
-    loss: Annotated[str | None, typer.Option(help="What a linear or kernel ranker minimises.")] = None,
-    l2: Annotated[float | None, typer.Option(min=0.0, help="Strength of the penalty.")] = None,
-    solver: Annotated[str | None, typer.Option(help="How: auto, lbfgs, newton, sgd or newton-diag.")] = None,
-    max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations at most.")] = None,
-    tol: Annotated[float | None, typer.Option(min=0.0, help="The fit ends at this norm of the gradient.")] = None,
+    loss: Annotated[str | None, _option("NAME", "What a linear or kernel ranker minimises.", "--loss")] = None,
+    l2: Annotated[float | None, _option("X", "Strength of the penalty.", "--l2", min=0.0)] = None,
+    solver: Annotated[str | None, _option("NAME", "auto, lbfgs, newton, sgd, newton-diag.", "--solver")] = None,
+    max_iter: Annotated[int | None, _option("N", "Iterations at most.", "--max-iter", min=1)] = None,
+    tol: Annotated[float | None, _option("X", "The fit ends at this norm of the gradient.", "--tol", min=0.0)] = None,
     normalize: Annotated[
         str | None,
-        typer.Option(
-            help="Scale columns: query-minmax, query-zscore, query-unit, query-rank, minmax, zscore, quantile."
-        ),
+        _option("NAME", "Scale columns: query-minmax, query-zscore, query-unit, query-rank, minmax, zscore, quantile.",
+                "--normalize"),
     ] = None,
     settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any other parameter of the ranker or its loss; repeatable."),
+        list[str] | None, _option("KEY=VALUE", "Any other parameter; repeatable.", "--set")
     ] = None,
     validation: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Judged lists to stop early by, or to choose l2 by.")
+        str | None, _option("DATA", "Lists to stop by or choose l2 by.", "--validation")
     ] = None,
     metrics: Annotated[
-        str,
-        typer.Option(
-            "--metric", "--metrics", "-m", help="Measures to report; the first decides on the validation set."
-        ),
+        str, _option("NAMES", "Measures; the first decides (ndcg@10,map).", "--metric", "--metrics", "-m")
     ] = "ndcg@10,map",
     patience: Annotated[
-        int | None, typer.Option(min=1, help="Iterations, rounds or steps without a better value before the fit ends.")
+        int | None, _option("N", "Steps without a better value before the end.", "--patience", min=1)
     ] = None,
-    tune_l2: Annotated[bool, typer.Option("--tune-l2", help="Choose l2 on the validation set.")] = False,
-    l2_path: Annotated[
-        str | None, typer.Option(metavar="L2,L2,…", help="The strengths to choose from; implies --tune-l2.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="For all that is random.")] = None,
-    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
-    cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy of DATA for the next time.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary, no progress bar, no notes.")] = False,
-) -> None:
+    tune_l2: Annotated[bool, _option(None, "Choose l2 on the validation set.", "--tune-l2")] = False,
+    l2_path: Annotated[str | None, _option("L2,L2,…", "The l2 to choose from.", "--l2-path")] = None,
+    seed: Annotated[int | None, _option("N", "For all that is random.", "--seed", min=0)] = None,
+    zero_based: Annotated[bool, _option(None, "Feature numbers start at 0.", "--zero-based")] = False,
+    cache: Annotated[bool, _option(None, "Keep a fast copy of DATA.", "--cache")] = False,
+    as_json: Annotated[bool, _option(None, "Print JSON.", "--json")] = False,
+    quiet: Annotated[bool, _option(None, "No summary, no progress bar, no notes.", "--quiet", "-q")] = False,
+    rankers: Annotated[
+        bool, _option(None, "What each ranker is.", "--rankers", is_eager=True, callback=_list_rankers)
+    ] = False,
+) -> None:  # fmt: skip
     """Fit a ranker to judged lists and save it as a model file."""
     given = {
         "loss": loss,

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from plackett.evaluation.contestants import Contestant
     from plackett.evaluation.selection import Selection, Trial
 
-EXAMPLE = "Example: plackett tune train.txt --validation vali.txt -r ranksvm --grid l2=1,0.1,0.01 -o model.plackett"
 DEFAULT_RANKER = "listmle"
 
 
