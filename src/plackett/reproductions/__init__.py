@@ -14,6 +14,7 @@ PAPERS = {
     "featurerank": "plackett.reproductions.featurerank",
     "refinement": "plackett.reproductions.refinement",
     "p-listmle": "plackett.reproductions.p_listmle",
+    "qsvm": "plackett.reproductions.qsvm",
 }
 
 

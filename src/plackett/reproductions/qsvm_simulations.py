@@ -1,0 +1,132 @@
+"""The simulations of dai2019: one draw after another, the four methods fitted to it, and three measures of each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from plackett import metrics
+from plackett._threads import n_threads
+from plackett.data.queries import Queries
+from plackett.data.synthetic import make_query_dependent
+from plackett.exceptions import ConvergenceWarning, DataWarning
+from plackett.rankers.query_dependent import QueryDependentRanker
+from plackett.reproductions.qsvm_printed import METHODS
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "rank-SVM": {"weights": "uniform"},
+    "indv-SVM": {"weights": "individual", "new_queries": "random"},
+    "kNN-SVM": {"weights": "knn", "n_neighbors": 15},
+    "q-SVM": {"weights": "gaussian", "n_neighbors": 15, "bandwidth": "median"},
+}
+KERNELS = {1: "linear", 2: "rbf"}
+TOL, PATH_TOL = 1e-3, 1e-2  # of the last fits, and of those that choose: ten times sharper changes the third digit
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is drawn, and what is fitted to it."""
+
+    example: int
+    scenario: str
+    gamma: float = 0.0
+    noise: float = 0.1
+    dependent: bool = False
+    function: str = "score"
+    methods: tuple[str, ...] = METHODS
+
+    def __str__(self) -> str:
+        words = f"Example {self.example}, Scenario {self.scenario}, γ = {self.gamma}, noise {self.noise}"
+        return words + ", dependent documents" * self.dependent + ", preferences" * (self.function == "pair")
+
+
+class Draws(NamedTuple):
+    """What came of a cell.
+
+    ``values`` are replications × measures × methods; ``one_for_all``, replications × measures, are those of the mean of
+    all queries' true coefficients, which but for chance is the best that one linear function can be.
+    """
+
+    values: np.ndarray
+    one_for_all: np.ndarray
+
+
+@cache  # some tables show cells of others again
+def simulate(cell: Cell, seeds: range, strengths: tuple[float, ...]) -> Draws:
+    """Replicate a cell for each of the seeds."""
+    found = Parallel(n_jobs=n_threads())(delayed(replicate)(cell, seed, strengths) for seed in seeds)
+    return Draws(*(np.array(part) for part in zip(*found, strict=True)))
+
+
+def replicate(cell: Cell, seed: int, strengths: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """One draw: measures × methods on the test documents, and the measures of the mean of all true coefficients."""
+    drawn = {key: value for key, value in asdict(cell).items() if key not in ("methods", "function")}
+    data = make_query_dependent(**drawn, random_state=seed)
+    train, validation, test = (documents(data.queries, rows) for rows in (data.train, data.validation, data.test))
+    both = documents(data.queries, data.train | data.validation)
+    seen = data.query_features[~data.held_out]
+    values = []
+    for name in cell.methods:
+        make = partial(
+            QueryDependentRanker,
+            kernel=KERNELS[cell.example],
+            function=cell.function,
+            n_jobs=1,
+            random_state=seed,
+            **OPTIONS[name],
+        )
+        ranker = chosen_and_refitted(make, train, validation, both, seen, strengths)
+        values.append(measured(test, predict(ranker, test, data.query_features)))
+    return np.array(values).T, measured(test, test.X @ data.coef.mean(axis=0))
+
+
+def documents(queries: Queries, rows: np.ndarray) -> Queries:
+    """Some of the documents; queries without any are left out."""
+    return Queries(queries.X[rows], queries.y[rows], queries.qid[rows])
+
+
+def chosen_and_refitted(
+    make: Callable[..., QueryDependentRanker],
+    train: Queries,
+    validation: Queries,
+    both: Queries,
+    query_features: np.ndarray,
+    strengths: tuple[float, ...],
+) -> QueryDependentRanker:
+    """The strength that has the least MRE on the validation documents, fitted to training and validation documents.
+
+    The paper does not say whether it fits again. On the ten training documents alone indv-SVM comes to .35 in Example
+    1, not to the .30 that is printed.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        chosen = make(l2=strengths, tol=PATH_TOL)
+        chosen.fit(train, query_features=query_features, eval_set=validation, eval_metric="mre")
+        return make(l2=chosen.l2_, tol=TOL).fit(both, query_features=query_features)
+
+
+def predict(ranker: QueryDependentRanker, queries: Queries, query_features: np.ndarray) -> np.ndarray:
+    """Scores; indv-SVM ranks new queries at random, as in the paper, and need not say so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return ranker.predict(queries, query_features=query_features)
+
+
+def measured(queries: Queries, scores: np.ndarray) -> np.ndarray:
+    """Means over the queries of MRE, 1 - ERR and 1 - NDCG@10; ERR takes the largest label of each query as its own."""
+    lists = [slice(*queries.indptr[place : place + 2]) for place in range(queries.n_queries)]
+    err = [metrics.err(queries.y[rows], scores[rows]).item() for rows in lists]
+    ndcg = metrics.ndcg(queries.y, scores, qid=queries.qid, k=10)
+    return np.array([metrics.mre(queries.y, scores, qid=queries.qid).mean(), 1 - np.mean(err), 1 - ndcg.mean()])
+
+
+def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard error over replications, which come first; there are two or more of them."""
+    return values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
