@@ -31,6 +31,7 @@ RANKERS = {  # as users know them
 }
 BOOLEAN = "boolean"
 MOST_FIELDS = 8  # each brings 25 features
+LONGEST_ID = 500  # characters of a document's id; the store keeps 2,000
 SNIPPET = 220  # characters
 LOOKED_AT = 20_000  # characters of a long text, around the first word of the query
 EXAMPLES = (
@@ -180,7 +181,7 @@ def _different(documents: list[ReadDocument]) -> list[str]:
     taken: set[str] = set()
     names = []
     for document in documents:
-        base = " ".join(document.name.split()) or "document"
+        base = " ".join(document.name.split())[:LONGEST_ID] or "document"
         name, number = base, 2
         while name in taken:
             name, number = f"{base} ({number})", number + 1
