@@ -1,5 +1,5 @@
 # From a bare checkout, with nothing but python3, pip's registry and make:
-#   make demo    train and measure rankers on built-in data
+#   make demo    train, compare and explain rankers on built-in data; ends with a report
 #   make test    the whole test suite
 PYTHON ?= python3
 BIN := .venv/bin
@@ -32,7 +32,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python pyproject.toml
-	$(PIP) -e .
+	$(PIP) -e '.[report]'
 	touch $@
 
 .venv/installed-test: .venv/bin/python pyproject.toml
