@@ -105,7 +105,7 @@ def run_server(postgres: str, folder: Path, account: dict[str, object]) -> Itera
                 yield url
                 return
         finally:
-            server.send_signal(signal.SIGINT)  # a fast shutdown
+            server.send_signal(signal.SIGQUIT)  # at once: nobody will read the files again
             try:
                 server.wait(timeout=20)
             except subprocess.TimeoutExpired:
@@ -117,11 +117,15 @@ def run_server(postgres: str, folder: Path, account: dict[str, object]) -> Itera
 numbers = itertools.count()
 
 
-def new_database(server: str, name: str, options: str = "") -> str:
+def run_in_postgres(server: str, statement: str) -> None:
     import psycopg
 
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}" {options}')
+        connection.execute(statement)
+
+
+def new_database(server: str, name: str, options: str = "") -> str:
+    run_in_postgres(server, f"CREATE DATABASE {name} {options}")
     return f"{server}/{name}"
 
 
@@ -136,7 +140,10 @@ def store_url(request, tmp_path) -> str:
     """A store that does not exist yet, in either kind of database."""
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
-    return request.getfixturevalue("postgresql_url")
+    server = request.getfixturevalue("postgresql_server")
+    name = f"test_{next(numbers)}"  # a schema is made much faster than a database
+    run_in_postgres(server, f"CREATE SCHEMA {name}")
+    return f"{server}/postgres?options=-csearch_path%3D{name}"
 
 
 @pytest.fixture

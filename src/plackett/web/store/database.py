@@ -14,12 +14,12 @@ from os import PathLike
 
 from sqlalchemy import Connection, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError, InvalidRequestError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
 from plackett.exceptions import StoreError
 from plackett.web.store.failures import explain
-from plackett.web.store.migrations import NEWEST, migrate, refuse_newer, version_of
+from plackett.web.store.migrations import migrate, newest, refuse_newer, version_of
 from plackett.web.store.postgresql import postgresql_engine
 from plackett.web.store.sqlite import sqlite_engine
 from plackett.web.store.urls import parse
@@ -68,7 +68,7 @@ class Database:
         with self.reading() as connection:
             version = version_of(connection)
         refuse_newer(version, self.location)
-        if version < NEWEST:
+        if version < newest():
             with self.writing() as connection:
                 migrate(connection, self.location)
 
@@ -111,18 +111,14 @@ class Database:
     def _translated(self) -> Iterator[None]:
         if self._is_closed:
             raise StoreError(self.location, "is closed.")
+        # "from None": the drivers' own errors show the statement
         try:
             yield
         except DBAPIError as error:
-            problem = explain(error, self.timeout)
+            raise StoreError(self.location, explain(error, self.timeout)) from None
         except NoFreeConnection:
             problem = f"is busy: no connection became free for {self.timeout:g} s. Try again."
-        except InvalidRequestError:  # a connection that broke in the middle of a transaction
-            problem = "lost its connection in the middle of a transaction. Try again."
-        else:
-            return
-        # outside the handler, so that the driver's error, with its statement and values, is not even the context
-        raise StoreError(self.location, problem)
+            raise StoreError(self.location, problem) from None
 
     def close(self) -> None:
         """Close every connection. A closed store refuses all work."""

@@ -24,7 +24,17 @@ POSTGRESQL = {
     "42501": "the user may not do this in the database. Grant it the rights, or name another database.",
     "53100": "the server's disk is full; what was being written is not stored. Free some space, then try again.",
     "53300": "the server has no free connection. Try again later.",
+    "28000": "the server does not let this user in from this machine.",
     "55P03": "is busy: another program has been writing for more than {timeout:g} s. Try again.",
+}
+
+# while connecting psycopg gives no SQLSTATE; these are the server's words, where it speaks English
+WHILE_CONNECTING = {
+    "password authentication failed": "28P01",
+    "no password supplied": "28P01",
+    "no pg_hba.conf entry": "28000",
+    "does not exist": "3D000",
+    "too many clients": "53300",
 }
 
 
@@ -45,6 +55,8 @@ def sqlite_problem(error: BaseException | None, timeout: float) -> str:
 
 def _postgresql_problem(error: BaseException | None, timeout: float) -> str:
     code = getattr(error, "sqlstate", None)
+    if code is None:
+        code = next((code for words, code in WHILE_CONNECTING.items() if words in str(error)), None)
     if code in POSTGRESQL:
         return POSTGRESQL[code].format(timeout=timeout)
     if code is None or code.startswith(("08", "57P")):

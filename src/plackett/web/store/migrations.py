@@ -68,8 +68,12 @@ MIGRATIONS = (
         ),
     ),
 )
-NEWEST = MIGRATIONS[-1].version
 UPGRADE_LOCK = 0x506C61636B657474  # the number of an advisory lock is anyone's choice; this one spells "Plackett"
+
+
+def newest() -> int:
+    """The version that this plackett writes."""
+    return MIGRATIONS[-1].version
 
 
 def advisory_lock(connection: Connection, number: int) -> None:
@@ -86,15 +90,15 @@ def version_of(connection: Connection) -> int:
 
 
 def refuse_newer(version: int, location: str) -> None:
-    if version > NEWEST:
+    if version > newest():
         raise StoreError(
             location,
-            f"was written by a newer plackett (store version {version}; this one knows versions up to {NEWEST}). "
+            f"was written by a newer plackett (store version {version}; this one knows versions up to {newest()}). "
             "Upgrade plackett, or name another store.",
         )
 
 
-def migrate(connection: Connection, location: str, *, up_to: int = NEWEST) -> None:
+def migrate(connection: Connection, location: str) -> None:
     """Take the missing steps, in a transaction that the caller has opened for writing.
 
     Two processes that start at once take turns: SQLite's transaction for writing is the only one of its kind, and on
@@ -107,7 +111,7 @@ def migrate(connection: Connection, location: str, *, up_to: int = NEWEST) -> No
     if version == 0:
         versions.create(connection, checkfirst=True)
     for step in MIGRATIONS:
-        if version < step.version <= up_to:
+        if version < step.version:
             for statement in step.statements:
                 connection.execute(text(statement.format(**words)))
             connection.execute(insert(versions).values(version=step.version, name=step.name, applied=datetime.now(UTC)))

@@ -33,7 +33,8 @@ class Rankers(Database):
         with self.writing() as connection:
             if replace:
                 connection.execute(delete(tables.rankers).where(tables.rankers.c.name == name))
-            if connection.execute(self.insert_new(tables.rankers).values(row)).rowcount == 0:
+            new = self.insert_new(tables.rankers).values(row).returning(tables.rankers.c.name)
+            if connection.execute(new).first() is None:
                 raise ValueError(f'there is a ranker "{name}" already. Choose another name, or replace it.')
 
     def ranker(self, name: str) -> bytes:

@@ -182,7 +182,7 @@ class Store(Rankers, Jobs):
             for query_id, _, _, now in _lists(connection, lists, user_id):
                 lists[query_id].append(now)
             last = select(EVENTS.c.id, EVENTS.c.time).where(EVENTS.c.id.in_([row[3] for row in rows]))
-            times = dict(connection.execute(last).tuples().all())
+            times = {row.id: row.time for row in connection.execute(last)}
         return [
             QuerySummary(
                 query_id,
