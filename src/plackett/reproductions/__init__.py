@@ -15,6 +15,7 @@ PAPERS = {
     "refinement": "plackett.reproductions.refinement",
     "p-listmle": "plackett.reproductions.p_listmle",
     "qsvm": "plackett.reproductions.qsvm",
+    "kernel-cs-listmle": "plackett.reproductions.kernel_cs_listmle",
 }
 
 
