@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -28,8 +27,10 @@ def server_program(name: str) -> str | None:
 
 def account_of_server() -> dict[str, object]:
     """The server refuses to run as root, so root starts it as somebody else."""
-    if os.geteuid() != 0:
+    if os.name != "posix" or os.geteuid() != 0:
         return {}
+    import pwd
+
     for name in ("postgres", "nobody"):
         try:
             account = pwd.getpwnam(name)

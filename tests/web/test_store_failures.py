@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import sqlite3
+import subprocess
 import sys
 import threading
 import traceback
@@ -235,7 +236,13 @@ def test_errors_survive_pickling():
     assert (str(error), error.location) == ("store.db: is closed.", "store.db")
 
 
-def test_a_missing_package_is_named(tmp_path, monkeypatch):
+def test_without_psycopg_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ModuleNotFoundError, match=r"needs psycopg. .*: pip install 'plackett\[postgres\]'"):
         Store.open("postgresql://127.0.0.1:1/ranking")
+
+
+def test_without_sqlalchemy_the_extra_is_named():
+    code = "import sys; sys.modules['sqlalchemy'] = None; import plackett.web.store"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "the workbench's store needs sqlalchemy. Install it with: pip install 'plackett[web]'" in done.stderr

@@ -25,16 +25,22 @@ def postgresql_engine(place: Place, timeout: float) -> Engine:
     )
 
     def set_up(connection, _record) -> None:
-        encoding = connection.info.parameter_status("server_encoding")
-        if encoding != "UTF8":
-            raise StoreError(
-                place.location,
-                f"the database is encoded as {encoding}; a store needs UTF8 (CREATE DATABASE … ENCODING 'UTF8').",
-            )
-        with connection.cursor() as cursor:
-            cursor.execute("SET synchronous_commit TO on")
-            cursor.execute(f"SET lock_timeout TO {round(1000 * timeout)}")
-        connection.commit()
+        try:
+            _set_up(connection, place.location, timeout)
+        except BaseException:
+            connection.close()  # the pool does not know of it yet
+            raise
 
     event.listen(engine, "connect", set_up)
     return engine
+
+
+def _set_up(connection, location: str, timeout: float) -> None:
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        problem = f"the database is encoded as {encoding}; a store needs UTF8 (CREATE DATABASE … ENCODING 'UTF8')."
+        raise StoreError(location, problem)
+    with connection.cursor() as cursor:
+        cursor.execute("SET synchronous_commit TO on")
+        cursor.execute(f"SET lock_timeout TO {round(1000 * timeout)}")
+    connection.commit()

@@ -73,8 +73,12 @@ def _refuse_a_stranger(connection: sqlite3.Connection, path: Path) -> None:
 
 def _set_up(connection: sqlite3.Connection, _record) -> None:
     connection.isolation_level = None  # transactions begin where we say, not where the driver guesses
-    for setting in ("foreign_keys=ON", "synchronous=FULL", "fullfsync=ON", "checkpoint_fullfsync=ON"):
-        connection.execute(f"PRAGMA {setting}").close()
+    try:
+        for setting in ("foreign_keys=ON", "synchronous=FULL", "fullfsync=ON", "checkpoint_fullfsync=ON"):
+            connection.execute(f"PRAGMA {setting}").close()
+    except BaseException:
+        connection.close()  # the pool does not know of it yet
+        raise
 
 
 def _begin(connection: Connection) -> None:
