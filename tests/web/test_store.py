@@ -47,6 +47,15 @@ def test_a_user_is_made_once(store):
     assert [user.name for user in store.users()] == ["Ann", "ann"]
 
 
+def test_looking_for_a_user_or_a_query_makes_none(store):
+    assert store.find_user("Ann") is None
+    assert store.find_query("pages", "red fish") is None
+    assert store.users() == []
+    ann, asked = store.user("Ann"), store.query("pages", "red fish", "bm25")
+    assert (store.find_user("Ann"), store.find_query("pages", "red fish")) == (ann, asked)
+    assert store.find_query("other pages", "red fish") is None
+
+
 def test_a_query_is_its_collection_and_its_text(store):
     asked = store.query("pages", "red fish", "bm25")
     assert store.query("pages", "red fish", "bm25") == asked == store.query_by_id(asked.id)

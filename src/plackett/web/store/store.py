@@ -37,14 +37,18 @@ class Store(Rankers, Jobs):
 
     def user(self, name: str) -> User:
         """The user of that name, made if there is none."""
-        wanted = select(USERS).where(USERS.c.name == check_text(name, "a user's name", most=MAX_NAME))
+        found = self.find_user(name)
+        if found is not None:
+            return found
+        with self.writing() as connection:
+            connection.execute(self.insert_new(USERS).values(name=name, created=datetime.now(UTC)))
+            return User(*connection.execute(_user_called(name)).one())
+
+    def find_user(self, name: str) -> User | None:
+        """The user of that name, if there is one."""
         with self.reading() as connection:
-            row = connection.execute(wanted).first()
-        if row is None:
-            with self.writing() as connection:
-                connection.execute(self.insert_new(USERS).values(name=name, created=datetime.now(UTC)))
-                row = connection.execute(wanted).one()
-        return User(*row)
+            row = connection.execute(_user_called(name)).first()
+        return None if row is None else User(*row)
 
     def users(self) -> list[User]:
         """All users, the oldest first."""
@@ -58,16 +62,21 @@ class Store(Rankers, Jobs):
         ranker that was named last.
         """
         check_text(base, "a base ranker's name", most=MAX_NAME)
+        found = self.find_query(collection, text)
+        if found is not None and found.base == base:
+            return found
+        this = QUERIES.c.key == _key(collection, text)
+        with self.writing() as connection:
+            self._make_queries(connection, collection, [text], base)
+            connection.execute(update(QUERIES).where(this, QUERIES.c.base != base).values(base=base))
+            return Query(*connection.execute(select(*_columns_of_query()).where(this)).one())
+
+    def find_query(self, collection: str, text: str) -> Query | None:
+        """The query of that collection and text, if there is one."""
         wanted = select(*_columns_of_query()).where(QUERIES.c.key == _key(collection, text))
         with self.reading() as connection:
             row = connection.execute(wanted).first()
-        if row is None or row.base != base:
-            with self.writing() as connection:
-                self._make_queries(connection, collection, [text], base)
-                changed = update(QUERIES).where(QUERIES.c.key == _key(collection, text), QUERIES.c.base != base)
-                connection.execute(changed.values(base=base))
-                row = connection.execute(wanted).one()
-        return Query(*row)
+        return None if row is None else Query(*row)
 
     def query_by_id(self, query_id: int) -> Query:
         wanted = select(*_columns_of_query()).where(QUERIES.c.id == check_id(query_id, "query"))
@@ -258,6 +267,10 @@ def _key(collection: str, text: str) -> str:
     """What makes a query the same query; neither part can hold a null character."""
     both = check_text(collection, "a collection's name") + "\x00" + check_text(text, "a query")
     return hashlib.sha256(both.encode("utf-8")).hexdigest()
+
+
+def _user_called(name: str) -> Select:
+    return select(USERS).where(USERS.c.name == check_text(name, "a user's name", most=MAX_NAME))
 
 
 def _columns_of_query() -> list[ColumnElement]:
