@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from plackett.data.normalize import QueryZScore
 from plackett.data.queries import Queries
 from plackett.rankers.base_score import as_base_score
+from plackett.rankers.kept_judgements import keep_judged
 from plackett.rankers.linear import LinearRanker
 
 
@@ -20,9 +21,7 @@ class JudgedSorted(BaseEstimator):
     scores_: np.ndarray
 
     def fit(self, queries: Queries, judgements: np.ndarray, *, base_score: Any) -> JudgedSorted:
-        base = as_base_score(base_score, queries)
-        side = np.where(np.isnan(judgements), 0, np.where(judgements > 0, 1, -1))
-        self.scores_ = base + side * (np.ptp(base) + 1)
+        self.scores_ = keep_judged(as_base_score(base_score, queries), judgements, qid=queries.qid)
         return self
 
 
