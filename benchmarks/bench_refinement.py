@@ -1,4 +1,7 @@
-"""Ranking refinement of one query: many rounds, also against the same with matrices over pairs; a very long list."""
+"""Ranking refinement of one query: many rounds, also against the same with matrices over pairs; a very long list.
+
+And its base ranker for ratings, personality diagnosis of all users for all items.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ N_JUDGED = 10
 ETA = 0.02
 MANY = 100  # rounds of the short list
 LONG = 100_000
+N_USERS, N_ITEMS, N_RATINGS = 943, 1_682, 100_000  # as of MovieLens 100k
 
 # A small fit comes first, so that code which is loaded once does not count; the peak of the process is that of the fit.
 CHILD = """
@@ -38,7 +42,7 @@ print(bytes_of("VmHWM") - before)
 
 def run() -> list[Result]:
     short, long = _made(1_000), _made(LONG)
-    return [_allowed(short, MANY, 0.020), _against_numpy(short), _allowed(long, 50, 3.0), *_memory()]
+    return [_allowed(short, MANY, 0.020), _against_numpy(short), _allowed(long, 50, 3.0), *_memory(), _ratings()]
 
 
 def _made(n_docs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -124,3 +128,16 @@ def _memory() -> list[Result]:
     what = f"MultiplicativeRefiner, memory, {LONG:,} × {N_FEATURES}"
     half = LONG // 2
     return [judged(Result(what, per_doc[LONG], f"{half:,} documents", per_doc[half], 0.9, note))]
+
+
+def _ratings() -> Result:
+    """Expected ratings of all users for all items, from made ratings of which some users and items have most."""
+    rng = np.random.default_rng(0)
+    share = rng.pareto(1.5, N_USERS)[:, None] * rng.pareto(1.0, N_ITEMS)
+    places = np.argpartition(-share * rng.random(share.shape), N_RATINGS, axis=None)[:N_RATINGS]
+    table = np.full(share.shape, np.nan)
+    table.flat[places] = rng.integers(1, 6, N_RATINGS)
+    model = pk.PersonalityDiagnosis()
+    best = best_in_turns({"ours": lambda: model.fit(table).predict()}, rounds=2)
+    what = f"PersonalityDiagnosis, {N_USERS} users × {N_ITEMS:,} items, {N_RATINGS:,} ratings"
+    return judged(Result(what, best["ours"], "allowed", 3.0, 1, "fit, and predictions for all"))
