@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
 
@@ -33,7 +33,8 @@ BOOLEAN = "boolean"
 MOST_FIELDS = 8  # each brings 25 features
 LONGEST_ID = 500  # characters of a document's id; the store keeps 2,000
 SNIPPET = 220  # characters
-LOOKED_AT = 20_000  # characters of a long text, around the first word of the query
+SNIPPETS_KEPT = 4096
+LOOKED_AT = 8_000  # characters of a long text, around the first word of the query
 EXAMPLES = (
     "parse json text",
     "sort a list by key",
@@ -60,6 +61,7 @@ class TextCollection(Collection):
         super().__init__()
         self.index, self.name, self.key, self.n_docs = index, name, key, index.n_docs
         self._examples = list(examples)
+        self._pieces = lru_cache(SNIPPETS_KEPT)(self._snippet)
 
     def own_rankers(self) -> list[str]:
         return [*RANKERS, BOOLEAN]
@@ -104,6 +106,9 @@ class TextCollection(Collection):
         return letor_features(self.index, {"": terms}, {"": docid}).X
 
     def snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
+        return list(self._pieces(docid, query))
+
+    def _snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
         texts = self.index.document(docid)
         field = "body" if texts.get("body") else max(texts, key=lambda name: len(texts[name]))
         analyser = self.index.analyser

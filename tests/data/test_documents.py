@@ -1,0 +1,100 @@
+"""Files become documents: plain text comes out of every kind, whatever is in it."""
+
+import re
+
+import pytest
+
+from plackett.data.documents import as_text, files_of, read_documents
+from plackett.data.markup import text_of_html, text_of_markdown
+from plackett.exceptions import DataFormatError
+
+MARKDOWN = """Preface with `__init__` and snake_case_name
+
+# On *wings* #
+
+> - [x] They **lift**, see [the page](http://a.b/c_(d)) and ![a bird](bird.png "x").
+
+| left | right |
+|------|:-----:|
+| one  | two   |
+
+```python
+x = a * b  # **kept**
+```
+***
+[ref]: http://nowhere
+Under &amp; line \\*
+"""
+
+
+def test_markdown_loses_its_marks_and_keeps_its_words():
+    title, body = text_of_markdown(MARKDOWN)
+    assert title == "On wings"
+    lines = [" ".join(line.split()) for line in body.split("\n") if line.strip()]
+    assert lines == [
+        "Preface with __init__ and snake_case_name",
+        "On wings",
+        "They lift, see the page and a bird.",
+        "left right",
+        "one two",
+        "x = a * b # **kept**",
+        "Under & line *",
+    ]
+
+
+def test_an_underlined_heading_is_a_title():
+    assert text_of_markdown("Wings\n=====\nlift")[0] == "Wings"
+    assert text_of_markdown("no heading")[0] == ""
+
+
+def test_html_is_text_without_scripts_styles_and_comments():
+    page = (
+        "<!DOCTYPE html><html><head><title>On &amp; off</title><style>p {}</style></head><body onload=x>"
+        "<h1>A <em>b</em></h1><SCRIPT>alert('no')</SCRIPT ><p>1 < 2 &lt;script&gt;<!-- no --><br>new<b>s</b>"
+    )
+    assert text_of_html(page) == ("On & off", "A b\n1 < 2 <script>\nnews")
+    assert text_of_html("<h1>A <em>b</em></h1>x")[0] == "A b"
+    assert text_of_html("x<script>never closed") == ("", "x")
+    assert text_of_html("") == ("", "")
+
+
+@pytest.mark.parametrize("piece", ["<a ", "<a a=", "<!--", "<![CDATA[", "</", "<!", "<script>", "&", "<title>"])
+def test_broken_pages_take_time_in_proportion_to_their_length(piece):
+    text_of_html(piece * 100_000)  # minutes, were it with the square
+
+
+@pytest.mark.parametrize("piece", ["[", "`", "*", "|", "_", "`a", "[](", "[a](b(", "<http:", "&", "> ", "#", "- "])
+def test_broken_markdown_takes_time_in_proportion_to_its_length(piece):
+    text_of_markdown(piece * 100_000 + "x")
+
+
+def test_null_bytes_and_half_surrogates_become_replacement_characters():
+    assert as_text("a\0b\ud800c\U0001f600") == "a\ufffdb\ufffdc\U0001f600"
+
+
+def test_a_folder_gives_the_documents_of_its_files_in_order(tmp_path):
+    (tmp_path / "a.html").write_text("<title>T</title>body")
+    (tmp_path / "b.md").write_text("# H\ntext")
+    (tmp_path / "c.txt").write_bytes(b"null\0 \xff broken")
+    (tmp_path / "d.csv").write_text("id,title,body\n7,<b>,x\n")
+    (tmp_path / ".hidden.txt").write_text("no")
+    (tmp_path / "e.pdf").write_text("no")
+    told = []
+    found = list(read_documents(str(tmp_path), is_lenient=True, note=told.append))
+    assert [(one.name, one.fields) for one in found] == [
+        ("a.html", {"title": "T", "body": "body"}),
+        ("b.md", {"title": "H", "body": "H\ntext"}),
+        ("c.txt", {"title": "c", "body": "null\ufffd \ufffd broken"}),
+        ("7", {"title": "<b>", "body": "x"}),
+    ]
+    assert told == [f"files of other kinds in {tmp_path} were left out: .pdf (1)"]
+    assert [path.name for path in files_of(str(tmp_path))] == ["a.html", "b.md", "c.txt", "d.csv"]
+    with pytest.raises(DataFormatError, match=re.escape("this is not UTF-8 text. Convert the file, or name its")):
+        list(read_documents(str(tmp_path)))
+
+
+def test_a_page_in_the_encoding_that_it_names_is_read(tmp_path):
+    (tmp_path / "a.html").write_bytes("<meta charset='latin-1'><p>Über".encode("latin-1"))
+    (tmp_path / "b.txt").write_bytes("Über".encode("utf-16"))
+    found = [one.fields["body"] for one in read_documents(str(tmp_path), is_lenient=True)]
+    assert found == ["Über", "Über"]
