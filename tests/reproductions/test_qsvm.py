@@ -206,6 +206,23 @@ def test_columns_of_queries_are_taken_from_the_documents(lists):
     assert lists.queries.X.min() == pytest.approx(1 / lists.queries.n_docs)
 
 
+def test_yahoos_lists_are_taken_where_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(qsvm_web, "N_QUERIES", 3)
+    for part in ("train", "valid", "test"):
+        rows = [
+            f"{row % 5} qid:{query} 3:{query / 10} 5:{row / 100} 700:{row % 7 / 10}"
+            for query in range(1, 7)
+            for row in range(10 if query == 2 else 20)
+        ]
+        (tmp_path / f"set1.{part}.txt").write_text("\n".join(rows) + "\n")
+    lists = qsvm_web.web_lists(Job(folder=tmp_path))
+    assert lists.is_original
+    assert lists.queries.X.shape == (60, 2)
+    assert 2 not in lists.queries.ids.tolist()  # it has too few documents
+    np.testing.assert_allclose(lists.query_features[:, 0], np.array(lists.queries.ids, dtype=float) / 10)
+    np.testing.assert_allclose(lists.queries.X[:20, 0], np.arange(20) / 100)  # values as they are
+
+
 @pytest.mark.parametrize("is_original", [True, False])
 def test_documents_are_dealt_within_queries(lists, is_original):
     lists = lists._replace(is_original=is_original)
