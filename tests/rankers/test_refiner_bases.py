@@ -127,6 +127,18 @@ def test_a_lightgbm_model_predicts_the_base(data, feedback):
     assert MultiplicativeRefiner().fit(data, feedback, base_score=model.booster_).scores_.shape == base.shape
 
 
+def test_an_xgboost_model_predicts_the_base(data, feedback):
+    xgboost = pytest.importorskip("xgboost")
+    model = xgboost.XGBRanker(n_estimators=3, max_depth=2, n_jobs=1)
+    model.fit(np.asarray(data.X), data.y, group=np.diff(data.indptr))
+    expected = model.predict(np.asarray(data.X))
+    assert np.unique(expected).size > 1
+    fits = [MultiplicativeRefiner().fit(data, feedback, base_score=base) for base in (model, model.get_booster())]
+    for fit in fits:
+        np.testing.assert_allclose(fit.base_scores_, expected, rtol=1e-6)
+    np.testing.assert_array_equal(fits[0].scores_, fits[1].scores_)
+
+
 @pytest.mark.parametrize(
     ("base", "message"),
     [

@@ -108,3 +108,29 @@ def test_on_ohsumed_feedback_pays_on_the_full_list_and_little_beyond(shared_data
 def test_the_objective_falls_in_every_round(shared_data):
     table = refinement.figure_1(Job(is_quick=True, folder=shared_data))
     assert {row.verdict for row in table.rows} == {Verdict.CONFIRMED}
+
+
+def test_other_bases_and_budgets_pay_on_the_full_list_of_ohsumed(shared_data, monkeypatch):
+    few = {"Rocchio": {"2:1": pk.RocchioRefiner()}, "RankSVM": {"l2=10": RankSVMOfList(10)}}
+    monkeypatch.setattr(refinement, "refiners", lambda job: few)
+    job = Job(is_quick=True, folder=shared_data)
+    verdicts = {row.what: row.verdict for row in refinement.figure_4(job).rows + refinement.figure_5(job).rows}
+    for words in ("feature 21", "feature 11", "feature 7", "10 judged", "15 judged", "20 judged"):
+        assert verdicts[f"MRR above its base, {words}, full list"] is Verdict.CONFIRMED
+        assert verdicts[f"MRR above its base, {words}, residual list"] is Verdict.NOT_CONFIRMED
+    assert verdicts["20 judged above 5 judged, full list"] is Verdict.CONFIRMED
+    assert verdicts["MRR on feature 7 as good as RankSVM on feature 21, full list"] is Verdict.CONFIRMED
+
+
+def test_on_movielens_refinement_gains_but_is_not_above_its_rivals(shared_data, monkeypatch):
+    few = {
+        MRR: {MRR: pk.MultiplicativeRefiner()},
+        "LRR": {"gamma=0.1": pk.LinearRefiner(0.1), "gamma=10": pk.LinearRefiner(10)},
+        "LRR, eta=0.5": {"gamma=0.1": pk.LinearRefiner(0.1, eta=0.5)},
+    }
+    monkeypatch.setattr(refinement, "refiners", lambda job: few)
+    monkeypatch.setattr(refinement, "BUDGETS", (20,))
+    rows = {row.what: row for row in refinement.figure_6(Job(is_quick=True, folder=shared_data)).rows}
+    assert rows["MRR above base"].ours == "above in 12, below in 0 of 13"
+    assert rows["MRR above its base with 20 given, P@k of 1 draws"].verdict is Verdict.CONFIRMED
+    assert rows["the base above even the best LRR"].ours.startswith("above in 0")
