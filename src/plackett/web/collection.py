@@ -7,14 +7,15 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.rankers.base import Ranker
-from plackett.rankers.refiner import Refiner
 from plackett.validation import check_finite, check_positive_int, check_scores
+
+if TYPE_CHECKING:
+    from plackett.rankers.base import Ranker
 
 LISTS_KEPT = 256  # with their features; a list of 100 documents and 100 features takes 80 kB
 CANDIDATES = 100  # of a list that a saved ranker orders, at least
@@ -116,6 +117,8 @@ class Collection(ABC):
 
         A ValueError says why a ranker cannot be one: its name, or columns that are not those of the collection.
         """
+        from plackett.rankers.refiner import Refiner  # not above: a search without rankers starts in half the time
+
         if name in self.own_rankers():
             raise ValueError(f"{name!r} is the name of a base ranker that is always there; choose another.")
         if isinstance(ranker, Refiner):

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from plackett.web.problems import Problem
-from plackett.web.training import Cancelled, Progress
 
 if TYPE_CHECKING:
     from plackett.web.store import Job, Store
 
-Work = Callable[[int, Progress, threading.Event], dict[str, Any]]
+Work = Callable[[int, Callable[[float, str], None], threading.Event], dict[str, Any]]
 LOG = logging.getLogger("plackett.web")
 BETWEEN_WORDS = 0.25  # seconds: each report waits for the disk
 PATIENCE = 3.0  # seconds for jobs to stop when the server does
@@ -75,6 +74,8 @@ class Jobs:
             self._store.interrupt_jobs()
 
     def _run(self, job_id: int, work: Work, cancel: threading.Event) -> None:
+        from plackett.web.training import Cancelled
+
         try:
             self._store.update_job(job_id)
             result = work(job_id, _Teller(self._store, job_id, cancel), cancel)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -27,6 +27,7 @@ Id = Annotated[int, Field(ge=1, le=MAX_ID)]
 Grade = Annotated[float, Field(ge=0, le=30, allow_inf_nan=False)]
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Method = Literal["multiplicative", "linear", "rocchio"]
+METHODS: tuple[Method, ...] = get_args(Method)
 Format = Literal["letor", "qrels", "run", "json"]
 
 

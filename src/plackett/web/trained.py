@@ -7,16 +7,15 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from plackett.exceptions import ModelFormatError
-from plackett.rankers.base import Ranker
-from plackett.rankers.registry import load
 from plackett.web.collection import Collection
 from plackett.web.problems import Problem, asked
 from plackett.web.schemas import RankerAnswer, RankersAnswer
-from plackett.web.training import Progress, train
 
 if TYPE_CHECKING:
+    from plackett.rankers.base import Ranker
     from plackett.web.store import Store
     from plackett.web.store.records import RankerSummary
+    from plackett.web.training import Progress
 
 IS_BASE = "is_base"  # in a ranker's summary
 
@@ -45,6 +44,8 @@ class TrainedRankers:
         return self._store.rankers(self._collection.key)
 
     def _load(self, name: str) -> Ranker:
+        from plackett.rankers.registry import load
+
         return load(io.BytesIO(self._store.ranker(name)))
 
     def answer(self) -> RankersAnswer:
@@ -67,6 +68,8 @@ class TrainedRankers:
         self, job_id: int, judgements: list, base: str, progress: Progress, cancel: threading.Event
     ) -> dict[str, Any]:
         """Train one and keep it; what came out, for the job's result."""
+        from plackett.web.training import train
+
         trained = train(self._collection, judgements, base=base, progress=progress, cancel=cancel)
         with self._lock:
             taken = {one.name for one in self._store.rankers()}

@@ -1,4 +1,8 @@
-"""What can be done in the workbench, free of HTTP: each action takes plain values and answers with a schema."""
+"""What can be done in the workbench, free of HTTP: each action takes plain values and answers with a schema.
+
+What learns and measures is imported where it is used. It takes longer to load than all the rest, so the server opens
+its port first, and ``warm_up`` loads it behind the first user's back.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +16,18 @@ import numpy as np
 from plackett import __version__
 from plackett.web import schemas
 from plackett.web.collection import Collection, Hits, hits_of
-from plackett.web.exchange import Exported, export_judgements, read_judgements
 from plackett.web.jobs import Jobs
-from plackett.web.measuring import measure_list, summarise, words_on
 from plackett.web.problems import Problem, asked
-from plackett.web.refining import METHODS, Judged, Refined, refine
 from plackett.web.settings import Settings
 from plackett.web.store.history import standing
-from plackett.web.store.lookup import find_query, find_user
 from plackett.web.trained import TrainedRankers
-from plackett.web.training import Progress
 
 if TYPE_CHECKING:
+    from plackett.web.exchange import Exported
+    from plackett.web.refining import Judged, Refined
     from plackett.web.store import Event, Job, Store
     from plackett.web.store.records import Query
+    from plackett.web.training import Progress
 
 LONGEST_TITLE = 300  # characters in a list
 LONGEST_FIELD = 200_000  # characters of a document on a page
@@ -58,12 +60,16 @@ class Workbench:
 
     def warm_up(self) -> None:
         """Do once what users will do, so that none of them waits for compiled code to be loaded."""
+        from plackett.web import exchange, training  # noqa: F401
+        from plackett.web.measuring import measure_list
+        from plackett.web.refining import Judged, refine
+
         self.collection.warm_up()
         for query in self.collection.suggestions()[:1]:
             hits = self.collection.search(query, k=50)
             if len(hits.docid) > 2:
                 judged = Judged({hits.docid[1]: 1.0, hits.docid[2]: 0.0}, [])
-                for method in METHODS:
+                for method in schemas.METHODS:
                     refine(hits, judged, method)
                     measure_list(hits, judged, method, leave_one_out=False)
         self.is_warm = True
@@ -74,7 +80,7 @@ class Workbench:
         """The list of a query, refined by what the user said of it before; nothing is written."""
         text = _stripped(text)
         with asked():
-            query = find_query(self.store, self.collection.key, text)
+            query = self.store.find_query(self.collection.key, text)
         return self._list(user, text, None if query is None else query.id, view, self._base(view.base))
 
     def show(self, user: str, query_id: int, view: schemas.View) -> schemas.RankedList:
@@ -84,6 +90,8 @@ class Workbench:
 
     def measures(self, user: str, query_id: int, view: schemas.MeasureRequest) -> schemas.Measures:
         """P@k and NDCG@k of base and refined order."""
+        from plackett.web.measuring import measure_list
+
         query = self._query(query_id)
         hits = self._hits(query.text, self._base(view.base, query), view.k)
         judged, _ = self._judged(user, query_id)
@@ -130,8 +138,10 @@ class Workbench:
 
     def _judged(self, user: str, query_id: int | None) -> tuple[Judged, bool]:
         """What the user said of a list, and whether some of it can be undone."""
+        from plackett.web.refining import Judged
+
         with asked():
-            known = None if query_id is None else find_user(self.store, user)
+            known = None if query_id is None else self.store.find_user(user)
         if known is None or query_id is None:
             return Judged({}, []), False
         events = self.store.events(known.id, query_id)
@@ -139,6 +149,8 @@ class Workbench:
         return Judged(*standing(events).judged()), can_undo
 
     def _list(self, user: str, text: str, query_id: int | None, view: schemas.View, base: str) -> schemas.RankedList:
+        from plackett.web.refining import refine
+
         hits = self._hits(text, base, view.k)
         judged, can_undo = self._judged(user, query_id)
         refined = refine(hits, judged, view.method, view.keep)
@@ -216,7 +228,7 @@ class Workbench:
         """Strike out what the user said last of a list."""
         query = self._known_target(wish)
         with asked():
-            known = find_user(self.store, user)
+            known = self.store.find_user(user)
             event = None if known is None else self.store.undo(known.id, query.id)
         return self._saved(user, query, wish, event)
 
@@ -224,7 +236,7 @@ class Workbench:
         """Clear all that the user said of a list."""
         query = self._known_target(wish)
         with asked():
-            known = find_user(self.store, user)
+            known = self.store.find_user(user)
             n_cleared = 0 if known is None else self.store.reset(known.id, query.id)
         return self._saved(user, query, wish, None, n_cleared)
 
@@ -250,7 +262,7 @@ class Workbench:
             return self._query(wish.query_id)
         text = _stripped(wish.query or "")
         with asked():
-            query = find_query(self.store, self.collection.key, text)
+            query = self.store.find_query(self.collection.key, text)
         if query is None:
             raise Problem(404, "not-found", "nothing was judged for this query yet.")
         return query
@@ -272,7 +284,7 @@ class Workbench:
             csrf=csrf,
             collection=schemas.CollectionName(**self._name()),
             bases=self.bases(),
-            methods=list(METHODS),
+            methods=list(schemas.METHODS),
             suggestions=self.collection.suggestions(),
             version=__version__,
         )
@@ -289,7 +301,7 @@ class Workbench:
         """Queries that somebody, or this user, has judged, those of the latest judgements first."""
         key = self.collection.key
         with asked():
-            known = None if user is None else find_user(self.store, user)
+            known = None if user is None else self.store.find_user(user)
             if user is not None and known is None:
                 return schemas.QueriesAnswer(total=0, queries=[])
             user_id = None if known is None else known.id
@@ -324,6 +336,8 @@ class Workbench:
 
     def describe(self) -> schemas.CollectionAnswer:
         """The collection and all that was said about it."""
+        from plackett.web.measuring import summarise, words_on
+
         key = self.collection.key
         summary = summarise(self.store.judgements(key), self.store.preferences(key))
         agreement = summary.agreement._asdict()
@@ -343,6 +357,8 @@ class Workbench:
 
     def export(self, user: str, wish: schemas.ExportRequest) -> Exported:
         """What all users, or this one, said, as a file."""
+        from plackett.web.exchange import export_judgements
+
         judgements, preferences = self._said(user if wish.mine else None)
         base = self._base(wish.base)
         with asked():
@@ -352,6 +368,8 @@ class Workbench:
 
     def take_in(self, user: str, wish: schemas.ImportRequest) -> schemas.Imported:
         """Judgements from a file, as this user's; all of them or none."""
+        from plackett.web.exchange import read_judgements
+
         base = self._base(wish.base)
         with asked():
             found = read_judgements(
@@ -367,7 +385,7 @@ class Workbench:
     def _said(self, user: str | None) -> tuple[list, list]:
         key = self.collection.key
         with asked():
-            known = None if user is None else find_user(self.store, user)
+            known = None if user is None else self.store.find_user(user)
         if user is not None and known is None:
             return [], []
         user_id = None if known is None else known.id
@@ -405,6 +423,8 @@ class Workbench:
 
 def refine_outside(wish: schemas.RefineRequest) -> schemas.RefineAnswer:
     """The refined order of a list that was sent along; nothing is looked up and nothing is kept."""
+    from plackett.web.refining import Judged, refine
+
     names = [str(row) for row in range(len(wish.features))] if wish.docids is None else wish.docids
     row_of = {name: row for row, name in enumerate(names)}
     with asked():

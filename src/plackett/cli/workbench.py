@@ -1,0 +1,129 @@
+"""``plackett workbench``: a page on this machine where a ranking is searched, judged and refined."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from plackett.web.collection import Collection
+    from plackett.web.settings import Settings
+
+HOST, PORT = "127.0.0.1", 8765  # as in web/settings.py, which help does not load
+
+
+def workbench(
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SOURCE]",
+            show_default=False,
+            help="A folder or file of texts, Markdown, HTML, JSONL or CSV; an index; nothing: Python's documentation.",
+        ),
+    ] = None,
+    letor: Annotated[
+        list[str] | None, typer.Option("--letor", metavar="DATA", help="Judged lists to browse in place of SOURCE.")
+    ] = None,
+    models: Annotated[
+        list[str] | None, typer.Option("--model", metavar="FILE", help="A saved ranker as a base ranker.")
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", metavar="PATH|URL", help="Where judgements are kept; postgresql://… for a server."),
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="Another than this machine's own needs a token.")] = HOST,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = PORT,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", envvar="PLACKETT_TOKEN", help="What requests must bring; made up where one is needed."),
+    ] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option("--origin", metavar="URL", help="A site whose pages may call the API with the token."),
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address and open nothing.")] = False,
+) -> None:
+    """Search, judge results, and watch the ranking improve, in a browser; Ctrl-C ends it."""
+    from plackett._optional import import_optional
+    from plackett.cli import inputs, output
+
+    for package in ("fastapi", "uvicorn", "sqlalchemy", "jinja2"):
+        import_optional(package, extra="web", needed_for="plackett workbench")
+    if letor and source is not None:
+        raise typer.BadParameter("give SOURCE or --letor, and not both.")
+    if letor:
+        inputs.check_data(letor)
+    inputs.check_exists(*([] if source is None else [source]), *(models or []))
+    settings = _settings(host, port, token, origin)
+    from plackett.web.serve import address_of, open_port, serve
+
+    with open_port(host, port) as listener:  # a port that is taken is known before the work
+        output.tell_when_compiling()
+        from plackett.web.app import create_app
+        from plackett.web.places import store_file
+        from plackett.web.store import Store
+
+        collection = _collection(source, letor, models or [])
+        with Store.open(store_file(collection.key) if store is None else store) as opened:
+            app = create_app(collection, opened, settings)
+            for note in app.state.workbench.trained.notes:
+                output.note(note)
+            address = address_of(listener, settings)
+            output.note(f"{collection.name}: {collection.n_docs:,} documents; judgements in {opened.location}")
+            output.note(f"The workbench is at {address} (Ctrl-C ends it)")
+            if not no_browser and _has_screen():
+                _open(address)
+            serve(app, listener)
+
+
+def _settings(host: str, port: int, token: str | None, origins: list[str] | None) -> Settings:
+    import secrets
+
+    from plackett.web.settings import Settings, is_loopback
+
+    if token is None and (origins or not is_loopback(host)):
+        token = secrets.token_urlsafe(24)
+    try:
+        return Settings(host=host, port=port, token=token, origins=tuple(origins or ()))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _collection(source: str | None, letor: list[str] | None, models: list[str]) -> Collection:
+    from plackett.cli import inputs
+    from plackett.cli.models import load_ranker, name_of_data
+    from plackett.web.collection import letor_collection, open_collection
+    from plackett.web.places import cache_folder
+
+    collection: Collection
+    if letor:
+        queries = inputs.load_queries(letor, zero_based=False, cache=False)
+        collection = letor_collection(queries, name=os.path.basename(name_of_data(letor)) or "judged lists")
+        places = "\0".join(name if inputs.is_known_name(name) else os.path.abspath(name) for name in letor)
+        collection.key += f"-{hashlib.sha256(os.fsencode(places)).hexdigest()[:10]}"
+    else:
+        collection = open_collection(source, cache=cache_folder())
+    for path in models:
+        name = os.path.splitext(os.path.basename(path))[0]
+        while name in collection.base_rankers():
+            name += "'"
+        collection.add_ranker(name, load_ranker(path))
+    return collection
+
+
+def _has_screen() -> bool:
+    """Whether somebody sits in front of this, with more than a terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return False
+    return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _open(address: str) -> None:
+    import threading
+    import webbrowser
+
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
