@@ -23,6 +23,7 @@ from plackett.cli.reproduce import reproduce
 from plackett.cli.search import search
 from plackett.cli.train import train
 from plackett.cli.tune import tune
+from plackett.cli.workbench import workbench
 from plackett.rankers.registry import ENTRIES
 
 STOPPED = 130  # what shells expect of a command that Ctrl-C ended
@@ -53,6 +54,7 @@ VERBS: dict[Callable[..., None], list[str]] = {
     export: ["Example: plackett export model.plackett --to solr --features names.txt --check test.txt -o solr.json"],
     index: ["Example: plackett index notes/ -o notes.index"],
     search: ["Example: plackett search notes.index 'learning to rank' -k 5"],
+    workbench: ["Example: plackett workbench notes/ --no-browser"],
     reproduce: ["Example: plackett reproduce p-listmle --quick --data ~/data > p-listmle.md"],
 }
 for verb, last_lines in VERBS.items():
