@@ -254,6 +254,10 @@ def figure_1(job: Job) -> Table:
         f"{_protocol(job)} Noise {', '.join(map(str, noises))}.",
         "a claim holds for the means at all levels of noise, or does not",
         tuple(rows),
+        (
+            "Of the 15 neighbours at least five are of other groups. With little noise most of these are of one "
+            "group; with more they mix, which harms kNN-SVM less, until it loses neighbours of the query's own group.",
+        ),
     )
 
 
