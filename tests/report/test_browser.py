@@ -1,42 +1,20 @@
 """The page in a real browser: headless Chromium, through selenium. Skipped where either is missing."""
 
 import base64
-import shutil
 
 import pytest
 
 from plackett.report.html import write_report
+from tests.browser import COLOURS, contrast, media, screen, start_browser
 from tests.report.made_up import HOSTILE, made_up
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-FLAGS = [
-    "--headless=new",
-    "--no-sandbox",  # a continuous integration machine runs as root
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1200,900",
-]
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("chromium and chromedriver are not installed (Debian: chromium, chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver = start_browser(tmp_path_factory.mktemp("browser"))
     yield driver
     driver.quit()
 
@@ -60,16 +38,6 @@ def page(browser, report):
     browser.get(report)
     yield browser
     assert browser.get_log("browser") == []
-
-
-def screen(browser, width, height=900):
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-
-def media(browser, kind, scheme):
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": kind, "features": features})
 
 
 def column(page, table, heading):
@@ -171,26 +139,6 @@ READ = [
     *("h1", ".quiet", "nav a", "tbody.rows td", "tbody.foot th", "thead th", ".bounds", ".below", ".notice li"),
     *(".chip.v0", ".chip.v2", ".chip.v4", "svg.plot text", *(f".sign.s{place}" for place in range(1, 9))),
 ]
-COLOURS = """
-const element = document.querySelector(arguments[0]);
-const ink = element.namespaceURI.endsWith("svg") ? getComputedStyle(element).fill : getComputedStyle(element).color;
-let behind = element;
-const paper = () => getComputedStyle(behind).backgroundColor;
-while (paper() === "rgba(0, 0, 0, 0)") behind = behind.parentElement;
-return [ink, paper()];
-"""
-
-
-def contrast(ink, paper):
-    """The ratio of WCAG 2: 1 for the same colour, 21 for black on white."""
-
-    def luminance(colour):
-        parts = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    low, high = sorted((luminance(ink), luminance(paper)))
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_on_a_phone_only_tables_scroll_sideways(page):

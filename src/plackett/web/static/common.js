@@ -1,0 +1,178 @@
+// What every page needs: asking the server, saying what went wrong, the name, the colours, the help.
+
+export const $ = (selector, within = document) => within.querySelector(selector);
+export const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+// An element with children; strings become text, never markup.
+export function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+// Text that can be shown: no control characters, none that turn around what follows; cut where it is too long.
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+export function plain(text, most = Infinity) {
+  const cut = text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  return cut.replace(UNSEEN, "\ufffd");
+}
+export const short = (value) => String(Number(value.toPrecision(4)));
+export function signed(value) {
+  const size = Math.abs(value);
+  const digits = size >= 10 ? size.toFixed(1) : size >= 0.01 || !size ? size.toFixed(2) : size.toPrecision(1);
+  return (value > 0 ? "+" : value < 0 ? "−" : "±") + digits;
+}
+export const counted = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+export const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+export const kept = {
+  get(name, otherwise = null) {
+    try { return localStorage.getItem(`plackett.${name}`) ?? otherwise; } catch { return otherwise; }
+  },
+  set(name, value) {
+    try {
+      if (value === null) localStorage.removeItem(`plackett.${name}`);
+      else localStorage.setItem(`plackett.${name}`, value);
+    } catch { /* then it is forgotten with the page */ }
+  },
+};
+
+// Words for the reader: one message at a time on the page, and quiet ones for a screen reader.
+export function say(words) {
+  $("#spoken").textContent = words;
+}
+export function complain(words, { isError = true } = {}) {
+  const close = make("button", { type: "button", class: "plain", "aria-label": "Close this message" }, "✕");
+  close.addEventListener("click", calm);
+  const text = words.includes("\n") ? make("pre", {}, plain(words)) : make("p", {}, plain(words));
+  $("#messages").replaceChildren(make("div", { class: isError ? "notice error" : "notice" }, make("div", {}, text, close)));
+}
+export function calm() {
+  $("#messages").replaceChildren();
+}
+
+// What the server refused, in its words; and that it was not there.
+export class Refusal extends Error {}
+export class Unreachable extends Error {}
+
+const token = $('meta[name="csrf-token"]');
+
+async function once(path, options) {
+  let answer;
+  try {
+    answer = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });
+  } catch {
+    throw new Unreachable("The server does not answer.");
+  }
+  if (answer.ok) return answer;
+  let problem = {};
+  try { problem = await answer.json(); } catch { /* something between us and the server */ }
+  const words = [problem.error ?? `The server answered ${answer.status}.`, problem.hint].filter(Boolean).join(" ");
+  if (answer.status === 502 || answer.status === 503 || answer.status === 504) throw new Unreachable(words);
+  const refusal = new Refusal(words);
+  refusal.status = answer.status;
+  refusal.code = problem.code;
+  throw refusal;
+}
+
+async function request(method, path, body) {
+  const options = () => ({
+    method,
+    headers: { "X-CSRF-Token": token.content, ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  try {
+    return await (await once(`/api/v1/${path}`, options())).json();
+  } catch (error) {
+    if (error.code !== "csrf") throw error;
+    token.content = (await (await once("/api/v1/session", {})).json()).csrf;  // the cookie was renewed
+    return (await once(`/api/v1/${path}`, options())).json();
+  }
+}
+export const post = (path, body) => request("POST", path, body);
+export const remove = (path) => request("DELETE", path);
+
+// Asks until there is an answer: a server that restarts is back in a few seconds.
+const WAITS = [300, 600, 1000, 2000, 4000];
+export async function patiently(ask) {
+  for (let turn = 0; ; turn += 1) {
+    try {
+      const answer = await ask(turn);
+      if (turn) calm();
+      return answer;
+    } catch (error) {
+      if (!(error instanceof Unreachable)) throw error;
+      complain(`${error.message} Trying again; nothing is lost.`);
+      await pause(WAITS[Math.min(turn, WAITS.length - 1)]);
+    }
+  }
+}
+export const get = (path) => patiently(async () => (await once(`/api/v1/${path}`, {})).json());
+
+// Parts of this page as the server shows them now.
+export async function refresh(...selectors) {
+  const answer = await patiently(() => once(location.href, {}));
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const selector of selectors) $(selector).replaceWith(document.adoptNode($(selector, page)));
+}
+
+export function remember(name, value) {  // for the server, which draws the first list
+  document.cookie = `${name}=${encodeURIComponent(value)}; path=/; max-age=31536000; SameSite=Strict`;
+}
+
+// The colours
+const isDark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+function showTheme() {
+  $("#theme").setAttribute("aria-pressed", String(isDark()));
+}
+$("#theme").addEventListener("click", () => {
+  const wanted = isDark() ? "light" : "dark";
+  const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  if (wanted === system) delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = wanted;
+  kept.set("theme", wanted === system ? null : wanted);
+  showTheme();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showTheme);
+showTheme();
+
+// The name
+$("#who").addEventListener("click", async () => {
+  $("#who-dialog").showModal();
+  $("#name").select();
+  const { users } = await get("collection");
+  $("#names").replaceChildren(...users.map((user) => make("option", { value: user })));
+});
+$("#who-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  try {
+    await patiently(() => post("session", { user: $("#name").value.trim() }));
+    location.reload();
+  } catch (error) {
+    $("#who-dialog").close();
+    complain(error.message);
+  }
+});
+for (const button of $$("[data-close]")) button.addEventListener("click", () => button.closest("dialog").close());
+
+// The help, and keys of one letter, which can be switched off
+const keysOn = $("#keys-on");
+keysOn.checked = kept.get("keys", "on") === "on";
+keysOn.addEventListener("change", () => kept.set("keys", keysOn.checked ? "on" : "off"));
+$("#help").addEventListener("click", () => $("#help-dialog").showModal());
+
+const TYPED = 'input:not([type="radio"], [type="checkbox"], [type="file"]), textarea, select, [contenteditable]';
+export const onKey = {
+  "?": () => $("#help-dialog").showModal(),
+  "/": () => { const box = $("#q, #qid"); if (box) { box.focus(); box.select(); } },
+};
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.key === "Escape" && event.target.matches(TYPED)) { event.target.blur(); return; }
+  if (event.target.matches(TYPED) || $("dialog[open]")) return;
+  const isLetter = event.key.length === 1;
+  if (isLetter && !keysOn.checked) return;
+  const act = onKey[event.key];
+  if (act && act(event) !== false) event.preventDefault();
+});

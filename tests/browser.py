@@ -1,0 +1,67 @@
+"""A real browser for tests of pages: headless Chromium, through selenium. Skipped where either is missing."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",  # a continuous integration machine runs as root
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1200,900",
+]
+# the ink of an element, and the paper behind it
+COLOURS = """
+const element = document.querySelector(arguments[0]);
+const ink = element.namespaceURI.endsWith("svg") ? getComputedStyle(element).fill : getComputedStyle(element).color;
+let behind = element;
+const paper = () => getComputedStyle(behind).backgroundColor;
+while (paper() === "rgba(0, 0, 0, 0)") behind = behind.parentElement;
+return [ink, paper()];
+"""
+
+
+def start_browser(folder: Path):
+    """A browser that keeps its profile in ``folder``; it is the caller's to quit."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("chromium and chromedriver are not installed (Debian: chromium, chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={folder}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+
+
+def screen(browser, width, height=900):
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def media(browser, kind, scheme, motion="no-preference"):
+    features = [
+        {"name": "prefers-color-scheme", "value": scheme},
+        {"name": "prefers-reduced-motion", "value": motion},
+    ]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": kind, "features": features})
+
+
+def contrast(ink, paper):
+    """The ratio of WCAG 2: 1 for the same colour, 21 for black on white."""
+
+    def luminance(colour):
+        parts = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(ink), luminance(paper)))
+    return (high + 0.05) / (low + 0.05)
