@@ -122,6 +122,29 @@ def test_lists_are_kept_and_shared_by_threads(texts):
     assert texts.search("boats float") is texts.search("boats float")
 
 
+def test_as_many_lists_are_kept_as_there_is_room_for(folder, monkeypatch):
+    small = open_collection(folder)
+    monkeypatch.setattr("plackett.web.collection.VALUES_KEPT", 3 * small.search("wings").X.size)
+    for query in ("boats", "air", "water", "wings boats"):
+        small.search(query)
+    assert sum(hits.X.size for hits in small._lists.values()) <= 3 * small.search("wings").X.size
+    monkeypatch.setattr("plackett.web.collection.VALUES_KEPT", 0)
+    assert small.search("lift") is small.search("lift")  # the last one always
+
+
+def test_the_built_in_collection_is_read_once_and_then_opened(tmp_path, monkeypatch):
+    from plackett.data import stdlib_corpus
+
+    collection = open_collection(None, cache=tmp_path)
+    assert collection.key == "python-stdlib"
+    assert collection.n_docs > 2000
+    for query in collection.suggestions():
+        assert len(collection.search(query).docid) >= 10
+    monkeypatch.setattr(stdlib_corpus, "read_stdlib", None)
+    again = open_collection(None, cache=tmp_path)
+    assert again.search("parse json text").docid == collection.search("parse json text").docid
+
+
 def fitted(collection, column, sign=1.0):
     """A ranker that orders by one column."""
     rng = np.random.default_rng(1)

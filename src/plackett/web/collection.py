@@ -17,7 +17,8 @@ from plackett.validation import check_finite, check_positive_int, check_scores
 if TYPE_CHECKING:
     from plackett.rankers.base import Ranker
 
-LISTS_KEPT = 256  # with their features; a list of 100 documents and 100 features takes 80 kB
+LISTS_KEPT = 256  # with their features: 80 kB for a list of 100 documents and 100 features
+VALUES_KEPT = 5_000_000  # in all of them
 CANDIDATES = 100  # of a list that a saved ranker orders, at least
 
 
@@ -176,8 +177,9 @@ class Collection(ABC):
         hits = self._find(query, base, k) if saved is None else self._rank(saved, query, k)
         with self._lock:
             self._lists[key] = hits
-            while len(self._lists) > LISTS_KEPT:
-                self._lists.popitem(last=False)
+            n_values = sum(kept.X.size for kept in self._lists.values())
+            while len(self._lists) > 1 and (len(self._lists) > LISTS_KEPT or n_values > VALUES_KEPT):
+                n_values -= self._lists.popitem(last=False)[1].X.size
         return hits
 
     def score(self, query: str, docid: Sequence[str], base: str = "") -> Hits:
