@@ -20,7 +20,8 @@ from plackett.web.workbench import Workbench
 
 VIEWS = ("refined", "before", "side")
 QUERIES, LISTS = 50, 100  # on a page
-DOCUMENTS, FEATURES = 200, 60  # in a table of features
+DOCUMENTS = 50  # found and refined; of a judged list all that are allowed
+ROWS, FEATURES = 200, 60  # in a table of features
 BASE_COOKIE = "plackett_base"  # the base ranker that was chosen last
 
 # control characters but tabs and line ends, and those that turn around the text behind them
@@ -31,7 +32,7 @@ _RANKERS = {
     "dirichlet": "Language model (Dirichlet)",
     "absolute-discounting": "Language model (absolute discounting)",
     "tf-idf": "TF-IDF",
-    "boolean": "Boolean (and, or, not, quotes)",
+    "boolean": "Boolean (and, or, not)",
 }
 _HEADINGS = {401: "A token is needed", 403: "Not allowed", 404: "Not found", 503: "Not now"}
 
@@ -61,7 +62,8 @@ def search_page(
     if q:
         try:
             _check_query(q)
-            wish = schemas.View.model_construct(base=base, method=method, keep=is_kept)
+            k = schemas.MAX_K if bench.collection.kind == "letor" else DOCUMENTS
+            wish = schemas.View.model_construct(base=base, method=method, keep=is_kept, k=k)
             found = bench.search(request.state.visitor.user, q, wish)
         except Problem as error:
             problem = error
@@ -121,7 +123,7 @@ def features_page(request: Request, q: str = "", base: str = "") -> Response:
     hits, problem = None, None
     try:
         with asked():
-            hits = collection.search(q.strip(), base, DOCUMENTS)
+            hits = collection.search(q.strip(), base, ROWS)
     except Problem as error:
         problem = error
     return _page(

@@ -52,10 +52,12 @@ function fill(row, result, { place, isMain }) {
   part("place").textContent = place;
   part("title").textContent = title;
   part("title").href = `/document?${new URLSearchParams({ docid: result.docid, q: list.query, base: list.base })}`;
-  part("snippet").replaceChildren(...result.snippet.map(({ text, is_term }) => (is_term ? make("mark", {}, plain(text)) : plain(text))));
+  const snippet = result.label === null ? result.snippet : [];  // of a judged list it would be the label once more
+  part("snippet").replaceChildren(...snippet.map(({ text, is_term }) => (is_term ? make("mark", {}, plain(text)) : plain(text))));
   part("docid").textContent = result.docid === result.title ? "" : plain(result.docid, 120);
   part("score").textContent = `score ${short(isMain && view() !== "before" ? result.score : result.base_score)}`;
   part("label").textContent = result.label === null ? "" : `label ${short(result.label)}`;
+  part("label").className = result.label === null ? "" : `chip v${Math.trunc(Math.max(0, Math.min(4, result.label)))}`;
   const move = part("move");
   move.className = "move";
   move.textContent = "";
