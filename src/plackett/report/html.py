@@ -29,7 +29,7 @@ def write_report(comparison: Comparison, path: str | os.PathLike, *, title: str 
 
     Parameters
     ----------
-    comparison : Comparison
+    comparison : plackett.evaluation.comparison.Comparison
         What :func:`plackett.compare` returns.
     path : str or path
         The file to write; one that is there is replaced.

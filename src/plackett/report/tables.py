@@ -25,7 +25,7 @@ def tables(comparison: Comparison) -> list[Table]:
 
     Parameters
     ----------
-    comparison : Comparison
+    comparison : plackett.evaluation.comparison.Comparison
         What :func:`plackett.compare` returns.
 
     Returns
