@@ -22,6 +22,7 @@ VIEWS = ("refined", "before", "side")
 QUERIES, LISTS = 50, 100  # on a page
 DOCUMENTS = 50  # found and refined; of a judged list all that are allowed
 ROWS, FEATURES = 200, 60  # in a table of features
+STRANGERS = (400, 401, 403)  # these answers go to anybody, so they say nothing of what is here
 BASE_COOKIE = "plackett_base"  # the base ranker that was chosen last
 
 # control characters but tabs and line ends, and those that turn around the text behind them
@@ -148,6 +149,9 @@ def _rows_of(hits: Hits, labels: dict[str, float]) -> list[tuple[str, float | No
 
 def _error_page(request: Request, status: int, error: str, hint: str | None) -> Response:
     heading = _HEADINGS.get(status, "That did not work")
+    if status in STRANGERS:
+        text = _TEMPLATES.get_template("stranger.html").render(heading=heading, error=error, hint=hint)
+        return HTMLResponse(text, status)
     return _page(request, "error.html", status, here="", heading=heading, error=error, hint=hint)
 
 
