@@ -28,9 +28,9 @@ def collection(tmp_path_factory):
     return open_collection(folder)
 
 
-@pytest.fixture
-def client(collection, tmp_path):
-    with Store.open(tmp_path / "store.db") as store:
+@pytest.fixture(scope="module")
+def client(collection, tmp_path_factory):
+    with Store.open(tmp_path_factory.mktemp("store") / "store.db") as store:
         yield testclient.TestClient(create_app(collection, store, Settings()), base_url="http://127.0.0.1:8765")
 
 

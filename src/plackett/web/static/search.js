@@ -68,6 +68,11 @@ function fill(row, result, { place, isMain }) {
     move.setAttribute("aria-label", result.moved ? `${result.moved > 0 ? "up" : "down"} ${Math.abs(result.moved)}` : "");
     part("before").textContent = view() === "before" ? `after: place ${result.place}` : `before: place ${result.base_place}, score ${short(result.base_score)}`;
   }
+  if (list.is_refined && !isMain) {
+    const now = list.results.find(({ docid }) => docid === result.docid)?.place ?? result.place;
+    move.textContent = now === place ? "" : `→ ${now}`;
+    move.setAttribute("aria-label", now === place ? "" : `now at place ${now}`);
+  }
   row.classList.toggle("liked", result.grade !== null && result.grade >= 1);
   row.classList.toggle("disliked", result.grade !== null && result.grade < 1);
   explain(part, result);
