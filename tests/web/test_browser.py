@@ -190,7 +190,7 @@ def test_three_judgements_change_the_order_and_say_why(page, server):
     assert after != before
     assert after.index(before[4]) < 4
     moved = row(page, before[4])
-    assert moved.find_element("css selector", ".move").text == f"▲ {4 - after.index(before[4])}"
+    assert moved.find_element("css selector", ".move [aria-hidden]").text == f"▲ {4 - after.index(before[4])}"
     assert moved.find_element("css selector", ".yes").get_attribute("aria-pressed") == "true"
     assert "place 5" in moved.find_element("css selector", "[data-part=before]").text
     moved.find_element("css selector", "summary").click()
@@ -352,10 +352,17 @@ def test_users_judge_apart(page, server):
     assert "Ann <b>" in disputed
 
 
-def test_import_train_and_make_it_the_base_ranker(page, server, tmp_path):
+def test_import_train_make_it_the_base_ranker_and_export(page, server, tmp_path):
     lines = [f"{topic} 0 {topic}-{n} {int(n > 6)}" for topic in TOPICS for n in (1, 2, 3, 7, 8, 9)]
     (tmp_path / "qrels.txt").write_text("\n".join(lines))
     visit(page, server.url("/collection"))
+    one(page, "a[href$='format=qrels&mine=true']").click()
+    until(lambda: "nothing" in text_of(page, "#messages"))  # to export
+    page.get_log("browser")  # of the status of that answer
+    one(page, "#train [name=mine]").click()
+    one(page, "#train button").click()
+    until(lambda: "training needs 3" in text_of(page, "#messages"))
+    one(page, "#train [name=mine]").click()
     one(page, "#file").send_keys(str(tmp_path / "qrels.txt"))
     one(page, "#import button").click()
     until(lambda: "24 judgements imported" in text_of(page, "#imported"))
@@ -371,10 +378,16 @@ def test_import_train_and_make_it_the_base_ranker(page, server, tmp_path):
     visit(page, server.url(q="bread"))
     assert one(page, "#base").get_attribute("value") == name
     assert order(page)
+    downloads = tmp_path / "downloads"
+    page.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(downloads)})
+    visit(page, server.url("/collection"))
+    one(page, "a[href$='format=qrels&mine=true']").click()
+    files = until(lambda: [path for path in downloads.glob("*") if path.suffix == ".qrels"])
+    assert "bread 0 bread-9 1" in files[0].read_text()
     exported = {
-        format: fetched(page, f"/api/v1/export?format={format}&mine=true") for format in ("qrels", "json", "letor")
+        format: fetched(page, f"/api/v1/export?format={format}&mine=true") for format in ("json", "letor", "run")
     }
-    assert "bread 0 bread-9 1" in exported["qrels"]
+    assert "\nbread Q0 bread-" in exported["run"]
     assert json.loads(exported["json"])
     assert exported["letor"].count("qid:") == 24
     visit(page, server.url("/collection"))

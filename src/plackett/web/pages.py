@@ -231,6 +231,12 @@ def moved(row: schemas.Result) -> str:
     return f"▲ {row.moved}" if row.moved > 0 else f"▼ {-row.moved}" if row.moved < 0 else ""
 
 
+def moved_in_words(row: schemas.Result) -> str:
+    """The same for those who hear the page."""
+    places = count_of(abs(row.moved), "place")
+    return f", up {places}" if row.moved > 0 else f", down {places}" if row.moved < 0 else ""
+
+
 def counted(ranked: schemas.RankedList) -> str:
     """A list in a few words."""
     parts = [f"{count_of(ranked.n_found, 'document')} by {ranker_name(ranked.base)}"]
@@ -281,6 +287,7 @@ def _environment() -> jinja2.Environment:
         fixed,
         direction,
         moved,
+        moved_in_words,
         counted,
         ranker_name,
         method_name,

@@ -1,5 +1,5 @@
 // The collection page: training with a progress bar, trained rankers, import.
-import { $, $$, calm, complain, counted, get, kept, make, patiently, pause, plain, post, refresh, remember, remove, say } from "./common.js";
+import { $, calm, complain, counted, get, make, once, patiently, pause, plain, post, refresh, remember, remove, say } from "./common.js";
 
 const EVERY = 400;  // milliseconds between two looks at a job
 
@@ -61,6 +61,15 @@ $("#content").addEventListener("click", inWords(async (event) => {
     say(isBase ? `${name} is the base ranker now.` : `${name} is no base ranker any more.`);
   }
   await refresh("#rankers", "#train-base");
+}));
+
+// A file that cannot be made is not downloaded: the page says why
+$("#content").addEventListener("click", inWords(async (event) => {
+  const link = event.target.closest("a[download]");
+  if (!link) return;
+  event.preventDefault();
+  await patiently(() => once(link.href, {}));
+  location.assign(link.href);
 }));
 
 $("#import").addEventListener("submit", inWords(async (event) => {

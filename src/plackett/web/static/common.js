@@ -58,7 +58,7 @@ export class Unreachable extends Error {}
 
 const token = $('meta[name="csrf-token"]');
 
-async function once(path, options) {
+export async function once(path, options) {
   let answer;
   try {
     answer = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });

@@ -60,19 +60,21 @@ function fill(row, result, { place, isMain }) {
   part("label").className = result.label === null ? "" : `chip v${Math.trunc(Math.max(0, Math.min(4, result.label)))}`;
   const move = part("move");
   move.className = "move";
-  move.textContent = "";
+  let [arrow, words] = ["", ""];
   part("before").textContent = "";
   if (list.is_refined && isMain) {
     move.classList.add(result.moved > 0 ? "up" : result.moved < 0 ? "down" : "same");
-    move.textContent = result.moved > 0 ? `▲ ${result.moved}` : result.moved < 0 ? `▼ ${-result.moved}` : "";
-    move.setAttribute("aria-label", result.moved ? `${result.moved > 0 ? "up" : "down"} ${Math.abs(result.moved)}` : "");
+    arrow = result.moved > 0 ? `▲ ${result.moved}` : result.moved < 0 ? `▼ ${-result.moved}` : "";
+    words = arrow && `, ${result.moved > 0 ? "up" : "down"} ${counted(Math.abs(result.moved), "place")}`;
     part("before").textContent = view() === "before" ? `after: place ${result.place}` : `before: place ${result.base_place}, score ${short(result.base_score)}`;
   }
   if (list.is_refined && !isMain) {
     const now = list.results.find(({ docid }) => docid === result.docid)?.place ?? result.place;
-    move.textContent = now === place ? "" : `→ ${now}`;
-    move.setAttribute("aria-label", now === place ? "" : `now at place ${now}`);
+    arrow = now === place ? "" : `→ ${now}`;
+    words = arrow && `, now at place ${now}`;
   }
+  part("arrow").textContent = arrow;
+  part("moved").textContent = words;
   row.classList.toggle("liked", result.grade !== null && result.grade >= 1);
   row.classList.toggle("disliked", result.grade !== null && result.grade < 1);
   explain(part, result);
@@ -134,6 +136,7 @@ function draw() {
   const tops = new Map($$(".result", ol).map((row) => [row, row.getBoundingClientRect().top]));
   place(ol, main, true);
   $("#left").hidden = !isSide;
+  $("#h-right").textContent = isSide ? "After" : "Results";
   $("#work").classList.toggle("wide", isSide);
   $("#columns").classList.toggle("pair", isSide);
   if (isSide) place($("#before"), against, false);
