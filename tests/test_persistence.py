@@ -721,6 +721,13 @@ def test_a_forged_object_of_scikit_learn_is_refused_with_the_type_it_names():
     refused(content, r"Ranker\.normalize is refused, and nothing in it was run: .*os\.system")
 
 
+def test_compiled_estimators_that_trust_their_arrays_are_refused_wherever_they_hide():
+    def hide(schema):
+        schema["content"]["content"]["hidden"] = {"__class__": "SVC", "__module__": "sklearn.svm._classes"}
+
+    refused(with_inner(hide), r"is refused, and nothing in it was run: .*SVC")
+
+
 def test_an_object_of_scikit_learn_must_be_one():
     refused(with_inner(lambda schema: schema.update(__loader__="NoNode")), r"Ranker\.normalize is not valid")
     model = Ranker(normalize=MinMaxScaler())

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -271,11 +272,10 @@ def test_classifiers_are_saved_where_files_can_hold_them(data, feedback, tmp_pat
     fitted = MultiplicativeRefiner(3, estimator=LogisticRegression()).fit(data, feedback, base_score=1)
     fitted.save(tmp_path / "model.plackett")
     np.testing.assert_array_equal(pk.load(tmp_path / "model.plackett").predict(data), fitted.scores_)
-    forest = MultiplicativeRefiner(3, estimator=RandomForestClassifier(2)).fit(data, feedback, base_score=1)
-    with pytest.raises(
-        ValueError, match=r"estimator=RandomForestClassifier\(...\) cannot be saved.*single decision trees"
-    ):
-        forest.save(tmp_path / "model.plackett")
+    for unsafe in (RandomForestClassifier(2), SVC(), HistGradientBoostingClassifier(max_iter=2)):
+        refiner = MultiplicativeRefiner(3, estimator=unsafe).fit(data, feedback, base_score=1)
+        with pytest.raises(ValueError, match=rf"{type(unsafe).__name__}\(...\) cannot be saved.*single decision trees"):
+            refiner.save(tmp_path / "model.plackett")
 
 
 @pytest.mark.parametrize("tree", [DecisionTreeClassifier(max_depth=3), ExtraTreeClassifier()])

@@ -22,6 +22,7 @@ from plackett import __version__
 from plackett.data.opening import BLOCK, name_of
 from plackett.exceptions import ModelFormatError
 from plackett.metrics.measure import Measure
+from plackett.persistence.foreign import unsafe_parts
 from plackett.persistence.layout import FORMAT, FORMAT_VERSION, KINDS, MAX_DEPTH, MAX_NPY_HEADER, MAX_RATIO, is_learned
 from plackett.persistence.names import BY_NAME, registered
 
@@ -305,19 +306,19 @@ class _Reader:
 
     def _read_skops(self, node: dict[str, Any], where: str, depth: int) -> Any:
         import skops.io
-        from skops.io.exceptions import UntrustedTypesFoundException
 
         content = self.archive.read(self._use(node, "member", "objects/", where))
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as inner:
                 _check_sizes(inner, len(content))
-            answer = skops.io.loads(content, trusted=None)
-        except UntrustedTypesFoundException as error:
-            raise ModelFormatError(
-                self.name, f"{where} is refused, and nothing in it was run: {_one_line(error)}"
-            ) from error
+            unsafe = unsafe_parts(content)
+            answer = None if unsafe else skops.io.loads(content, trusted=None)
         except Exception as error:  # skops does not say what it raises for damaged content
             raise ModelFormatError(self.name, f"{where} is not valid ({_one_line(error)}).") from error
+        if unsafe:
+            raise ModelFormatError(
+                self.name, f"{where} is refused, and nothing in it was run: it holds {_shown(', '.join(unsafe))}."
+            )
         if type(answer).__module__.split(".")[0] != "sklearn" or not hasattr(answer, "get_params"):
             raise ModelFormatError(self.name, f"{where} is a {type(answer).__name__}, not of scikit-learn.")
         return answer

@@ -14,6 +14,7 @@ import numpy as np
 from plackett import __version__
 from plackett.data.opening import write_bytes
 from plackett.metrics.measure import Measure
+from plackett.persistence.foreign import unsafe_parts
 from plackett.persistence.layout import FORMAT, FORMAT_VERSION, MAX_DEPTH, is_learned
 from plackett.persistence.names import NAME_OF
 from plackett.validation import is_sparse
@@ -177,7 +178,7 @@ class _Writer:
 
         try:
             content = skops.io.dumps(value)
-            unknown = skops.io.get_untrusted_types(data=content)
+            unknown = unsafe_parts(content)
         except Exception as error:  # whatever the object's own parts raise
             raise ValueError(f"{where} is a {type(value).__name__} that skops cannot save ({error}).") from error
         if unknown:

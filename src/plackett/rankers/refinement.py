@@ -231,7 +231,7 @@ class BoostedRefiner(Refiner):
                 raise
             raise ValueError(
                 f"the rounds of estimator={type(self.estimator).__name__}(...) cannot be saved: they would not be safe "
-                "to load. Stumps (estimator=None), single decision trees, linear models, naive Bayes and SVC can."
+                "to load. Stumps (estimator=None), single decision trees, linear models and naive Bayes can."
             ) from error
 
     def _check_loaded(self) -> None:
