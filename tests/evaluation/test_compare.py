@@ -496,11 +496,32 @@ def test_warnings_of_fits_become_notes(data):
         ({"metrics": "map", "select_by": "maap"}, "maap"),
         ({"convention": "mine"}, "mine"),
         ({"cv": 1}, "at least 2 parts"),
+        ({"cv": 25}, "Lower n_splits, the number of folds"),
+        ({"random_state": 2**32}, "random_state=4294967296; a whole number from 0 to 4294967295 is needed"),
+        ({"random_state": None}, "random_state=None; a whole number"),
+        ({"random_state": np.random.RandomState(0)}, "a whole number"),
+        ({"rankers": {"best feature": "regression"}}, "'best feature' is the name of a floor"),
     ],
 )
-def test_wrong_words_are_found_before_any_fit(data, changes, message):
+def test_wrong_words_are_found_before_any_fit(data, changes, message, counting):
     with pytest.raises(ValueError, match=message):
-        pk.compare(**{"rankers": "regression", "data": data, **changes})
+        pk.compare(**{"rankers": {"regression": counting()}, "data": data, **changes})
+    assert counting.fits == 0
+
+
+def test_documents_that_nobody_judged_are_found_before_any_fit(data, counting):
+    labels = data.y.astype(float)
+    labels[[2, 5]] = np.nan
+    with pytest.raises(ValueError, match="2 documents of these queries are not judged"):
+        pk.compare({"counting": counting()}, pk.Queries(data.X, labels, data.qid), cv=3)
+    assert counting.fits == 0
+
+
+def test_two_folds_of_few_queries_hold_one_of_them_back(data):
+    result = pk.compare("regression", data[:4], cv=2, metrics="map")
+    assert result.fits["regression"][0].n_settings > 1
+    with pytest.raises(ValueError, match="there is 1 query to train on. Give more queries"):
+        pk.compare("regression", data[:2], cv=2, metrics="map")
 
 
 # --- One ranker -------------------------------------------------------------------------------------------------------

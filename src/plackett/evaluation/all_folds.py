@@ -11,9 +11,10 @@ import numpy as np
 from plackett._threads import n_threads
 from plackett.data.queries import Queries
 from plackett.evaluation.contestants import Contestant
-from plackett.evaluation.evaluate import _parse_metrics
+from plackett.evaluation.evaluate import _parse_metrics, check_judged
 from plackett.evaluation.one_fold import FoldData, Outcome, Rules, attempt, fold_data
 from plackett.evaluation.runs import RunStore
+from plackett.evaluation.settings import check_seed
 from plackett.evaluation.splits import as_folds, with_validation
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.measure import Measure
@@ -55,7 +56,7 @@ def prepare(
     rules = Rules(
         select_by=measures[0] if select_by is None else Measure.parse(select_by),
         convention=get_convention(convention),
-        random_state=random_state,
+        random_state=check_seed(random_state),
         measures=measures,
     )
     folds = as_folds(cv, data)
@@ -63,7 +64,8 @@ def prepare(
         folds = [with_validation(fold, random_state=random_state) for fold in folds]
     store = None if folder is None else RunStore(folder)
     queries = Queries.concat([fold.test for fold in folds])
-    queries.labels  # noqa: B018  an error now rather than after all the fits
+    for judged in (queries, *(fold.validation for fold in folds if fold.validation is not None)):
+        check_judged(judged)  # an error now rather than after all the fits
     fold_of = np.repeat(np.arange(1, len(folds) + 1), [fold.test.n_queries for fold in folds])
     prepared = [fold_data(number, fold, is_stored=store is not None) for number, fold in enumerate(folds, 1)]
     return Setup(list(contestants), prepared, rules, names, store, queries, fold_of)

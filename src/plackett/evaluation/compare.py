@@ -124,7 +124,7 @@ def compare(
         failures=failures,
         floors=_floors(setup),
         description=setup.queries.describe().to_dict(),
-        settings=_settings(setup, cv, data, random_state),
+        settings=_settings(setup, cv, data),
         notes=notes,
     )
 
@@ -160,7 +160,7 @@ def _floor(setup: Setup, values: np.ndarray, best_features: dict[str, str] | Non
     )
 
 
-def _settings(setup: Setup, cv: Any, data: Any, random_state: int) -> dict[str, Any]:
+def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
     """How the comparison was run, in words and plain values."""
     packages = {
         name: version for contestant in setup.contestants for name, version in _versions(contestant.estimator).items()
@@ -172,7 +172,7 @@ def _settings(setup: Setup, cv: Any, data: Any, random_state: int) -> dict[str, 
         "metrics": setup.metrics,
         "convention": setup.rules.convention.name,
         "select_by": str(setup.rules.select_by),
-        "random_state": random_state,
+        "random_state": setup.rules.random_state,
         "rankers": {one.name: repr(one.estimator) for one in setup.contestants},
         "grids": {one.name: _plain_grid(one.grid) for one in setup.contestants},
         "versions": {**packages, "platform": platform.platform()},

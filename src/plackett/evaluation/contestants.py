@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.grids import default_grid
 from plackett.evaluation.peers import PEERS, peer
 from plackett.evaluation.settings import Grid, settings_of
@@ -59,6 +60,9 @@ def as_contestants(rankers: Any) -> list[Contestant]:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{name!r} takes part twice; give a mapping with a name of its own for each.")
+    for name in (RANDOM_ORDER, BEST_FEATURE):
+        if name in names:
+            raise ValueError(f"{name!r} is the name of a floor, which stands in every table; give another name.")
     for contestant in contestants:
         contestant.settings()  # wrong names of parameters are found now and not after hours
     return contestants

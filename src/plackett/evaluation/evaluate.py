@@ -132,21 +132,25 @@ def _refuse(why: str, **arguments: object) -> None:
 
 
 def _lists_of_queries(queries: Queries, scores: Any, *, with_docid: bool) -> JudgedLists:
-    # document ids are decoded from the comments only when a rule asks for them
+    check_judged(queries)
+    labels = check_labels(queries.labels)
+    return JudgedLists(
+        labels,
+        check_scores(scores, labels.size).astype(np.float64, copy=False),
+        queries.indptr,
+        docid=queries.docid if with_docid else None,  # decoded from the comments only when a rule asks for them
+        ids=queries.ids,
+    )
+
+
+def check_judged(queries: Queries) -> None:
+    """Refuse queries without labels, and those of which some documents have none: they cannot be measured."""
     if np.isnan(queries.labels).any():
         unjudged = int(np.isnan(queries.labels).sum())
         raise ValueError(
             f"{count_of(unjudged, 'document of these queries is', 'documents of these queries are')} not judged "
             "(label NaN). Leave them out, or give them a label, before measuring."
         )
-    labels = check_labels(queries.labels)
-    return JudgedLists(
-        labels,
-        check_scores(scores, labels.size).astype(np.float64, copy=False),
-        queries.indptr,
-        docid=queries.docid if with_docid else None,
-        ids=queries.ids,
-    )
 
 
 def _lists_of_run(qrels: Any, run: Any, complete: bool) -> tuple[JudgedLists, list[str]]:

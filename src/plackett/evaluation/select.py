@@ -17,7 +17,7 @@ from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.proposals import proposals
 from plackett.evaluation.runs import RunStore
 from plackett.evaluation.selection import Selection, Trial
-from plackett.evaluation.settings import Grid, fit_setting, seeded, with_setting
+from plackett.evaluation.settings import Grid, check_seed, fit_setting, seeded, with_setting
 from plackett.evaluation.splits import QueryKFold, as_folds
 from plackett.evaluation.table import mean_of_counted
 from plackett.metrics.conventions import Convention, get_convention
@@ -95,6 +95,7 @@ def select(
     """
     measure, rules = Measure.parse(metric), get_convention(convention)
     contestant = _contestant(ranker, grid)
+    random_state = check_seed(random_state)
     settings = proposals(contestant.estimator, contestant.grid, method, n_trials, measure, random_state)
     judge = _judge(data, validation, cv, measure, rules)
     shelf = _Shelf(store, judge)

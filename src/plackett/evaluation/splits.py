@@ -106,7 +106,8 @@ class QueryKFold(BaseCrossValidator):
             raise ValueError("n_splits=1; at least 2 parts are needed, one to train on and one to test on.")
         if ids.size < n_splits:
             raise ValueError(
-                f"{count_of(ids.size, 'query', 'queries')} cannot be divided into {n_splits} parts. Lower n_splits."
+                f"{count_of(ids.size, 'query', 'queries')} cannot be divided into {n_splits} parts. Lower n_splits, "
+                "the number of folds."
             )
         order = np.arange(ids.size)
         if self.shuffle:
@@ -185,6 +186,13 @@ def with_validation(fold: Fold, *, n_parts: int = 4, random_state: Any = 0) -> F
     """
     if fold.validation is not None:
         return fold
+    n_queries = fold.train.n_queries
+    if n_queries < 2:
+        raise ValueError(
+            f"settings are chosen on a part of the training queries, but there is {count_of(n_queries, 'query')} to "
+            "train on. Give more queries, folds with validation queries, or rankers without a grid."
+        )
+    n_parts = min(n_parts, n_queries)
     held_back = QueryKFold(n_parts, random_state=random_state).parts(fold.train.ids) == 0
     return Fold(fold.train[~held_back], fold.train[held_back], fold.test)
 
