@@ -227,7 +227,7 @@ class BoostedRefiner(Refiner):
         try:
             super(BoostedRefiner, kept).save(path)
         except ValueError as error:
-            if ".estimators_[" not in str(error):
+            if ".estimators_[" not in str(error) and ".estimator is a" not in str(error):
                 raise
             raise ValueError(
                 f"the rounds of estimator={type(self.estimator).__name__}(...) cannot be saved: they would not be safe "
