@@ -520,7 +520,7 @@ def test_documents_that_nobody_judged_are_found_before_any_fit(data, counting):
 def test_two_folds_of_few_queries_hold_one_of_them_back(data):
     result = pk.compare("regression", data[:4], cv=2, metrics="map")
     assert result.fits["regression"][0].n_settings > 1
-    with pytest.raises(ValueError, match="there is 1 query to train on. Give more queries"):
+    with pytest.raises(ValueError, match="there is 1 query to train on"):
         pk.compare("regression", data[:2], cv=2, metrics="map")
 
 

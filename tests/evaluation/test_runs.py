@@ -1,6 +1,8 @@
 """The store of finished results: what is whole comes back, everything else does not count."""
 
 import importlib
+import json
+import linecache
 import os
 import pickle
 import threading
@@ -66,6 +68,14 @@ def test_a_changed_file_does_not_count_whichever_byte_is_changed(tmp_path):
     for place in range(len(content)):
         path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
         assert store.get(KEY) is None, place
+
+
+@pytest.mark.parametrize("content", [b"5\n", b"null\n", b'"text"\n', b"[1]\n", b"{}\n", b"\xff\n", b""])
+def test_a_file_of_somebody_else_does_not_count(tmp_path, content):
+    store = RunStore(tmp_path)
+    store.put(KEY, {"validation": 0.3})
+    only_file(store).write_bytes(content)
+    assert store.get(KEY) is None
 
 
 def test_the_file_of_another_result_does_not_count(tmp_path):
@@ -154,6 +164,12 @@ def test_drafts_of_killed_runs_are_removed_and_those_of_others_are_not(tmp_path)
         os.utime(path, (0, time.time() - STALE_AFTER - 60))
     RunStore(tmp_path)
     assert (old.exists(), new.exists(), other.exists()) == (False, True, True)
+
+
+def test_a_folder_that_cannot_be_written_to_is_an_error_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: not (mode & os.W_OK and path == tmp_path))
+    with pytest.raises(PermissionError, match="cannot be written to"):
+        RunStore(tmp_path)
 
 
 def test_a_folder_that_is_a_file_is_an_error(tmp_path):
@@ -252,14 +268,34 @@ def test_a_class_from_elsewhere_is_known_by_its_source(tmp_path, monkeypatch):
     for name, factor in (("first", 2), ("second", 2), ("third", 3)):
         text = f"import plackett as pk\n\n\nclass Mine(pk.LinearRanker):\n    factor = {factor}\n"
         (tmp_path / f"written_{name}.py").write_text(text)
-        sources.append(fingerprints.of_code(importlib.import_module(f"written_{name}").Mine())["source"])
+        sources.append(fingerprints.of_value(importlib.import_module(f"written_{name}").Mine())["source"])
     assert sources[0] == sources[1] != sources[2]
+
+
+def test_a_change_of_an_ancestor_or_of_an_object_inside_is_another_estimator(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "changing.py").write_text("")
+    changing, text = importlib.import_module("changing"), (
+        "import plackett as pk\nfrom sklearn.preprocessing import MaxAbsScaler\n\n\n"
+        "class Base(pk.LinearRanker):\n    factor = {0}\n\n\n"
+        "class Mine(Base):\n    pass\n\n\n"
+        "class Scaler(MaxAbsScaler):\n    power = {1}\n"
+    )  # fmt: skip
+    inside, derived = set(), set()
+    for version in ((2, 2), (2, 3), (3, 3)):
+        (tmp_path / "changing.py").write_text(text.format(*version) + "#" * len(inside))  # another size: read anew
+        importlib.reload(changing)
+        linecache.checkcache()
+        inside.add(json.dumps(fingerprints.of_value(pk.LinearRanker(normalize=changing.Scaler()))))
+        derived.add(json.dumps(fingerprints.of_value(changing.Mine())))
+    assert len(inside) == 2
+    assert len(derived) == 2
 
 
 def test_a_class_without_source_has_no_key():
     without_source = type("Typed", (pk.LinearRanker,), {"__module__": "nowhere"})
     with pytest.raises(fingerprints.Unrecognisable, match="the source of Typed is not at hand"):
-        fingerprints.of_code(without_source())
+        fingerprints.of_value(without_source())
 
 
 def test_the_versions_of_what_results_rest_on_are_part_of_the_code():

@@ -162,9 +162,10 @@ def _floor(setup: Setup, values: np.ndarray, best_features: dict[str, str] | Non
 
 def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
     """How the comparison was run, in words and plain values."""
-    packages = {
-        name: version for contestant in setup.contestants for name, version in _versions(contestant.estimator).items()
-    }
+    packages: dict[str, str] = {}
+    for contestant in setup.contestants:
+        packages |= fingerprints.of_code(contestant.estimator)
+    versions = {name: version.partition(" ")[0] for name, version in packages.items()}
     return {
         "data": os.fspath(data) if isinstance(data, (str, os.PathLike)) else repr(data),
         "cv": cv if isinstance(cv, (int, str)) else repr(cv) if hasattr(cv, "get_params") else type(cv).__name__,
@@ -175,16 +176,8 @@ def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
         "random_state": setup.rules.random_state,
         "rankers": {one.name: repr(one.estimator) for one in setup.contestants},
         "grids": {one.name: _plain_grid(one.grid) for one in setup.contestants},
-        "versions": {**packages, "platform": platform.platform()},
+        "versions": {**versions, "platform": platform.platform()},
     }
-
-
-def _versions(estimator: Any) -> dict[str, str]:
-    try:
-        versions = fingerprints.of_code(estimator)
-    except fingerprints.Unrecognisable:
-        versions = fingerprints.of_code(None)
-    return {name: version.partition(" ")[0] for name, version in versions.items() if name != "source"}
 
 
 def _plain_grid(grid: Any) -> Any:

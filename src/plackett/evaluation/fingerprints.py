@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import importlib.metadata
 import inspect
 import json
 import platform
 import struct
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from plackett.metrics.measure import Measure
 from plackett.validation import is_sparse, plain
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")  # what results rest on besides plackett itself
+KNOWN_BY_VERSION = {"plackett", "numpy", "scipy", "sklearn", "numba", *sys.stdlib_module_names}
 LATER_ROOMS = ("export", "exports", "report", "reproductions", "cli", "web")  # they change no result
 MAX_DEPTH = 20
 
@@ -111,10 +112,10 @@ def of_value(value: Any, where: str = "the estimator", depth: int = 0) -> Any:
     if isinstance(value, np.random.Generator):
         return {"draws": of_value(value.bit_generator.state, where, depth + 1)}
     if isinstance(value, type):
-        return {"class": f"{value.__module__}.{value.__qualname__}"}
+        return _of_class(value)
     if hasattr(value, "get_params"):
         own = {name: of_value(part, f"{name}", depth + 1) for name, part in _own_params(value).items()}
-        return {"class": f"{type(value).__module__}.{type(value).__qualname__}", "params": own}
+        return {**_of_class(type(value)), "params": own}
     raise Unrecognisable(f"{where} is a {type(value).__name__}, which cannot be recognised in another run.")
 
 
@@ -125,18 +126,27 @@ def _own_params(value: Any) -> dict[str, Any]:
         return value.get_params()
 
 
-def of_code(estimator: Any) -> dict[str, str]:
-    """Versions of plackett, of what it rests on, and of the package from which the estimator comes.
+def _of_class(cls: type) -> dict[str, Any]:
+    """A class by its name; with the sources of those of its ancestors, itself among them, that come from elsewhere.
 
-    Of a class from elsewhere its source counts too: a class that is still being written has no version.
+    A class that is still being written has no version.
     """
+    own = [parent for parent in cls.__mro__ if _package(parent) not in KNOWN_BY_VERSION]
+    sources = [[version_of(_package(parent)), _source_of(parent)] for parent in own]
+    return {"class": f"{cls.__module__}.{cls.__qualname__}", **({"source": sources} if sources else {})}
+
+
+def _package(cls: type) -> str:
+    return cls.__module__.partition(".")[0]
+
+
+def of_code(estimator: Any) -> dict[str, str]:
+    """Versions of plackett, of what it rests on, and of the package from which the estimator comes."""
     answer = {"plackett": f"{plackett.__version__} {_source_digest()}", "python": platform.python_version()}
-    package = type(estimator).__module__.partition(".")[0]
-    others = list(PACKAGES)
+    package, others = _package(type(estimator)), list(PACKAGES)
     if isinstance(estimator, TreeRanker):
         others += [name for name, cls in PEERS.items() if isinstance(estimator, cls)]
     elif package not in ("plackett", "builtins"):
-        answer["source"] = _source_of(type(estimator))
         others.append(package)
     return {**answer, **{name: version_of(name) for name in others}}
 
@@ -154,7 +164,7 @@ def version_of(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return str(getattr(importlib.import_module(package), "__version__", "unknown"))
+        return str(getattr(sys.modules.get(package), "__version__", "unknown"))
 
 
 @functools.cache

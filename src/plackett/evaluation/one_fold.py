@@ -260,7 +260,6 @@ def is_storable(contestant: Contestant) -> bool:
     try:
         for setting in contestant.settings():
             fingerprints.of_value(with_setting(contestant.estimator, setting))
-        fingerprints.of_code(contestant.estimator)
     except fingerprints.Unrecognisable:
         return False
     return True

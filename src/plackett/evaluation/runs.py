@@ -63,6 +63,8 @@ class RunStore:
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is a file; results are kept in a folder.")
         self.folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(self.folder, os.W_OK | os.X_OK):  # every fit would fail at its end
+            raise PermissionError(f"{self.folder} cannot be written to; results are kept there. Choose another folder.")
         self._remove_stale_drafts()
 
     def get(self, parts: Mapping[str, Any]) -> Record | None:
@@ -74,7 +76,13 @@ class RunStore:
             return None
         try:
             return _parsed(content, key)
-        except (ValueError, KeyError, TypeError, EOFError):  # torn, changed, or not ours: it is made again
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            EOFError,
+        ):  # torn, changed, or not ours: it is made again
             return None
 
     def put(self, parts: Mapping[str, Any], values: Mapping[str, Any], array: np.ndarray | None = None) -> None:
