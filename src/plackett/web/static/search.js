@@ -77,8 +77,10 @@ function fill(row, result, { place, isMain }) {
   part("moved").textContent = words;
   row.classList.toggle("liked", result.grade !== null && result.grade >= 1);
   row.classList.toggle("disliked", result.grade !== null && result.grade < 1);
+  const sent = waiting.findLast((entry) => entry.query === list.query && entry.body.docid === result.docid);
+  row.classList.toggle("waiting", sent !== undefined);
   explain(part, result);
-  controls(part("judge"), result, title);
+  controls(part("judge"), result, title, sent);
 }
 
 function explain(part, result) {
@@ -109,7 +111,7 @@ function bar(share, isLess) {
   return make("span", { class: isLess ? "track less" : "track", "aria-hidden": "true" }, drawing);
 }
 
-function controls(judge, result, title) {
+function controls(judge, result, title, sent) {
   judge.setAttribute("aria-label", `Judge ${title}`);
   const mode = chosen("judging");
   for (const element of $$("[data-mode]", judge)) element.hidden = element.dataset.mode !== mode;
@@ -117,7 +119,7 @@ function controls(judge, result, title) {
     const grade = Number(button.dataset.grade);
     const isOn = result.grade !== null && (mode === "thumbs" ? (result.grade >= 1) === (grade >= 1) : result.grade === grade);
     button.setAttribute("aria-pressed", String(isOn));
-    delete button.dataset.sent;
+    button.toggleAttribute("data-sent", sent !== undefined && sent.pressed === grade);
   }
   const above = $("[data-above]", judge);
   above.setAttribute("aria-pressed", String(better === result.docid));
@@ -150,7 +152,6 @@ function place(ol, results, isMain) {
   const wantedRows = results.map((result, number) => {
     const row = rowOf(ol.id, result.docid);
     fill(row, result, { place: number + 1, isMain });
-    row.classList.remove("waiting");
     return row;
   });
   const keep = new Set(wantedRows);
@@ -224,9 +225,10 @@ const keepLine = () => kept.set(LINE, waiting.length ? JSON.stringify(waiting) :
 // What the list knows of judgements: when an answer was lost on its way, this tells whether it was written.
 const stateOf = (of) => JSON.stringify([of.n_judged, of.n_pairs, of.pairs, of.elsewhere, of.results.filter(({ grade }) => grade !== null).map(({ docid, grade }) => [docid, grade]).sort()]);
 
-function write(path, body) {
-  waiting.push({ path, query: list.query, body });
+function write(path, body, pressed = null) {
+  waiting.push({ path, query: list.query, body, pressed });
   keepLine();
+  draw();
   return writeAll();
 }
 
@@ -281,10 +283,7 @@ const resultOf = (docid) => [...list.results, ...(list.base_results ?? [])].find
 function judge(docid, grade) {
   const result = resultOf(docid);
   const isAgain = result.grade !== null && (chosen("judging") === "thumbs" ? (result.grade >= 1) === (grade >= 1) : result.grade === grade);
-  const row = rows.results.get(docid);
-  row?.classList.add("waiting");
-  for (const button of $$("[data-grade]", row)) if (Number(button.dataset.grade) === grade) button.dataset.sent = "";
-  return write("judgements", { docid, grade: isAgain ? null : grade });
+  return write("judgements", { docid, grade: isAgain ? null : grade }, grade);
 }
 
 function letGo() {
