@@ -422,6 +422,8 @@ def test_marks_say_better_and_worse_by_the_measures_own_direction():
     assert lower_is_better.marks() == {"base": "", "up": "▼▼", "down": "▲▲", "same": ""}
     assert made_up(values, metrics=["kendall"]).baseline == "down"
     assert lower_is_better.differences(against="base")[0].losses == 50
+    assert "lower is better: kendall" in str(lower_is_better)
+    assert "lower is better" not in str(made_up(values))
 
 
 def test_queries_that_do_not_count_are_left_out_of_pairs():
@@ -453,6 +455,7 @@ def test_it_goes_through_json_and_back(compared):
     assert again.to_json() == text
     assert str(again) == str(compared)
     assert again.hardest(3) == compared.hardest(3)
+    assert again.floors["best feature"].best_features == compared.floors["best feature"].best_features != {}
     assert again.queries.ids.tolist() == compared.queries.ids.tolist()
     np.testing.assert_array_equal(again.scores["listmle"], compared.scores["listmle"])
     for other in ({}, {"format": "something"}, compared.to_dict(per_query=False)):

@@ -188,6 +188,9 @@ def test_verdicts_say_who_is_best_and_from_whom_chance_could_separate_it(compari
     equals = [pair.a for pair in pairs if pair.p_random_holm > 0.05]
     assert all(name in others[0] for name in equals) or "no larger than chance" in others[0]
     assert verdict(made_up(names=("alone",)))[0].startswith("alone reaches 0.")
+    assert verdict(made_up(names=("a", "b"), n_queries=5))[1] == (
+        "Its lead over the other one is no larger than chance could give."
+    )
 
 
 def test_lists_before_and_after_hold_the_documents_in_the_order_of_the_scores(comparison):

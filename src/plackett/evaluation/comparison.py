@@ -279,6 +279,9 @@ class Comparison:
                 f"{BETTER} better, {WORSE} worse than {self.baseline}: p ≤ 0.05, doubled p ≤ 0.01 (randomisation test, "
                 f"Holm over the {count_of(len(self.tables) - 1, 'pair')} with it)"
             )
+        falling = [metric for metric in self.metrics if not Measure.parse(metric).higher_is_better]
+        if falling:
+            lines.append(f"lower is better: {', '.join(falling)}")
         lines += [f"failed: {name}, {reason}" for name, reasons in self.failures.items() for reason in reasons]
         return [*lines, *self.notes]
 
@@ -348,6 +351,7 @@ class Comparison:
             answer["values"] = {name: table.values.tolist() for name, table in tables.items()}
             answer["n_empty"] = {name: table.n_empty for name, table in tables.items()}
             answer["table_notes"] = {name: table.notes for name, table in tables.items()}
+            answer["best_features"] = {name: table.best_features for name, table in self.floors.items()}
             answer["scores"] = {name: scores.tolist() for name, scores in self.scores.items()}
         return _plain(answer)
 
@@ -379,6 +383,7 @@ class Comparison:
                 convention=values["convention"],
                 n_empty=values["n_empty"][name],
                 notes=values["table_notes"][name],
+                best_features=values.get("best_features", {}).get(name),
             )
 
         fits = {

@@ -76,14 +76,8 @@ class RunStore:
             return None
         try:
             return _parsed(content, key)
-        except (
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            EOFError,
-        ):  # torn, changed, or not ours: it is made again
-            return None
+        except (ValueError, KeyError, TypeError, AttributeError, EOFError):
+            return None  # torn, changed, or not ours: it is made again
 
     def put(self, parts: Mapping[str, Any], values: Mapping[str, Any], array: np.ndarray | None = None) -> None:
         """Store a record; it is complete on disk when this returns."""

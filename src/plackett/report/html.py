@@ -121,11 +121,11 @@ def verdict(comparison: Comparison) -> list[str]:
         return [f"{shown(best)} reaches {value:.4f} by {metric}."] if not math.isnan(value) else sentences
     pairs = comparison.differences(against=best)
     equals = [pair.a for pair in pairs if not pair.p_random_holm <= 0.05]
+    others = "the other one" if len(pairs) == 1 else f"each of the {len(pairs)} others"
     if not equals:
-        others = "the other one" if len(pairs) == 1 else f"each of the {len(pairs)} others"
         sentences.append(f"Its lead over {others} is more than chance would give (p ≤ 0.05).")
     elif len(equals) == len(pairs):
-        sentences.append("Its lead over the others is no larger than chance could give.")
+        sentences.append(f"Its lead over {others} is no larger than chance could give.")
     else:
         sentences.append(f"Chance alone could separate it from {_listed(equals)}.")
     if baseline != best:
