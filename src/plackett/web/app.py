@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from plackett import __version__
 from plackett.exceptions import StoreError
-from plackett.web import api
+from plackett.web import api, pages
 from plackett.web.answers import answer_problem
 from plackett.web.collection import Collection
 from plackett.web.problems import Problem
@@ -59,6 +57,7 @@ def create_app(collection: Collection, store: Store, settings: Settings | None =
         openapi_url=f"{api.PREFIX}/openapi.json",
         docs_url=None,  # both would load their scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,
         lifespan=_lifespan,
         exception_handlers={
             Problem: _on_problem,
@@ -69,9 +68,8 @@ def create_app(collection: Collection, store: Store, settings: Settings | None =
     )
     app.state.workbench = workbench
     app.include_router(api.router)
-    app.mount("/static", StaticFiles(directory=STATIC, check_dir=False), name="static")
-    if find_spec("plackett.web.pages") is not None:
-        import_module("plackett.web.pages").mount(app)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    pages.mount(app)
     app.add_middleware(Guard, settings=settings)
     return app
 
@@ -98,7 +96,7 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
     is_malformed = False
     for fault in error.errors()[:MOST_FAULTS]:
         is_malformed = is_malformed or fault["type"] == "json_invalid"
-        place = ".".join(str(part)[:60] for part in fault["loc"] if part not in ("body", "query", "path"))
+        place = ".".join(str(part)[:60] for part in fault["loc"][1:])  # the first says body, query or path
         words = "the body is not JSON" if is_malformed else str(fault["msg"]).removeprefix("Value error, ")
         faults.append(f"{place}: {words}" if place and not is_malformed else words)
     more = len(error.errors()) - len(faults)

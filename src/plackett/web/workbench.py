@@ -434,7 +434,7 @@ def refine_outside(wish: schemas.RefineRequest) -> schemas.RefineAnswer:
                 raise ValueError(f"a judgement names {named!r}, which is not among the documents.")
         if any(better == worse for better, worse in wish.pairs):
             raise ValueError("a document cannot be preferred to itself.")
-    refined = refine(hits, Judged(wish.judgements, wish.pairs), wish.method, wish.keep)
+        refined = refine(hits, Judged(wish.judgements, wish.pairs), wish.method, wish.keep)
     rows = [row_of[docid] for docid in hits.docid]  # of the request, in base order
     place = np.empty(len(rows), dtype=np.int64)
     place[rows] = np.arange(len(rows))
