@@ -94,24 +94,31 @@ def _settings(host: str, port: int, token: str | None, origins: list[str] | None
 
 
 def _collection(source: str | None, letor: list[str] | None, models: list[str]) -> Collection:
-    from plackett.cli import inputs
-    from plackett.cli.models import load_ranker, name_of_data
+    from plackett.cli import inputs, output
+    from plackett.cli.models import fit_columns, load_ranker, name_of_data
     from plackett.web.collection import letor_collection, open_collection
     from plackett.web.places import cache_folder
 
+    rankers = {path: load_ranker(path) for path in models}
     collection: Collection
     if letor:
         queries = inputs.load_queries(letor, zero_based=False, cache=False)
+        widest = max(rankers, key=lambda path: rankers[path].n_features_in_, default=None)
+        if widest is not None:
+            wanted = rankers[widest].n_features_in_
+            queries, note = fit_columns(queries, wanted, name_of_data(letor), f"the model {widest}")
+            if note is not None:
+                output.note(note)
         collection = letor_collection(queries, name=os.path.basename(name_of_data(letor)) or "judged lists")
         places = "\0".join(name if inputs.is_known_name(name) else os.path.abspath(name) for name in letor)
         collection.key += f"-{hashlib.sha256(os.fsencode(places)).hexdigest()[:10]}"
     else:
         collection = open_collection(source, cache=cache_folder())
-    for path in models:
+    for path, ranker in rankers.items():
         name = os.path.splitext(os.path.basename(path))[0]
         while name in collection.base_rankers():
             name += "'"
-        collection.add_ranker(name, load_ranker(path))
+        collection.add_ranker(name, ranker)
     return collection
 
 

@@ -15,7 +15,6 @@ from plackett.validation import count_of
 from plackett.web import schemas
 from plackett.web.collection import Hits
 from plackett.web.problems import Problem, asked
-from plackett.web.refining import METHODS
 from plackett.web.workbench import Workbench
 
 VIEWS = ("refined", "before", "side")
@@ -56,7 +55,7 @@ def search_page(
 ) -> Response:
     """The query box, and the list of the query as this user's judgements have it."""
     bench = _bench(request)
-    q, method = q.strip(), method if method in METHODS else METHODS[0]
+    q, method = q.strip(), method if method in schemas.METHODS else schemas.METHODS[0]
     base = base or _remembered_base(request, bench)
     is_kept = keep == "true"
     found, problem = None, None
@@ -76,7 +75,7 @@ def search_page(
         q=q,
         base=base if found is None else found.base,
         method=method,
-        methods=METHODS,
+        methods=schemas.METHODS,
         keep=is_kept,
         view=view if view in VIEWS else VIEWS[0],
         list=found,
