@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+LARGEST_SEED = 2**32 - 1  # that numpy's RandomState takes
 ROWS_PER_CHECK = 1 << 16  # finite checks run over blocks of rows, so that they need no second copy of X
 
 
@@ -145,6 +146,14 @@ def check_positive_int(value: object, name: str) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
         raise ValueError(f"{name}={plain(value)!r}; it must be a whole number of at least 1.")
     return int(value)
+
+
+def check_seed(value: object, name: str = "random_state") -> int:
+    """A seed that can be written down with the results, and that numpy takes."""
+    seed = plain(value)
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+        raise ValueError(f"{name}={seed!r}; a whole number from 0 to {LARGEST_SEED} is needed, as seed.")
+    return seed
 
 
 def check_choice(value: object, name: str, choices: Sequence[object]) -> object:

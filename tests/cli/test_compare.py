@@ -95,6 +95,17 @@ def test_a_report_is_written_beside_the_table(run, lists_folder):
     assert "listmle" in done.stdout
 
 
+def test_the_table_is_there_also_when_the_page_cannot_be_written(run, monkeypatch):
+    def full(comparison, path, *, title=None):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("plackett.report.html.write_report", full)
+    done = run("compare", *FILES, "-r", "regression", "-f", "3", "--report", "page.html")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[1].startswith("regression ")
+    assert "plackett: error: no space left" in done.stderr
+
+
 def test_a_ranker_that_fails_is_said_to_have_failed(run, monkeypatch):
     def fail(self, *args, **kwargs):
         raise RuntimeError("no luck")
@@ -134,6 +145,8 @@ def test_ctrl_c_says_where_finished_fits_are(run, lists_folder, monkeypatch):
     [
         (["-r", "listmel"], "Did you mean listmle"),
         (["-r", "listmle", "-f", "1"], "at least 2"),
+        (["-r", "listmle", "-f", "²"], "at least 2"),
+        (["-r", "listmle", "--seed", "4294967296"], "from 0 to 4294967295"),
         (["-r", "listmle", "-f", "letor"], "a folder with S1..S5"),
         (["-r", "listmle", "-m", "ndgc"], "ndgc"),
         (["-r", "listmle", "-c", "mine"], "mine"),

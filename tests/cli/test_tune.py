@@ -176,6 +176,7 @@ def test_trees_of_other_packages_are_tuned_but_not_saved(run):
         (["--trials", "3"], "--trials goes with --method random"),
         (["--trials", "0", "--method", "random"], "at least 1 is needed"),
         (["--folds", "1"], "at least 2 are needed"),
+        (["--seed", "4294967296"], "--seed=4294967296; a whole number from 0 to 4294967295"),
         (["--folds", "2", "--validation", "vali.txt"], "either --validation or --folds"),
         (["--metric", "ndgc@10"], "ndgc"),
         (["--metric", "ndcg@10,map"], "one measure decides"),

@@ -57,13 +57,14 @@ def compare(
         raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
     if per_query and not (as_json or as_csv):
         raise typer.BadParameter("--per-query goes with --json or --csv.")
-    if folds is not None and folds != LETOR and not (folds.isdigit() and int(folds) >= 2):
+    if folds is not None and folds != LETOR and not (folds.isdecimal() and int(folds) >= 2):
         raise typer.BadParameter(f"--folds {folds}: give a number of at least 2, or letor.")
     if jobs == 0:
         raise typer.BadParameter("--jobs 0: give a number of at least 1, or -1 for all cores.")
 
-    from plackett.cli import inputs, output
+    from plackett.cli import inputs, output, parameters
 
+    parameters.check_seed(seed)
     inputs.check_data(data)
     if report is not None:
         output.check_target(report, "report")
@@ -95,10 +96,6 @@ def compare(
         if folder is not None:
             output.note(f"finished fits are kept in {folder}; the same command goes on from there.")
         raise
-    if report is not None:
-        from plackett.report.html import write_report
-
-        write_report(result, report)
     if as_json:
         output.write_json(result.to_dict(per_query=per_query))
     elif as_csv:
@@ -112,6 +109,11 @@ def compare(
         _print_table(result)
     if not as_json:  # which holds them
         _print_remarks(result, quiet=quiet)
+    if report is not None:  # after the table, which is then there whatever happens to the page
+        from plackett.report.html import write_report
+
+        output.flush()
+        write_report(result, report)
     if not result.tables:
         raise typer.Exit(1)
 

@@ -90,6 +90,16 @@ def _distribution(text: str, where: str) -> Any:
     return uniform(low, high - low)
 
 
+def check_seed(seed: int, option: str = "--seed") -> None:
+    """A seed that is too large is wrong usage, before any data are read."""
+    from plackett.validation import check_seed as check
+
+    try:
+        check(seed, option)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
 def check_values(estimator: Any) -> None:
     """All that can be wrong with parameters before there are data."""
     estimator._check_parameters()

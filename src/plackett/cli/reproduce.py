@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from plackett.reproductions.base import Item, Paper
 
 
-
 def reproduce(
     paper: Annotated[
         str,
@@ -31,8 +30,10 @@ def reproduce(
 ) -> None:
     """Run a paper's experiments: printed numbers, ours, and a verdict for each, as Markdown."""
     from plackett import reproductions
-    from plackett.cli import inputs, output
+    from plackett.cli import inputs, output, parameters
     from plackett.reproductions.base import Job, summary
+
+    parameters.check_seed(seed)
 
     try:
         found = reproductions.paper(paper)

@@ -59,8 +59,9 @@ def tune(
     if data.count("-") + (validation == "-") > 1:
         raise typer.BadParameter("standard input (-) can stand for one file only.")
 
-    from plackett.cli import inputs, models, output
+    from plackett.cli import inputs, models, output, parameters
 
+    parameters.check_seed(seed)
     if model is not None:
         models.check_target(model)
     inputs.check_data(data)

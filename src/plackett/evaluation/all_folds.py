@@ -14,11 +14,10 @@ from plackett.evaluation.contestants import Contestant
 from plackett.evaluation.evaluate import _parse_metrics, check_judged
 from plackett.evaluation.one_fold import FoldData, Outcome, Rules, attempt, fold_data
 from plackett.evaluation.runs import RunStore
-from plackett.evaluation.settings import check_seed
 from plackett.evaluation.splits import as_folds, with_validation
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.measure import Measure
-from plackett.validation import count_of
+from plackett.validation import check_seed, count_of
 
 Progress = Callable[[str], Any]
 

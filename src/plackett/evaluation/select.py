@@ -17,13 +17,13 @@ from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.proposals import proposals
 from plackett.evaluation.runs import RunStore
 from plackett.evaluation.selection import Selection, Trial
-from plackett.evaluation.settings import Grid, check_seed, fit_setting, seeded, with_setting
+from plackett.evaluation.settings import Grid, fit_setting, seeded, with_setting
 from plackett.evaluation.splits import QueryKFold, as_folds
 from plackett.evaluation.table import mean_of_counted
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.measure import Measure
 from plackett.rankers.fitting import is_better
-from plackett.validation import count_of
+from plackett.validation import check_seed, count_of
 
 DEFAULT_FOLDS = 5
 

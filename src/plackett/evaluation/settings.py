@@ -12,9 +12,6 @@ from sklearn.utils.validation import has_fit_parameter
 from plackett.data.queries import Queries
 from plackett.losses import get_loss
 from plackett.metrics.measure import Measure
-from plackett.validation import plain
-
-LARGEST_SEED = 2**32 - 1  # that numpy's RandomState takes
 
 Grid = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -99,14 +96,6 @@ def with_setting(estimator: Any, params: Mapping[str, Any]) -> Any:
     if any(name.startswith("loss__") for name in names) and isinstance(changed.loss, str):
         changed.set_params(loss=get_loss(changed.loss))
     return changed.set_params(**names)
-
-
-def check_seed(random_state: Any) -> int:
-    """The seed as a number that numpy takes and that is written down with the results."""
-    seed = plain(random_state)
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
-        raise ValueError(f"random_state={seed!r}; a whole number from 0 to {LARGEST_SEED} is needed, as seed.")
-    return seed
 
 
 def seeded(estimator: Any, random_state: int) -> Any:
