@@ -157,6 +157,6 @@ PAPER = Paper(
     "lan2014",
     (
         Item("The worked example (section 3.1)", worked_example, 1, 1),
-        Item("Figure 1", figure_1, 300, 10, NEEDS),
+        Item("Figure 1", figure_1, 400, 10, NEEDS),
     ),
 )

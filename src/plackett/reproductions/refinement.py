@@ -353,7 +353,7 @@ PAPER = Paper(
         Item("Figures 2 and 3", figures_2_and_3, 120, 10, (OHSUMED,)),
         Item("Figure 4", figure_4, 20, 10, (OHSUMED,)),
         Item("Figure 5", figure_5, 10, 5, (OHSUMED,)),
-        Item("Figure 6", figure_6, 200, 20, (MOVIELENS,)),
+        Item("Figure 6", figure_6, 300, 20, (MOVIELENS,)),
         Item("Figure 7", figure_7, 5, 5),
     ),
 )
