@@ -335,6 +335,34 @@ def test_what_was_judged_while_the_server_was_away_is_not_lost(page, server):
         assert row(page, docid).find_element("css selector", ".yes").get_attribute("aria-pressed") == "true"
 
 
+LOSE_ONE_ANSWER = """
+const fetched = window.fetch;
+window.fetch = async (...request) => {
+  const answer = await fetched(...request);
+  if (request[1]?.method !== "POST") return answer;
+  window.fetch = fetched;
+  throw new TypeError("the answer was lost on its way");
+};
+"""
+
+
+def test_what_was_written_is_not_written_again_when_its_answer_was_lost(page, server):
+    visit(page, server.url(q="bread crust"))
+    before = order(page)
+    judge(page, before[4], ".yes")
+    after = order(page)
+    page.execute_script(LOSE_ONE_ANSWER)
+    judge(page, before[1], ".no")
+    assert row(page, before[1]).find_element("css selector", ".no").get_attribute("aria-pressed") == "true"
+    saved(page, one(page, "#undo").click)
+    assert order(page) == after, "one step back is enough"
+    page.execute_script(LOSE_ONE_ANSWER)
+    judge(page, before[2], ".no")
+    page.execute_script(LOSE_ONE_ANSWER)
+    saved(page, one(page, "#undo").click)
+    assert order(page) == after, "and an undo whose answer was lost is one step"
+
+
 def test_users_judge_apart(page, server):
     visit(page, server.url(q="choir"))
     before = order(page)
