@@ -3,7 +3,9 @@
 import json
 import math
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from plackett import reproductions
 from plackett.reproductions.base import (
@@ -14,6 +16,7 @@ from plackett.reproductions.base import (
     Table,
     Verdict,
     as_text,
+    gap_and_p,
     not_comparable,
     of_claim,
     of_number,
@@ -101,3 +104,12 @@ def test_every_paper_has_a_recipe_and_a_reference(name):
     assert len(set(titles)) == len(titles)
     assert all(item.quick_seconds <= item.seconds for item in paper.items)
     assert paper.seconds(is_quick=True) <= 120
+
+
+def test_a_gap_comes_with_a_paired_test_over_queries_that_count_for_both():
+    own, other = np.array([0.5, 0.25, np.nan, 1.0, 0.75]), np.array([0.25, 0.5, 1.0, 0.25, np.nan])
+    gap, p = gap_and_p(own, other)
+    differences = [0.25, -0.25, 0.75]
+    assert gap == pytest.approx(sum(differences) / 3)
+    assert p == pytest.approx(stats.ttest_1samp(differences, 0).pvalue)
+    assert gap_and_p(own, own) == (0.0, 1.0)

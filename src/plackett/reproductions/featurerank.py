@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.stats import ttest_rel
 from sklearn.model_selection import ParameterGrid
 
 from plackett.data.datasets import Fold
@@ -21,10 +20,20 @@ from plackett.rankers.discovery import find_centres
 from plackett.rankers.feature_rank import BLFeatureRank, FeatureRank
 from plackett.rankers.registry import ranker
 from plackett.rankers.svm_map import SVMMap
-from plackett.reproductions.base import Item, Job, Paper, Row, Table, not_comparable, of_claim, of_number
+from plackett.reproductions.base import (
+    LEVEL,
+    Item,
+    Job,
+    Paper,
+    Row,
+    Table,
+    gap_and_p,
+    not_comparable,
+    of_claim,
+    of_number,
+)
 from plackett.reproductions.strict_orders import NEEDS, StrictLists, strict_lists
 
-LEVEL = 0.05
 Contestant = tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]
 
 # --- Tables 1 and 2, Figure 8 -----------------------------------------------------------------------------------------
@@ -123,7 +132,7 @@ def _leads(
 ) -> Row:
     """Whether the leader is as far ahead of another as print says it is."""
     own, rival = values[LEADER][:, column], values[other][:, column]
-    gap, p_value = _gap(own, rival)
+    gap, p_value = gap_and_p(own, rival)
     word = "below" if is_error else "above"
     return of_claim(
         f"{measure}: {LEADER} {word} {other}",
@@ -146,7 +155,7 @@ def what_helps(job: Job) -> Table:
             ""
             if name == LEADER
             else "Kendall distance {:+.4f}, p {:.2g} against DiffRank".format(
-                *_gap(values[name][:, 0], values[LEADER][:, 0])
+                *gap_and_p(values[name][:, 0], values[LEADER][:, 0])
             )
         )
         rows.append(not_comparable(name, None, shown, reason or "not in the paper"))
@@ -181,12 +190,6 @@ def _best_on_validation(make: Callable[..., Any], settings: Sequence[dict], fold
 
 def _measured(fitted: Any, queries: Queries) -> np.ndarray:
     return evaluate(queries, fitted.predict(queries), metrics=list(MEASURES.values())).values
-
-
-def _gap(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:
-    """Mean difference, and p of a paired t-test; 1 where nothing differs."""
-    p_value = float(ttest_rel(own, other).pvalue) if np.any(own != other) else 1.0
-    return float(np.mean(own - other)), p_value
 
 
 def _on(lists: StrictLists) -> str:

@@ -12,8 +12,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from plackett.evaluation.significance import paired_t
-from plackett.reproductions.base import Item, Job, Paper, Row, Table, not_comparable, of_claim, of_number
+from plackett.reproductions.base import (
+    LEVEL,
+    Item,
+    Job,
+    Paper,
+    Row,
+    Table,
+    gap_and_p,
+    not_comparable,
+    of_claim,
+    of_number,
+)
 from plackett.reproductions.kernel_cs_listmle_protocols import (
     BASELINES,
     COLUMNS,
@@ -84,7 +94,6 @@ FASTEST = {
 }
 TOLERANCE, TOLERANCE_OF_ITERATIONS = 0.02, 2
 FEW = 75  # iterations: as many as the slowest of the thesis's takes
-LEVEL = 0.05
 
 
 def printed(method: str, column: str, k: int) -> float:
@@ -262,7 +271,8 @@ def _leads(found: Outcomes, column: str, k: int) -> Row:
     rivals = [method for method, where in cells() if where == column and method != leader]
     own = found[leader, column].values[k]
     values = {name: found[name, column].values[k] for name in rivals}
-    n_beaten = sum(own.mean() > one.mean() and paired_t(own, one) < LEVEL for one in values.values())
+    compared = {name: gap_and_p(own, one) for name, one in values.items()}
+    n_beaten = sum(gap > 0 and p_value < LEVEL for gap, p_value in compared.values())
     best = max(rivals, key=lambda name: values[name].mean())
     best_printed = max(rivals, key=lambda name: printed(name, column, k))
     return of_claim(
@@ -270,14 +280,13 @@ def _leads(found: Outcomes, column: str, k: int) -> Row:
         f"{printed(leader, column, k):.4f}, next {best_printed} {printed(best_printed, column, k):.4f}",
         f"{own.mean():.4f}, best other {best} {values[best].mean():.4f}",
         n_beaten == len(rivals),
-        f"above {n_beaten} of {len(rivals)}; p {paired_t(own, values[best]):.2g} against {best}",
+        f"above {n_beaten} of {len(rivals)}; p {compared[best][1]:.2g} against {best}",
     )
 
 
 def _above(prefix: str, found: Outcomes, one: tuple[str, str], other: tuple[str, str], k: int) -> Row:
     first, second = (found[key].values[k] for key in (one, other))
-    p_value = paired_t(first, second)
-    gap = float(np.mean(first - second))
+    gap, p_value = gap_and_p(first, second)
     names = [f"{method} {column}" if method not in BASELINES else method for method, column in (one, other)]
     in_print = [
         PRINTED_BASELINES[k][method] if method in BASELINES else printed(method, column, k)
@@ -294,15 +303,12 @@ def _above(prefix: str, found: Outcomes, one: tuple[str, str], other: tuple[str,
 
 def _above_chance(found: Outcomes, others: Outcomes) -> Row:
     compared = [
-        (one.values[k], others[RANDOM, "at.10" if column == "special" else column].values[k])
+        gap_and_p(one.values[k], others[RANDOM, "at.10" if column == "special" else column].values[k])
         for (method, column), one in found.items()
         if method in (*KERNELS, PLAIN)
         for k in metrics_of(column)
     ]
-    above, below = (
-        sum(sign * float(np.mean(own - chance)) > 0 and paired_t(own, chance) < LEVEL for own, chance in compared)
-        for sign in (1, -1)
-    )
+    above, below = (sum(sign * gap > 0 and p_value < LEVEL for gap, p_value in compared) for sign in (1, -1))
     ours = f"above {above}, below {below}, of {len(compared)}"
     return not_comparable(f"numbers that differ from {RANDOM} at 5 %", None, ours, "not in the thesis")
 

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.stats import ttest_rel
 
 from plackett.data.datasets import Fold
 from plackett.data.queries import Queries
@@ -15,7 +14,18 @@ from plackett.exceptions import ConvergenceWarning
 from plackett.losses import ListMLE, PListMLE
 from plackett.metrics import ndcg
 from plackett.rankers.linear import LinearRanker
-from plackett.reproductions.base import Item, Job, Paper, Row, Table, not_comparable, of_claim, of_number
+from plackett.reproductions.base import (
+    LEVEL,
+    Item,
+    Job,
+    Paper,
+    Row,
+    Table,
+    gap_and_p,
+    not_comparable,
+    of_claim,
+    of_number,
+)
 from plackett.reproductions.strict_orders import NEEDS, strict_lists
 from plackett.solvers import SGD
 
@@ -82,7 +92,6 @@ LOSSES = {"p-ListMLE": "p-listmle", "ListMLE": "listmle", "ListNet": "listnet", 
 POWERS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 PASSES = 500
 GAINS = {"linear gain": "ndcg@10(gain=linear)", "exponential gain": "ndcg@10"}
-LEVEL = 0.05
 
 
 def figure_1(job: Job) -> Table:
@@ -120,7 +129,7 @@ def figure_1(job: Job) -> Table:
 
 def _improvement(name: str, gain: str, printed: float, own: np.ndarray, other: np.ndarray) -> Row:
     percent = 100 * (own.mean() - other.mean()) / other.mean()
-    p_value = float(ttest_rel(own, other).pvalue) if np.any(own != other) else 1.0
+    _, p_value = gap_and_p(own, other)
     what = f"p-ListMLE above {name}, {gain}"
     holds = percent > 0 and p_value < LEVEL
     return of_claim(what, f"+{printed:.2f} %", f"{percent:+.2f} %", holds, f"p {p_value:.2g}")

@@ -23,13 +23,23 @@ from plackett.data.movielens import read_movielens, read_movies
 from plackett.data.queries import Queries
 from plackett.evaluation.feedback import FeedbackResult, relevance_feedback
 from plackett.evaluation.recommendation import recommendation
-from plackett.evaluation.significance import paired_t
 from plackett.evaluation.table import Evaluation
 from plackett.exceptions import ConvergenceWarning
 from plackett.metrics.measure import Measure
 from plackett.rankers.refinement import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.rocchio import RocchioRefiner
-from plackett.reproductions.base import Item, Job, Paper, Row, Table, Verdict, not_comparable, of_claim
+from plackett.reproductions.base import (
+    LEVEL,
+    Item,
+    Job,
+    Paper,
+    Row,
+    Table,
+    Verdict,
+    gap_and_p,
+    not_comparable,
+    of_claim,
+)
 from plackett.reproductions.refinement_rivals import JudgedSorted, RankSVMOfList
 
 OHSUMED, MOVIELENS = "ohsumed/letor2", "movielens-100k"
@@ -41,7 +51,6 @@ TESTED = [*PRECISIONS, *GAINS[1:]]  # of binary labels NDCG@1 is P@1
 BASE_COLUMNS = (20, 10, 6)  # features 21 (BM25), 11 and 7
 BUDGETS = (5, 10, 15, 20)
 DRAWS = (0, 1, 2, 3)
-LEVEL = 0.05
 RELEVANT = 2  # from this label on, in OHSUMED
 
 MRR, PAPER_MRR, SORTED = "MRR", "MRR, eta=0.5", "judged sorted"
@@ -92,14 +101,9 @@ def flat(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {_key(group, name): refiner for group, members in groups.items() for name, refiner in members.items()}
 
 
-def compare(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:
-    """Mean difference, and p of a paired t-test over the queries that count for both; 1 where none differs."""
-    return float(np.nanmean(own - other)), paired_t(own, other)
-
-
 def above(claim: str, own: Evaluation, other: Evaluation, metrics: Sequence[str] = TESTED) -> Row:
     """The verdict on one ranking being above another in all measures."""
-    return _verdict(claim, [compare(own[metric], other[metric]) for metric in metrics])
+    return _verdict(claim, [gap_and_p(own[metric], other[metric]) for metric in metrics])
 
 
 def _verdict(claim: str, found: Sequence[tuple[float, float]]) -> Row:
@@ -186,7 +190,7 @@ def figures_2_and_3(job: Job) -> Table:
                 above(f"MRR with the paper's eta=0.5 above {name}, {kind} list", chosen[PAPER_MRR], chosen[name])
             )
         if kind == "full":
-            gains = [compare(chosen[MRR][metric], chosen["base"][metric])[0] for metric in PRECISIONS]
+            gains = [gap_and_p(chosen[MRR][metric], chosen["base"][metric])[0] for metric in PRECISIONS]
             shown = f"P@1 {gains[0]:+.3f}, P@5 {gains[2]:+.3f}, P@25 {gains[-1]:+.3f}"
             rows.append(of_claim("most is gained at the first places", "at the first", shown, gains[0] == max(gains)))
     return Table(
@@ -224,7 +228,7 @@ def figure_4(job: Job) -> Table:
     rivals = with_extremes(groups, _feedback(queries, BASE_COLUMNS[0], flat(groups)).tables["full"])
     worst = results["feature 7"].tables["full"][MRR]
     for name in (name for name in rivals if "worst" not in name):
-        found = {k: compare(worst[f"p@{k}"], rivals[name][f"p@{k}"]) for k in CUTOFFS}
+        found = {k: gap_and_p(worst[f"p@{k}"], rivals[name][f"p@{k}"]) for k in CUTOFFS}
         below = [f"P@{k} (p {p:.2g})" for k, (gap, p) in found.items() if gap < 0 and p < LEVEL]
         claim = f"MRR on feature 7 as good as {name} on feature 21, full list"
         rows.append(of_claim(claim, "comparable", f"below in {', '.join(below) or 'none'}", not below))
@@ -291,7 +295,7 @@ def figure_6(job: Job) -> Table:
         found = []
         for draw in draws:
             tables = recommend({MRR: MultiplicativeRefiner()}, n_given, draw)
-            found += [compare(tables[MRR][metric], tables["base"][metric]) for metric in PRECISIONS]
+            found += [gap_and_p(tables[MRR][metric], tables["base"][metric]) for metric in PRECISIONS]
         rows.append(_verdict(f"MRR above its base with {n_given} given, P@k of {len(draws)} draws", found))
     return Table(
         "Figure 6: MovieLens 100k",
