@@ -1,6 +1,8 @@
 """Files become documents: plain text comes out of every kind, whatever is in it."""
 
+import os
 import re
+import sys
 
 import pytest
 
@@ -91,6 +93,16 @@ def test_a_folder_gives_the_documents_of_its_files_in_order(tmp_path):
     assert [path.name for path in files_of(str(tmp_path))] == ["a.html", "b.md", "c.txt", "d.csv"]
     with pytest.raises(DataFormatError, match=re.escape("this is not UTF-8 text. Convert the file, or name its")):
         list(read_documents(str(tmp_path)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems know no such names")
+def test_a_file_whose_name_is_not_utf_8_has_a_name_and_a_title_that_can_be_written(tmp_path):
+    with open(os.fsencode(tmp_path) + b"/caf\xe9.txt", "w") as file:
+        file.write("coffee")
+    (document,) = read_documents(str(tmp_path))
+    for text in (document.docid, *document.fields.values()):
+        text.encode("utf-8")
+    assert document.fields["title"] == "caf\ufffd"
 
 
 def test_a_page_in_the_encoding_that_it_names_is_read(tmp_path):

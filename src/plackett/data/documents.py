@@ -121,7 +121,8 @@ def _documents_of_file(path: str, name: str, encoding: str, is_lenient: bool, re
             title, body = text_of_markdown(text)
         elif kind in HTML:
             title, body = text_of_html(text)
-        yield Document(as_text(name), {"title": as_text(title) or Path(name).stem, "body": as_text(body)})
+        name = as_text(name)  # of a file whose name is not UTF-8, too
+        yield Document(name, {"title": as_text(title) or Path(name).stem, "body": as_text(body)})
 
 
 def read_text(

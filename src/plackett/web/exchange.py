@@ -155,9 +155,13 @@ def _run(collection: Collection, by_query: dict[str, Judged], base: str, method:
             hits = collection.search(query, base, k)
         except ValueError:  # a query that this base ranker cannot read finds nothing
             continue
-        qid += [escape_id(query)] * len(hits.docid)
-        docid += [escape_id(one) for one in hits.docid]
-        scores += refined_scores(hits, judged, method).tolist() if hits.docid else []
+        if not hits.docid:
+            continue
+        refined = refined_scores(hits, judged, method)
+        order = np.argsort(-refined, kind="stable").tolist()
+        qid += [escape_id(query)] * len(order)
+        docid += [escape_id(hits.docid[row]) for row in order]
+        scores += refined[order].tolist()
     return Run(qid, docid, scores, tag=f"plackett-{method}")
 
 
