@@ -100,7 +100,7 @@ def test_a_file_whose_name_is_not_utf_8_has_a_name_and_a_title_that_can_be_writt
     with open(os.fsencode(tmp_path) + b"/caf\xe9.txt", "w") as file:
         file.write("coffee")
     (document,) = read_documents(str(tmp_path))
-    for text in (document.docid, *document.fields.values()):
+    for text in (document.name, *document.fields.values()):
         text.encode("utf-8")
     assert document.fields["title"] == "caf\ufffd"
 
