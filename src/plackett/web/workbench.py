@@ -17,6 +17,7 @@ from plackett import __version__
 from plackett.web import schemas
 from plackett.web.collection import Collection, Hits, hits_of
 from plackett.web.jobs import Jobs
+from plackett.web.lru import LRU
 from plackett.web.problems import Problem, asked
 from plackett.web.settings import Settings
 from plackett.web.store.history import standing
@@ -52,7 +53,9 @@ class Workbench:
         self.trained = TrainedRankers(collection, store)
         self.is_warm = False
         self._described = lru_cache(maxsize=DESCRIPTIONS_KEPT)(self._describe)
-        self._user_id = lru_cache(maxsize=NAMES_KEPT)(self._make_user)
+        # users and queries are never removed from a store, so what was found once need not be looked up again
+        self._user_ids: LRU[str, int] = LRU(NAMES_KEPT)
+        self._queries: LRU[str, Query] = LRU(NAMES_KEPT)
 
     def close(self) -> None:
         """Stop what runs in the background; the store stays open, as it was given."""
@@ -68,9 +71,11 @@ class Workbench:
         for query in self.collection.suggestions()[:1]:
             hits = self.collection.search(query, k=50)
             if len(hits.docid) > 2:
-                judged = Judged({hits.docid[1]: 1.0, hits.docid[2]: 0.0}, [])
+                first, second, third = hits.docid[:3]
+                judged = Judged({second: 1.0, third: 0.0}, [])
                 for method in schemas.METHODS:
-                    refine(hits, judged, method)
+                    for said in (judged, Judged({second: 1.0}, []), Judged({}, [(third, first)])):
+                        refine(hits, said, method)
                     measure_list(hits, judged, method, leave_one_out=False)
         self.is_warm = True
 
@@ -80,7 +85,7 @@ class Workbench:
         """The list of a query, refined by what the user said of it before; nothing is written."""
         text = _stripped(text)
         with asked():
-            query = self.store.find_query(self.collection.key, text)
+            query = self._known_query(text)
         return self._list(user, text, None if query is None else query.id, view, self._base(view.base))
 
     def show(self, user: str, query_id: int, view: schemas.View) -> schemas.RankedList:
@@ -136,15 +141,33 @@ class Workbench:
             raise Problem(404, "not-found", f"there is no query {query_id}.")
         return query
 
+    def _known_user(self, name: str) -> int | None:
+        known = self._user_ids.get(name)
+        if known is None:
+            found = self.store.find_user(name)
+            if found is None:
+                return None
+            known = found.id
+            self._user_ids.put(name, known)
+        return known
+
+    def _known_query(self, text: str) -> Query | None:
+        known = self._queries.get(text)
+        if known is None:
+            known = self.store.find_query(self.collection.key, text)
+            if known is not None:
+                self._queries.put(text, known)
+        return known
+
     def _judged(self, user: str, query_id: int | None) -> tuple[Judged, bool]:
         """What the user said of a list, and whether some of it can be undone."""
         from plackett.web.refining import Judged
 
         with asked():
-            known = None if query_id is None else self.store.find_user(user)
+            known = None if query_id is None else self._known_user(user)
         if known is None or query_id is None:
             return Judged({}, []), False
-        events = self.store.events(known.id, query_id)
+        events = self.store.events(known, query_id)
         can_undo = any(not event.undone and event.kind != "undo" for event in events)
         return Judged(*standing(events).judged()), can_undo
 
@@ -192,7 +215,7 @@ class Workbench:
         return schemas.Result(
             docid=docid,
             title=title,
-            snippet=[schemas.Piece(text=part, is_term=is_term) for part, is_term in snippet],
+            snippet=snippet,
             score=float(refined.scores[row]),
             base_score=float(hits.scores[row]),
             place=place,
@@ -203,8 +226,10 @@ class Workbench:
             why=_reasons(refined, row),
         )
 
-    def _describe(self, text: str, docid: str) -> tuple[str, list[tuple[str, bool]]]:
-        return _cut(self.collection.document(docid).title), self.collection.snippet(docid, text)
+    def _describe(self, text: str, docid: str) -> tuple[str, list[schemas.Piece]]:
+        pieces = self.collection.snippet(docid, text)
+        snippet = [schemas.Piece(text=part, is_term=is_term) for part, is_term in pieces]
+        return _cut(self.collection.document(docid).title), snippet
 
     # judging
 
@@ -228,20 +253,25 @@ class Workbench:
         """Strike out what the user said last of a list."""
         query = self._known_target(wish)
         with asked():
-            known = self.store.find_user(user)
-            event = None if known is None else self.store.undo(known.id, query.id)
+            known = self._known_user(user)
+            event = None if known is None else self.store.undo(known, query.id)
         return self._saved(user, query, wish, event)
 
     def reset(self, user: str, wish: schemas.Target) -> schemas.Saved:
         """Clear all that the user said of a list."""
         query = self._known_target(wish)
         with asked():
-            known = self.store.find_user(user)
-            n_cleared = 0 if known is None else self.store.reset(known.id, query.id)
+            known = self._known_user(user)
+            n_cleared = 0 if known is None else self.store.reset(known, query.id)
         return self._saved(user, query, wish, None, n_cleared)
 
-    def _make_user(self, name: str) -> int:
-        return self.store.user(name).id
+    def _user_id(self, name: str) -> int:
+        """The user's id; she is made known if she is new."""
+        known = self._known_user(name)
+        if known is None:
+            known = self.store.user(name).id
+            self._user_ids.put(name, known)
+        return known
 
     def _check_documents(self, *docids: str) -> None:
         for docid in docids:
@@ -254,15 +284,19 @@ class Workbench:
             return self._known_target(wish)
         text, base = _stripped(wish.query), self._base(wish.base)
         self._hits(text, base, wish.k)
-        with asked():
-            return self.store.query(self.collection.key, text, base)
+        known = self._queries.get(text)
+        if known is None or known.base != base:
+            with asked():
+                known = self.store.query(self.collection.key, text, base)
+            self._queries.put(text, known)
+        return known
 
     def _known_target(self, wish: schemas.Target) -> Query:
         if wish.query_id is not None:
             return self._query(wish.query_id)
         text = _stripped(wish.query or "")
         with asked():
-            query = self.store.find_query(self.collection.key, text)
+            query = self._known_query(text)
         if query is None:
             raise Problem(404, "not-found", "nothing was judged for this query yet.")
         return query
@@ -301,10 +335,9 @@ class Workbench:
         """Queries that somebody, or this user, has judged, those of the latest judgements first."""
         key = self.collection.key
         with asked():
-            known = None if user is None else self.store.find_user(user)
-            if user is not None and known is None:
+            user_id = None if user is None else self._known_user(user)
+            if user is not None and user_id is None:
                 return schemas.QueriesAnswer(total=0, queries=[])
-            user_id = None if known is None else known.id
             found = self.store.queries(key, user_id=user_id, limit=limit, offset=offset)
             total = self.store.n_queries(key, user_id=user_id)
         rows = [
@@ -385,10 +418,9 @@ class Workbench:
     def _said(self, user: str | None) -> tuple[list, list]:
         key = self.collection.key
         with asked():
-            known = None if user is None else self.store.find_user(user)
-        if user is not None and known is None:
+            user_id = None if user is None else self._known_user(user)
+        if user is not None and user_id is None:
             return [], []
-        user_id = None if known is None else known.id
         return list(self.store.judgements(key, user_id)), list(self.store.preferences(key, user_id))
 
     # training
