@@ -213,6 +213,12 @@ def test_any_change_of_the_data_is_another_content():
     assert len(set(contents.values())) == len(variants)
 
 
+def test_ids_may_be_dates():
+    days = np.array(["2024-02-28", "2024-02-28", "2024-02-29"], dtype="datetime64[D]")
+    contents = {fingerprints.of_data(pk.Queries(np.eye(3), [0, 1, 0], days + shift)) for shift in (0, 0, 1)}
+    assert len(contents) == 2
+
+
 def test_the_content_without_labels_is_that_of_the_documents_alone():
     contents = {fingerprints.of_data(lists(y=y), with_labels=False) for y in (None, [0, 0, 0], [2, 1, 0])}
     assert len(contents) == 1

@@ -64,6 +64,8 @@ def _add_array(digest, array: np.ndarray) -> None:
     _add_text(digest, f"{array.dtype.str} {array.shape}")
     if array.dtype.kind == "O":  # ids of several kinds: with their types, since "7" is not 7
         _add_text(digest, json.dumps([[type(value).__name__, str(value)] for value in array.tolist()]))
+    elif array.dtype.kind in "mM":  # dates lend no buffer
+        digest.update(array.tobytes())
     else:
         digest.update(np.ascontiguousarray(array).data)
 
