@@ -92,6 +92,21 @@ def check_exists(*names: str) -> None:
         raise ValueError("there is no standard input to read.")
 
 
+def load_sets(
+    data: list[str], validation: str | None, *, zero_based: bool, cache: bool
+) -> tuple[Queries, Queries | None, str | None]:
+    """Training and validation set with the same columns, and a note where that took something."""
+    from plackett.cli.models import check_features, name_of_data
+
+    queries = load_queries(data, zero_based=zero_based, cache=cache)
+    check_features(queries, name_of_data(data))
+    if validation is None:
+        return queries, None, None
+    held_back = load_queries([validation], zero_based=zero_based, cache=cache)
+    check_features(held_back, name_of_data([validation]))
+    return same_columns(queries, held_back, validation)
+
+
 def same_columns(queries: Queries, held_back: Queries, name: str) -> tuple[Queries, Queries, str | None]:
     """Training and validation set with the same number of columns: the shorter one ends in zeros."""
     from plackett.cli import models

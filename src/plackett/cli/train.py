@@ -122,13 +122,7 @@ def train(
         raise typer.BadParameter("--patience needs a --validation set.")
 
     start = time.perf_counter()
-    queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
-    models.check_features(queries, models.name_of_data(data))
-    held_back, note = None, None
-    if validation is not None:
-        held_back = inputs.load_queries([validation], zero_based=zero_based, cache=cache)
-        models.check_features(held_back, models.name_of_data([validation]))
-        queries, held_back, note = inputs.same_columns(queries, held_back, validation)
+    queries, held_back, note = inputs.load_sets(data, validation, zero_based=zero_based, cache=cache)
     if note is not None and not quiet:
         output.note(note)
     job = _Job(estimator, queries, held_back, wanted, model)

@@ -74,13 +74,7 @@ def tune(
     if model is not None:
         _check_can_be_saved(contestant)
 
-    queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
-    models.check_features(queries, models.name_of_data(data))
-    held_back, note = None, None
-    if validation is not None:
-        held_back = inputs.load_queries([validation], zero_based=zero_based, cache=cache)
-        models.check_features(held_back, models.name_of_data([validation]))
-        queries, held_back, note = inputs.same_columns(queries, held_back, validation)
+    queries, held_back, note = inputs.load_sets(data, validation, zero_based=zero_based, cache=cache)
     if note is not None and not quiet:
         output.note(note)
 
