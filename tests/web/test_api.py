@@ -1,5 +1,6 @@
 """The API: what a page or another program sends, and what it gets."""
 
+import io
 import json
 import threading
 import time
@@ -13,6 +14,7 @@ pytest.importorskip("sqlalchemy")
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import plackett as pk
 from plackett import Queries
 from plackett.exceptions import StoreError
 from plackett.web.collection import hits_of, letor_collection
@@ -285,6 +287,28 @@ def test_the_collection_tells_what_was_said(client):
     assert len(client.get(f"{API}/queries", params={"limit": 1, "offset": 1}).json()["queries"]) == 1
 
 
+def test_a_grade_that_was_changed_is_a_contradiction_unless_it_was_undone_or_taken_back(client):
+    def n_changed():
+        return client.get(f"{API}/collection").json()["summary"]["contradictions"]["changed"]
+
+    judge(client, "d1", 1)
+    judge(client, "d1", 1)
+    assert n_changed() == 0
+    judge(client, "d1", 0)
+    assert n_changed() == 1
+    assert "different grades" in client.get("/collection").text
+    judge(client, "d3", 1)
+    judge(client, "d3", None)
+    judge(client, "d3", 0)
+    assert n_changed() == 1
+    for _ in range(4):
+        client.post(f"{API}/undo", json={"query": "wings"})
+    assert n_changed() == 0
+    judge(client, "d1", 0)
+    client.post(f"{API}/reset", json={"query": "wings"})
+    assert n_changed() == 0
+
+
 @pytest.mark.parametrize("format", ["json", "qrels", "letor"])
 def test_what_goes_out_comes_in_again(client, format):
     judge(client, "folder/d 2", 2)
@@ -297,6 +321,13 @@ def test_what_goes_out_comes_in_again(client, format):
     assert answer["n_imported"] == 2
     results = client.get(f"{API}/search", params={"q": "wings"}).json()["results"]
     assert {one["docid"]: one["grade"] for one in results if one["grade"] is not None} == {"folder/d 2": 2, "d1": 0}
+
+
+def test_what_is_imported_for_a_query_with_blanks_around_it_is_found_again(client):
+    said = {"docid": "d1", "grade": 1}
+    assert client.post(f"{API}/import", json={"text": json.dumps([{"query": " wings\n", **said}])}).status_code == 200
+    assert client.get(f"{API}/search", params={"q": "wings"}).json()["n_judged"] == 1
+    assert "query" in error_of(client.post(f"{API}/import", json={"text": json.dumps([{"query": " ", **said}])}), 422)
 
 
 def test_a_run_has_the_refined_order(client):
@@ -362,10 +393,35 @@ def test_names_of_rankers_do_not_collide(client, kept, collection):
     kept.save_ranker("two", "small", b"not a model", {})
     kept.save_ranker("other", "elsewhere", b"", {})
     assert error_of(client.post(f"{API}/rankers", json={"name": "one", "new_name": "two"}), 409)
-    assert error_of(client.post(f"{API}/rankers", json={"name": "one", "new_name": "bm25"}), 422)
+    assert error_of(client.post(f"{API}/rankers", json={"name": "one", "new_name": "bm25"}), 409)
     assert error_of(client.post(f"{API}/rankers", json={"name": "one"}), 422)  # not a model
     assert error_of(client.post(f"{API}/rankers", json={"name": "other"}), 404)
     assert [one.name for one in kept.rankers("small")] == ["one", "two"]
+
+
+def test_a_trained_ranker_never_takes_the_place_of_one_that_was_brought_along(kept):
+    client = page_of(client_of(small := small_collection(), kept))
+    teach(client)
+    name = wait_for(client, client.post(f"{API}/train", json={}).json()["id"])["result"]["ranker_name"]
+    brought = pk.load(io.BytesIO(kept.ranker(name)))
+    small.add_ranker("brought", brought)
+    assert error_of(client.post(f"{API}/rankers", json={"name": name, "new_name": "brought"}), 409)
+    for _ in range(2):  # again is not an error
+        assert client.post(f"{API}/rankers", json={"name": name}).status_code == 200
+    again = small_collection()
+    again.add_ranker(name, brought)
+    notes = client_of(again, kept).app.state.workbench.trained.notes
+    assert len(notes) == 1
+    assert "has its name" in notes[0]
+
+
+def test_a_query_whose_base_ranker_is_gone_is_still_reached_from_the_collection(client, kept):
+    user, query = kept.user("me"), kept.query("small", "wings", "gone")
+    kept.judge(user.id, query.id, "d1", 1.0)
+    page = client.get("/collection").text
+    assert 'href="/?q=wings"' in page
+    assert "base=gone" not in page
+    assert client.get(f"{API}/lists/{query.id}").json()["base"] == "bm25"
 
 
 def test_too_little_to_learn_from_is_a_job_that_failed_with_words(client):
@@ -415,9 +471,10 @@ def test_a_mistake_in_a_job_is_a_number_in_the_log(client, monkeypatch, caplog):
 
 
 def test_a_restart_calls_unfinished_jobs_interrupted(collection, kept):
-    job = kept.create_job("train", "small", {})
+    job, other = (kept.create_job("train", name, {}) for name in ("small", "another workbench's"))
     client = client_of(collection, kept)
     assert client.get(f"{API}/jobs/{job.id}").json()["state"] == "interrupted"
+    assert kept.job(other.id).state == "queued"
 
 
 # judged lists

@@ -7,9 +7,9 @@ import pytest
 
 import plackett as pk
 from plackett.web.collection import hits_of
-from plackett.web.measuring import TOO_FEW, measure_list, n_changed, summarise, words_on
+from plackett.web.measuring import TOO_FEW, measure_list, summarise, words_on
 from plackett.web.refining import METHODS, Judged, refine
-from plackett.web.store.records import Event, Judgement, Preference
+from plackett.web.store.records import Judgement, Preference
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -121,15 +121,3 @@ def test_contradictions_of_each_user_are_counted():
         *preferred("a", "other", ("y", "x")),  # another query
     ]
     assert summarise(grades, pairs).contradictions == (0, 2, 1)
-
-
-def test_changed_grades_are_found_in_a_log():
-    def event(number, kind, docid, grade, undone=False):
-        return Event(number, START, 1, 1, kind, docid, None, grade, None, undone)
-
-    log = [
-        event(1, "judge", "x", 1.0), event(2, "judge", "x", 0.0), event(3, "judge", "y", 1.0),
-        event(4, "judge", "y", 0.0, undone=True), event(5, "judge", "z", 1.0), event(6, "judge", "z", None),
-        event(7, "reset", None, None),
-    ]  # fmt: skip
-    assert n_changed(log) == 1

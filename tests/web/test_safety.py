@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -137,6 +137,26 @@ def test_a_users_name_cannot_become_a_header(page, name):
     else:
         assert answer.status_code == 422
         assert cookies == []
+
+
+@pytest.mark.parametrize(
+    ("given", "kept_as"),
+    [("山田\u3000太郎", "山田 太郎"), ("Ann\xa0 B", "Ann B"), ("علی\u200cرضا", "علی\u200cرضا"), ("' OR 1=1; --", None)],
+)
+def test_a_name_that_is_taken_is_the_one_that_judgements_are_kept_under(page, given, kept_as):
+    for user in (page.post(f"{API}/session", json={"user": given}), page.get(f"{API}/session")):
+        assert user.json()["user"] == (kept_as or given)
+
+
+@pytest.mark.parametrize("name", ["a\u202eb", "\u200b", "x" * 101])
+def test_what_is_no_name_is_refused_and_not_taken_for_another_user(page, kept, name):
+    assert page.post(f"{API}/session", json={"user": name}).status_code == 422
+    said = {"query": "wings", "docid": "d1", "grade": 1}
+    answer = page.post(f"{API}/judgements", json=said, headers={"X-Plackett-User": quote(name)})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
+    assert kept.users() == []
+    page.cookies.set("plackett_user", quote(name))
+    assert page.get(f"{API}/session").json()["user"] == "me"
 
 
 # coming in

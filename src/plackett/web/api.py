@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel
 
 from plackett.web import schemas
-from plackett.web.safety import Visitor, user_cookie
+from plackett.web.safety import Visitor, name_of_user, user_cookie
 from plackett.web.workbench import Workbench, refine_outside
 
 PREFIX = "/api/v1"
@@ -61,8 +61,9 @@ def session(bench: Bench, visitor: Who):
 @router.post("/session", response_model=schemas.Session, tags=["session"])
 def name_user(bench: Bench, visitor: Who, wish: schemas.UserRequest):
     """Judge under this name from now on."""
-    answer = _json(bench.session(wish.user.strip() or visitor.user, visitor.csrf))
-    user_cookie(answer, wish.user.strip() or visitor.user)
+    name = name_of_user(wish.user) or visitor.user
+    answer = _json(bench.session(name, visitor.csrf))
+    user_cookie(answer, name)
     return answer
 
 

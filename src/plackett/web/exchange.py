@@ -235,8 +235,9 @@ def read_judgements(data: bytes, format: str | None = None, collection: Collecti
         qrels = read_qrels(io.BytesIO(text.encode()))
         words = zip(qrels.qid.tolist(), qrels.docid.tolist(), qrels.labels.tolist(), strict=True)
         rows = [(unescape_id(qid), unescape_id(docid), grade) for qid, docid, grade in words]
-    rows = [(as_text(query), as_text(docid), _grade(grade, notes)) for query, docid, grade in rows]
-    preferences = [(as_text(query), as_text(docid), as_text(other)) for query, docid, other in preferences]
+    # a query is searched for without the blanks around it
+    rows = [(as_text(query).strip(), as_text(docid), _grade(grade, notes)) for query, docid, grade in rows]
+    preferences = [(as_text(query).strip(), as_text(docid), as_text(other)) for query, docid, other in preferences]
     if collection is not None:
         n_before = len(rows) + len(preferences)
         rows = [row for row in rows if row[1] in collection]
@@ -331,7 +332,7 @@ def _fields(entry: Any, number: int, names: tuple[str, str, str]) -> Any:
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
             needed, is_right = "a number", is_number
         else:
-            needed, is_right = "text", isinstance(value, str) and bool(value)
+            needed, is_right = "text", isinstance(value, str) and bool(value.strip())
         if not is_right:
             raise ValueError(f"entry {number}: {name} is {str(value)[:60]!r}; {needed} is needed.")
         values.append(value)

@@ -37,7 +37,7 @@ class Jobs:
         self._lock = threading.Lock()
         self._running: dict[int, tuple[threading.Thread, threading.Event]] = {}
         self._is_closing = False
-        store.interrupt_jobs()
+        store.interrupt_jobs(collection)
 
     def start(self, kind: str, settings: dict[str, Any], work: Work) -> Job:
         """Begin ``work(job_id, progress, cancel)``, whose answer becomes the job's result."""
@@ -71,7 +71,7 @@ class Jobs:
         for thread, _ in running:
             thread.join(max(deadline - time.monotonic(), 0.0))
         if running:
-            self._store.interrupt_jobs()
+            self._store.interrupt_jobs(self._collection)
 
     def _run(self, job_id: int, work: Work, cancel: threading.Event) -> None:
         from plackett.web.training import Cancelled

@@ -16,7 +16,7 @@ from plackett.web.collection import Hits
 from plackett.web.refining import RELEVANT_FROM, Judged, refined_scores
 
 if TYPE_CHECKING:
-    from plackett.web.store.records import Event, Judgement, Preference
+    from plackett.web.store.records import Judgement, Preference
 
 CUTOFFS = (1, 3, 5, 10, 20)
 MOST_LEFT_OUT = 20  # judged documents that are placed without their own judgement, a refinement each
@@ -154,8 +154,15 @@ class Summary(NamedTuple):
     contradictions: Contradictions
 
 
-def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference] = ()) -> Summary:
-    """Counts, agreement and contradictions of what users said, as the store tells it."""
+def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference] = (), n_changed: int = 0) -> Summary:
+    """Counts, agreement and contradictions of what users said, as the store tells it.
+
+    Parameters
+    ----------
+    judgements, preferences : iterables, as the store gives them
+    n_changed : int, default=0
+        Grades that were replaced before these judgements were made of the log.
+    """
     graded, preferred = list(judgements), list(preferences)
     users = {one.user for one in graded} | {one.user for one in preferred}
     queries = {one.query for one in graded} | {one.query for one in preferred}
@@ -177,17 +184,8 @@ def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference]
         n_preferences=len(preferred),
         grades=dict(sorted(counts.items(), key=lambda item: float(item[0]))),
         agreement=_agreement(list(latest.values())),
-        contradictions=Contradictions(len(changed), opposite, circles),
+        contradictions=Contradictions(n_changed + len(changed), opposite, circles),
     )
-
-
-def n_changed(events: Iterable[Event]) -> int:
-    """Documents to which one user's log gives different grades; what was undone does not count."""
-    grades: dict[str, set[float]] = {}
-    for event in events:
-        if event.kind == "judge" and not event.undone and event.docid is not None and event.grade is not None:
-            grades.setdefault(event.docid, set()).add(event.grade)
-    return sum(len(given) > 1 for given in grades.values())
 
 
 def _agreement(latest: list[Judgement]) -> Agreement:

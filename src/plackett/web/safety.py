@@ -32,11 +32,13 @@ from plackett.web.settings import Settings, is_loopback
 CSRF_COOKIE, USER_COOKIE, TOKEN_COOKIE = "plackett_csrf", "plackett_user", "plackett_token"
 CSRF_HEADER, USER_HEADER = "x-csrf-token", "x-plackett-user"
 NOBODY = "me"  # the user who gave no name
+LONGEST_USER = 100  # characters
 HEALTH = "/api/v1/health"
 WRITES_NOTHING = ("/api/v1/refine",)  # no page's token needed: what is sent is answered, and nothing else happens
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 TIME_TO_SEND = 60.0  # seconds for a slow reader, after an answer has begun
 YEAR = 365 * 24 * 3600
+_JOINERS = dict.fromkeys((0x200C, 0x200D))
 _CSRF = re.compile(r"[A-Za-z0-9_-]{32,64}")
 HEADERS = {
     "Content-Security-Policy": "; ".join(
@@ -89,7 +91,7 @@ class Guard:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         cookies = _cookies(headers)
-        visitor = Visitor(_user(headers, cookies), cookies.get(CSRF_COOKIE, ""), self._is_bearer(headers))
+        visitor = Visitor(NOBODY, cookies.get(CSRF_COOKIE, ""), self._is_bearer(headers))
         is_new = not _CSRF.fullmatch(visitor.csrf)
         if is_new:
             visitor = visitor._replace(csrf=secrets.token_urlsafe(32))
@@ -105,6 +107,7 @@ class Guard:
             if entered is not None:
                 await entered(scope, receive, door.send)
                 return
+            scope["state"]["visitor"] = visitor._replace(user=_user(headers, cookies))
             if scope["method"] not in SAFE_METHODS:
                 self._check_write(scope, headers, visitor, None if is_new else visitor.csrf)
             await self._within_limits(scope, receive, door, headers)
@@ -252,12 +255,26 @@ def user_cookie(answer: Response, user: str) -> None:
     answer.set_cookie(USER_COOKIE, quote(user, safe=""), max_age=YEAR, httponly=True, samesite="strict", path="/")
 
 
+def name_of_user(given: str) -> str:
+    """A name as it is kept, with single blanks; a `Problem` where it is none: a line that is not too long."""
+    name = " ".join(given.split())
+    # not printable by themselves, but letters of Persian and of Indian languages are joined and parted by them
+    if len(name) > LONGEST_USER or not name.translate(_JOINERS).isprintable():
+        hint = f"A name has {LONGEST_USER} characters at most, all of which can be seen."
+        raise Problem(422, "invalid", "this is not the name of a user.", hint)
+    return name
+
+
 def _user(headers: Headers, cookies: dict[str, str]) -> str:
-    """The name in a header or a cookie, if it is one: a line that is not too long."""
-    for given in (headers.get(USER_HEADER), cookies.get(USER_COOKIE)):
-        name = unquote(given or "", errors="replace").strip()
-        if name and name.isprintable() and len(name) <= 100:
-            return name
+    """The name in the header, or else in the cookie."""
+    try:
+        for given in (headers.get(USER_HEADER), cookies.get(USER_COOKIE)):
+            name = name_of_user(unquote(given or "", errors="replace"))
+            if name:
+                return name
+    except Problem:  # who sends a header is told; a cookie that is not ours is none
+        if headers.get(USER_HEADER):
+            raise
     return NOBODY
 
 

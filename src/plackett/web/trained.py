@@ -36,6 +36,8 @@ class TrainedRankers:
         for one in self._own():
             if one.summary.get(IS_BASE):
                 try:
+                    if one.name in collection.base_rankers():
+                        raise ValueError("another base ranker has its name.")
                     collection.add_ranker(one.name, self._load(one.name))
                 except (ValueError, ModelFormatError) as error:
                     self.notes.append(f"the saved ranker {one.name!r} is left out: {error}")
@@ -85,6 +87,9 @@ class TrainedRankers:
             summary = self._summary(name)
             if new_name != name and new_name in {one.name for one in self._store.rankers()}:
                 raise Problem(409, "conflict", f"there is a ranker {new_name!r} already.", "Choose another name.")
+            is_own = new_name == name and bool(summary.get(IS_BASE))
+            if is_base and not is_own and new_name in self._collection.base_rankers():
+                raise Problem(409, "conflict", f"there is a base ranker {new_name!r} already.", "Choose another name.")
             was_base = name in self._collection.base_rankers() and bool(summary.get(IS_BASE))
             if is_base:
                 with asked():

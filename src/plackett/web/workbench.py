@@ -372,7 +372,7 @@ class Workbench:
         from plackett.web.measuring import summarise, words_on
 
         key = self.collection.key
-        summary = summarise(self.store.judgements(key), self.store.preferences(key))
+        summary = summarise(self.store.judgements(key), self.store.preferences(key), self.store.n_changed(key))
         agreement = summary.agreement._asdict()
         agreement["disputed"] = [one._asdict() for one in summary.agreement.disputed]
         answer = {**summary._asdict(), "agreement": agreement, "contradictions": summary.contradictions._asdict()}

@@ -19,6 +19,7 @@ class Standing(NamedTuple):
 
     grades: dict[str, tuple[float, datetime]]
     pairs: dict[frozenset[str], tuple[str, str, datetime]]
+    changed: set[str]  # documents whose grade replaced a different one
 
     @property
     def n_statements(self) -> int:
@@ -33,12 +34,12 @@ class Standing(NamedTuple):
 
 def standing(events: Iterable[Event]) -> Standing:
     """What the events of one list, oldest first and with ``undone`` filled in, amount to."""
-    now = Standing({}, {})
+    now = Standing({}, {}, set())
     for event in events:
         if event.undone or event.kind == "undo":
             continue
         if event.kind == "reset":
-            now = Standing({}, {})
+            now = Standing({}, {}, set())
             continue
         assert event.docid is not None
         if event.kind == "prefer":
@@ -46,6 +47,9 @@ def standing(events: Iterable[Event]) -> Standing:
             now.pairs[frozenset((event.docid, event.other))] = (event.docid, event.other, event.time)
         elif event.grade is None:
             now.grades.pop(event.docid, None)
+            now.changed.discard(event.docid)
         else:
+            if event.docid in now.grades and now.grades[event.docid][0] != event.grade:
+                now.changed.add(event.docid)
             now.grades[event.docid] = (event.grade, event.time)
     return now

@@ -88,13 +88,15 @@ class Jobs(Database):
         with self.reading() as connection:
             return [_job(row) for row in connection.execute(chosen)]
 
-    def interrupt_jobs(self) -> int:
-        """Call queued and running jobs interrupted, and say how many: for a server that has just started.
+    def interrupt_jobs(self, collection: str | None = None) -> int:
+        """Call queued and running jobs, of one collection or of all, interrupted: for a server that has just started.
 
         Opening a store does not do this, because another process may be working on them. Where that is so, its next
         ``update_job`` makes its job running again.
         """
         left = update(tables.jobs).where(tables.jobs.c.state.in_(("queued", "running")))
+        if collection is not None:
+            left = left.where(tables.jobs.c.collection == check_text(collection, "a collection's name"))
         with self.writing() as connection:
             return connection.execute(left.values(state="interrupted", updated=datetime.now(UTC))).rowcount
 

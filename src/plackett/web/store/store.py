@@ -217,6 +217,10 @@ class Store(Rankers, Jobs):
             for docid, other, time in now.pairs.values():
                 yield Preference(user, text, docid, other, time)
 
+    def n_changed(self, collection: str) -> int:
+        """How many grades that hold now replaced another one by the same user, without an undo."""
+        return sum(len(now.changed) for _, _, now in self._walk(collection, None))
+
     # inside
 
     def _append(self, user_id: int, query_id: int, kind: str, **what: Any) -> Event:
