@@ -1,6 +1,8 @@
 """Collections: texts that are searched, judged lists that are browsed, and indexes that are kept."""
 
 import io
+import os
+import sys
 import threading
 
 import numpy as np
@@ -319,3 +321,14 @@ def test_judged_lists_without_names_get_names_and_take_saved_rankers():
     np.testing.assert_allclose(hits.scores, np.sort(own)[::-1])
     assert hits.docid[0] == f"{qid}/{np.argmax(own) + 1}"
     assert isinstance(hits, Hits)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are any bytes on Linux only")
+def test_a_folder_whose_name_is_not_utf_8_is_searched_and_judged(tmp_path):
+    place = tmp_path / os.fsdecode(b"caf\xe9")
+    place.mkdir()
+    (place / "one.txt").write_text("wings lift")
+    opened = open_collection(place, cache=tmp_path / "cache")
+    assert opened.search("wings").docid == ["one.txt"]
+    assert opened.name == "caf\ufffd"
+    assert opened.key.encode().isascii() is False

@@ -96,6 +96,7 @@ def _settings(host: str, port: int, token: str | None, origins: list[str] | None
 def _collection(source: str | None, letor: list[str] | None, models: list[str]) -> Collection:
     from plackett.cli import inputs, output
     from plackett.cli.models import fit_columns, load_ranker, name_of_data
+    from plackett.data.documents import as_text
     from plackett.web.collection import letor_collection, open_collection
     from plackett.web.places import cache_folder
 
@@ -109,7 +110,7 @@ def _collection(source: str | None, letor: list[str] | None, models: list[str]) 
             queries, note = fit_columns(queries, wanted, name_of_data(letor), f"the model {widest}")
             if note is not None:
                 output.note(note)
-        collection = letor_collection(queries, name=os.path.basename(name_of_data(letor)) or "judged lists")
+        collection = letor_collection(queries, name=as_text(os.path.basename(name_of_data(letor))) or "judged lists")
         places = "\0".join(name if inputs.is_known_name(name) else os.path.abspath(name) for name in letor)
         collection.key += f"-{hashlib.sha256(os.fsencode(places)).hexdigest()[:10]}"
     else:

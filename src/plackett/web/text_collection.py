@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from plackett.data.documents import Document as ReadDocument
-from plackett.data.documents import columns_of, read_documents
+from plackett.data.documents import as_text, columns_of, read_documents
 from plackett.text import TextIndex, build_index, letor_features, open_index, parse_boolean
 from plackett.text.boolean_search import search_boolean, wanted_terms
 from plackett.text.snippets import snippet_of
@@ -147,7 +147,7 @@ def open_texts(source: str | None, cache: str | PathLike | None) -> TextCollecti
     place = Path(source)
     if not place.exists():
         raise FileNotFoundError(f"{source} is not there. Give a folder or a file of texts.")
-    name = place.resolve().name or "documents"
+    name = as_text(place.resolve().name) or "documents"
     key = f"{name}-{hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:10]}"
     if (place / HEADER).is_file():
         return TextCollection(open_index(place), name, key)
