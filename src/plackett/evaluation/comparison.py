@@ -283,7 +283,8 @@ class Comparison:
         if falling:
             lines.append(f"lower is better: {', '.join(falling)}")
         lines += [f"failed: {name}, {reason}" for name, reasons in self.failures.items() for reason in reasons]
-        return [*lines, *self.notes]
+        of_labels = next(iter(self.tables.values())).notes if self.tables else []  # the same for all
+        return [*lines, *of_labels, *self.notes]
 
     def _metric(self, metric: str | None) -> str:
         if metric is None:
