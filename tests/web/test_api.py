@@ -208,6 +208,8 @@ def test_judging_what_is_not_there_is_refused_and_writes_nothing(client, kept):
         ({"grade": float("nan")}, "grade"),
         ({"grade": 1e400}, "grade"),
         ({"grade": -1}, "grade"),
+        ({"grade": True}, "grade"),
+        ({"grade": "1"}, "grade"),
         ({"docid": ""}, "docid"),
         ({"docid": "a\0b"}, "docid"),
         ({"query": "x" * 1001}, "query"),
@@ -339,7 +341,8 @@ def test_a_run_has_the_refined_order(client):
 
 def test_nothing_to_export_and_nothing_to_import_are_said(client):
     assert "nothing was graded yet" in error_of(client.get(f"{API}/export", params={"format": "qrels"}), 422)
-    assert error_of(client.post(f"{API}/import", json={"text": "what is this"}), 422)
+    for text in ("what is this", "q Q0 d1 1 0.5 a-run"):
+        assert error_of(client.post(f"{API}/import", json={"text": text}), 422).startswith("qrels, line 1: expected")
 
 
 # training
@@ -533,6 +536,7 @@ def test_refine_without_names_numbers_the_rows(client):
         ({"features": [[1, 2]]}, "1 rows but base_scores has 2"),
         ({"features": [[1.0] * 1000] * 300, "base_scores": [1.0] * 300}, "200,000 numbers"),
         ({"base_scores": [1e31, 0]}, "base_scores.0"),
+        ({"features": [[1, "2"], [3, 4]]}, "features.0.1"),
         ({"docids": ["a", "a"]}, "twice"),
         ({"judgements": {"z": 1}}, "'z', which is not among the documents"),
         ({"pairs": [["0", "0"]]}, "itself"),

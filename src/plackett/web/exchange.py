@@ -45,6 +45,12 @@ class Exported(NamedTuple):
     data: bytes
 
 
+class _Named(io.BytesIO):
+    """A file as errors call it."""
+
+    name = "qrels"
+
+
 class Imported(NamedTuple):
     """What a file says, as ``Store.import_judgements`` takes it, and what a user should know about it.
 
@@ -232,7 +238,7 @@ def read_judgements(data: bytes, format: str | None = None, collection: Collecti
     elif format == "letor":
         rows = _read_letor(text)
     else:
-        qrels = read_qrels(io.BytesIO(text.encode()))
+        qrels = read_qrels(_Named(text.encode()))
         words = zip(qrels.qid.tolist(), qrels.docid.tolist(), qrels.labels.tolist(), strict=True)
         rows = [(unescape_id(qid), unescape_id(docid), grade) for qid, docid, grade in words]
     # a query is searched for without the blanks around it

@@ -24,8 +24,8 @@ Docid = Annotated[str, StringConstraints(min_length=1, max_length=MAX_DOCID, pat
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Base = Annotated[str, StringConstraints(max_length=200, pattern=NO_NULL)]
 Id = Annotated[int, Field(ge=1, le=MAX_ID)]
-Grade = Annotated[float, Field(ge=0, le=30, allow_inf_nan=False)]
-Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Grade = Annotated[float, Field(strict=True, ge=0, le=30, allow_inf_nan=False)]
+Number = Annotated[float, Field(strict=True, ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Method = Literal["multiplicative", "linear", "rocchio"]
 METHODS: tuple[Method, ...] = get_args(Method)
 Format = Literal["letor", "qrels", "run", "json"]
