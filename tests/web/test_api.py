@@ -418,6 +418,17 @@ def test_a_trained_ranker_never_takes_the_place_of_one_that_was_brought_along(ke
     assert "has its name" in notes[0]
 
 
+def test_a_saved_ranker_is_loaded_when_it_is_needed_and_a_damaged_one_is_left_out(kept):
+    kept.save_ranker("damaged", "small", b"not a model", {"is_base": True})
+    client = client_of(small := small_collection(), kept)
+    assert small.base_rankers()[-1] == "damaged"  # known before it is loaded
+    assert "not a plackett model" in error_of(client.get(f"{API}/search?q=wings&base=damaged"), 422)
+    client.app.state.workbench.warm_up()
+    assert "damaged" not in small.base_rankers()
+    assert "'damaged' is left out" in client.app.state.workbench.trained.notes[0]
+    assert client.get("/collection").status_code == 200
+
+
 def test_a_query_whose_base_ranker_is_gone_is_still_reached_from_the_collection(client, kept):
     user, query = kept.user("me"), kept.query("small", "wings", "gone")
     kept.judge(user.id, query.id, "d1", 1.0)

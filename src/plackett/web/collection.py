@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -68,7 +69,7 @@ class Collection(ABC):
     n_docs: int
 
     def __init__(self) -> None:
-        self._saved: dict[str, Ranker] = {}
+        self._saved: dict[str, Callable[[], Ranker]] = {}
         self._lists: OrderedDict[tuple[str, str, int], Hits] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -118,10 +119,41 @@ class Collection(ABC):
 
         A ValueError says why a ranker cannot be one: its name, or columns that are not those of the collection.
         """
-        from plackett.rankers.refiner import Refiner  # not above: a search without rankers starts in half the time
+        self._check_name(name)
+        self._check_ranker(name, ranker)
+        self._add(name, lambda: ranker)
 
+    def promise_ranker(self, name: str, load: Callable[[], Ranker]) -> None:
+        """The same for a ranker that is loaded when it is first needed, since that takes longer than all the rest.
+
+        What ``add_ranker`` would say of it is said by ``search`` then.
+        """
+        self._check_name(name)
+
+        def loaded() -> Ranker:
+            ranker = load()
+            self._check_ranker(name, ranker)
+            return ranker
+
+        self._add(name, cache(loaded))
+
+    def ranker(self, name: str) -> Ranker | None:
+        """The saved ranker of that name; None where there is none."""
+        saved = self._saved.get(name)
+        return None if saved is None else saved()
+
+    def _add(self, name: str, load: Callable[[], Ranker]) -> None:
+        with self._lock:
+            self._saved = {**self._saved, name: load}
+            self._forget(name)
+
+    def _check_name(self, name: str) -> None:
         if name in self.own_rankers():
             raise ValueError(f"{name!r} is the name of a base ranker that is always there; choose another.")
+
+    def _check_ranker(self, name: str, ranker: Ranker) -> None:
+        from plackett.rankers.refiner import Refiner  # not above: a search without rankers starts in half the time
+
         if isinstance(ranker, Refiner):
             raise ValueError("a refiner knows only the queries that it was fitted on and cannot rank others.")
         n_columns, names = getattr(ranker, "n_features_in_", None), getattr(ranker, "feature_names_", None)
@@ -135,9 +167,6 @@ class Collection(ABC):
             raise ValueError(
                 f"{name!r} was trained on other features: the lists of {self.name} have no {other!r} there."
             )
-        with self._lock:
-            self._saved = {**self._saved, name: ranker}
-            self._forget(name)
 
     def remove_ranker(self, name: str) -> None:
         """A saved ranker is no base ranker any more; a KeyError where there is none of that name."""
@@ -173,7 +202,7 @@ class Collection(ABC):
             if hits is not None:
                 self._lists.move_to_end(key)
                 return hits
-        saved = self._saved.get(base)
+        saved = self.ranker(base)
         hits = self._find(query, base, k) if saved is None else self._rank(saved, query, k)
         with self._lock:
             self._lists[key] = hits
@@ -186,7 +215,7 @@ class Collection(ABC):
         """Given documents as a list: their base scores and features, the best first; unknown ones are left out."""
         base = self._base(base)
         known = list(dict.fromkeys(one for one in docid if one in self))
-        saved = self._saved.get(base)
+        saved = self.ranker(base)
         if saved is None or not known:
             return by_score(self._score(query, known, base if saved is None else self._base("")))
         return by_score(_scored(self._score(query, known, self._base("")), saved))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import logging
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from plackett.exceptions import ModelFormatError
 from plackett.web.collection import Collection
 from plackett.web.problems import Problem, asked
 from plackett.web.schemas import RankerAnswer, RankersAnswer
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from plackett.web.store.records import RankerSummary
     from plackett.web.training import Progress
 
+LOG = logging.getLogger("plackett.web")
 IS_BASE = "is_base"  # in a ranker's summary
 
 
@@ -26,7 +28,7 @@ class TrainedRankers:
     Attributes
     ----------
     notes : list of str
-        Which base rankers of an earlier time could not be taken up again, and why.
+        Which base rankers of an earlier time could not be taken up again, and why; ``take_up`` finds more.
     """
 
     def __init__(self, collection: Collection, store: Store):
@@ -35,12 +37,21 @@ class TrainedRankers:
         self.notes: list[str] = []
         for one in self._own():
             if one.summary.get(IS_BASE):
+                if one.name in collection.base_rankers():
+                    self.notes.append(f"the saved ranker {one.name!r} is left out: another base ranker has its name.")
+                else:
+                    collection.promise_ranker(one.name, partial(self._load, one.name))
+
+    def take_up(self) -> None:
+        """Load the base rankers of an earlier time; those that cannot be are none any more."""
+        with self._lock:
+            for one in self._own():
                 try:
-                    if one.name in collection.base_rankers():
-                        raise ValueError("another base ranker has its name.")
-                    collection.add_ranker(one.name, self._load(one.name))
-                except (ValueError, ModelFormatError) as error:
+                    self._collection.ranker(one.name)
+                except (ValueError, LookupError) as error:
+                    self._collection.remove_ranker(one.name)
                     self.notes.append(f"the saved ranker {one.name!r} is left out: {error}")
+                    LOG.warning(self.notes[-1])
 
     def _own(self) -> list[RankerSummary]:
         return self._store.rankers(self._collection.key)

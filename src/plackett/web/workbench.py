@@ -68,6 +68,7 @@ class Workbench:
         from plackett.web.refining import Judged, refine
 
         self.collection.warm_up()
+        self.trained.take_up()
         for query in self.collection.suggestions()[:1]:
             hits = self.collection.search(query, k=50)
             if len(hits.docid) > 2:
