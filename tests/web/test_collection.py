@@ -11,7 +11,7 @@ import pytest
 import plackett as pk
 from plackett.data.queries import Queries
 from plackett.text import open_index
-from plackett.web import index_cache
+from plackett.web import index_cache, places
 from plackett.web.collection import Hits, hits_of, letor_collection, open_collection
 
 WORDS = ("wings", "lift", "boats", "float", "water", "air", "engine", "wheel")
@@ -332,3 +332,22 @@ def test_a_folder_whose_name_is_not_utf_8_is_searched_and_judged(tmp_path):
     assert opened.search("wings").docid == ["one.txt"]
     assert opened.name == "caf\ufffd"
     assert opened.key.encode().isascii() is False
+
+
+@pytest.mark.parametrize("ending", ["csv", "txt"])
+def test_documents_of_a_file_are_called_the_same_however_its_path_is_typed(tmp_path, monkeypatch, ending):
+    (tmp_path / f"all.{ending}").write_text("title,body\nA,wings lift\nB,boats float\n")
+    monkeypatch.chdir(tmp_path)
+    sources = (f"all.{ending}", f"./all.{ending}", str(tmp_path / f"all.{ending}"))
+    opened = [open_collection(source, cache=tmp_path / "cache") for source in sources]
+    assert len({one.key for one in opened}) == 1
+    assert {tuple(one.search("wings").docid) for one in opened} == {
+        (f"all.{ending}:2" if ending == "csv" else "all.txt",)
+    }
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_what_to_do(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    with pytest.raises(OSError, match=r"judgements cannot be kept in .*file.plackett.*--store"):
+        places.store_file("notes")

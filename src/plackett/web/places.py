@@ -38,6 +38,10 @@ def store_file(collection: str) -> Path:
         Its key.
     """
     folder = data_folder()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        words = f"judgements cannot be kept in {folder} ({error.strerror or error}); name a file with --store."
+        raise OSError(words) from None
     name = re.sub(r"[^\w.-]+", "-", collection).strip("-.") or "collection"
     return folder / f"{name[-LONGEST_NAME:]}.db"

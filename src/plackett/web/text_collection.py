@@ -162,8 +162,16 @@ def _stdlib_index() -> TextIndex:
 
 
 def _index_of(source: str) -> TextIndex:
-    documents = list(read_documents(source, is_lenient=True))
+    documents = [_renamed(one, source) for one in read_documents(source, is_lenient=True)]
     return build_index(_safe_fields(columns_of(documents, [source])), docid=_different(documents), positions=True)
+
+
+def _renamed(document: ReadDocument, source: str) -> ReadDocument:
+    """A document of a file, named by the file alone: judgements are kept by names, however its path was typed."""
+    path = as_text(source)
+    if os.path.isdir(source) or not as_text(document.name).startswith(path):
+        return document
+    return document._replace(name=os.path.basename(path) + as_text(document.name)[len(path) :])
 
 
 def _safe_fields(columns: dict[str, list[str]]) -> dict[str, list[str]]:
