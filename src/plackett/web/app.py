@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 STATIC = Path(__file__).parent / "static"
 CODES = {404: "not-found", 405: "invalid", 413: "too-large"}
+ABOUT = (
+    "See a ranking, judge it, watch it improve. Errors are objects with `error` and `hint`.\n\n"
+    "Programs send `Authorization: Bearer TOKEN`, the token that the server was started with, and in `X-Plackett-User` "
+    "the name that judgements are kept under (percent-encoded UTF-8). Without a token, writers send the cookies "
+    "of `GET /api/v1/session`, and the `csrf` of its answer as `X-CSRF-Token`."
+)
 MOST_FAULTS = 5  # of a request, in one message
 
 
@@ -53,7 +59,7 @@ def create_app(collection: Collection, store: Store, settings: Settings | None =
     app = FastAPI(
         title="plackett workbench",
         version=__version__,
-        description="See a ranking, judge it, watch it improve. Errors are objects with `error` and `hint`.",
+        description=ABOUT,
         openapi_url=f"{api.PREFIX}/openapi.json",
         docs_url=None,  # both would load their scripts from elsewhere
         redoc_url=None,
