@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from plackett import __version__
+from plackett.exceptions import StoreError
 from plackett.web import schemas
 from plackett.web.collection import Collection, Hits, hits_of
 from plackett.web.jobs import Jobs
@@ -68,7 +70,8 @@ class Workbench:
         from plackett.web.refining import Judged, refine
 
         self.collection.warm_up()
-        self.trained.take_up()
+        with suppress(StoreError):  # closed meanwhile, or in trouble: requests will say so
+            self.trained.take_up()
         for query in self.collection.suggestions()[:1]:
             hits = self.collection.search(query, k=50)
             if len(hits.docid) > 2:
