@@ -105,6 +105,20 @@ def test_a_file_whose_name_is_not_utf_8_has_a_name_and_a_title_that_can_be_writt
     assert document.fields["title"] == "caf\ufffd"
 
 
+def test_links_to_files_outside_the_folder_are_not_followed(tmp_path):
+    (tmp_path / "secret.txt").write_text("secret")
+    folder = tmp_path / "open"
+    folder.mkdir()
+    (folder / "a.txt").write_text("open")
+    try:
+        (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+        (folder / "again.txt").symlink_to(folder / "a.txt")
+    except OSError:
+        pytest.skip("this system makes no links")
+    assert [path.name for path in files_of(str(folder))] == ["a.txt", "again.txt"]
+    assert [document.name for document in read_documents(str(folder))] == ["a.txt", "again.txt"]
+
+
 def test_a_page_in_the_encoding_that_it_names_is_read(tmp_path):
     (tmp_path / "a.html").write_bytes("<meta charset='latin-1'><p>Über".encode("latin-1"))
     (tmp_path / "b.txt").write_bytes("Über".encode("utf-16"))

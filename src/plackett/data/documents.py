@@ -53,7 +53,8 @@ def read_documents(
     Parameters
     ----------
     source : str
-        A file, ``"-"`` for standard input, or a folder; files whose names begin with a dot are left out.
+        A file, ``"-"`` for standard input, or a folder; files whose names begin with a dot, and links to
+        files outside of it, are left out.
     encoding : str, default="utf-8"
     is_alone : bool, default=True
         Files are named by their path in the folder; where it is not alone, with its name before, as other folders may
@@ -88,7 +89,10 @@ def read_documents(
 
 
 def _is_visible(path: Path, folder: str) -> bool:
-    return not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    """Whether a file is meant to be read: no part of its name begins with a dot, and no link leads elsewhere."""
+    if any(part.startswith(".") for part in path.relative_to(folder).parts):
+        return False
+    return path.resolve().is_relative_to(Path(folder).resolve())
 
 
 def _kind(name: str) -> str:
