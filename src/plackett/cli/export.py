@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 
-
 def export(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that plackett train wrote.")],
     to: Annotated[
