@@ -129,16 +129,25 @@ def test_the_browser_is_opened_where_somebody_sits_in_front_of_one(run, served, 
     assert [address in done.stderr for address in opened] == [True]
 
 
-def test_a_base_ranker_that_no_longer_fits_is_left_out_with_a_note(run, served, lists_folder):
+def test_a_base_ranker_that_no_longer_fits_is_left_out_with_a_note(run, served, lists_folder, monkeypatch):
+    from plackett.web import serve as serving
     from plackett.web.collection import open_collection
     from plackett.web.store import Store
 
     key = open_collection("docs").key
     with Store.open("s.db") as store:
         store.save_ranker("old", key, b"not a model", {"is_base": True})
+
+    def serve(app, listener):
+        app.state.workbench.trained.take_up()  # as the server does once its port is open
+        served.append(app.state.workbench)
+
+    monkeypatch.setattr(serving, "serve", serve)
     done = run("workbench", "docs", "--store", "s.db", "--port", "0")
     assert done.returncode == 0
-    assert done.stderr.startswith("the saved ranker 'old' is left out: ")
+    (workbench,) = served
+    assert workbench.trained.notes[0].startswith("the saved ranker 'old' is left out: ")
+    assert "old" not in workbench.collection.base_rankers()
 
 
 @pytest.mark.parametrize(

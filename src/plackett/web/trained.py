@@ -46,6 +46,8 @@ class TrainedRankers:
         """Load the base rankers of an earlier time; those that cannot be are none any more."""
         with self._lock:
             for one in self._own():
+                if not one.summary.get(IS_BASE):
+                    continue
                 try:
                     self._collection.ranker(one.name)
                 except (ValueError, LookupError) as error:
