@@ -302,6 +302,25 @@ def test_notes_accompany_every_table_but_json(folder):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX systems")
+def test_control_c_ends_cleanly_while_the_command_is_still_loading(monkeypatch, capsys):
+    import builtins
+
+    from plackett.cli import main
+
+    really_import = builtins.__import__
+
+    def interrupted(name, *others):
+        if name == "plackett.cli.app":
+            raise KeyboardInterrupt
+        return really_import(name, *others)
+
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130
+    assert capsys.readouterr() == ("", "plackett: stopped.\n")
+
+
 def test_control_c_ends_cleanly(folder):
     code = """
 import os, signal, time

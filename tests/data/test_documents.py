@@ -60,14 +60,43 @@ def test_html_is_text_without_scripts_styles_and_comments():
     assert text_of_html("") == ("", "")
 
 
-@pytest.mark.parametrize("piece", ["<a ", "<a a=", "<!--", "<![CDATA[", "</", "<!", "<script>", "&", "<title>"])
-def test_broken_pages_take_time_in_proportion_to_their_length(piece):
-    text_of_html(piece * 100_000)  # minutes, were it with the square
+N_PIECES = 100_000  # minutes, were the time to grow with the square
 
 
-@pytest.mark.parametrize("piece", ["[", "`", "*", "|", "_", "`a", "[](", "[a](b(", "<http:", "&", "> ", "#", "- "])
-def test_broken_markdown_takes_time_in_proportion_to_its_length(piece):
-    text_of_markdown(piece * 100_000 + "x")
+@pytest.mark.parametrize("piece", ["<a ", "<a a=", "<![CDATA[", "</", "<!", "&"])
+def test_tags_that_never_end_are_text_however_many_there_are(piece):
+    assert text_of_html(piece * N_PIECES) == ("", (piece * N_PIECES).strip())
+
+
+@pytest.mark.parametrize("piece", ["<!--", "<script>", "<title>"])
+def test_what_is_not_text_and_never_ends_is_left_out_however_often_it_begins(piece):
+    assert text_of_html(piece * N_PIECES) == ("", "")
+
+
+@pytest.mark.parametrize("piece", ["[", "[](", "[a](b(", "<http:", "&", "#"])
+def test_marks_that_never_end_are_text_however_many_there_are(piece):
+    assert text_of_markdown(piece * N_PIECES + "x") == ("", piece * N_PIECES + "x")
+
+
+@pytest.mark.parametrize(
+    ("piece", "left"),
+    [
+        ("> ", "x"),  # quoted as deep
+        ("|", "x"),  # cells without words
+        ("*", "x"),  # emphasis of nothing
+        ("`", ""),  # opens a block of code, and x is its language
+        ("`a", "a" * N_PIECES + "x"),  # pairs of marks around every other letter
+        ("- ", "- " * (N_PIECES - 1) + "x"),  # one item
+    ],
+)
+def test_marks_go_and_words_stay_however_many_there_are(piece, left):
+    assert text_of_markdown(piece * N_PIECES + "x") == ("", left)
+
+
+def test_underscores_that_never_end_leave_the_word():
+    title, text = text_of_markdown("_" * N_PIECES + "x")
+    assert title == ""
+    assert text.lstrip("_") == "x"
 
 
 def test_null_bytes_and_half_surrogates_become_replacement_characters():

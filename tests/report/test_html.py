@@ -145,7 +145,15 @@ def test_hostile_names_and_titles_are_only_ever_text():
     ids=["one", "one-query", "two-on-one-query", "one-label", "many-labels", "less-is-better", "map", "trec", "bare"],
 )
 def test_odd_comparisons_give_a_page(changes):
-    Page(report_html(made_up(**changes)))
+    comparison = made_up(**changes)
+    text = report_html(comparison)
+    page = Page(text)  # which complains about tags that are not closed
+    assert {"summary", "data"} <= set(page.ids)
+    for name, table in comparison.tables.items():
+        assert name in text
+        for metric in comparison.metrics:
+            value = table.mean()[metric]
+            assert np.isnan(value) or f"{value:.4f}" in text
 
 
 def test_a_comparison_in_which_all_failed_gives_a_page():
