@@ -96,19 +96,8 @@ def compare(
         if folder is not None:
             output.note(f"finished fits are kept in {folder}; the same command goes on from there.")
         raise
-    if as_json:
-        output.write_json(result.to_dict(per_query=per_query))
-    elif as_csv:
-        output.write(_csv(result, per_query=per_query))
-    elif as_markdown or as_latex:
-        from plackett.report.tables import summary_table
-
-        table = summary_table(result)
-        output.write(table.to_markdown() if as_markdown else table.to_latex())
-    else:
-        _print_table(result)
-    if not as_json:  # which holds them
-        _print_remarks(result, quiet=quiet)
+    form = "json" if as_json else "csv" if as_csv else "markdown" if as_markdown else "latex" if as_latex else "table"
+    _show(result, form, per_query=per_query, quiet=quiet)
     if report is not None:  # after the table, which is then there whatever happens to the page
         from plackett.report.html import write_report
 
@@ -230,6 +219,25 @@ def _csv(result: Comparison, *, per_query: bool) -> str:
         for fold, key, values in zip(result.fold_of, table.queries.tolist(), table.values.tolist(), strict=True)
     ]
     return csv_text(["ranker", "fold", "qid", *result.metrics], rows)
+
+
+def _show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> None:
+    """The result in the form that was asked for, and the remarks where it does not hold them."""
+    from plackett.cli import output
+
+    if form == "json":
+        output.write_json(result.to_dict(per_query=per_query))
+        return
+    if form == "csv":
+        output.write(_csv(result, per_query=per_query))
+    elif form == "table":
+        _print_table(result)
+    else:
+        from plackett.report.tables import summary_table
+
+        table = summary_table(result)
+        output.write(table.to_markdown() if form == "markdown" else table.to_latex())
+    _print_remarks(result, quiet=quiet)
 
 
 def _print_remarks(result: Comparison, *, quiet: bool) -> None:
