@@ -10,7 +10,7 @@ from plackett.rankers.refined_reasons import strongest_reasons
 from plackett.rankers.refinement import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.rocchio import RocchioRefiner
 from plackett.web.collection import Hits, hits_of
-from plackett.web.refining import KEPT, METHODS, NO_JUDGEMENTS, Judged, refine, refined_scores
+from plackett.web.refining import KEPT, METHODS, NO_JUDGEMENTS, Judged, labels_of_pairs, refine, refined_scores
 
 
 def some_hits(n_docs=30, n_features=6, seed=0):
@@ -159,3 +159,20 @@ def test_any_judgements_give_an_order_of_all_documents(grades, pairs, method, ke
     refined = refine(hits, judged, method, keep_judged)
     assert sorted(refined.order) == list(range(8))
     assert np.isfinite(refined.scores).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "pairs", "expected"),
+    [
+        ({}, [], {}),
+        ({}, [("a", "b")], {"a": 1.0, "b": 0.0}),
+        ({}, [("a", "b"), ("b", "c")], {"a": 1.0, "c": 0.0}),
+        ({}, [("a", "b"), ("b", "a"), ("a", "c")], {"c": 0.0}),
+        ({"a": 0.0}, [("a", "b")], {"b": 0.0}),
+        ({"b": 0.0}, [("a", "b")], {"a": 1.0}),
+        ({"b": 3.0, "c": 2.0}, [("a", "c"), ("a", "b"), ("a", "d")], {"a": 3.0, "d": 0.0}),
+    ],
+    ids=str,
+)
+def test_preferences_become_labels_of_documents_without_a_grade(labels, pairs, expected):
+    assert labels_of_pairs(labels, pairs) == expected

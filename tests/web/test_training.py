@@ -11,7 +11,7 @@ import pytest
 import plackett as pk
 from plackett.data.queries import Queries
 from plackett.web.collection import letor_collection
-from plackett.web.store.records import Judgement
+from plackett.web.store.records import Judgement, Preference
 from plackett.web.training import Cancelled, TooFewJudgements, train
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -94,6 +94,55 @@ def test_too_few_judgements_are_refused_in_words(collection):
     gone = [row._replace(docid=f"gone {row.docid}") for row in judgements(collection, 9)]
     with pytest.raises(TooFewJudgements, match="there are 0 queries"):
         train(collection, gone)
+
+
+def preferences(collection, n_queries, user="ann"):
+    """Of each query the first four documents by the liked column, each above the one four places below it."""
+    pairs = []
+    for qid in range(n_queries):
+        hits = collection.search(str(qid))
+        order = [hits.docid[row] for row in np.argsort(-hits.X[:, 1])]
+        pairs += [Preference(user, str(qid), order[place], order[place + 4], START) for place in range(4)]
+    return pairs
+
+
+def test_preferences_alone_teach_a_ranker(collection):
+    trained = train(collection, [], preferences(collection, 24))
+    summary = trained.summary
+    assert (summary["n_queries"], summary["n_documents"], summary["n_from_preferences"]) == (24, 192, 192)
+    assert summary["features"][0][0] == "b"
+    assert summary["metrics"]["map"]["trained"] > 0.9 > summary["metrics"]["map"]["base"]
+    assert any(note.startswith("192 documents have their labels from preferences") for note in summary["notes"])
+    # the same documents, graded as the preferences say, are the same lesson
+    pairs = preferences(collection, 24)
+    graded = [
+        Judgement("ann", one.query, docid, grade, START)
+        for one in pairs
+        for docid, grade in ((one.docid, 1.0), (one.other, 0.0))
+    ]
+    again = train(collection, graded).summary
+    assert again["n_from_preferences"] == 0
+    assert not any("preferences" in note for note in again["notes"])
+    assert again["metrics"] == summary["metrics"]
+
+
+def test_grades_win_over_preferences(collection):
+    rows, pairs = judgements(collection, 6), preferences(collection, 6)
+    against = [pair._replace(docid=pair.other, other=pair.docid) for pair in pairs]
+    by_grades, by_both = train(collection, rows).summary, train(collection, rows, against).summary
+    assert by_both["n_from_preferences"] == 0
+    assert {**by_both, "seconds": 0} == {**by_grades, "seconds": 0}
+
+
+def test_what_users_contradict_each_other_about_is_not_learned(collection):
+    pairs = preferences(collection, 3)
+    against = [pair._replace(user="bob", docid=pair.other, other=pair.docid) for pair in pairs]
+    assert train(collection, [], pairs).summary["n_from_preferences"] == 24
+    with pytest.raises(TooFewJudgements, match="there are 0 queries"):
+        train(collection, [], pairs + against)
+    gone = [pair._replace(other="gone") for pair in pairs[::4]]
+    with pytest.raises(TooFewJudgements, match="there are 0 queries"):
+        train(collection, [], gone)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9])

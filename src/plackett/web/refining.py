@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ IN_BETWEEN = 0.5  # where a document without a judgement stands as long as all j
 REASONS = 5  # per document
 KEPT = "kept where its judgement puts it"
 NO_JUDGEMENTS = "Nothing was judged yet: this is the order of the base ranker."
+Name = TypeVar("Name", bound=Hashable)  # of a document
 
 
 class Judged(NamedTuple):
@@ -96,6 +98,22 @@ def refined_scores(hits: Hits, judged: Judged, method: str = "multiplicative") -
     return hits.scores.astype(np.float64) if refiner is None else refiner.scores_
 
 
+def labels_of_pairs(labels: Mapping[Name, float], pairs: Sequence[tuple[Name, Name]]) -> dict[Name, float]:
+    """What preferences say of documents without a grade, for those who learn from labels only.
+
+    Documents that were only ever preferred are relevant, and as good as the best graded one that they were preferred
+    to; those that were only ever beaten are not relevant. Of documents that won and lost, nothing is said.
+    """
+    winners, losers = ({pair[side] for pair in pairs} for side in (0, 1))
+    answer: dict[Name, float] = {}
+    for better, worse in pairs:
+        if better not in losers and better not in labels:
+            answer[better] = max(answer.get(better, RELEVANT_FROM), labels.get(worse, 0.0))
+        if worse not in winners and worse not in labels:
+            answer[worse] = 0.0
+    return answer
+
+
 def _fitted(
     queries: Queries, base: np.ndarray, told: Told, method: str
 ) -> MultiplicativeRefiner | LinearRefiner | RocchioRefiner | None:
@@ -143,7 +161,10 @@ def _told_by_pairs(hits: Hits, y: np.ndarray, pairs: list[tuple[str, str]], meth
     n_docs = len(hits.docid)
     found = feedback.for_queries(Queries(np.zeros((n_docs, 0)), qid=[one] * n_docs, docid=hits.docid))
     if method == "rocchio":
-        return Told(_against_unjudged(_as_labels(found.y, found.pairs), notes), None, found.eta, notes)
+        known = {row: y[row] for row in graded.tolist()}
+        for row, label in labels_of_pairs(known, found.pairs.tolist()).items():
+            y[row] = label
+        return Told(_against_unjudged(y, notes), None, found.eta, notes)
     return Told(found.y, found.as_pairs()[0], found.eta, notes)
 
 
@@ -154,15 +175,6 @@ def _against_unjudged(y: np.ndarray, notes: list[str]) -> np.ndarray:
         return y
     notes.append("All judgements agree so far, so the judged documents are compared with those that are not.")
     return np.where(is_judged, np.where(y >= RELEVANT_FROM, RELEVANT_FROM, 0.0), IN_BETWEEN)
-
-
-def _as_labels(y: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Documents without a label that were only preferred are relevant, those that never were are not."""
-    answer = y.copy()
-    for rows, others, label in ((pairs[:, 0], pairs[:, 1], RELEVANT_FROM), (pairs[:, 1], pairs[:, 0], 0.0)):
-        alone = np.setdiff1d(rows, others)
-        answer[alone[np.isnan(y[alone])]] = label
-    return answer
 
 
 def _answer(hits: Hits, scores: np.ndarray, why: list[list[Reason]], told: Told, keep_judged: bool) -> Refined:

@@ -15,7 +15,7 @@ from plackett.web.schemas import RankerAnswer, RankersAnswer
 if TYPE_CHECKING:
     from plackett.rankers.base import Ranker
     from plackett.web.store import Store
-    from plackett.web.store.records import RankerSummary
+    from plackett.web.store.records import Judgement, Preference, RankerSummary
     from plackett.web.training import Progress
 
 LOG = logging.getLogger("plackett.web")
@@ -80,12 +80,18 @@ class TrainedRankers:
         )
 
     def train(
-        self, job_id: int, judgements: list, base: str, progress: Progress, cancel: threading.Event
+        self,
+        job_id: int,
+        judgements: list[Judgement],
+        preferences: list[Preference],
+        base: str,
+        progress: Progress,
+        cancel: threading.Event,
     ) -> dict[str, Any]:
         """Train one and keep it; what came out, for the job's result."""
         from plackett.web.training import train
 
-        trained = train(self._collection, judgements, base=base, progress=progress, cancel=cancel)
+        trained = train(self._collection, judgements, preferences, base=base, progress=progress, cancel=cancel)
         with self._lock:
             taken = {one.name for one in self._store.rankers()}
             name = f"trained-{job_id}"

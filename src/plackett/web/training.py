@@ -21,10 +21,10 @@ from plackett.rankers.linear import LinearRanker
 from plackett.validation import count_of
 from plackett.web.collection import Collection
 from plackett.web.exchange import judged_lists, merged
-from plackett.web.refining import Judged
+from plackett.web.refining import Judged, labels_of_pairs
 
 if TYPE_CHECKING:
-    from plackett.web.store.records import Judgement
+    from plackett.web.store.records import Judgement, Preference
 
 METRICS = ("ndcg@5", "ndcg@10", "map")
 FEWEST_QUERIES = 3
@@ -55,9 +55,10 @@ class Trained(NamedTuple):
     data : bytes
         Its file, as ``plackett.load`` reads it.
     summary : dict
-        Ready for JSON: "base", "n_queries", "n_documents", "n_folds", "metrics" (for each the means "base" and
-        "trained", their "difference" with "low" and "high", the ends of its 95 % interval, and the "p_value" of a
-        randomisation test over queries), "features" (the strongest, with their coefficients), "notes", "seconds".
+        Ready for JSON: "base", "n_queries", "n_documents", "n_from_preferences" (those of the documents whose label
+        came from preferences), "n_folds", "metrics" (for each the means "base" and "trained", their "difference" with
+        "low" and "high", the ends of its 95 % interval, and the "p_value" of a randomisation test over queries),
+        "features" (the strongest, with their coefficients), "notes", "seconds".
     """
 
     ranker: Ranker
@@ -68,6 +69,7 @@ class Trained(NamedTuple):
 def train(
     collection: Collection,
     judgements: Iterable[Judgement],
+    preferences: Iterable[Preference] = (),
     *,
     base: str = "",
     ranker: Ranker | None = None,
@@ -77,14 +79,14 @@ def train(
 ) -> Trained:
     """A ranker trained on all judgements, cross-validated against the base ranker.
 
-    A list is a query with its graded documents, the mean grade of all users as label. Lists of one document, or of one
-    grade, say nothing about an order and are left out. The means compared are over judged documents only.
+    A list is a query with its judged documents. The label is the mean grade of all users; where nobody gave one, it is
+    what preferences say (``labels_of_pairs``). Lists of one document, or of one label, say nothing about an order and
+    are left out. The means compared are over judged documents only.
 
     Parameters
     ----------
     collection : Collection
-    judgements : iterable, as the store gives them
-        Preferences without grades are not learned from.
+    judgements, preferences : iterables, as the store gives them
     base : str, default=""
         The base ranker that it is compared with; "" means the first.
     ranker : Ranker, default=None
@@ -102,8 +104,7 @@ def train(
     start = time.perf_counter()
     tell = _Teller(progress, cancel)
     tell(0.0, "Looking at the judgements")
-    useful = _useful(merged(judgements))
-    lists, scores = _lists(collection, useful, base, tell)
+    lists, scores, n_from_preferences = _lists(collection, merged(judgements, preferences), base, tell)
     n_folds = min(N_FOLDS, lists.n_queries)
     is_choosing = ranker is None and lists.n_queries >= CHOOSES_FROM
     model = LinearRanker("listmle", l2=STRENGTHS[1], normalize="zscore") if ranker is None else ranker
@@ -127,10 +128,11 @@ def train(
         "base": base or collection.base_rankers()[0],
         "n_queries": lists.n_queries,
         "n_documents": lists.n_docs,
+        "n_from_preferences": n_from_preferences,
         "n_folds": n_folds,
         "metrics": _compared(validated, lists, scores, metrics),
         "features": _strongest(model, collection.feature_names),
-        "notes": _notes(lists, validated),
+        "notes": _notes(lists, n_from_preferences, validated),
         "seconds": round(time.perf_counter() - start, 3),
     }
     tell(1.0, "Done")
@@ -150,25 +152,28 @@ class _Teller:
             self._progress(share, words)
 
 
-def _useful(by_query: dict[str, Judged]) -> dict[str, Judged]:
-    return {query: judged for query, judged in by_query.items() if len(set(judged.labels.values())) > 1}
-
-
-def _lists(collection: Collection, useful: dict[str, Judged], base: str, tell: _Teller) -> tuple[Queries, np.ndarray]:
-    """Judged lists with features, query by query, and the base scores of their documents."""
+def _lists(
+    collection: Collection, by_query: dict[str, Judged], base: str, tell: _Teller
+) -> tuple[Queries, np.ndarray, int]:
+    """Judged lists with features, the base scores of their documents, and how many have a label from preferences."""
+    inferred = {query: labels_of_pairs(judged.labels, judged.pairs) for query, judged in by_query.items()}
+    labelled = {query: {**judged.labels, **inferred[query]} for query, judged in by_query.items()}
+    useful = {query: labels for query, labels in labelled.items() if len(set(labels.values())) > 1}
     _check_enough(len(useful))
-    parts, scores = [], []
-    for number, (query, judged) in enumerate(useful.items(), 1):
+    parts, scores, n_inferred = [], [], 0
+    for number, (query, labels) in enumerate(useful.items(), 1):
         tell(0.3 * number / len(useful), f"Features of query {number} of {len(useful)}")
         try:
-            queries, base_scores = judged_lists(collection, {query: judged}, base)
+            queries, base_scores = judged_lists(collection, {query: Judged(labels, [])}, base)
         except ValueError:  # none of its documents is there any more
             continue
         if np.unique(queries.labels).size > 1:
             parts.append(queries)
             scores.append(base_scores)
+            assert queries.docid is not None  # judged lists name their documents
+            n_inferred += len(inferred[query].keys() & set(queries.docid.tolist()))
     _check_enough(len(parts))
-    return Queries.concat(parts), np.concatenate(scores)
+    return Queries.concat(parts), np.concatenate(scores), n_inferred
 
 
 def _check_enough(n_queries: int) -> None:
@@ -215,8 +220,13 @@ def _strongest(ranker: Any, names: list[str]) -> list[list[Any]]:
     return [[names[column], float(coef[column])] for column in order.tolist() if coef[column]]
 
 
-def _notes(lists: Queries, validated: CrossValidation) -> list[str]:
+def _notes(lists: Queries, n_from_preferences: int, validated: CrossValidation) -> list[str]:
     notes = ["Measured on judged documents only, each query by a ranker that was trained without it."]
+    if n_from_preferences:
+        n = count_of(n_from_preferences, "document has its label", "documents have their labels")
+        notes.append(
+            f"{n} from preferences: what was only ever preferred is relevant, what was only ever beaten is not."
+        )
     if lists.n_queries < FEW:
         n = count_of(lists.n_queries, "query", "queries")
         notes.append(f"With {n} only a large difference can be told from chance; {FEW} or more say much more.")

@@ -432,10 +432,10 @@ class Workbench:
     def train(self, user: str, wish: schemas.TrainRequest) -> schemas.JobAnswer:
         """Begin to train a ranker on what all users, or this one, said."""
         base = self._base(wish.base)
-        judgements = self._said(user if wish.mine else None)[0]
+        judgements, preferences = self._said(user if wish.mine else None)
 
         def work(job_id: int, progress: Progress, cancel: threading.Event) -> dict:
-            return self.trained.train(job_id, judgements, base, progress, cancel)
+            return self.trained.train(job_id, judgements, preferences, base, progress, cancel)
 
         return job_answer(self.jobs.start("train", {"base": base, "user": user if wish.mine else None}, work))
 
