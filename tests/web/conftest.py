@@ -1,4 +1,4 @@
-"""Stores to test with: an SQLite file always, and a real PostgreSQL server where one is installed."""
+"""Stores to test with: an SQLite file always, a real PostgreSQL server where there is one; a small collection."""
 
 from __future__ import annotations
 
@@ -153,3 +153,20 @@ def store(store_url):
 
     with Store.open(store_url) as opened:
         yield opened
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A store for tests that do not mind which kind it is."""
+    from plackett.web.store import Store
+
+    with Store.open(tmp_path / "store.db") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def collection():
+    """What applications under test search, where a module has no collection of its own."""
+    from tests.web.serving import small_collection
+
+    return small_collection()

@@ -19,21 +19,9 @@ from plackett import Queries
 from plackett.exceptions import StoreError
 from plackett.web.collection import hits_of, letor_collection
 from plackett.web.refining import Judged, refine
-from plackett.web.store import Store
 from tests.web.serving import HOSTILE, client_of, page_of, small_collection
 
 API = "/api/v1"
-
-
-@pytest.fixture(scope="module")
-def collection():
-    return small_collection()
-
-
-@pytest.fixture
-def kept(tmp_path):
-    with Store.open(tmp_path / "store.db") as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -400,6 +388,17 @@ def test_names_of_rankers_do_not_collide(client, kept, collection):
     assert error_of(client.post(f"{API}/rankers", json={"name": "one"}), 422)  # not a model
     assert error_of(client.post(f"{API}/rankers", json={"name": "other"}), 404)
     assert [one.name for one in kept.rankers("small")] == ["one", "two"]
+
+
+def test_preferences_are_learned_from_too(client):
+    for query in ("wings", "lift", "plane"):
+        found = [one["docid"] for one in client.get(f"{API}/search", params={"q": query}).json()["results"]]
+        wish = {"query": query, "docid": found[-1], "other": found[0], "with_list": False}
+        assert client.post(f"{API}/preferences", json=wish).status_code == 200
+    job = wait_for(client, client.post(f"{API}/train", json={}).json()["id"])
+    assert job["state"] == "done", job["message"]
+    result = job["result"]
+    assert (result["n_queries"], result["n_documents"], result["n_from_preferences"]) == (3, 6, 6)
 
 
 def test_a_trained_ranker_never_takes_the_place_of_one_that_was_brought_along(kept):

@@ -12,23 +12,11 @@ pytest.importorskip("sqlalchemy")
 
 from plackett.web.app import STATIC
 from plackett.web.settings import Settings, is_loopback
-from plackett.web.store import Store
-from tests.web.serving import HOME, TOKEN, client_of, page_of, small_collection
+from tests.web.serving import HOME, TOKEN, client_of, page_of
 
 API = "/api/v1"
 JUDGEMENT = {"query": "wings", "docid": "d1", "grade": 1}
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
-
-
-@pytest.fixture(scope="module")
-def collection():
-    return small_collection()
-
-
-@pytest.fixture
-def kept(tmp_path):
-    with Store.open(tmp_path / "store.db") as opened:
-        yield opened
 
 
 @pytest.fixture
