@@ -35,7 +35,12 @@ clean:
 	$(PIP) -e '.[report]'
 	touch $@
 
+# The neural rankers are tested with PyTorch's build for processors alone, where the package index at hand has one: the
+# build with CUDA takes gigabytes. Without it their tests skip, and say why.
+TORCH := $(if $(filter Linux,$(shell uname -s)),torch==2.13.0+cpu,torch>=2.3)
+
 .venv/installed-test: .venv/bin/python pyproject.toml
+	$(PIP) '$(TORCH)' || echo "no $(TORCH) here: tests of neural rankers will skip" >&2
 	$(PIP) -e '.[test]'
 	touch $@ .venv/installed
 
