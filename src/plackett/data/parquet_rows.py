@@ -1,0 +1,307 @@
+"""The rows of Parquet files as arrays, a batch at a time, so that no more than a batch is ever in memory.
+
+Columns are chosen by name. What pyarrow says about damaged files is told with the name of the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett.data.text_column import TextColumn
+from plackett.exceptions import DataFormatError
+
+BATCH_BYTES = 1 << 24  # of X, decoded at once
+MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
+READ_BYTES = 1 << 16  # of one column, read at once: a row group may be larger than memory
+METADATA = b"plackett"  # key of what write_parquet notes in a file
+COLUMNS_LISTED = 12
+
+
+class Batch(NamedTuple):
+    """Some rows that follow each other; their query ids as runs of equal ones."""
+
+    X: np.ndarray
+    labels: np.ndarray | None
+    run_ids: np.ndarray | list[str]
+    run_lengths: np.ndarray
+    docid: np.ndarray | TextColumn | None
+
+
+class ParquetRows:
+    """The rows of several Parquet files, one file after the other.
+
+    Parameters
+    ----------
+    files : list of paths
+    row_groups : (first, last), default=None
+        Of one file, the row groups to read, ``last`` exclusive; None reads all.
+    label, qid, docid, features
+        As in ``read_parquet``.
+
+    Attributes
+    ----------
+    n_rows : int
+    features : list of str
+    feature_names : the same, or None where ``write_parquet`` made the names up
+    dtype : float32 where all feature columns are, else float64
+    has_text_ids : whether query ids are text rather than whole numbers
+    label, docid : the columns, None where there are none
+    """
+
+    def __init__(
+        self,
+        files: Sequence[str],
+        row_groups: tuple[int, int] | None = None,
+        *,
+        label: str | None = "label",
+        qid: str = "qid",
+        docid: str | None = "docid",
+        features: Sequence[str] | None = None,
+    ):
+        self._files, self._row_groups = list(files), row_groups
+        self.label, self.qid, self.n_rows = label, qid, 0
+        self.docid: str | None = docid
+        kinds: dict[str, str] = {}
+        for place, path in enumerate(self._files):
+            with opened(path) as file:
+                schema = file.schema_arrow
+                if place == 0:
+                    self._choose(path, schema, features)
+                else:
+                    self._compare(path, schema, chosen_by_us=features is None)
+                self._check_types(path, schema, kinds, chosen_by_us=features is None)
+                self.n_rows += _count_rows(path, file, row_groups)
+        self.dtype = np.dtype(np.float32 if kinds["features"] == "float" else np.float64)
+        self.has_text_ids = kinds["ids"] == "text"
+
+    def _choose(self, path: str, schema: Any, features: Sequence[str] | None) -> None:
+        if self.docid == "docid" and self.docid not in schema.names:
+            self.docid = None  # the default names a column that need not be there
+        named = [name for name in (self.label, self.qid, self.docid) if name is not None]
+        if isinstance(features, str):
+            raise TypeError(f"features is one text, {features!r}; a list of column names is needed.")
+        chosen = _others(schema, named) if features is None else [str(name) for name in features]
+        twice = [name for place, name in enumerate(chosen) if name in chosen[:place]]
+        if twice:
+            raise ValueError(f"features names {twice[0]!r} twice.")
+        self.features = chosen
+        self._check_present(path, schema)
+        self.feature_names = None if features is None and _names_are_ours(schema) else chosen
+
+    def _compare(self, path: str, schema: Any, *, chosen_by_us: bool) -> None:
+        """Refuse a further file whose columns are not those of the first."""
+        self._check_present(path, schema)
+        named = [name for name in (self.label, self.qid, self.docid) if name is not None]
+        more = set(_others(schema, named)) - set(self.features)
+        if chosen_by_us and more:
+            raise ValueError(
+                f"{path} has a column {min(more)!r} that {self._files[0]} does not have. "
+                "Name the columns to use: features=[...]."
+            )
+
+    def _check_present(self, path: str, schema: Any) -> None:
+        present = list(schema.names)
+        for name in [name for name in (self.label, self.qid, self.docid) if name is not None] + self.features:
+            if present.count(name) == 1:
+                continue
+            if name in present:
+                raise ValueError(f"{path} has {present.count(name)} columns {name!r}; it must have one.")
+            near = get_close_matches(str(name), present, n=3)
+            if near:
+                hint = f"Did you mean {' or '.join(repr(other) for other in near)}?"
+            else:
+                more = ", ..." if len(present) > COLUMNS_LISTED else ""
+                hint = f"Its columns are {', '.join(map(repr, present[:COLUMNS_LISTED])) or 'none'}{more}."
+            if name == self.label:
+                hint += " Without labels: label=None."
+            raise ValueError(f"{path} has no column {name!r}. {hint}")
+
+    def _check_types(self, path: str, schema: Any, kinds: dict[str, str], *, chosen_by_us: bool) -> None:
+        types = {name: schema.field(name).type for name in schema.names if schema.names.count(name) == 1}
+        other = [name for name in self.features if _kind(types[name]) not in ("float", "number")]
+        if other:
+            listed = ", ".join(f"{name!r} ({types[name]})" for name in other[:COLUMNS_LISTED])
+            more = f" and {len(other) - COLUMNS_LISTED} more" if len(other) > COLUMNS_LISTED else ""
+            hint = " Name the columns to use: features=[...]." if chosen_by_us else ""
+            raise ValueError(f"{path}: features must be numbers, but these columns are not: {listed}{more}.{hint}")
+        if self.label is not None and _kind(types[self.label]) not in ("float", "number"):
+            raise ValueError(f"{path}: labels must be numbers, but column {self.label!r} is {types[self.label]}.")
+        for name in [self.qid] + ([] if self.docid is None else [self.docid]):
+            if _kind_of_ids(types[name]) is None:
+                raise ValueError(f"{path}: ids must be whole numbers or text, but column {name!r} is {types[name]}.")
+        ids = _kind_of_ids(types[self.qid]) or ""
+        if kinds.setdefault("ids", ids) != ids:
+            raise ValueError(
+                f"{path}: column {self.qid!r} is {types[self.qid]}, but in {self._files[0]} it holds "
+                f"{'text' if kinds['ids'] == 'text' else 'whole numbers'}. Ids must be of one kind."
+            )
+        is_float32 = bool(self.features) and all(_kind(types[name]) == "float" for name in self.features)
+        kinds["features"] = "float" if is_float32 and kinds.get("features", "float") == "float" else "number"
+
+    def batches(self) -> Iterator[Batch]:
+        """All rows, in order."""
+        width = max(1, len(self.features) * self.dtype.itemsize)
+        n_rows = min(MOST_ROWS, max(FEWEST_ROWS, BATCH_BYTES // width))
+        named = [name for name in (self.label, self.qid, self.docid) if name is not None]
+        columns = list(dict.fromkeys(named + self.features))
+        row = 0
+        for path in self._files:
+            n_read = 0
+            with opened(path) as file:
+                groups = (
+                    list(range(file.num_row_groups)) if self._row_groups is None else list(range(*self._row_groups))
+                )
+                expected = _count_rows(path, file, self._row_groups)
+                for table in file.iter_batches(n_rows, row_groups=groups, columns=columns):
+                    if table.num_rows:
+                        yield self._as_batch(table, row)
+                    row, n_read = row + table.num_rows, n_read + table.num_rows
+            if n_read != expected:
+                raise DataFormatError(path, None, f"the file promises {expected:,} rows but has {n_read:,}.")
+
+    def _as_batch(self, table: Any, row: int) -> Batch:
+        X = np.empty((table.num_rows, len(self.features)), dtype=self.dtype)
+        values = [_as_floats(table.column(name)) for name in self.features]
+        step = max(1, (1 << 18) // max(1, X.shape[1] * X.itemsize))  # rows that stay in the processor's cache
+        for start in range(0, X.shape[0], step):
+            for place, column in enumerate(values):
+                X[start : start + step, place] = column[start : start + step]
+        labels = None if self.label is None else _as_floats(table.column(self.label)).astype(np.float64)
+        ids, lengths = _runs(_ids(table.column(self.qid), self.qid, row))
+        docid = None
+        if self.docid is not None:
+            names = _ids(table.column(self.docid), self.docid, row)
+            docid = _as_numbers(names, self.docid) if _kind_of_ids(names.type) == "number" else _as_texts(names)
+        return Batch(X, labels, ids, lengths, docid)
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Any]:
+    """A ``pyarrow.parquet.ParquetFile``; what pyarrow finds wrong with it, here and in the body, names the file."""
+    parquet = import_optional("pyarrow.parquet", extra="frames", needed_for="Reading Parquet")
+    arrow = import_optional("pyarrow", extra="frames", needed_for="Reading Parquet")
+    file = None
+    try:
+        file = parquet.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False)
+        yield file
+    except DataFormatError:
+        raise
+    except (arrow.ArrowException, UnicodeError, OverflowError) as error:
+        raise DataFormatError(path, None, f"not a Parquet file, or a damaged one ({_first_line(error)}).") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise DataFormatError(path, None, f"not a Parquet file, or a damaged one ({_first_line(error)}).") from error
+    finally:
+        if file is not None:
+            file.close(force=True)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _count_rows(path: str, file: Any, row_groups: tuple[int, int] | None) -> int:
+    first, last = (0, file.num_row_groups) if row_groups is None else row_groups
+    if not 0 <= first <= last <= file.num_row_groups:
+        raise ValueError(f"{path} has {file.num_row_groups} row groups; {first} to {last - 1} were asked for.")
+    counts = [file.metadata.row_group(group).num_rows for group in range(first, last)]
+    if min(counts, default=0) < 0:
+        raise DataFormatError(path, None, f"a row group promises {min(counts)} rows.")
+    return sum(counts)
+
+
+def _others(schema: Any, named: list[str]) -> list[str]:
+    """The columns that are not named, nor an index that pandas kept."""
+    return [name for name in schema.names if name not in named and not name.startswith("__index_level_")]
+
+
+def _names_are_ours(schema: Any) -> bool:
+    """Whether ``write_parquet`` made up the names of the features, because the queries had none."""
+    try:
+        return json.loads((schema.metadata or {}).get(METADATA, b"{}")).get("features") == "unnamed"
+    except (ValueError, AttributeError):  # whatever others may have put there
+        return False
+
+
+def _kind(type_: Any) -> str | None:
+    """What a column holds: "float" (of 32 bits), another "number" (truth values count as 0 and 1), or neither."""
+    import pyarrow.types as types
+
+    if types.is_float32(type_):
+        return "float"
+    is_number = types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_)
+    return "number" if is_number or types.is_boolean(type_) else None
+
+
+def _kind_of_ids(type_: Any) -> str | None:
+    import pyarrow.types as types
+
+    if types.is_dictionary(type_):
+        type_ = type_.value_type
+    if types.is_integer(type_):
+        return "number"
+    return "text" if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_) else None
+
+
+def _as_floats(column: Any) -> np.ndarray:
+    """The values as numbers of any type, nulls as NaN."""
+    import pyarrow.types as types
+
+    if types.is_boolean(column.type):
+        column = column.cast("uint8")
+    elif types.is_decimal(column.type):
+        column = column.cast("float64")
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _ids(column: Any, name: str, row: int) -> Any:
+    """The column of ids, if none of them is missing; categories written out."""
+    import pyarrow.compute as compute
+    import pyarrow.types as types
+
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.null_count:
+        where = row + int(np.argmax(compute.is_null(column).to_numpy(zero_copy_only=False)))
+        raise ValueError(f"column {name!r} is null in row {where}. Every row needs an id.")
+    return column
+
+
+def _runs(ids: Any) -> tuple[np.ndarray | list[str], np.ndarray]:
+    """The ids without those that equal the one before, and how often each stands."""
+    is_text = _kind_of_ids(ids.type) == "text"
+    if is_text:
+        coded = ids.dictionary_encode()
+        codes = coded.indices.to_numpy(zero_copy_only=False)
+    else:
+        codes = _as_numbers(ids, "qid")
+    starts = np.concatenate([[0], np.flatnonzero(codes[1:] != codes[:-1]) + 1])
+    lengths = np.diff(np.append(starts, codes.size))
+    if not is_text:
+        return codes[starts], lengths
+    texts = coded.dictionary.to_pylist()
+    return [texts[code] for code in codes[starts].tolist()], lengths
+
+
+def _as_numbers(ids: Any, name: str) -> np.ndarray:
+    numbers = ids.to_numpy(zero_copy_only=False)
+    if numbers.dtype == np.uint64 and numbers.max(initial=0) > np.iinfo(np.int64).max:
+        raise ValueError(f"column {name!r} has ids beyond 2**63 - 1; write them as text.")
+    return numbers.astype(np.int64)
+
+
+def _as_texts(names: Any) -> TextColumn:
+    """The bytes as they lie in the column."""
+    large = names.cast("large_string")
+    _, bounds, content = large.buffers()
+    offsets = np.frombuffer(bounds, dtype=np.int64)[large.offset : large.offset + len(large) + 1]
+    buffer = np.zeros(0, np.uint8) if content is None else np.frombuffer(content, dtype=np.uint8)
+    return TextColumn(buffer[offsets[0] : offsets[-1]].copy(), offsets - offsets[0])

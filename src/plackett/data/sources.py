@@ -1,0 +1,140 @@
+"""Parts of the data that are described here and loaded elsewhere: in another process, or on another machine."""
+
+from __future__ import annotations
+
+import heapq
+import inspect
+import itertools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from plackett.data.file_names import files_of, is_parquet
+from plackett.data.letor import read_letor
+from plackett.data.parquet import read_parquet
+from plackett.data.parquet_rows import ParquetRows, opened
+from plackett.data.queries import Queries
+from plackett.validation import check_positive_int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of judged lists, or some row groups of one: small, hashable, to be pickled; it holds no rows.
+
+    Attributes
+    ----------
+    path : str
+        Absolute, since whoever loads it may work in another folder.
+    row_groups : (first, last) or None
+        Row groups of a Parquet file, ``last`` exclusive; None is the whole file.
+    options : tuple of (name, value)
+        Further arguments of ``read_parquet`` or ``read_letor``.
+    """
+
+    path: str
+    row_groups: tuple[int, int] | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def load(self) -> Queries:
+        """The rows, as ``read_parquet`` or ``read_letor`` give them."""
+        if is_parquet(self.path):
+            return read_parquet(self.path, row_groups=self.row_groups, **dict(self.options))
+        return read_letor(self.path, **dict(self.options))
+
+    def __str__(self) -> str:
+        if self.row_groups is None:
+            return self.path
+        first, last = self.row_groups
+        return f"{self.path}, row groups {first} to {last - 1}"
+
+
+def sources(paths: Any, *, pieces: int | None = None, **options: Any) -> list[Source]:
+    """Sources for all files that ``paths`` stands for, in order.
+
+    Parameters
+    ----------
+    paths : path, folder, pattern or sequence of these
+        LETOR text (plain or compressed) or Parquet, told apart by their first bytes.
+    pieces : int, default=None
+        At least so many sources, as far as the row groups of Parquet files allow; None makes one of each file. Files
+        are cut between row groups, and never where a query goes on from one to the next.
+    **options
+        Arguments of ``read_parquet`` (``label``, ``qid``, ``docid``, ``features``) or of ``read_letor``
+        (``n_features``, ``first_index``, ...).
+    """
+    files = [os.path.abspath(file) for file in files_of(paths)]
+    reader = _reader_of(files)
+    kept = _checked(reader, options)
+    if pieces is None or check_positive_int(pieces, "pieces") <= len(files) or reader is read_letor:
+        return [Source(file, None, kept) for file in files]
+    return [Source(file, groups, kept) for file, groups in _cut(files, pieces, options)]
+
+
+def read_queries(paths: Any, **options: Any) -> Queries:
+    """Queries from LETOR text or Parquet, whichever the files are; several files are read as one.
+
+    Parameters
+    ----------
+    paths : path, folder, pattern or sequence of these
+    **options
+        Arguments of ``read_letor`` or ``read_parquet``.
+    """
+    files = files_of(paths)
+    reader = _reader_of(files)
+    return reader(files, **dict(_checked(reader, options)))
+
+
+def _reader_of(files: list[str]) -> Callable[..., Queries]:
+    are_parquet = [is_parquet(file) for file in files]
+    if any(are_parquet) and not all(are_parquet):
+        other = files[are_parquet.index(False)]
+        raise ValueError(f"{files[are_parquet.index(True)]} is Parquet but {other} is not; read them one by one.")
+    return read_parquet if are_parquet[0] else read_letor
+
+
+def _checked(reader: Callable[..., Queries], options: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    known = list(inspect.signature(reader).parameters)[1:]
+    for name in options:
+        if name not in known or name == "row_groups":
+            choices = ", ".join(one for one in known if one != "row_groups")
+            raise TypeError(f"{name} is not an argument of {reader.__name__}; there are {choices}.")
+    return tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in options.items())
+
+
+def _cut(files: list[str], pieces: int, options: dict[str, Any]) -> list[tuple[str, tuple[int, int]]]:
+    """``pieces`` ranges of row groups, or as many as there can be: again and again the largest is cut in two."""
+    qid = options.get("qid", "qid")
+    ParquetRows(files[:1], qid=qid, label=None, docid=None, features=[])  # says so where there is no such column
+    bounds = [_whole_query_bounds(file, qid) for file in files]  # of each file, pairs (row group, rows before it)
+    uncut = [(-rows[-1][1], place, 0, len(rows) - 1) for place, rows in enumerate(bounds)]  # by falling size
+    heapq.heapify(uncut)
+    finished: list[tuple[int, int, int, int]] = []
+    while uncut and len(uncut) + len(finished) < pieces:
+        part = heapq.heappop(uncut)
+        _, place, first, last = part
+        rows = [before for _, before in bounds[place]]
+        if last - first < 2:
+            finished.append(part)
+            continue
+        middle = min(range(first + 1, last), key=lambda at: abs(2 * rows[at] - rows[first] - rows[last]))
+        for start, stop in ((first, middle), (middle, last)):
+            heapq.heappush(uncut, (rows[start] - rows[stop], place, start, stop))
+    parts = sorted((place, first, last) for _, place, first, last in finished + uncut)
+    return [(files[place], (bounds[place][first][0], bounds[place][last][0])) for place, first, last in parts]
+
+
+def _whole_query_bounds(file: str, qid: str) -> list[tuple[int, int]]:
+    """The bounds between row groups at which no query goes on, with the rows before them; both ends are among them."""
+    with opened(file) as parquet:
+        sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
+        ends = [(None, None), *(_first_and_last(parquet, group, qid) for group in range(len(sizes))), (None, None)]
+    before = [0, *itertools.accumulate(sizes)]
+    last = len(sizes)
+    return [(at, before[at]) for at in range(last + 1) if at in (0, last) or ends[at][1] != ends[at + 1][0]]
+
+
+def _first_and_last(parquet: Any, group: int, qid: str) -> tuple[Any, Any]:
+    """The ids of the first and the last row of a row group; None where it has no rows."""
+    ids = parquet.read_row_group(group, columns=[qid]).column(qid)
+    return (ids[0].as_py(), ids[-1].as_py()) if len(ids) else (None, None)
