@@ -122,6 +122,24 @@ class Loss(Parameters, ABC):
         direction = _vector(direction, lists.n_docs, "direction")
         return self.curvature_at(scores, lists)(direction)
 
+    def as_lightgbm(self, queries: Queries | QueryLists) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        """This loss as ``params["objective"]`` of ``lightgbm.train``, for a Dataset of these queries' rows in order."""
+        from plackett.losses.for_trees import lightgbm_objective
+
+        return lightgbm_objective(self, queries)
+
+    def as_xgboost(self, queries: Queries | QueryLists) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        """This loss as ``obj`` of ``xgboost.train``, for a DMatrix of these queries' rows in order."""
+        from plackett.losses.for_trees import xgboost_objective
+
+        return xgboost_objective(self, queries)
+
+    def as_torch(self) -> Any:
+        """This loss as a function of PyTorch: ``f(scores, queries)`` is their loss, and knows its slope."""
+        from plackett.losses.for_torch import TorchLoss
+
+        return TorchLoss(self)
+
     def _checked(self, scores: Any, queries: Queries | QueryLists) -> tuple[np.ndarray, QueryLists]:
         lists = queries.lists if isinstance(queries, Queries) else queries
         self.check_labels(lists)

@@ -1,0 +1,134 @@
+"""Losses as objectives of boosted trees: a slope and a curvature for every score, as LightGBM and XGBoost ask for them.
+
+Both are of the sum over queries, not of the mean: in these packages a leaf adds up the slopes and the curvatures of its
+documents, and what limits a leaf (``lambda_l2``, ``min_sum_hessian_in_leaf``) acts on such sums. So with
+:class:`~plackett.losses.Squared` both are exactly those of the packages' own regression.
+
+The curvature is the exact diagonal of the second derivative, never below ``SMALLEST``. (The bound, which a solver needs
+that moves all scores at once, is up to twice as large and takes more trees to the same place.) Losses that have none,
+or one that may be negative, get a constant: see ``TreeObjective``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett._threads import deal, query_blocks
+from plackett.data.queries import Queries, QueryLists
+from plackett.losses.base import Loss
+from plackett.validation import count_of
+
+SMALLEST = 1e-9  # of a curvature: leaves divide by sums of them
+DOCS_PER_BLOCK = 4096  # worth the trouble of handing them to a thread
+
+Objective = Callable[[np.ndarray, Any], tuple[np.ndarray, np.ndarray]]
+
+
+class TreeObjective:
+    """A loss over judged lists, as boosted trees see it.
+
+    A loss that is convex and has ``curvature_diagonal`` gives that. For every other one (hinge, psi, RankCosine, a φ
+    other than exp) the documents of a query have the mean size of their slopes where all scores are equal, in every
+    round the same: the first trees move them by about the learning rate, later ones by less as slopes fall.
+
+    Parameters
+    ----------
+    loss : Loss
+        Not one that draws at random, as packages take the slope for a function of the scores.
+    queries : Queries, or its ``lists``
+    weights : ndarray of shape (n_queries,), default=None
+        What each query counts; None counts all alike.
+    """
+
+    def __init__(self, loss: Loss, queries: Queries | QueryLists, weights: np.ndarray | None = None):
+        lists = queries.lists if isinstance(queries, Queries) else queries
+        if loss.is_random:
+            raise ValueError(
+                f"{loss!r} draws anew at every pass, but trees need the same slope for the same scores. "
+                'Use ties="breslow" or ties="efron".'
+            )
+        loss.check_labels(lists)
+        self.loss, self.n_docs = loss, lists.n_docs
+        self._sizes = np.diff(lists.indptr)
+        self._weights = weights
+        has_diagonal = loss.is_convex and type(loss).diagonal_at is not Loss.diagonal_at
+        self._blocks = []
+        for first, last in query_blocks(lists.indptr, DOCS_PER_BLOCK):
+            part = lists.part(first, last)
+            curvature = None if has_diagonal else _usual_slope(loss, part)
+            rows = slice(int(lists.indptr[first]), int(lists.indptr[last]))
+            self._blocks.append((_Block(rows, slice(first, last), part, curvature),))
+
+    def evaluate(self, scores: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """The loss summed over all queries, and the slope and the curvature of each score."""
+        values, slope, curvature = np.empty(self._sizes.size), np.empty(self.n_docs), np.empty(self.n_docs)
+
+        def work(block: _Block) -> None:
+            rows = block.rows
+            values[block.queries] = self.loss.query_values(scores[rows], block.lists, slope[rows])
+            found = self.loss.diagonal_at(scores[rows], block.lists) if block.curvature is None else block.curvature
+            np.maximum(found, SMALLEST, out=curvature[rows])
+
+        deal(work, self._blocks)
+        if self._weights is None:
+            return float(values.sum()), slope, curvature
+        of_rows = np.repeat(self._weights, self._sizes)
+        return float(values @ self._weights), slope * of_rows, curvature * of_rows
+
+    def __call__(self, scores: Any, data: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Slope and curvature, with the weights of the package's data, if it has some, of rows or queries."""
+        scores = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1)
+        if scores.size != self.n_docs:
+            raise ValueError(
+                f"the trees are grown on {count_of(scores.size, 'row')} but the queries have {self.n_docs:,} documents."
+            )
+        if self.loss.is_flat_at_zero and not scores.any():
+            raise ValueError(
+                f"{self.loss!r} has no slope where all scores are 0. Start from others (init_score of LightGBM's "
+                "Dataset, base_margin of XGBoost's DMatrix), such as 1 for every row."
+            )
+        _, slope, curvature = self.evaluate(scores)
+        weights = None if data is None else data.get_weight()
+        if weights is None or not len(weights):
+            return slope, curvature
+        of_rows = weights if len(weights) == self.n_docs else np.repeat(weights, self._sizes)
+        return slope * of_rows, curvature * of_rows
+
+
+class _Block(NamedTuple):
+    """Some whole queries: their rows, their numbers, and their curvature where it is the same in every round."""
+
+    rows: slice
+    queries: slice
+    lists: QueryLists
+    curvature: np.ndarray | None
+
+
+def _usual_slope(loss: Loss, lists: QueryLists) -> np.ndarray:
+    """The mean size of the slopes in each query, for each document, where all scores are equal."""
+    slope = np.empty(lists.n_docs)
+    loss.query_values(np.full(lists.n_docs, 0.0 if loss.ignores_shifts else 1.0), lists, slope)
+    sizes = np.diff(lists.indptr)
+    sums = np.bincount(np.repeat(np.arange(sizes.size), sizes), weights=np.abs(slope), minlength=sizes.size)
+    return np.repeat(sums / np.maximum(sizes, 1), sizes)
+
+
+def lightgbm_objective(loss: Loss, queries: Queries | QueryLists) -> Objective:
+    """A loss as ``params["objective"]`` of ``lightgbm.train``, for a Dataset of these queries' rows in their order.
+
+    LightGBM's trees start at a score of 0. Losses to which a constant added to all scores makes a difference may start
+    elsewhere: give the Dataset an ``init_score``, and add it to what the trees predict.
+    """
+    return TreeObjective(loss, queries)
+
+
+def xgboost_objective(loss: Loss, queries: Queries | QueryLists) -> Objective:
+    """A loss as ``obj`` of ``xgboost.train``, for a DMatrix of these queries' rows in their order.
+
+    XGBoost adds 1 to the curvature of a leaf (``reg_lambda``) and wants at least 1 of it (``min_child_weight``), which
+    is much for losses that are means over pairs: lower both.
+    """
+    return TreeObjective(loss, queries)
