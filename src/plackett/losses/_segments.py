@@ -1,0 +1,124 @@
+"""Sums over runs of a vector and along the label levels of queries, as PyTorch operations on any device.
+
+No list is padded, nothing is added up by atomics (so that results are the same from call to call), and sums of
+exponentials are kept as logarithms, so that no spread of the scores overflows or cancels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+NOTHING = -float("inf")  # the logarithm of an empty sum
+
+
+class Runs:
+    """Run ``r`` of a vector holds its entries ``offsets[r]:offsets[r + 1]``; runs may be empty."""
+
+    def __init__(self, offsets: np.ndarray, device: torch.device):
+        self._offsets = to_device(offsets, device)
+        self._run_of_entry = to_index(np.repeat(np.arange(offsets.size - 1), np.diff(offsets)), device)
+
+    def sums(self, values: torch.Tensor) -> torch.Tensor:
+        return torch.segment_reduce(values, "sum", offsets=self._offsets, unsafe=True)  # unsafe: checks would wait
+
+    def largest(self, values: torch.Tensor) -> torch.Tensor:
+        return torch.segment_reduce(values, "max", offsets=self._offsets, unsafe=True)
+
+    def log_sums(self, logs: torch.Tensor) -> torch.Tensor:
+        """The logarithm of each run's sum of exponentials; −∞ for an empty run."""
+        top = self.largest(logs)
+        return self.sums((logs - self.spread(top)).exp_()).log_().add_(top)
+
+    def spread(self, of_runs: torch.Tensor) -> torch.Tensor:
+        """The value of each run for all of its entries."""
+        return of_runs.index_select(0, self._run_of_entry)
+
+
+class Chains:
+    """The levels of each query as a chain, the best first: sums over all levels before or after one.
+
+    Vectors hold one logarithm per level and −∞ behind the last, where the ends of the chains point. A sum over a chain
+    of n levels takes log2 n steps, each of which joins sums over twice as many levels as the last.
+    """
+
+    def __init__(self, indptr: np.ndarray, device: torch.device):
+        lengths = np.diff(indptr)
+        n_levels = int(indptr[-1])
+        firsts, lasts = np.repeat(indptr[:-1], lengths), np.repeat(indptr[1:], lengths)
+        levels = np.arange(n_levels)
+        self._before, self._after = [], []
+        steps = 2 ** np.arange(max(int(lengths.max(initial=1)) - 1, 1).bit_length())
+        for step in steps.tolist():
+            before = np.where(levels - step >= firsts, levels - step, n_levels)
+            after = np.where(levels + step < lasts, levels + step, n_levels)
+            self._before.append(to_index(np.append(before, n_levels), device))
+            self._after.append(to_index(np.append(after, n_levels), device))
+
+    def up_to(self, logs: torch.Tensor) -> torch.Tensor:
+        """Log-sums over each level and those before it."""
+        return _join(torch.logaddexp, logs, self._before)
+
+    def from_on(self, logs: torch.Tensor) -> torch.Tensor:
+        """Log-sums over each level and those after it."""
+        return _join(torch.logaddexp, logs, self._after)
+
+    def largest_up_to(self, values: torch.Tensor) -> torch.Tensor:
+        return _join(torch.maximum, values, self._before)
+
+    def largest_from_on(self, values: torch.Tensor) -> torch.Tensor:
+        return _join(torch.maximum, values, self._after)
+
+    def of_before(self, logs: torch.Tensor) -> torch.Tensor:
+        """The entry of the level before; −∞ for the first of a query."""
+        return logs.index_select(0, self._before[0])
+
+    def of_after(self, logs: torch.Tensor) -> torch.Tensor:
+        """The entry of the level after; −∞ for the last of a query."""
+        return logs.index_select(0, self._after[0])
+
+
+def _join(join, values: torch.Tensor, partners: list[torch.Tensor]) -> torch.Tensor:
+    for partner in partners:
+        values = join(values, values.index_select(0, partner))
+    return values
+
+
+class RankedLevels:
+    """Documents in label order and their levels, on a device.
+
+    ``order`` holds the row of each place, ``bounds`` the places at which levels begin, ``indptr`` the levels at which
+    queries begin.
+    """
+
+    def __init__(self, order: np.ndarray, bounds: np.ndarray, chains: Chains, device: torch.device):
+        self.chains = chains
+        self.runs = Runs(np.append(bounds, bounds[-1]), device)  # one more, which is empty: its log-sum is −∞
+        self._row_of_place = to_index(order, device)
+        place_of_row = np.empty_like(order)
+        place_of_row[order] = np.arange(order.size, dtype=order.dtype)
+        levels = np.repeat(np.arange(bounds.size - 1), np.diff(bounds))
+        self._place_of_row = to_index(place_of_row, device)
+        self._level_of_row = to_index(levels[place_of_row], device)
+
+    def ranked(self, of_rows: torch.Tensor) -> torch.Tensor:
+        """Values of rows in label order."""
+        return of_rows.index_select(0, self._row_of_place)
+
+    def to_rows(self, ranked: torch.Tensor) -> torch.Tensor:
+        """Values in label order in the order of the rows."""
+        return ranked.index_select(0, self._place_of_row)
+
+    def for_rows(self, of_levels: torch.Tensor) -> torch.Tensor:
+        """The value of each level for its documents, in the order of the rows."""
+        return of_levels.index_select(0, self._level_of_row)
+
+
+def to_device(values: np.ndarray, device: torch.device, dtype: torch.dtype | None = None) -> torch.Tensor:
+    return torch.from_numpy(np.array(values)).to(device=device, dtype=dtype)
+
+
+def to_index(places: np.ndarray, device: torch.device) -> torch.Tensor:
+    """Places to gather from, in 4 bytes each where they fit: they are read as often as the numbers."""
+    largest = int(places.max(initial=0))
+    return to_device(places.astype(np.int32 if largest < 2**31 - 1 else np.int64), device)

@@ -1,0 +1,138 @@
+"""Losses as functions of PyTorch tensors that know their slope."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett.data.queries import Queries, QueryLists
+from plackett.losses.base import Loss
+
+import_optional("torch", extra="neural", needed_for="as_torch()")  # says what to install where it is missing
+
+import torch  # noqa: E402
+
+from plackett.losses import on_device  # noqa: E402
+
+
+class TorchLoss:
+    """A loss as ``f(scores, queries)``: a tensor that holds the sum over the queries and can be differentiated once.
+
+    Scores in main memory go to the compiled kernels without a copy when they are float64; others are converted, and the
+    arithmetic is done in float64. Scores on an accelerator stay there: the listwise losses, ``exponential`` and
+    ``squared`` are taken as operations of the device, in float64 for float64 scores and in float32 for all others. The
+    other pairwise losses sort, or look at all pairs; their scores travel to the kernels, and the slope back.
+
+    What a loss derives from the labels (orders, levels, weights) is kept on ``queries.lists``, so pass the same object
+    again. Nothing is derived from scores that are NaN or infinite: on the host they are refused, on a device the value
+    is not finite either.
+
+    Parameters
+    ----------
+    loss : Loss
+
+    Examples
+    --------
+    >>> import torch
+    >>> import plackett as pk
+    >>> data = pk.Queries([[0.0]] * 3, y=[2, 1, 0])
+    >>> scores = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    >>> value = pk.losses.ListMLE().as_torch()(scores, data)
+    >>> value.backward()
+    >>> round(value.item(), 4), scores.grad.numpy().round(4)  # log 3 + log 2
+    (1.7918, array([-0.6667, -0.1667,  0.8333]))
+    """
+
+    def __init__(self, loss: Loss):
+        self.loss = loss
+
+    def __call__(self, scores: Any, queries: Queries | QueryLists, weights: Any = None) -> torch.Tensor:
+        """The loss summed over all queries.
+
+        Parameters
+        ----------
+        scores : tensor of shape (n_docs,)
+            One score for each row of ``queries``, in their order: rows of a query stand together.
+        queries : Queries, or its ``lists``
+        weights : array-like of shape (n_queries,), default=None
+            What each query counts; None counts every one once.
+
+        Returns
+        -------
+        Tensor without dimensions
+            Of the type of the scores, float32 at least.
+        """
+        lists = queries.lists if isinstance(queries, Queries) else queries
+        if not isinstance(scores, torch.Tensor) or not scores.is_floating_point():
+            kind = f"a tensor of {scores.dtype}" if isinstance(scores, torch.Tensor) else f"a {type(scores).__name__}"
+            raise TypeError(f"scores are {kind}; a tensor of floating-point numbers is needed.")
+        if tuple(scores.shape) != (lists.n_docs,):
+            hint = " A column of a net's output? scores.squeeze(-1)." if scores.dim() == 2 else ""
+            raise ValueError(
+                f"scores has shape {tuple(scores.shape)} but the queries have {lists.n_docs:,} documents.{hint}"
+            )
+        self.loss.check_labels(lists)
+        if weights is not None:
+            weights = _of_rows(weights, lists)
+        is_on_device = scores.device.type != "cpu" and on_device.has_terms(self.loss)
+        return _Value.apply(scores, self._on_device if is_on_device else self._on_host, lists, weights)
+
+    def __repr__(self) -> str:
+        return f"{self.loss!r}.as_torch()"
+
+    def _on_host(
+        self, scores: torch.Tensor, lists: QueryLists, weights: tuple[np.ndarray, np.ndarray] | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        numbers = scores.detach().to(device="cpu", dtype=torch.float64).contiguous().numpy()
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"scores has a NaN or an infinite value in row {int(np.argmin(np.isfinite(numbers)))}.")
+        slope = np.empty(lists.n_docs)
+        values = self.loss.query_values(numbers, lists, slope)
+        if weights is not None:
+            values = values * weights[0]
+            slope *= weights[1]
+        value = torch.tensor(values.sum(), dtype=_at_least_single(scores.dtype), device=scores.device)
+        return value, torch.from_numpy(slope).to(scores.device)
+
+    def _on_device(
+        self, scores: torch.Tensor, lists: QueryLists, weights: tuple[np.ndarray, np.ndarray] | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        scores = scores.detach().to(_at_least_single(scores.dtype))
+        terms, slope = on_device.terms_and_slope(self.loss, scores, lists)
+        if weights is None:
+            return terms.sum(), slope
+        of_rows = torch.from_numpy(weights[1]).to(device=scores.device, dtype=scores.dtype)
+        return (terms * of_rows).sum(), slope * of_rows
+
+
+class _Value(torch.autograd.Function):
+    """The value, which remembers the slope: both come from one pass."""
+
+    @staticmethod
+    def forward(ctx, scores, compute, lists, weights):
+        value, slope = compute(scores, lists, weights)
+        ctx.save_for_backward(slope)
+        ctx.dtype = scores.dtype
+        return value
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, step):
+        (slope,) = ctx.saved_tensors
+        return (slope * step).to(ctx.dtype), None, None, None
+
+
+def _of_rows(weights: Any, lists: QueryLists) -> tuple[np.ndarray, np.ndarray]:
+    """The weights of queries, and those of their rows."""
+    if isinstance(weights, torch.Tensor):
+        weights = weights.detach().cpu().numpy()
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (lists.n_queries,):
+        raise ValueError(f"weights has shape {weights.shape} but there are {lists.n_queries:,} queries.")
+    return weights, np.repeat(weights, np.diff(lists.indptr))
+
+
+def _at_least_single(dtype: torch.dtype) -> torch.dtype:
+    return dtype if dtype in (torch.float32, torch.float64) else torch.float32
