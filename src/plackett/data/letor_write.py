@@ -95,11 +95,11 @@ def _id_texts(ids: np.ndarray) -> list[str]:
 
 def _comments_of(queries: Queries) -> TextColumn | None:
     """The comments as they are, or such as give back the document names."""
-    names = queries._docid
-    if names is None:
+    if queries._docid is None:
         return queries.comments
+    names = np.asarray(queries.docid)
     if queries.comments is not None:
-        if not np.array_equal(docids_of_comments(queries.comments), np.asarray(names).astype(str)):
+        if not np.array_equal(docids_of_comments(queries.comments), names.astype(str)):
             raise ValueError("docid and the comments name different documents; a LETOR file holds only the comments.")
         return queries.comments
     return TextColumn.from_strings([_comment_of(str(name)) for name in names.tolist()])

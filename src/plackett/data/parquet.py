@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +9,13 @@ import numpy as np
 
 from plackett.data.file_names import files_of
 from plackett.data.grouping import group_rows
-from plackett.data.parquet_rows import ParquetRows
+from plackett.data.parquet_arrange import arrange, joined
+from plackett.data.parquet_rows import ParquetRows, opened
+from plackett.data.parquet_write import PartWriter, check_layout
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataFormatError
-from plackett.validation import check_labels
+from plackett.validation import check_labels, check_positive_int
 
 
 def read_parquet(
@@ -52,15 +53,90 @@ def read_parquet(
     files = files_of(source)
     if row_groups is not None and len(files) > 1:
         raise ValueError(f"row_groups are those of one file, but {len(files)} files were given.")
-    rows = ParquetRows(files, row_groups, label=label, qid=qid, docid=docid, features=features)
+    return _in_memory(_rows_of(files, row_groups, label=label, qid=qid, docid=docid, features=features))
+
+
+def write_parquet(
+    data: Any,
+    target: Any,
+    *,
+    partitions: int = 1,
+    rows_per_group: int = 65_536,
+    compression: str = "zstd",
+    label: str = "label",
+    qid: str = "qid",
+    docid: str = "docid",
+    features: Sequence[str] | None = None,
+    memory: int = 1 << 30,
+) -> None:
+    """Write judged lists as Parquet such that neither a file nor a row group splits a query.
+
+    One row per document; columns for query id, document name and label (the latter two where there are any), then the
+    features under their names, or as ``feature_0``, ``feature_1``, ... A label NaN, "not judged", becomes null.
+
+    Parameters
+    ----------
+    data : Queries, or path, folder, pattern or sequence of these
+        The names are those of Parquet files whose rows are put in order: queries in order of first appearance, the rows
+        of each side by side. They may be larger than memory.
+    target : path
+        Of the file, or, where there are several, of the folder, which must be empty or not there: its files are
+        ``part-00000.parquet``, ... Nothing is to be seen there before all was written.
+    partitions : int, default=1
+        Files, of about equally many rows; fewer where there are not enough queries.
+    rows_per_group : int, default=65536
+        Rows of a row group, about. A query with more has a group of its own.
+    compression : {"zstd", "snappy", "gzip", "lz4", "brotli", "none"}, default="zstd"
+    label, qid, docid : str
+        Names of these columns, in files that are read as well as in those that are written.
+    features : sequence of str, default=None
+        Of files that are read, the feature columns; None takes all others.
+    memory : int, default=2**30
+        Bytes that putting files in order may take, about; beside them a few for each query, and scratch files of the
+        size of X beside the target.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> data = Queries([[0.5], [0.1], [0.9]], y=[1, 0, 2], qid=["a", "a", "b"], feature_names=["bm25"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parquet(data, os.path.join(folder, "lists.parquet"))
+    ...     read_parquet(os.path.join(folder, "lists.parquet"))
+    Queries(2 queries, 3 documents, 1 feature, labels 0..2)
+    """
+    layout = check_layout(target, label, qid, docid, partitions, rows_per_group, compression)
+    if isinstance(data, Queries):
+        if features is not None:
+            raise ValueError("features goes with files; a Queries has its columns.")
+        if not data.n_docs:
+            raise ValueError("the queries have no documents; there is nothing to write.")
+        with PartWriter(target, data.n_docs, layout) as writer:
+            writer.write(data)
+        return
+    files = files_of(data)
+    has_labels = label != "label" or _has_column(files[0], label)  # a file without labels may be put in order as well
+    rows = _rows_of(files, None, label=label if has_labels else None, qid=qid, docid=docid, features=features)
+    arrange(rows, target, layout, check_positive_int(memory, "memory"))
+
+
+def _rows_of(files: list[str], row_groups: tuple[int, int] | None, **columns: Any) -> ParquetRows:
+    rows = ParquetRows(files, row_groups, **columns)
     if not rows.n_rows:
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-        raise DataFormatError(os.fspath(files[0]) + more, None, "no rows found.")
-    return _in_memory(rows)
+        raise DataFormatError(files[0] + more, None, "no rows found.")
+    return rows
+
+
+def _has_column(path: str, name: str) -> bool:
+    with opened(path) as file:
+        return name in file.schema_arrow.names
 
 
 def _in_memory(rows: ParquetRows) -> Queries:
-    X = np.empty((rows.n_rows, len(rows.features)), dtype=rows.dtype)
+    try:
+        X = np.empty((rows.n_rows, len(rows.features)), dtype=rows.dtype)
+    except MemoryError as error:
+        raise MemoryError(f"{error}. Map the features from a file instead: read_parquet(..., cache=True).") from error
     labels = None if rows.label is None else np.empty(rows.n_rows)
     run_ids: list = []
     lengths, names, row = [], [], 0
@@ -74,7 +150,7 @@ def _in_memory(rows: ParquetRows) -> Queries:
         names.append(batch.docid)
         row = place.stop
     ids, indptr, order = _queries_of_runs(run_ids, np.concatenate(lengths), is_text=rows.has_text_ids)
-    docid = None if rows.docid is None else _joined(names)
+    docid = joined(names)
     if order is not None:
         X, docid = X[order], None if docid is None else docid[order]
         labels = None if labels is None else labels[order]
@@ -106,7 +182,3 @@ def _queries_of_runs(
     starts = (ends - lengths)[groups.order] - (moved_ends - moved)
     order = np.arange(ends[-1]) + np.repeat(starts, moved)
     return groups.ids, np.append(0, moved_ends)[groups.indptr].astype(np.int64), order
-
-
-def _joined(parts: list) -> np.ndarray | TextColumn:
-    return TextColumn.concat(parts) if isinstance(parts[0], TextColumn) else np.concatenate(parts)

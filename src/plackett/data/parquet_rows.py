@@ -147,24 +147,34 @@ class ParquetRows:
 
     def batches(self) -> Iterator[Batch]:
         """All rows, in order."""
-        width = max(1, len(self.features) * self.dtype.itemsize)
-        n_rows = min(MOST_ROWS, max(FEWEST_ROWS, BATCH_BYTES // width))
         named = [name for name in (self.label, self.qid, self.docid) if name is not None]
-        columns = list(dict.fromkeys(named + self.features))
+        width = max(1, len(self.features) * self.dtype.itemsize)
+        for row, table in self._tables(named + self.features, BATCH_BYTES // width):
+            yield self._as_batch(table, row)
+
+    def runs(self) -> Iterator[tuple[np.ndarray | list[str], np.ndarray]]:
+        """The query ids of all rows as runs of equal ones, and their lengths; no other column is read."""
+        for row, table in self._tables([self.qid], MOST_ROWS):
+            yield _runs(_ids(table.column(self.qid), self.qid, row))
+
+    def _tables(self, columns: list[str], n_rows: int) -> Iterator[tuple[int, Any]]:
+        """About ``n_rows`` rows of these columns at a time, and the number of the first."""
         row = 0
         for path in self._files:
-            n_read = 0
+            start = row
             with opened(path) as file:
-                groups = (
-                    list(range(file.num_row_groups)) if self._row_groups is None else list(range(*self._row_groups))
-                )
+                bounds = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
                 expected = _count_rows(path, file, self._row_groups)
-                for table in file.iter_batches(n_rows, row_groups=groups, columns=columns):
+                for table in file.iter_batches(
+                    min(MOST_ROWS, max(FEWEST_ROWS, n_rows)),
+                    row_groups=list(range(*bounds)),
+                    columns=list(dict.fromkeys(columns)),
+                ):
                     if table.num_rows:
-                        yield self._as_batch(table, row)
-                    row, n_read = row + table.num_rows, n_read + table.num_rows
-            if n_read != expected:
-                raise DataFormatError(path, None, f"the file promises {expected:,} rows but has {n_read:,}.")
+                        yield row, table
+                    row += table.num_rows
+            if row - start != expected:
+                raise DataFormatError(path, None, f"the file promises {expected:,} rows but has {row - start:,}.")
 
     def _as_batch(self, table: Any, row: int) -> Batch:
         X = np.empty((table.num_rows, len(self.features)), dtype=self.dtype)

@@ -10,7 +10,7 @@ import numpy as np
 
 from plackett.data.describe import Description, describe
 from plackett.data.grouping import as_objects, group_rows
-from plackett.data.text_column import TextColumn, docids_of_comments
+from plackett.data.text_column import TextColumn, as_str_array, docids_of_comments
 from plackett.validation import check_labels, count_of, is_sparse, plain
 
 
@@ -192,6 +192,8 @@ class Queries:
         Of a comment ``docid = GX000 inc = 1`` it is ``GX000``, of any other comment the whole text without the blanks
         around it.
         """
+        if isinstance(self._docid, TextColumn):
+            return as_str_array(list(self._docid))
         if self._docid is not None or self.comments is None:
             return self._docid
         return docids_of_comments(self.comments)
