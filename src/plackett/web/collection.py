@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class Collection(ABC):
     feature_names : list of str
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[Literal["text", "letor"]]
     name: str
     key: str
     n_docs: int

@@ -12,9 +12,10 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
 
 from plackett.validation import count_of
-from plackett.web import schemas
 from plackett.web.collection import Hits
 from plackett.web.problems import Problem, asked
+from plackett.web.schemas.limits import MAX_K, MAX_QUERY, METHODS
+from plackett.web.schemas.lists import RankedList, Result, View
 from plackett.web.workbench import Workbench
 
 VIEWS = ("refined", "before", "side")
@@ -55,16 +56,16 @@ def search_page(
 ) -> Response:
     """The query box, and the list of the query as this user's judgements have it."""
     bench = _bench(request)
-    q, method = q.strip(), method if method in schemas.METHODS else schemas.METHODS[0]
+    q, method = q.strip(), method if method in METHODS else METHODS[0]
     base = base or _remembered_base(request, bench)
     is_kept = keep == "true"
     found, problem = None, None
     if q:
         try:
             _check_query(q)
-            k = schemas.MAX_K if bench.collection.kind == "letor" else DOCUMENTS
-            wish = schemas.View.model_construct(base=base, method=method, keep=is_kept, k=k)
-            found = bench.search(request.state.visitor.user, q, wish)
+            k = MAX_K if bench.collection.kind == "letor" else DOCUMENTS
+            wish = View.model_construct(base=base, method=method, keep=is_kept, k=k)
+            found = bench.lists.search(request.state.visitor.user, q, wish)
         except Problem as error:
             problem = error
     return _page(
@@ -75,7 +76,7 @@ def search_page(
         q=q,
         base=base if found is None else found.base,
         method=method,
-        methods=schemas.METHODS,
+        methods=METHODS,
         keep=is_kept,
         view=view if view in VIEWS else VIEWS[0],
         list=found,
@@ -88,7 +89,7 @@ def search_page(
 def document_page(request: Request, docid: str = "", q: str = "", base: str = "") -> Response:
     """A document as plain text, with its features for the query that it was found by."""
     _check_query(q)
-    document = _bench(request).document(docid, q or None, base)
+    document = _bench(request).lists.document(docid, q or None, base)
     back = "/?" + urlencode({"q": q, **({"base": base} if base else {})})
     return _page(request, "document.html", here="document", document=document, q=q, back=back)
 
@@ -100,8 +101,8 @@ def collection_page(request: Request, offset: int = 0) -> Response:
         request,
         "collection.html",
         here="collection",
-        about=bench.describe(),
-        queries=bench.queries(None, QUERIES, offset),
+        about=bench.gathered.describe(),
+        queries=bench.gathered.queries(None, QUERIES, offset),
         trained=bench.trained.answer().rankers[::-1],
         offset=offset,
         limit=QUERIES,
@@ -111,7 +112,7 @@ def collection_page(request: Request, offset: int = 0) -> Response:
 def lists_page(request: Request, offset: int = 0) -> Response:
     """The queries of a collection that came judged."""
     offset = max(0, offset)
-    page = _bench(request).lists(LISTS, offset)
+    page = _bench(request).gathered.lists(LISTS, offset)
     return _page(request, "lists.html", here="lists", page=page, offset=offset, limit=LISTS)
 
 
@@ -166,8 +167,8 @@ def _bench(request: Request) -> Workbench:
 
 
 def _check_query(q: str) -> None:
-    if len(q) > schemas.MAX_QUERY:
-        raise Problem(422, "invalid", f"the query has {len(q):,} characters; {schemas.MAX_QUERY:,} are the most.")
+    if len(q) > MAX_QUERY:
+        raise Problem(422, "invalid", f"the query has {len(q):,} characters; {MAX_QUERY:,} are the most.")
 
 
 def _remembered_base(request: Request, bench: Workbench) -> str:
@@ -220,23 +221,23 @@ def fixed(value: float | None, digits: int = 4) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def direction(row: schemas.Result) -> str:
+def direction(row: Result) -> str:
     """The class of a document that moved."""
     return "up" if row.moved > 0 else "down" if row.moved < 0 else "same"
 
 
-def moved(row: schemas.Result) -> str:
+def moved(row: Result) -> str:
     """How far a document moved."""
     return f"▲ {row.moved}" if row.moved > 0 else f"▼ {-row.moved}" if row.moved < 0 else ""
 
 
-def moved_in_words(row: schemas.Result) -> str:
+def moved_in_words(row: Result) -> str:
     """The same for those who hear the page."""
     places = count_of(abs(row.moved), "place")
     return f", up {places}" if row.moved > 0 else f", down {places}" if row.moved < 0 else ""
 
 
-def counted(ranked: schemas.RankedList) -> str:
+def counted(ranked: RankedList) -> str:
     """A list in a few words."""
     parts = [f"{count_of(ranked.n_found, 'document')} by {ranker_name(ranked.base)}"]
     if ranked.n_judged:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from plackett.web.collection import Collection
 from plackett.web.problems import Problem, asked
-from plackett.web.schemas import RankerAnswer, RankersAnswer
+from plackett.web.schemas.training import RankerAnswer, RankersAnswer
 
 if TYPE_CHECKING:
     from plackett.rankers.base import Ranker
