@@ -18,6 +18,7 @@ import plackett as pk
 from plackett import Queries
 from plackett.exceptions import StoreError
 from plackett.web.collection import hits_of, letor_collection
+from plackett.web.limits import MAX_QUERY
 from plackett.web.refining import Judged, refine
 from tests.web.serving import HOSTILE, client_of, page_of, small_collection
 
@@ -200,7 +201,7 @@ def test_judging_what_is_not_there_is_refused_and_writes_nothing(client, kept):
         ({"grade": "1"}, "grade"),
         ({"docid": ""}, "docid"),
         ({"docid": "a\0b"}, "docid"),
-        ({"query": "x" * 1001}, "query"),
+        ({"query": "x" * (MAX_QUERY + 1)}, "query"),
         ({"query": "wi\ud800ngs"}, "query"),
         ({"query_id": 1}, "give query or query_id"),
         ({"gradee": 1}, "gradee"),
@@ -213,6 +214,26 @@ def test_values_out_of_bounds_are_named(client, kept, change, words):
     answer = client.post(f"{API}/judgements", content=json.dumps(wish), headers={"Content-Type": "application/json"})
     assert words in error_of(answer, 422)
     assert kept.users() == []
+
+
+def test_the_longest_query_is_the_same_wherever_it_comes_in(client, kept):
+    def tried(query):
+        said = {"query": query, "docid": "d1", "grade": 1}
+        return [
+            client.get(f"{API}/search", params={"q": query}),
+            client.get(f"{API}/documents", params={"docid": "d1", "q": query}),
+            client.get("/", params={"q": query}),
+            client.get("/document", params={"docid": "d1", "q": query}),
+            client.get("/features", params={"q": query}),
+            client.post(f"{API}/judgements", json=said),
+            client.post(f"{API}/import", json={"text": json.dumps([said])}),
+        ]
+
+    longest = "wings " * (MAX_QUERY // 6) + "x" * (MAX_QUERY % 6)
+    assert [answer.status_code for answer in tried(longest + "x")] == [422] * 7
+    assert kept.n_queries("small") == 0
+    assert [answer.status_code for answer in tried(longest)] == [200] * 7
+    assert f'maxlength="{MAX_QUERY}"' in client.get("/").text
 
 
 @pytest.mark.parametrize("body", [b"{", b"[" * 100_000, b"\xff\xfe", b'{"a": ' + b"9" * 5000 + b"}"])

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
+from plackett.web.limits import MAX_DOCID, MAX_QUERY
 from plackett.web.store import Store
 from plackett.web.store import store as store_module
-from plackett.web.store.checks import MAX_NAME, MAX_RANKER, MAX_TEXT
+from plackett.web.store.checks import MAX_NAME, MAX_RANKER
 
 STRANGE = [
     "'; DROP TABLE plackett_events; --",
@@ -25,8 +26,8 @@ STRANGE = [
     "日本語 🦔 \U0010ffff \u202eright to left",
     " spaces \t and\nlines\r\n",
     "\x01\x1f\x7f\x85",
-    "x" * MAX_TEXT,
-    "🦔" * MAX_TEXT,
+    "x" * min(MAX_QUERY, MAX_DOCID),
+    "🦔" * min(MAX_QUERY, MAX_DOCID),
 ]
 
 

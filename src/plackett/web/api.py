@@ -11,6 +11,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel
 
+from plackett.web.limits import MAX_ID
 from plackett.web.outside import refine_outside
 from plackett.web.safety import Visitor, name_of_user, user_cookie
 from plackett.web.schemas.gathered import (
@@ -23,7 +24,6 @@ from plackett.web.schemas.gathered import (
     QueriesRequest,
 )
 from plackett.web.schemas.judging import JudgementRequest, PreferenceRequest, Saved, Target
-from plackett.web.schemas.limits import MAX_ID
 from plackett.web.schemas.lists import (
     DocumentAnswer,
     DocumentRequest,

@@ -24,6 +24,7 @@ from plackett.data.trec import Qrels, Run, read_qrels, write_qrels, write_trec_r
 from plackett.exceptions import DataFormatError
 from plackett.validation import check_choice, count_of
 from plackett.web.collection import Collection
+from plackett.web.limits import MAX_GRADE
 from plackett.web.refining import Judged, refined_scores
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 FORMATS = ("json", "qrels", "letor", "run")
 IMPORTED = ("json", "qrels", "letor")
 JSON_NAME, JSON_VERSION = "plackett judgements", 1
-LARGEST_GRADE = 30.0  # 2**grade is the gain of NDCG
 _NOT_IN_ID = re.compile(r"[\s%#\x00-\x1f\x7f]")
 _LETOR_LINE = re.compile(r"\s*(\S+)\s+qid:(\S+)([^#]*)(?:#(.*))?$")
 
@@ -262,8 +262,8 @@ def _guess(text: str) -> str:
 
 
 def _grade(grade: float, notes: list[str]) -> float:
-    if not math.isfinite(grade) or grade > LARGEST_GRADE:
-        raise ValueError(f"a grade is {grade:g}; grades are numbers from 0 to {LARGEST_GRADE:g}.")
+    if not math.isfinite(grade) or grade > MAX_GRADE:
+        raise ValueError(f"a grade is {grade:g}; grades are numbers from 0 to {MAX_GRADE:g}.")
     if grade < 0:
         notes.append("Grades below 0, as TREC gives them to spam, count as 0.")
     return max(float(grade), 0.0)

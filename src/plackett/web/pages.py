@@ -12,10 +12,11 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
 
 from plackett.validation import count_of
+from plackett.web import limits
 from plackett.web.collection import Hits
 from plackett.web.problems import Problem, asked
-from plackett.web.schemas.limits import MAX_K, MAX_QUERY, METHODS
 from plackett.web.schemas.lists import RankedList, Result, View
+from plackett.web.schemas.values import METHODS
 from plackett.web.workbench import Workbench
 
 VIEWS = ("refined", "before", "side")
@@ -63,7 +64,7 @@ def search_page(
     if q:
         try:
             _check_query(q)
-            k = MAX_K if bench.collection.kind == "letor" else DOCUMENTS
+            k = limits.MAX_K if bench.collection.kind == "letor" else DOCUMENTS
             wish = View.model_construct(base=base, method=method, keep=is_kept, k=k)
             found = bench.lists.search(request.state.visitor.user, q, wish)
         except Problem as error:
@@ -167,8 +168,8 @@ def _bench(request: Request) -> Workbench:
 
 
 def _check_query(q: str) -> None:
-    if len(q) > MAX_QUERY:
-        raise Problem(422, "invalid", f"the query has {len(q):,} characters; {MAX_QUERY:,} are the most.")
+    if len(q) > limits.MAX_QUERY:
+        raise Problem(422, "invalid", f"the query has {len(q):,} characters; {limits.MAX_QUERY:,} are the most.")
 
 
 def _remembered_base(request: Request, bench: Workbench) -> str:
@@ -297,6 +298,7 @@ def _environment() -> jinja2.Environment:
         environment.filters[function.__name__] = function
     environment.filters["when"] = when
     environment.globals["document_url"] = document_url
+    environment.globals["limits"] = limits
     return environment
 
 

@@ -26,13 +26,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from plackett.web.answers import answer_problem, answer_unknown
+from plackett.web.limits import MAX_NAME
 from plackett.web.problems import Problem
 from plackett.web.settings import Settings, is_loopback
 
 CSRF_COOKIE, USER_COOKIE, TOKEN_COOKIE = "plackett_csrf", "plackett_user", "plackett_token"
 CSRF_HEADER, USER_HEADER = "x-csrf-token", "x-plackett-user"
 NOBODY = "me"  # the user who gave no name
-LONGEST_USER = 100  # characters
 HEALTH = "/api/v1/health"
 WRITES_NOTHING = ("/api/v1/refine",)  # no page's token needed: what is sent is answered, and nothing else happens
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -259,8 +259,8 @@ def name_of_user(given: str) -> str:
     """A name as it is kept, with single blanks; a `Problem` where it is none: a line that is not too long."""
     name = " ".join(given.split())
     # not printable by themselves, but letters of Persian and of Indian languages are joined and parted by them
-    if len(name) > LONGEST_USER or not name.translate(_JOINERS).isprintable():
-        hint = f"A name has {LONGEST_USER} characters at most, all of which can be seen."
+    if len(name) > MAX_NAME or not name.translate(_JOINERS).isprintable():
+        hint = f"A name has {MAX_NAME} characters at most, all of which can be seen."
         raise Problem(422, "invalid", "this is not the name of a user.", hint)
     return name
 

@@ -31,7 +31,7 @@ RANKERS = {  # as users know them
 }
 BOOLEAN = "boolean"
 MOST_FIELDS = 8  # each brings 25 features
-LONGEST_ID = 500  # characters of a document's id; the store keeps 2,000
+LONGEST_ID = 500  # characters of a document's id, with room for a number below MAX_DOCID
 SNIPPET = 220  # characters
 SNIPPETS_KEPT = 4096
 LOOKED_AT = 8_000  # characters of a long text, around the first word of the query

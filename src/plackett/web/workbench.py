@@ -19,9 +19,9 @@ from plackett.web.judging import Judging
 from plackett.web.lists import Lists
 from plackett.web.names import Names
 from plackett.web.problems import asked
-from plackett.web.schemas.limits import METHODS
 from plackett.web.schemas.session import Session
 from plackett.web.schemas.training import JobAnswer, JobsAnswer, TrainRequest
+from plackett.web.schemas.values import METHODS
 from plackett.web.settings import Settings
 from plackett.web.trained import TrainedRankers
 

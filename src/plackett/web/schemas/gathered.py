@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from plackett.web.schemas.limits import MAX_IMPORT, Base, Format
+from plackett.web.limits import MAX_IMPORT
 from plackett.web.schemas.lists import MeasureRequest
 from plackett.web.schemas.messages import PageRequest, Request
 from plackett.web.schemas.session import BaseRanker, CollectionName
+from plackett.web.schemas.values import Base, Format
 
 
 class QueriesRequest(PageRequest):

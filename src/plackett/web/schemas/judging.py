@@ -6,8 +6,8 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field, model_validator
 
-from plackett.web.schemas.limits import Docid, Grade, Id, QueryText
 from plackett.web.schemas.lists import RankedList, View
+from plackett.web.schemas.values import Docid, Grade, Id, QueryText
 
 
 class Target(View):

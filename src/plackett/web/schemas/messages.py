@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from plackett.web.schemas.limits import MAX_ID
+from plackett.web.limits import MAX_ID
 
 
 class Request(BaseModel):

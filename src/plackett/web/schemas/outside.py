@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
-from plackett.web.schemas.limits import MAX_DOCS, MAX_FEATURES, MAX_NUMBERS, Docid, Grade, Method, Number
+from plackett.web.limits import MAX_DOCS, MAX_FEATURES, MAX_NUMBERS
 from plackett.web.schemas.lists import Why
 from plackett.web.schemas.messages import Request
+from plackett.web.schemas.values import Docid, Grade, Method, Number
 
 
 class RefineRequest(Request):

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from plackett.web.schemas.limits import Name
 from plackett.web.schemas.messages import Request
+from plackett.web.schemas.values import Name
 
 
 class Health(BaseModel):

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from plackett.web.schemas.limits import Base, Name
 from plackett.web.schemas.messages import Request
+from plackett.web.schemas.values import Base, Name
 
 
 class TrainRequest(Request):

@@ -75,7 +75,8 @@ $("#content").addEventListener("click", inWords(async (event) => {
 $("#import").addEventListener("submit", inWords(async (event) => {
   event.preventDefault();
   const [file] = $("#file").files;
-  if (file.size > 4_000_000) throw new Error(`${file.name} has ${counted(file.size, "byte")}; 4,000,000 are the most that can be imported at once.`);
+  const most = Number($("#file").dataset.most);
+  if (file.size > most) throw new Error(`${file.name} has ${counted(file.size, "byte")}; ${most.toLocaleString("en")} are the most that can be imported at once.`);
   const found = await patiently(async () => post("import", { text: await file.text() }));
   $("#imported").replaceChildren(
     make("p", {}, `${counted(found.n_imported, "judgement")} imported.`),

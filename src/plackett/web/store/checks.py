@@ -8,11 +8,12 @@ import reprlib
 from numbers import Real
 from typing import Any
 
-MAX_NAME = 200  # characters in the name of a user, a ranker, a base ranker, a kind of job
-MAX_TEXT = 2_000  # characters in a query, a collection's name or a docid
+from plackett.web.limits import MAX_BASE, MAX_DOCID, MAX_ID, MAX_QUERY
+
+MAX_NAME = MAX_BASE  # characters in the name of a user, a ranker, a base ranker, a kind of job
+MAX_TEXT = 2_000  # characters in a collection's name or a job's message
 MAX_JSON = 1_000_000  # characters in a job's settings or result, or a ranker's summary
 MAX_RANKER = 64 * 2**20  # bytes in a saved ranker
-MAX_ID = 2**63 - 1
 
 
 def check_text(value: str, what: str, *, most: int = MAX_TEXT, may_be_empty: bool = False) -> str:
@@ -34,6 +35,14 @@ def check_text(value: str, what: str, *, most: int = MAX_TEXT, may_be_empty: boo
             f"{what} holds half of a surrogate pair: {reprlib.repr(value)}. It is not valid text; decode it anew."
         ) from None
     return value
+
+
+def check_query(text: str) -> str:
+    return check_text(text, "a query", most=MAX_QUERY)
+
+
+def check_docid(docid: str) -> str:
+    return check_text(docid, "a docid", most=MAX_DOCID)
 
 
 def check_grade(grade: float | None) -> float | None:

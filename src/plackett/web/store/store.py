@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
 
 from plackett.web.store import tables
-from plackett.web.store.checks import MAX_NAME, check_grade, check_id, check_page, check_text
+from plackett.web.store.checks import MAX_NAME, check_docid, check_grade, check_id, check_page, check_query, check_text
 from plackett.web.store.history import Standing, standing
 from plackett.web.store.jobs import Jobs
 from plackett.web.store.migrations import UPGRADE_LOCK, advisory_lock
@@ -91,7 +91,7 @@ class Store(Rankers, Jobs):
     def judge(self, user_id: int, query_id: int, docid: str, grade: float | None) -> Event:
         """Give a document a grade in place of its earlier one; None takes its grade back."""
         grade = check_grade(grade)
-        return self._append(user_id, query_id, "judge", docid=check_text(docid, "a docid"), grade=grade)
+        return self._append(user_id, query_id, "judge", docid=check_docid(docid), grade=grade)
 
     def prefer(self, user_id: int, query_id: int, docid: str, other: str) -> Event:
         """Say that ``docid`` belongs above ``other``, in place of what was said of these two before."""
@@ -138,14 +138,14 @@ class Store(Rankers, Jobs):
         check_text(base, "a base ranker's name", most=MAX_NAME)
         statements: list[tuple[str, dict[str, Any]]] = []  # the text of the query, and what becomes of it
         for text, docid, grade in rows:
-            what = {"kind": "judge", "docid": check_text(docid, "a docid"), "other": None, "grade": check_grade(grade)}
+            what = {"kind": "judge", "docid": check_docid(docid), "other": None, "grade": check_grade(grade)}
             statements.append((text, what))
         for text, docid, other in preferences:
             _check_pair(docid, other)
             statements.append((text, {"kind": "prefer", "docid": docid, "other": other, "grade": None}))
         texts = dict.fromkeys(text for text, _ in statements)
         for text in texts:
-            check_text(text, "a query")
+            check_query(text)
         with self.writing() as connection:
             _check_user(connection, user_id)
             if statements:
@@ -269,7 +269,7 @@ class Store(Rankers, Jobs):
 
 def _key(collection: str, text: str) -> str:
     """What makes a query the same query; neither part can hold a null character."""
-    both = check_text(collection, "a collection's name") + "\x00" + check_text(text, "a query")
+    both = check_text(collection, "a collection's name") + "\x00" + check_query(text)
     return hashlib.sha256(both.encode("utf-8")).hexdigest()
 
 
@@ -282,7 +282,7 @@ def _columns_of_query() -> list[ColumnElement]:
 
 
 def _check_pair(docid: str, other: str) -> None:
-    if check_text(docid, "a docid") == check_text(other, "a docid"):
+    if check_docid(docid) == check_docid(other):
         raise ValueError("a document cannot be preferred to itself.")
 
 
