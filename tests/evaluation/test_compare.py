@@ -202,6 +202,33 @@ def test_a_ranker_that_fails_stops_nobody_else(data, compared, counting, tmp_pat
     np.testing.assert_array_equal(repaired.scores["counting"], plain.scores["plain"])
 
 
+@pytest.mark.parametrize("folder", [None, "runs"])
+def test_a_setting_that_fails_is_told_of_and_never_wins(data, compared, counting, tmp_path, folder):
+    def run(**changes):
+        grid = {"l2": [1.0, "no number", 0.1, 0.001], **changes}
+        rankers = {"counting": (counting(loss="listmle"), grid), "all": (counting(), {"l2": ["a", "b"]})}
+        place = None if folder is None else tmp_path / folder
+        lines = []
+        return pk.compare(rankers, data, cv=4, metrics=METRICS, folder=place, progress=lines.append), lines
+
+    result, lines = run()
+    np.testing.assert_array_equal(result.scores["counting"], compared.scores["listmle"])
+    assert [fit.params for fit in result.fits["counting"]] == [fit.params for fit in compared.fits["listmle"]]
+    assert [fit.n_settings for fit in result.fits["counting"]] == [4] * 4
+    (note,) = result.notes
+    assert note.startswith("counting: 4 of 16 fits failed, in folds 1, 2, 3, 4, the first with l2=no number: ")
+    assert lines[0].endswith("s, 1 failed")
+    assert list(result.failures) == ["all"]
+    assert result.failures["all"][1].startswith("fold 2: all 2 settings failed, the first with l2=a: ")
+    if folder is None:
+        return
+    counting.fits = 0
+    again, lines = run()
+    assert without_times(again) == without_times(result)
+    assert lines[0] == "1 of 8: counting, fold 1: already finished, 1 failed"
+    assert counting.fits == 4 + 2 * 4, "what failed is tried again, and nothing else"
+
+
 class Stubborn(Exception):
     """An error that cannot be sent to another process."""
 
@@ -211,6 +238,7 @@ class Stubborn(Exception):
 
 def test_an_error_that_cannot_travel_between_processes_still_stops_nobody(data, counting):
     counting.fails_at = {1: Stubborn("no luck", "bad stars"), 2: ValueError("plain")}
+    counting.fails_at[2].cannot_travel = lambda: None
     setup = prepare(
         as_contestants({"counting": counting()}), data, cv=3, metrics="map", convention="standard", select_by=None,
         folder=None, random_state=0,
@@ -220,8 +248,12 @@ def test_an_error_that_cannot_travel_between_processes_still_stops_nobody(data, 
     ]
     reasons = [pickle.loads(pickle.dumps(outcome)).reason for outcome in outcomes[:2]]
     assert reasons == [
-        "fold 1: RuntimeError: Stubborn: no luck, because of bad stars",
+        "fold 1: Stubborn: no luck, because of bad stars",
         "fold 2: ValueError: plain",
+    ]
+    assert [(type(outcome.error), str(outcome.error)) for outcome in outcomes[:2]] == [
+        (RuntimeError, "Stubborn: no luck, because of bad stars"),
+        (ValueError, "plain"),
     ]
     assert outcomes[2].error is None
 
@@ -300,7 +332,9 @@ def test_what_cannot_be_recognised_again_is_not_kept(data, tmp_path):
     odd.random_state = 0
     odd.verbose = square  # any function will do
     result = pk.compare({"odd": odd, "plain": pk.LinearRanker()}, data, cv=3, folder=tmp_path)
-    assert "odd is not kept in the folder" in result.notes
+    assert result.notes == [
+        "odd is not kept in the folder: verbose is a function, which cannot be recognised in another run."
+    ]
     kept = [json.loads(path.read_bytes().partition(b"\n")[0])["parts"]["what"] for path in tmp_path.iterdir()]
     assert sorted(kept) == ["best feature"] * 3 + ["scores"] * 3 + ["setting"] * 3
 
@@ -548,6 +582,10 @@ def test_cross_validation_lets_errors_out_with_their_fold(data, counting):
         pk.cross_validate(counting(), data, cv=3)
     assert error.value.__notes__ == ["(in fold 2)"]
     assert counting.fits == 2
+    counting.fails_at = {3: RuntimeError("first"), 4: ValueError("second")}
+    with pytest.raises(RuntimeError, match="first") as error:
+        pk.cross_validate(counting(), data, cv=3, grid={"l2": [1.0, 0.1]})
+    assert error.value.__notes__ == ["(in fold 1, where all 2 settings failed)"]
 
 
 # --- What it costs ----------------------------------------------------------------------------------------------------

@@ -61,9 +61,9 @@ def test_rankers_take_part_as_they_are():
         ("listmle,listmle", ValueError, "'listmle' takes part twice"),
         ([pk.LinearRanker(), pk.LinearRanker(l2=1)], ValueError, "'LinearRanker' takes part twice"),
         ({"a": ("listmle", {"C": [1]})}, ValueError, "LinearRanker has no parameter 'C'"),
-        ({"a": 3}, TypeError, "a contestant is a ranker, or the name of one, not 3"),
+        ({"a": 3}, TypeError, "a contestant is a ranker, the name of one, or .* not 3, which has no fit"),
         (7, TypeError, "not 7"),
-        ([pk.LinearRanker], TypeError, "a contestant is a ranker"),
+        ([pk.LinearRanker], TypeError, r"LinearRanker is a class; give one of its objects: LinearRanker\(\)"),
     ],
 )
 def test_what_is_no_ranker_is_refused(rankers, error, match):

@@ -11,6 +11,9 @@ import time
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import plackett as pk
 from plackett.evaluation import fingerprints
@@ -309,3 +312,38 @@ def test_the_versions_of_what_results_rest_on_are_part_of_the_code():
     assert code["plackett"].startswith(pk.__version__)
     assert {"numpy", "scipy", "scikit-learn", "numba", "python"} < code.keys()
     assert code["numpy"] == np.__version__
+
+
+def test_estimators_of_others_are_known_by_class_parameters_and_version(monkeypatch):
+    lightgbm = pytest.importorskip("lightgbm")
+
+    def pipeline(**changes):
+        steps = make_pipeline(FunctionTransformer(np.log1p), pk.QueryZScore(), lightgbm.LGBMRanker(n_estimators=3))
+        return steps.set_params(**changes)
+
+    def key(estimator):
+        return fingerprints.of_key({"estimator": fingerprints.of_value(estimator)})
+
+    with config_context(enable_metadata_routing=True):
+        unasked = pk.QueryZScore().set_fit_request(qid=False)
+    keys = [
+        key(pipeline()),
+        key(pipeline(lgbmranker__n_estimators=4)),
+        key(pipeline(lgbmranker__lambda_l2=1.0)),
+        key(pipeline(functiontransformer__func=np.sqrt)),
+        key(pipeline(queryzscore=pk.QueryMinMax())),
+        key(pipeline(queryzscore=unasked)),
+        key(pipeline()[-1]),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key(pipeline()) == keys[0]
+    code = fingerprints.of_code(pipeline())
+    assert code["lightgbm"] == lightgbm.__version__
+    assert "sklearn" not in code, "which is there as scikit-learn"
+    monkeypatch.setattr(fingerprints, "version_of", lambda package: "another")
+    assert key(pipeline()) not in keys
+
+
+def test_a_compiled_class_of_an_installed_package_is_known_by_its_version():
+    compiled = type("Compiled", (pk.LinearRanker,), {"__module__": "pytest.nowhere"})
+    assert fingerprints.of_value(compiled())["source"] == [[pytest.__version__, ""]]

@@ -11,9 +11,11 @@ import numpy as np
 from plackett._threads import n_threads
 from plackett.data.queries import Queries
 from plackett.evaluation.contestants import Contestant
+from plackett.evaluation.estimators import gives_classes, stops_on_validation
 from plackett.evaluation.evaluate import _parse_metrics, check_judged
 from plackett.evaluation.one_fold import FoldData, Outcome, Rules, attempt, fold_data
 from plackett.evaluation.runs import RunStore
+from plackett.evaluation.settings import with_setting
 from plackett.evaluation.splits import as_folds, with_validation
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.measure import Measure
@@ -59,7 +61,7 @@ def prepare(
         measures=measures,
     )
     folds = as_folds(cv, data)
-    if any(len(contestant.settings()) > 1 for contestant in contestants):  # all train on the same queries
+    if any(_needs_validation(contestant) for contestant in contestants):  # all train on the same queries
         folds = [with_validation(fold, random_state=random_state) for fold in folds]
     store = None if folder is None else RunStore(folder)
     queries = Queries.concat([fold.test for fold in folds])
@@ -68,6 +70,13 @@ def prepare(
     fold_of = np.repeat(np.arange(1, len(folds) + 1), [fold.test.n_queries for fold in folds])
     prepared = [fold_data(number, fold, is_stored=store is not None) for number, fold in enumerate(folds, 1)]
     return Setup(list(contestants), prepared, rules, names, store, queries, fold_of)
+
+
+def _needs_validation(contestant: Contestant) -> bool:
+    settings = contestant.settings()
+    return len(settings) > 1 or any(
+        stops_on_validation(with_setting(contestant.estimator, setting)) for setting in settings
+    )
 
 
 def run(setup: Setup, *, n_jobs: int | None, progress: Progress | None, stops_at_error: bool = False) -> list[Outcome]:
@@ -108,6 +117,7 @@ def _told(outcome: Outcome, n_done: int, n_tasks: int) -> str:
         return f"{start}{outcome.reason}"
     settings = count_of(outcome.fit.n_settings, "setting")
     how = "already finished" if outcome.is_stored else f"{settings} in {outcome.fit.seconds:.1f} s"
+    how += f", {len(outcome.failed)} failed" if outcome.failed else ""
     return f"{start}fold {outcome.fold}: {how}"
 
 
@@ -127,10 +137,19 @@ def scores_of(setup: Setup, outcomes: Sequence[Outcome]) -> np.ndarray:
     return scores
 
 
-def notes_on_warnings(name: str, outcomes: Sequence[Outcome]) -> list[str]:
-    """One sentence for all that was warned of while a contestant was fitted."""
+def notes_on(contestant: Contestant, outcomes: Sequence[Outcome]) -> list[str]:
+    """What a reader of a contestant's numbers should know: settings that failed, warnings of its fits, many ties."""
+    name, notes = contestant.name, []
+    if gives_classes(contestant.estimator):
+        notes.append(f"{name}: predict gives classes, which tie many documents; a regressor would rank them")
+    partly = [outcome for outcome in outcomes if outcome.fit is not None and outcome.failed]
+    if partly:
+        n_failed = sum(len(outcome.failed) for outcome in partly)
+        n_fits = sum(outcome.fit.n_settings for outcome in outcomes if outcome.fit is not None)
+        folds = f"fold{'s' if len(partly) > 1 else ''} {', '.join(str(outcome.fold) for outcome in partly)}"
+        first = partly[0].failed[0]
+        notes.append(f"{name}: {n_failed} of {count_of(n_fits, 'fit')} failed, in {folds}, the first with {first}")
     told = [text for outcome in outcomes for text in outcome.warnings]
-    if not told:
-        return []
-    first = told[0].splitlines()[0]
-    return [f"{name}: {count_of(len(told), 'warning')}, the first: {first}"]
+    if told:
+        notes.append(f"{name}: {count_of(len(told), 'warning')}, the first: {told[0].splitlines()[0]}")
+    return notes

@@ -15,7 +15,8 @@ from plackett.evaluation.comparison import Comparison
 from plackett.evaluation.contestants import as_contestants
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER, random_values
-from plackett.evaluation.one_fold import best_features_of, is_storable
+from plackett.evaluation.one_fold import best_features_of
+from plackett.evaluation.shelf import why_not_kept
 from plackett.evaluation.table import Evaluation
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged import JudgedLists
@@ -38,15 +39,16 @@ def compare(
 ) -> Comparison:
     """Fit rankers in every fold, choose their settings on its validation queries, and measure them on its test queries.
 
-    A ranker that fails is reported and stops nobody else. Test queries are not looked at before all settings are
-    chosen, and rankers never get their labels.
+    A ranker that fails is reported and stops nobody else; a setting of a grid that fails is not chosen. Test queries
+    are not looked at before all settings are chosen, and rankers never get their labels.
 
     Parameters
     ----------
     rankers : str, or sequence or mapping
         Names (``"listmle,adarank"`` or a list of them), each with its default grid; or a mapping of a name to a ranker,
         or to a tuple (ranker or name, grid). ``"lightgbm"``, ``"xgboost"`` and ``"catboost"`` take part where they are
-        installed.
+        installed. Besides the rankers of this library, a ranker is any estimator of scikit-learn's kind: a regressor, a
+        pipeline, an ``LGBMRanker`` or ``XGBRanker``. They get arrays, and ``qid`` where they take it.
     data : Queries, path or str, default=None
         Queries; a LETOR file; a folder with S1.txt to S5.txt or Fold1, Fold2, ...; or the name of a known set.
     cv : int, "letor", splitter or list of folds, default=5
@@ -101,9 +103,10 @@ def compare(
     )
     outcomes = all_folds.in_order(setup, all_folds.run(setup, n_jobs=n_jobs, progress=progress))
     tables, scores, fits, failures, notes = {}, {}, {}, {}, []
-    for name, folds in outcomes.items():
+    for contestant in contestants:
+        name, folds = contestant.name, outcomes[contestant.name]
         fits[name] = [outcome.fit for outcome in folds if outcome.fit is not None]
-        notes += all_folds.notes_on_warnings(name, folds)
+        notes += all_folds.notes_on(contestant, folds)
         reasons = [outcome.reason for outcome in folds if outcome.error is not None]
         if reasons:
             failures[name] = reasons
@@ -111,7 +114,8 @@ def compare(
         scores[name] = all_folds.scores_of(setup, folds)
         tables[name] = evaluate(setup.queries, scores[name], metrics=setup.metrics, convention=setup.rules.convention)
     if setup.store is not None:
-        notes += [f"{one.name} is not kept in the folder" for one in contestants if not is_storable(one)]
+        not_kept = {contestant.name: why_not_kept(contestant) for contestant in contestants}
+        notes += [f"{name} is not kept in the folder: {reason}" for name, reason in not_kept.items() if reason]
     return Comparison(
         metrics=setup.metrics,
         convention=setup.rules.convention.name,
@@ -174,7 +178,7 @@ def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
         "convention": setup.rules.convention.name,
         "select_by": str(setup.rules.select_by),
         "random_state": setup.rules.random_state,
-        "rankers": {one.name: repr(one.estimator) for one in setup.contestants},
+        "rankers": {one.name: " ".join(repr(one.estimator).split()) for one in setup.contestants},
         "grids": {one.name: _plain_grid(one.grid) for one in setup.contestants},
         "versions": {**versions, "platform": platform.platform()},
     }

@@ -1,4 +1,4 @@
-"""Who takes part in a comparison: a name, a ranker that is not fitted yet, and the settings it may choose from."""
+"""Who takes part in a comparison: a name, an estimator that is not fitted yet, and the settings it may choose from."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from plackett.evaluation.estimators import check_estimator
 from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.grids import default_grid
 from plackett.evaluation.peers import PEERS, peer
@@ -21,7 +22,7 @@ class Contestant:
     Attributes
     ----------
     name : str
-    estimator : ranker, not fitted
+    estimator : ranker, or any estimator that check_estimator lets through; not fitted
     grid : dict of lists, or list of such dicts
         Of which validation queries choose; ``{}`` takes the estimator as it is.
     """
@@ -40,10 +41,11 @@ def as_contestants(rankers: Any) -> list[Contestant]:
 
     Parameters
     ----------
-    rankers : str, ranker, or iterable or mapping of these
+    rankers : str, ranker or estimator, or iterable or mapping of these
         Text with names between commas; a sequence of names, rankers and contestants; or a mapping of any name to a
         name, a ranker, or a tuple (name or ranker, grid). A name, of ``pk.ranker_names()`` or ``"lightgbm"``,
-        ``"xgboost"``, ``"catboost"``, brings its default grid along; a ranker is taken as it is.
+        ``"xgboost"``, ``"catboost"``, brings its default grid along; a ranker is taken as it is. Pipelines, regressors
+        and rankers of other packages take part like our own: see ``estimators.fit``.
 
     Examples
     --------
@@ -78,8 +80,7 @@ def contestant_of(entry: Any, name: str | None = None) -> Contestant:
     if isinstance(entry, str):
         key, estimator = _by_name(entry)
         return Contestant(name or key, estimator, default_grid(key))
-    if isinstance(entry, type) or not all(hasattr(entry, method) for method in ("fit", "predict", "get_params")):
-        raise TypeError(f"a contestant is a ranker, or the name of one, not {entry!r}.")
+    check_estimator(entry)
     return Contestant(name or type(entry).__name__, entry, {})
 
 

@@ -14,6 +14,7 @@ from plackett.evaluation.all_folds import Progress
 from plackett.evaluation.comparison import FoldFit
 from plackett.evaluation.contestants import contestant_of
 from plackett.evaluation.evaluate import evaluate
+from plackett.evaluation.selection import in_words
 from plackett.evaluation.settings import Grid
 from plackett.evaluation.table import Evaluation, mean_of_counted
 from plackett.metrics.conventions import Convention
@@ -68,15 +69,16 @@ class CrossValidation:
 
     def __str__(self) -> str:
         width = max(len(metric) for metric in [*self.metrics, "0.0000"])
-        lines = [f"{'':6}  " + "  ".join(f"{metric:>{width}}" for metric in self.metrics) + "  seconds  setting"]
+        first = len(f"fold {len(self.fits)}")
+        lines = [f"{'':{first}}  " + "  ".join(f"{metric:>{width}}" for metric in self.metrics) + "  seconds  setting"]
         for fit, means in zip(self.fits, self.by_fold(), strict=True):
             cells = "  ".join(f"{means[metric]:>{width}.4f}" for metric in self.metrics)
-            setting = ", ".join(f"{name}={value}" for name, value in fit.params.items())
-            lines.append(f"fold {fit.fold}  {cells}  {fit.seconds:7.1f}  {setting}".rstrip())
+            setting = in_words(fit.params) if fit.params else ""
+            lines.append(f"{f'fold {fit.fold}':{first}}  {cells}  {fit.seconds:7.1f}  {setting}".rstrip())
         means = self.mean()
         total = sum(fit.seconds for fit in self.fits)
         cells = "  ".join(f"{means[metric]:>{width}.4f}" for metric in self.metrics)
-        lines.append(f"{'mean':6}  {cells}  {total:7.1f}")
+        lines.append(f"{'mean':{first}}  {cells}  {total:7.1f}")
         queries = count_of(len(self.evaluation), "test query", "test queries")
         return "\n".join([*lines, f"{queries}, convention {self.evaluation.convention}", *self.notes])
 
@@ -104,7 +106,8 @@ def cross_validate(
     Parameters
     ----------
     ranker : ranker or str
-        A ranker is taken as it is unless there is a grid; a name brings its default grid along.
+        A ranker is taken as it is unless there is a grid; a name brings its default grid along. As in ``compare``, a
+        ranker is also any estimator of scikit-learn's kind.
     grid : dict of lists, or list of such dicts, default=None
         The settings to choose from.
     data, cv, metrics, convention, select_by, folder, random_state, n_jobs, progress
@@ -136,7 +139,8 @@ def cross_validate(
     outcomes = []
     for outcome in all_folds.run(setup, n_jobs=n_jobs, progress=progress, stops_at_error=True):
         if outcome.error is not None:
-            outcome.error.add_note(f"(in fold {outcome.fold})")
+            n_failed = f", where all {len(outcome.failed)} settings failed" if len(outcome.failed) > 1 else ""
+            outcome.error.add_note(f"(in fold {outcome.fold}{n_failed})")
             raise outcome.error
         outcomes.append(outcome)
     scores = all_folds.scores_of(setup, outcomes)
@@ -146,5 +150,5 @@ def cross_validate(
         [outcome.fit for outcome in outcomes if outcome.fit is not None],
         setup.queries,
         scores,
-        all_folds.notes_on_warnings(contestant.name, outcomes),
+        all_folds.notes_on(contestant, outcomes),
     )

@@ -18,13 +18,16 @@ import numpy as np
 
 import plackett
 from plackett.data.queries import Queries
+from plackett.evaluation.estimators import parts_of
 from plackett.evaluation.peers import PEERS, TreeRanker
 from plackett.metrics.measure import Measure
 from plackett.validation import is_sparse, plain
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")  # what results rest on besides plackett itself
 KNOWN_BY_VERSION = {"plackett", "numpy", "scipy", "sklearn", "numba", *sys.stdlib_module_names}
+WITH_FUNCTIONS = ("numpy", "scipy", "sklearn")
 LATER_ROOMS = ("export", "exports", "report", "reproductions", "cli", "web")  # they change no result
+UNKNOWN = "unknown"
 MAX_DEPTH = 20
 
 
@@ -117,7 +120,10 @@ def of_value(value: Any, where: str = "the estimator", depth: int = 0) -> Any:
         return _of_class(value)
     if hasattr(value, "get_params"):
         own = {name: of_value(part, f"{name}", depth + 1) for name, part in _own_params(value).items()}
-        return {**_of_class(type(value)), "params": own}
+        requests = getattr(value, "_metadata_request", None)  # who is told of queries in a pipeline, if it was set
+        return {**_of_class(type(value)), "params": own, **({} if requests is None else {"requests": repr(requests)})}
+    if _is_public_function(value):
+        return {"function": f"{value.__module__}.{value.__name__}"}
     raise Unrecognisable(f"{where} is a {type(value).__name__}, which cannot be recognised in another run.")
 
 
@@ -128,10 +134,18 @@ def _own_params(value: Any) -> dict[str, Any]:
         return value.get_params()
 
 
+def _is_public_function(value: Any) -> bool:
+    """Whether it is a function such as ``numpy.log1p``, which its name and the version of its package tell."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    if not isinstance(module, str) or module.partition(".")[0] not in WITH_FUNCTIONS or not isinstance(name, str):
+        return False
+    return getattr(sys.modules.get(module), name, None) is value
+
+
 def _of_class(cls: type) -> dict[str, Any]:
     """A class by its name; with the sources of those of its ancestors, itself among them, that come from elsewhere.
 
-    A class that is still being written has no version.
+    A class that is still being written has no version; one whose source is not at hand must have one.
     """
     own = [parent for parent in cls.__mro__ if _package(parent) not in KNOWN_BY_VERSION]
     sources = [[version_of(_package(parent)), _source_of(parent)] for parent in own]
@@ -143,20 +157,24 @@ def _package(cls: type) -> str:
 
 
 def of_code(estimator: Any) -> dict[str, str]:
-    """Versions of plackett, of what it rests on, and of the package from which the estimator comes."""
+    """Versions of plackett, of what it rests on, and of the packages from which the estimator and its parts come."""
     answer = {"plackett": f"{plackett.__version__} {_source_digest()}", "python": platform.python_version()}
-    package, others = _package(type(estimator)), list(PACKAGES)
-    if isinstance(estimator, TreeRanker):
-        others += [name for name, cls in PEERS.items() if isinstance(estimator, cls)]
-    elif package not in ("plackett", "builtins"):
-        others.append(package)
-    return {**answer, **{name: version_of(name) for name in others}}
+    others = list(PACKAGES)
+    for part in parts_of(estimator):
+        if isinstance(part, TreeRanker):
+            others += [name for name, cls in PEERS.items() if isinstance(part, cls)]
+        others += [package for package in map(_package, type(part).__mro__) if package not in KNOWN_BY_VERSION]
+    versions = {name: version_of(name) for name in others}
+    return {**answer, **{name: version for name, version in versions.items() if version != UNKNOWN}}
 
 
+@functools.lru_cache(maxsize=256)  # which takes as long as a small fit
 def _source_of(cls: type) -> str:
     try:
         return hashlib.sha256(inspect.getsource(cls).encode()).hexdigest()
     except (OSError, TypeError) as error:
+        if version_of(_package(cls)) != UNKNOWN:  # compiled code of an installed package
+            return ""
         raise Unrecognisable(f"the source of {cls.__name__} is not at hand.") from error
 
 
@@ -166,7 +184,7 @@ def version_of(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return str(getattr(sys.modules.get(package), "__version__", "unknown"))
+        return str(getattr(sys.modules.get(package), "__version__", UNKNOWN))
 
 
 @functools.cache

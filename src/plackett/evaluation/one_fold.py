@@ -8,9 +8,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import pickle
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,14 +17,16 @@ import numpy as np
 
 from plackett._threads import set_n_threads
 from plackett.data.queries import Queries
-from plackett.evaluation import fingerprints
+from plackett.evaluation import estimators, fingerprints
 from plackett.evaluation.comparison import FoldFit
 from plackett.evaluation.contestants import Contestant
 from plackett.evaluation.cost import measured
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.floors import SingleFeature, best_single_features
 from plackett.evaluation.runs import Record, RunStore
-from plackett.evaluation.settings import fit_setting, seeded, with_setting
+from plackett.evaluation.selection import in_words
+from plackett.evaluation.settings import fit_setting, in_one_line, seeded, with_setting
+from plackett.evaluation.shelf import Shelf, convention_key
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
@@ -57,21 +58,20 @@ class FoldData:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one contestant in one fold: a fit and its test scores, or an error."""
+    """What became of one contestant in one fold: a fit and its test scores, or an error and the reason in one line.
+
+    ``failed`` has a line for every setting that could not be fitted.
+    """
 
     name: str
     fold: int
     fit: FoldFit | None = None
     scores: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
     error: Exception | None = None
+    reason: str = ""
     is_stored: bool = False
-
-    @property
-    def reason(self) -> str:
-        """The error in one line."""
-        lines = str(self.error).splitlines() or [""]
-        return f"fold {self.fold}: {type(self.error).__name__}" + (f": {lines[0]}" if lines[0] else "")
 
 
 def fold_data(number: int, fold: Any, *, is_stored: bool) -> FoldData:
@@ -102,60 +102,66 @@ def attempt(
     if is_worker:
         set_n_threads(n_threads)  # the cores are shared with the other workers
     try:
-        return run_fold(contestant, data, rules, store)
+        outcome = run_fold(contestant, data, rules, store)
     except Exception as error:  # anything may go wrong in a ranker; it shall stop nobody else
-        return Outcome(contestant.name, data.number, error=_that_travels(error) if is_worker else error)
+        outcome = _failure(contestant, data, error)
+    if outcome.error is None or not is_worker:
+        return outcome
+    return dataclasses.replace(outcome, error=_that_travels(outcome.error))
+
+
+def _failure(contestant: Contestant, data: FoldData, error: Exception, failed: Sequence[str] = ()) -> Outcome:
+    words = in_one_line(error) if len(failed) < 2 else f"all {len(failed)} settings failed, the first with {failed[0]}"
+    reason = f"fold {data.number}: {words}"
+    return Outcome(contestant.name, data.number, failed=tuple(failed), error=error, reason=reason)
 
 
 def _that_travels(error: Exception) -> Exception:
-    """The error itself if it survives the way to another process; otherwise one with the same words."""
-    try:
-        copy = pickle.loads(pickle.dumps(error))
-    except Exception:  # classes of errors may do anything here
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return copy
+    """The error made anew from its words if it is one of Python's own; otherwise another one with the same words.
+
+    Nobody knows what other classes of errors need to be made again in another process.
+    """
+    if type(error).__module__ == "builtins" and all(isinstance(part, (str, int, float)) for part in error.args):
+        return type(error)(*error.args)
+    return RuntimeError(f"{type(error).__name__}: {error}")
 
 
 def run_fold(contestant: Contestant, data: FoldData, rules: Rules, store: RunStore | None) -> Outcome:
     """Try every setting on the validation queries, and score the test documents by the first of the best.
 
-    With a store, whatever is finished there is taken from it, and whatever is finished here is put there at once. The
-    fits do not depend on each other, so that it makes no difference which of them were there.
+    A setting that fails never wins; when all do, the error of the first is the outcome. With a store, whatever is
+    finished there is taken from it, and whatever is finished here is put there at once. The fits do not depend on each
+    other, so that it makes no difference which of them were there. What failed is tried again.
     """
     settings = contestant.settings()
-    estimators = [seeded(with_setting(contestant.estimator, setting), rules.random_state) for setting in settings]
-    shelf = _Shelf(store, estimators, data, rules)
-    finished = shelf.scores(data.test.n_docs)
-    if finished is not None:
-        fit = FoldFit(data.number, settings[finished.values["chosen"]], **finished.values["fit"])
-        told = tuple(finished.values["warnings"])
-        return Outcome(contestant.name, data.number, fit, finished.array, told, is_stored=True)
-    trials: list[_Trial] = []
-    best, fitted = 0, None
-    for place, estimator in enumerate(estimators):
-        ranker, trial = None, shelf.trial(place)
-        if trial is None:
-            ranker, trial = _try(estimator, data, rules)
-            shelf.put_trial(place, trial)
-        trials.append(trial)
-        so_far = trials[best].validation
-        if place == 0 or is_better(trial.validation, None if math.isnan(so_far) else so_far, rules.select_by):
-            best, fitted = place, ranker  # the one before is given free
-    if fitted is None:  # its value was stored, the ranker was not; the same fit gives the same ranker
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are stored as well
-            fitted = _fit(estimators[best], data, rules)
-    scores = _check_scores(fitted.predict(data.test), data.test)
-    parts: dict[str, Any] = {
-        "validation": trials[best].validation,
-        "seconds": sum(trial.seconds for trial in trials),
-        "peak_mb": max((trial.peak_mb for trial in trials if not math.isnan(trial.peak_mb)), default=math.nan),
-        "n_settings": len(trials),
-        "history": history_of(fitted),
-    }
-    told = tuple(trials[best].warnings)  # those about settings that lose concern nobody
-    shelf.put_scores({"chosen": best, "fit": parts, "warnings": told}, scores)
-    return Outcome(contestant.name, data.number, FoldFit(data.number, settings[best], **parts), scores, told)
+    candidates = [seeded(with_setting(contestant.estimator, setting), rules.random_state) for setting in settings]
+    shelf = Shelf(
+        store,
+        candidates,
+        fold=data.number,
+        content=data.content,
+        select_by=rules.select_by,
+        convention=rules.convention,
+    )
+    failed: list[str] = []
+    left = list(range(len(settings)))
+    record = shelf.scores(left, data.test.n_docs)
+    is_stored = record is not None
+    if record is None:
+        tried = _try_all(candidates, shelf, data, rules)
+        failed = [f"{in_words(settings[place])}: {in_one_line(error)}" for place, error in tried.errors.items()]
+        if not tried.trials:
+            return _failure(contestant, data, tried.errors[0], failed)
+        left = list(tried.trials)
+        record = shelf.scores(left, data.test.n_docs) if failed else None
+        is_stored = record is not None
+    if record is None:
+        record = _score(candidates, tried, data, rules)
+        shelf.put_scores(left, record)
+    chosen = settings[left[record.values["chosen"]]]
+    fit = FoldFit(data.number, chosen, n_settings=len(settings), **record.values["fit"])
+    told = tuple(record.values["warnings"])
+    return Outcome(contestant.name, data.number, fit, record.array, told, tuple(failed), is_stored=is_stored)
 
 
 class _Trial(NamedTuple):
@@ -167,17 +173,51 @@ class _Trial(NamedTuple):
     warnings: list[str]
 
 
+class _Tried(NamedTuple):
+    """All settings, by place: trials of those that could be fitted, and errors of the others.
+
+    ``fitted`` is the fit of the best; None where only its trial was at hand.
+    """
+
+    trials: dict[int, _Trial]
+    errors: dict[int, Exception]
+    best: int
+    fitted: Any
+
+
+def _try_all(candidates: Sequence[Any], shelf: Shelf, data: FoldData, rules: Rules) -> _Tried:
+    trials: dict[int, _Trial] = {}
+    errors: dict[int, Exception] = {}
+    best, fitted = -1, None
+    for place, candidate in enumerate(candidates):
+        ranker, stored = None, shelf.trial(place)
+        if stored is None:
+            try:
+                ranker, trial = _try(candidate, data, rules)
+            except Exception as error:  # other settings may be right
+                errors[place] = error
+                continue
+            shelf.put_trial(place, trial._asdict())
+        else:
+            trial = _Trial(**stored)
+        trials[place] = trial
+        so_far = trials[best].validation if best >= 0 else math.nan
+        if best < 0 or is_better(trial.validation, None if math.isnan(so_far) else so_far, rules.select_by):
+            best, fitted = place, ranker  # the one before is given free
+    return _Tried(trials, errors, best, fitted)
+
+
 def _try(estimator: Any, data: FoldData, rules: Rules) -> tuple[Any, _Trial]:
+    validation = math.nan
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with measured() as cost:
             ranker = _fit(estimator, data, rules)
+        if data.validation is not None:
+            scores = estimators.predict(ranker, data.validation)
+            name = str(rules.select_by)
+            validation = evaluate(data.validation, scores, metrics=[name], convention=rules.convention).mean()[name]
     told = [f"{one.category.__name__}: {one.message}" for one in caught]
-    validation = math.nan
-    if data.validation is not None:
-        scores = _check_scores(ranker.predict(data.validation), data.validation)
-        name = str(rules.select_by)
-        validation = evaluate(data.validation, scores, metrics=[name], convention=rules.convention).mean()[name]
     return ranker, _Trial(validation, cost.seconds, cost.peak_mb, told)
 
 
@@ -185,13 +225,22 @@ def _fit(estimator: Any, data: FoldData, rules: Rules) -> Any:
     return fit_setting(estimator, {}, data.train, data.validation, rules.select_by)
 
 
-def _check_scores(scores: Any, queries: Queries) -> np.ndarray:
-    scores = np.asarray(scores, dtype=np.float64)
-    if scores.shape != (queries.n_docs,):
-        raise ValueError(f"predict gave scores of shape {scores.shape} for {queries.n_docs:,} documents.")
-    if not np.isfinite(scores).all():
-        raise ValueError("predict gave scores that are not finite numbers.")
-    return scores
+def _score(candidates: Sequence[Any], tried: _Tried, data: FoldData, rules: Rules) -> Record:
+    """The test scores of the best setting, and how it came to be chosen."""
+    trials, best, fitted = list(tried.trials.values()), tried.trials[tried.best], tried.fitted
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the fit are kept, and scores are made as before
+        if fitted is None:  # its value was stored, the ranker was not; the same fit gives the same ranker
+            fitted = _fit(candidates[tried.best], data, rules)
+        scores = estimators.predict(fitted, data.test)
+    fit = {
+        "validation": best.validation,
+        "seconds": sum(trial.seconds for trial in trials),
+        "peak_mb": max((trial.peak_mb for trial in trials if not math.isnan(trial.peak_mb)), default=math.nan),
+        "history": history_of(fitted),
+    }
+    told = best.warnings  # those about settings that lose concern nobody
+    return Record({"chosen": list(tried.trials).index(tried.best), "fit": fit, "warnings": told}, scores)
 
 
 def history_of(ranker: Any) -> list[dict[str, float]] | None:
@@ -209,66 +258,6 @@ def history_of(ranker: Any) -> list[dict[str, float]] | None:
     return [{name: values[place] for name, values in whole.items()} for place in range(length)] or None
 
 
-class _Shelf:
-    """Where the results of one contestant in one fold stand in a store; without a store all are missing."""
-
-    def __init__(self, store: RunStore | None, estimators: list[Any], data: FoldData, rules: Rules):
-        self._store = store
-        if store is None:
-            return
-        try:
-            self._settings = [fingerprints.of_value(estimator) for estimator in estimators]
-            code = fingerprints.of_code(estimators[0])
-        except fingerprints.Unrecognisable:  # nobody could tell its results from those of another
-            self._store = None
-            return
-        self._test = data.content["test"]
-        self._common = {
-            "fold": data.number,
-            "train": data.content["train"],
-            "validation": data.content["validation"],
-            "select_by": str(rules.select_by),
-            "convention": _convention_key(rules.convention),
-            "code": code,
-        }
-
-    def trial(self, place: int) -> _Trial | None:
-        stored = None if self._store is None else self._store.get(self._key_of_setting(place))
-        return None if stored is None else _Trial(**stored.values)
-
-    def put_trial(self, place: int, trial: _Trial) -> None:
-        if self._store is not None:
-            self._store.put(self._key_of_setting(place), trial._asdict())
-
-    def scores(self, n_docs: int) -> Record | None:
-        stored = None if self._store is None else self._store.get(self._key_of_scores())
-        return stored if stored is not None and getattr(stored.array, "shape", None) == (n_docs,) else None
-
-    def put_scores(self, values: Mapping[str, Any], scores: np.ndarray) -> None:
-        if self._store is not None:
-            self._store.put(self._key_of_scores(), values, scores)
-
-    def _key_of_setting(self, place: int) -> dict[str, Any]:
-        return {"what": "setting", "estimator": self._settings[place], **self._common}
-
-    def _key_of_scores(self) -> dict[str, Any]:
-        return {"what": "scores", "estimators": self._settings, "test": self._test, **self._common}
-
-
-def is_storable(contestant: Contestant) -> bool:
-    """Whether another run could recognise the contestant: none of its parameters is a function, say."""
-    try:
-        for setting in contestant.settings():
-            fingerprints.of_value(with_setting(contestant.estimator, setting))
-    except fingerprints.Unrecognisable:
-        return False
-    return True
-
-
-def _convention_key(convention: Convention) -> Any:
-    return fingerprints.of_value(dataclasses.asdict(convention))
-
-
 # --- The floor --------------------------------------------------------------------------------------------------------
 
 
@@ -280,7 +269,7 @@ def best_features_of(data: FoldData, rules: Rules, store: RunStore | None) -> li
             "what": "best feature",
             "train": data.content["train"],
             "measures": [str(measure) for measure in rules.measures],
-            "convention": _convention_key(rules.convention),
+            "convention": convention_key(rules.convention),
             "code": fingerprints.of_code(None),
         }
         stored = store.get(key)

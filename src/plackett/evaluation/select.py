@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.evaluation import fingerprints
+from plackett.evaluation import estimators, fingerprints
 from plackett.evaluation.contestants import Contestant, contestant_of
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.proposals import proposals
 from plackett.evaluation.runs import RunStore
 from plackett.evaluation.selection import Selection, Trial
-from plackett.evaluation.settings import Grid, fit_setting, seeded, with_setting
+from plackett.evaluation.settings import Grid, fit_setting, in_one_line, seeded, with_setting
 from plackett.evaluation.splits import QueryKFold, as_folds
 from plackett.evaluation.table import mean_of_counted
 from plackett.metrics.conventions import Convention, get_convention
@@ -49,7 +49,7 @@ def select(
     ----------
     ranker : str or ranker
         A name of ``pk.ranker_names()``, or ``"lightgbm"``, ``"xgboost"``, ``"catboost"``; or a ranker, whose parameters
-        hold where the grid says nothing.
+        hold where the grid says nothing. As in ``compare``, a ranker is also any estimator of scikit-learn's kind.
     data : Queries
         To train on.
     grid : dict of lists, list of such dicts, or None, default=None
@@ -172,7 +172,7 @@ def _try(params: dict[str, Any], estimator: Any, judge: _HeldBack | _Folds) -> _
             value, fitted = judge.judge(estimator)
         except Exception as problem:  # anything may go wrong in a ranker; other settings may be right
             error = problem
-    words = None if error is None else f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+    words = None if error is None else in_one_line(error)
     attempt = _Attempt(Trial(params, value, time.perf_counter() - start, words), estimator)
     attempt.fitted, attempt.error, attempt.warnings = fitted, error, caught
     return attempt
@@ -251,7 +251,7 @@ def _judge(
 
 
 def _values(fitted: Any, queries: Queries, measure: Measure, rules: Convention) -> np.ndarray:
-    return evaluate(queries, fitted.predict(queries), metrics=[measure], convention=rules).values[:, 0]
+    return evaluate(queries, estimators.predict(fitted, queries), metrics=[measure], convention=rules).values[:, 0]
 
 
 # --- What is known already --------------------------------------------------------------------------------------------

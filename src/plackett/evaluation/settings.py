@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from plackett.data.queries import Queries
+from plackett.evaluation import estimators
 from plackett.losses import get_loss
 from plackett.metrics.measure import Measure
 
@@ -21,8 +21,9 @@ def settings_of(estimator: Any, grid: Grid | None) -> list[dict[str, Any]]:
 
     Parameters
     ----------
-    estimator : ranker
-        Its parameters are those that a grid may name; those of its loss too (``k`` or ``loss__k``).
+    estimator : ranker or estimator
+        Its parameters are those that a grid may name; those of its loss too (``k`` or ``loss__k``), and those of the
+        steps of a pipeline (``ridge__alpha``).
     grid : dict of lists, list of such dicts, or None
         None and ``{}`` hold one setting, ``{}``: the estimator as it is.
 
@@ -66,11 +67,16 @@ def is_list(values: Any) -> bool:
 def check_names(estimator: Any, names: Any) -> None:
     """Refuse parameters that the estimator does not have, before anything is fitted."""
     own = estimator.get_params(deep=True)
+    of_class = estimators.parameters_of(type(estimator))  # some list only those that were given
+    takes_any = estimators.takes_any(of_class.values())
     for name in names:
         full = full_name(estimator, name)
-        if full not in own and not _is_of_loss(estimator, full):
-            own_names = [other for other in own if "__" not in other]
-            raise ValueError(f"{type(estimator).__name__} has no parameter {name!r}; it has {', '.join(own_names)}.")
+        if full in own or full in of_class or (takes_any and "__" not in full) or _is_of_loss(estimator, full):
+            continue
+        inside = [other for other in own if other.endswith(f"__{name}")]
+        hint = f" Did you mean {' or '.join(inside)}?" if inside else ""
+        own_names = ", ".join(other for other in own if "__" not in other)
+        raise ValueError(f"{type(estimator).__name__} has no parameter {name!r}; it has {own_names}.{hint}")
 
 
 def full_name(estimator: Any, name: str) -> str:
@@ -90,6 +96,7 @@ def _is_of_loss(estimator: Any, name: str) -> bool:
 def with_setting(estimator: Any, params: Mapping[str, Any]) -> Any:
     """A copy of the estimator, not fitted, with other parameters; those of its loss reach the loss."""
     changed = clone(estimator)
+    params = {name: clone(value, safe=False) for name, value in params.items()}  # settings may share a step or a loss
     if "loss" in params:
         changed.set_params(loss=params["loss"])
     names = {full_name(changed, name): value for name, value in params.items() if name != "loss"}
@@ -100,8 +107,10 @@ def with_setting(estimator: Any, params: Mapping[str, Any]) -> Any:
 
 def seeded(estimator: Any, random_state: int) -> Any:
     """The estimator itself, with a seed where it would draw without one: otherwise no run could be repeated."""
-    if estimator.get_params(deep=False).get("random_state", 0) is None:
-        estimator.set_params(random_state=random_state)
+    parts = [estimator] if estimators.takes_queries(estimator) else estimators.parts_of(estimator)
+    for part in parts:
+        if part.get_params(deep=False).get("random_state", 0) is None:
+            part.set_params(random_state=random_state)
     return estimator
 
 
@@ -117,7 +126,10 @@ def fit_setting(
     Where there are validation queries and its ``fit`` takes them, they end iterations and rounds as the ranker's own
     parameters (``patience``) say. The result depends on the arguments alone, and not on what was fitted before.
     """
-    ranker = with_setting(estimator, params)
-    if validation is None or not has_fit_parameter(ranker, "eval_set"):
-        return ranker.fit(train)
-    return ranker.fit(train, eval_set=validation, eval_metric=metric)
+    return estimators.fit(with_setting(estimator, params), train, validation, metric)
+
+
+def in_one_line(error: Exception) -> str:
+    """Why a setting could not be fitted: ``ValueError: what was wrong``."""
+    first = next(iter(str(error).splitlines()), "")
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__

@@ -1,0 +1,103 @@
+"""Where the results of one contestant in one fold stand in a store, and under which keys."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plackett.evaluation import fingerprints
+from plackett.evaluation.contestants import Contestant
+from plackett.evaluation.runs import Record, RunStore
+from plackett.evaluation.settings import with_setting
+from plackett.metrics.conventions import Convention
+from plackett.metrics.measure import Measure
+
+
+class Shelf:
+    """Trials of settings, by their place in the grid, and the scores of the best; without a store all are missing.
+
+    Parameters
+    ----------
+    store : RunStore or None
+    candidates : list of estimators, not fitted
+        One for each setting.
+    fold : int
+    content : mapping of str to str
+        Hashes of the fold's "train", "validation" and "test" queries.
+    select_by : Measure
+    convention : Convention
+    """
+
+    def __init__(
+        self,
+        store: RunStore | None,
+        candidates: Sequence[Any],
+        *,
+        fold: int,
+        content: Mapping[str, str],
+        select_by: Measure,
+        convention: Convention,
+    ):
+        self._store = store
+        if store is None:
+            return
+        try:
+            self._candidates = [fingerprints.of_value(candidate) for candidate in candidates]
+            self._codes = [fingerprints.of_code(candidate) for candidate in candidates]
+        except fingerprints.Unrecognisable:  # nobody could tell its results from those of another
+            self._store = None
+            return
+        self._test = content["test"]
+        self._common = {
+            "fold": fold,
+            "train": content["train"],
+            "validation": content["validation"],
+            "select_by": str(select_by),
+            "convention": convention_key(convention),
+        }
+
+    def trial(self, place: int) -> dict[str, Any] | None:
+        """What a setting reached."""
+        stored = None if self._store is None else self._store.get(self._key_of_trial(place))
+        return None if stored is None else stored.values
+
+    def put_trial(self, place: int, values: Mapping[str, Any]) -> None:
+        if self._store is not None:
+            self._store.put(self._key_of_trial(place), values)
+
+    def scores(self, places: Sequence[int], n_docs: int) -> Record | None:
+        """Who was chosen among these settings, and its scores of the test documents."""
+        stored = None if self._store is None else self._store.get(self._key_of_scores(places))
+        return stored if stored is not None and getattr(stored.array, "shape", None) == (n_docs,) else None
+
+    def put_scores(self, places: Sequence[int], record: Record) -> None:
+        if self._store is not None:
+            self._store.put(self._key_of_scores(places), record.values, record.array)
+
+    def _key_of_trial(self, place: int) -> dict[str, Any]:
+        return {"what": "setting", "estimator": self._candidates[place], "code": self._codes[place], **self._common}
+
+    def _key_of_scores(self, places: Sequence[int]) -> dict[str, Any]:
+        return {
+            "what": "scores",
+            "estimators": [self._candidates[place] for place in places],
+            "test": self._test,
+            "code": [self._codes[place] for place in places],
+            **self._common,
+        }
+
+
+def why_not_kept(contestant: Contestant) -> str:
+    """Why no other run could recognise the contestant, such as a parameter that is a function; empty if it could."""
+    try:
+        for setting in contestant.settings():
+            fingerprints.of_value(with_setting(contestant.estimator, setting))
+    except fingerprints.Unrecognisable as problem:
+        return str(problem)
+    return ""
+
+
+def convention_key(convention: Convention) -> Any:
+    """The rules of a convention as part of a key."""
+    return fingerprints.of_value(dataclasses.asdict(convention))
