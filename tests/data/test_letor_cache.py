@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from plackett.data import letor_cache, letor_parse
+from plackett.data import cache_file, letor_parse
 from plackett.data.letor import read_letor
 from plackett.exceptions import DataFormatError, DataWarning
 
@@ -186,7 +186,7 @@ def test_a_foreign_file_in_place_of_the_cache_is_never_trusted(path, parses):
     (cache,) = caches(path.parent)
     foreign = io.BytesIO()
     np.save(foreign, np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    for content in (foreign.getvalue(), b"x" * 10_000, letor_cache._MAGIC * 500):
+    for content in (foreign.getvalue(), b"x" * 10_000, cache_file.MAGIC * 500):
         cache.write_bytes(content)
         assert_same(read_letor(path, cache=True), expected)
     other = path.with_name("other.txt")
@@ -203,7 +203,7 @@ def test_a_foreign_file_in_place_of_the_cache_is_never_trusted(path, parses):
 def test_a_header_that_lies_about_its_arrays_is_not_believed(path, parses, monkeypatch):
     expected = read_letor(path, cache=True)
     (cache,) = caches(path.parent)
-    real = letor_cache.json.dumps
+    real = cache_file.json.dumps
     lies = [
         ("offset", 10**15),
         ("offset", 4097),
@@ -226,7 +226,7 @@ def test_a_header_that_lies_about_its_arrays_is_not_believed(path, parses, monke
 
             cache.unlink(missing_ok=True)
             with monkeypatch.context() as patch:
-                patch.setattr(letor_cache.json, "dumps", lie)
+                patch.setattr(cache_file.json, "dumps", lie)
                 read_letor(path, cache=True)
             n = len(parses)
             assert_same(read_letor(path, cache=True), expected)

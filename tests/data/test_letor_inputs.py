@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from plackett.data import letor_cache, letor_parse, letor_text
+from plackett.data import cache_file, letor_parse, letor_text
 from plackett.data.letor import read_letor, write_letor
 from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
@@ -201,12 +201,10 @@ def test_a_forged_cache_cannot_change_the_type_of_an_array(tmp_path):
     read_letor(path, cache=True)
     (cache,) = tmp_path.glob("*.plackett-cache")
     content = cache.read_bytes()
-    start, length = np.frombuffer(
-        content[-16 - len(letor_cache._MAGIC) : -len(letor_cache._MAGIC)], dtype="<u8"
-    ).tolist()
+    start, length = np.frombuffer(content[-16 - len(cache_file.MAGIC) : -len(cache_file.MAGIC)], dtype="<u8").tolist()
     header = content[start : start + length].replace(b'"y": {"kind": "<f8"', b'"y": {"kind": "<i8"')
     assert header != content[start : start + length]
-    signed = header + letor_cache.hashlib.blake2b(header, digest_size=16).digest()
+    signed = header + cache_file.hashlib.blake2b(header, digest_size=16).digest()
     cache.write_bytes(content[:start] + signed + content[start + length + 16 :])
     assert read_letor(path, cache=True).y.tolist() == [1.0, 2.0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from plackett.data.file_names import files_of
 from plackett.data.grouping import group_rows
 from plackett.data.parquet_arrange import arrange, joined
+from plackett.data.parquet_cache import read_mapped
 from plackett.data.parquet_rows import ParquetRows, opened
 from plackett.data.parquet_write import PartWriter, check_layout
 from plackett.data.queries import Queries
@@ -25,6 +27,7 @@ def read_parquet(
     qid: str = "qid",
     docid: str | None = "docid",
     features: Sequence[str] | None = None,
+    cache: bool | str | os.PathLike = False,
     row_groups: tuple[int, int] | None = None,
 ) -> Queries:
     """Queries from Parquet files, columns chosen by name.
@@ -42,6 +45,10 @@ def read_parquet(
     features : sequence of str, default=None
         Columns of X, in this order. None takes all other columns, in the order of the first file; they must be
         numbers.
+    cache : bool or path, default=False
+        True keeps the arrays in a file beside the (first) one, a path in that folder, and maps them into memory: X may
+        be larger than memory, and the next call reads nothing. The rows of a query must then stand side by side, as
+        ``write_parquet`` puts them. A cache that does not belong to the files as they are now is built anew.
     row_groups : (first, last), default=None
         Of one file, the row groups to read, ``last`` exclusive.
 
@@ -49,11 +56,26 @@ def read_parquet(
     -------
     Queries
         X is float32 when all feature columns are, else float64; nulls become NaN.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "lists.parquet")
+    ...     write_parquet(Queries([[0.5], [0.1]], y=[1, 0], qid=["a", "a"], feature_names=["bm25"]), path)
+    ...     data = read_parquet(path)
+    >>> data, data.feature_names
+    (Queries(1 query, 2 documents, 1 feature, labels 0..1), ['bm25'])
     """
     files = files_of(source)
     if row_groups is not None and len(files) > 1:
         raise ValueError(f"row_groups are those of one file, but {len(files)} files were given.")
-    return _in_memory(_rows_of(files, row_groups, label=label, qid=qid, docid=docid, features=features))
+    columns = {"label": label, "qid": qid, "docid": docid, "features": features}
+    if cache is False or cache is None:
+        return _in_memory(_rows_of(files, row_groups, **columns))
+    if row_groups is not None:
+        raise ValueError("a cache holds whole files; give either cache or row_groups.")
+    return read_mapped(files, None if cache is True else cache, lambda: _rows_of(files, None, **columns), columns)
 
 
 def write_parquet(
@@ -122,8 +144,7 @@ def write_parquet(
 def _rows_of(files: list[str], row_groups: tuple[int, int] | None, **columns: Any) -> ParquetRows:
     rows = ParquetRows(files, row_groups, **columns)
     if not rows.n_rows:
-        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-        raise DataFormatError(files[0] + more, None, "no rows found.")
+        raise DataFormatError(rows.name, None, "no rows found.")
     return rows
 
 

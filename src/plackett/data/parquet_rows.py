@@ -47,6 +47,8 @@ class ParquetRows:
 
     Attributes
     ----------
+    name : str
+        The first file, and how many more there are, for messages.
     n_rows : int
     features : list of str
     feature_names : the same, or None where ``write_parquet`` made the names up
@@ -66,6 +68,7 @@ class ParquetRows:
         features: Sequence[str] | None = None,
     ):
         self._files, self._row_groups = list(files), row_groups
+        self.name = self._files[0] + (f" and {len(files) - 1} more" if len(files) > 1 else "")
         self.label, self.qid, self.n_rows = label, qid, 0
         self.docid: str | None = docid
         kinds: dict[str, str] = {}

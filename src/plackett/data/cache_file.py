@@ -1,0 +1,328 @@
+"""A file with the arrays of a ``Queries``, to be mapped into memory.
+
+A magic line, the arrays, each from a page of its own, a header (JSON) with its checksum, and its place, length and the
+magic again. The header says which files the cache was made from (size, time of change, a hash of samples of their
+bytes), how they were read, and where each array lies. Nothing in it is ever unpickled, and nothing is believed before
+the header, the extents, the files it was made from and samples of the arrays have been checked.
+
+A cache is written to a file of its own name and then moved into place: whoever reads sees an old one, a new one or
+none, and two processes may build one at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+import stat
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.data.text_column import TextColumn
+from plackett.validation import is_sparse
+
+FORMAT = 1  # of the file, and of how the readers fill the arrays: raise it when either changes
+MAGIC = b"plackett cache\n"
+_PAGE = 4096
+_WHOLE_BELOW = 1 << 18  # bytes that are hashed completely; more are sampled
+_SAMPLES = 16
+_LONGEST_HEADER = 1 << 24
+# types of the arrays, as numpy writes them; None: the type of X, which the caller may know
+_KINDS = {
+    "X": None,
+    "data": None,
+    "indices": "<i4",
+    "indptr_of_rows": "<i[48]",
+    "y": "<f8",
+    "ids": "<i8|<U[1-9][0-9]{0,8}",
+    "indptr": "<i8",
+    "row_order": "<i8",
+    "comments": r"\|u1",
+    "comment_bounds": "<i8",
+    "docid": "<i8",
+    "docids": r"\|u1",
+    "docid_bounds": "<i8",
+}
+
+
+class Unusable(Exception):
+    """A cache that cannot be used, for whatever reason: it is built anew."""
+
+
+def cache_path(paths: list[Path], options: dict[str, str], folder: str | os.PathLike | None = None) -> Path:
+    """Where the cache of these files, read in this way, lies: beside the first of them, or in ``folder``.
+
+    Beside the files their names tell caches apart, so that a folder may be moved; elsewhere their full paths do.
+    """
+    names = [path.name if folder is None else str(path.resolve()) for path in paths]
+    key = hashlib.blake2b(json.dumps([FORMAT, names, options]).encode(), digest_size=8).hexdigest()
+    where = paths[0].parent if folder is None else Path(folder)
+    return where / f"{paths[0].name}.{key}.plackett-cache"
+
+
+def signature(path: Path) -> list:
+    """Size, time of change, and a hash of the content: of all of a small file, of samples of a large one."""
+    if not path.is_file():
+        if path.exists():
+            raise ValueError(f"cache needs plain files, which can be read again; {path} is none.")
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    with open(path, "rb", buffering=0) as file:
+        status = os.fstat(file.fileno())
+        return [status.st_size, status.st_mtime_ns, _sample_hash(file, 0, status.st_size)]
+
+
+def mode_of(path: Path) -> int:
+    """The permissions of a cache: what others may not read there they may not read here."""
+    return (stat.S_IMODE(path.stat().st_mode) & 0o666) | 0o600
+
+
+def _sample_hash(file, start: int, size: int) -> str:
+    """A hash of ``size`` bytes from ``start``: of all if they are few, else of the first page, the last and others."""
+    digest = hashlib.blake2b(digest_size=16)
+    if size <= _WHOLE_BELOW:
+        offsets, length = [0], size
+    else:
+        length = _PAGE
+        offsets = [(size - length) * k // (_SAMPLES - 1) for k in range(_SAMPLES)]
+    for offset in offsets:
+        file.seek(start + offset)
+        left = length
+        while left:
+            piece = file.read(left)
+            if not piece:
+                break
+            digest.update(piece)
+            left -= len(piece)
+    return digest.hexdigest()
+
+
+# --- Writing ----------------------------------------------------------------------------------------------------------
+
+
+class CacheDraft:
+    """A cache that is being written: arrays as a whole, or first their place and then their rows, piece by piece.
+
+    ``finish`` moves it into place; leaving the ``with`` block before that removes it.
+    """
+
+    def __init__(self, place: Path, mode: int):
+        self._place, self._mode = place, mode
+        self._path = place.with_name(f".{place.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+        self._entries: dict[str, dict[str, Any]] = {}
+        self._end = _PAGE
+
+    def __enter__(self) -> CacheDraft:
+        self._file = open(self._path, "x+b")
+        try:
+            os.fchmod(self._file.fileno(), self._mode)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            self._file.close()
+        finally:
+            self._path.unlink(missing_ok=True)
+
+    def reserve(self, name: str, dtype: Any, shape: tuple[int, ...]) -> None:
+        """Keep a place for an array whose rows come later."""
+        self._entries[name] = {"kind": np.dtype(dtype).str, "shape": list(shape), "offset": self._end}
+        self._end = -(-(self._end + self._size(name)) // _PAGE) * _PAGE
+
+    def fill(self, name: str, row: int, rows: np.ndarray) -> None:
+        """The rows of an array from ``row`` on."""
+        entry = self._entries[name]
+        width = self._size(name) // max(1, entry["shape"][0])
+        assert rows.dtype.str == entry["kind"]
+        assert row + rows.shape[0] <= entry["shape"][0]
+        self._write(entry["offset"] + row * width, rows)
+
+    def grow(self, name: str, values: np.ndarray) -> None:
+        """Append to an array whose length nobody knows before; while it grows no other one may be added."""
+        if name not in self._entries:
+            self.reserve(name, values.dtype, (0,))
+        entry = self._entries[name]
+        self._write(entry["offset"] + self._size(name), values)
+        entry["shape"][0] += values.size
+        self._end = -(-(entry["offset"] + self._size(name)) // _PAGE) * _PAGE
+
+    def add(self, name: str, array: np.ndarray) -> None:
+        """An array as a whole."""
+        self.reserve(name, array.dtype, array.shape)
+        self._write(self._entries[name]["offset"], array)
+
+    def _write(self, offset: int, array: np.ndarray) -> None:
+        if array.size:
+            self._file.seek(offset)
+            self._file.write(np.ascontiguousarray(array).data)
+
+    def _size(self, name: str) -> int:
+        entry = self._entries[name]
+        return int(np.dtype(entry["kind"]).itemsize * np.prod(entry["shape"], dtype=object))
+
+    def finish(self, shape: tuple[int, int], made_from: list, options: dict, feature_names: list[str] | None) -> None:
+        """Write the header and give the file its name."""
+        self._file.flush()
+        self._file.truncate(self._end)
+        for name, entry in self._entries.items():
+            entry["hash"] = _sample_hash(self._file, entry["offset"], self._size(name))
+        header = {
+            "format": FORMAT,
+            "made_from": made_from,
+            "options": options,
+            "shape": list(shape),
+            "feature_names": feature_names,
+            "arrays": self._entries,
+        }
+        text = json.dumps(header).encode()
+        self._file.seek(self._end)
+        self._file.write(text + hashlib.blake2b(text, digest_size=16).digest())
+        self._file.write(struct.pack("<QQ", self._end, len(text)) + MAGIC)
+        self._file.seek(0)
+        self._file.write(MAGIC)
+        self._file.flush()
+        os.fsync(self._file.fileno())  # a name must never point to data that a power cut could still take away
+        os.replace(self._path, self._place)
+
+
+def arrays_of(queries: Queries) -> dict[str, np.ndarray]:
+    """The arrays of queries by the names that they have in a cache."""
+    arrays = {"y": queries.y, "ids": queries.ids, "indptr": queries.indptr}
+    if is_sparse(queries.X):
+        arrays |= {"data": queries.X.data, "indices": queries.X.indices, "indptr_of_rows": queries.X.indptr}
+    else:
+        arrays["X"] = queries.X
+    if queries.comments is not None:
+        arrays |= {"comments": queries.comments.buffer, "comment_bounds": queries.comments.bounds}
+    if queries.row_order is not None:
+        arrays["row_order"] = queries.row_order
+    return arrays
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
+
+
+def load(place: Path, made_from: list, options: dict[str, str], dtype: np.dtype | None = None) -> Queries:
+    """The queries of a cache that was made from these files in this way; of another, ``Unusable``, or any error."""
+    if not place.is_file():
+        raise Unusable
+    with open(place, "rb") as file:
+        header = _read_header(file)
+        if header["made_from"] != made_from or header["options"] != options:
+            raise Unusable
+        arrays = _map_arrays(file, header, "<f[48]" if dtype is None else re.escape(dtype.str))
+    if ("y" in arrays) != (options.get("label") != "None"):
+        raise Unusable
+    return _assemble(arrays, tuple(header["shape"]), header["feature_names"])
+
+
+def _read_header(file) -> dict:
+    """The header, if all of it is as it was written."""
+    size = os.fstat(file.fileno()).st_size
+    tail_size = 16 + len(MAGIC)
+    if size < _PAGE + tail_size or file.read(len(MAGIC)) != MAGIC:
+        raise Unusable
+    file.seek(size - tail_size)
+    tail = file.read(tail_size)
+    start, length = struct.unpack("<QQ", tail[:16])
+    if tail[16:] != MAGIC or length > _LONGEST_HEADER or start + length + 16 + tail_size != size:
+        raise Unusable
+    file.seek(start)
+    text, checksum = file.read(length), file.read(16)
+    if hashlib.blake2b(text, digest_size=16).digest() != checksum:
+        raise Unusable
+    header = json.loads(text)
+    if header["format"] != FORMAT:
+        raise Unusable
+    header["end"] = start
+    return header
+
+
+def _map_arrays(file, header: dict, kind_of_X: str) -> dict[str, np.ndarray]:
+    """Arrays over the file, each within its bounds and with the samples that were taken of it.
+
+    Writing to one changes this process's copy alone. Read-only arrays would make numba compile every kernel again.
+    """
+    arrays = {}
+    for name, entry in header["arrays"].items():
+        if name not in _KINDS or not re.fullmatch(_KINDS[name] or kind_of_X, entry["kind"]):
+            raise Unusable
+        kind, shape, start = np.dtype(entry["kind"]), entry["shape"], entry["offset"]
+        if not all(type(n) is int and n >= 0 for n in [*shape, start]):
+            raise Unusable
+        n_bytes = kind.itemsize * int(np.prod(shape, dtype=object))
+        if start % _PAGE or start < _PAGE or start + n_bytes > header["end"]:
+            raise Unusable
+        if _sample_hash(file, start, n_bytes) != entry["hash"]:
+            raise Unusable
+        if not n_bytes:
+            arrays[name] = np.empty(shape, kind)
+        else:  # a map of its own each: scipy copies what is a small part of a larger array
+            arrays[name] = np.asarray(np.memmap(file, dtype=kind, mode="c", offset=start, shape=tuple(shape)))
+    return arrays
+
+
+def _assemble(arrays: dict[str, np.ndarray], shape: tuple[int, int], names: Any) -> Queries:
+    """Queries over the arrays, if these belong together."""
+    n_docs = shape[0]
+    indptr, ids, y = arrays["indptr"], arrays["ids"], arrays.get("y")
+    if indptr.shape != (ids.size + 1,) or not _bounds(indptr, n_docs) or (y is not None and y.shape != (n_docs,)):
+        raise Unusable
+    if "X" in arrays:
+        X = arrays["X"]
+        if X.shape != shape:
+            raise Unusable
+    else:
+        X = _csr(arrays, shape)
+    if names is not None and (
+        type(names) is not list or len(set(names)) != shape[1] or not all(type(name) is str for name in names)
+    ):
+        raise Unusable
+    comments, docid = _texts(arrays, "comments", "comment_bounds", n_docs), arrays.get("docid")
+    if docid is not None and docid.shape != (n_docs,):
+        raise Unusable
+    docids = _texts(arrays, "docids", "docid_bounds", n_docs)
+    queries = Queries.from_groups(
+        X, y, ids, indptr, docid=docid if docids is None else docids, comments=comments, feature_names=names
+    )
+    if "row_order" in arrays:
+        order = arrays["row_order"]
+        if order.shape != (n_docs,) or not np.array_equal(np.sort(order), np.arange(n_docs)):
+            raise Unusable
+        queries.row_order = arrays["row_order"]
+    return queries
+
+
+def _texts(arrays: dict[str, np.ndarray], buffer: str, bounds: str, n_docs: int) -> TextColumn | None:
+    if bounds not in arrays:
+        return None
+    column = TextColumn(arrays[buffer], arrays[bounds])
+    if len(column) != n_docs or not _bounds(column.bounds, column.buffer.size):
+        raise Unusable
+    return column
+
+
+def _bounds(bounds: np.ndarray, end: int) -> bool:
+    return bool(bounds[0] == 0 and bounds[-1] == end and (bounds[1:] >= bounds[:-1]).all())
+
+
+def _csr(arrays: dict[str, np.ndarray], shape: tuple[int, int]):
+    from scipy.sparse import csr_matrix
+
+    data, indices, indptr = arrays["data"], arrays["indices"], arrays["indptr_of_rows"]
+    if data.shape != indices.shape or indptr.shape != (shape[0] + 1,) or not _bounds(indptr, data.size):
+        raise Unusable
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < shape[1]:
+        raise Unusable  # compiled loops trust indices
+    X = csr_matrix((data, indices, indptr), shape=shape, copy=False)
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X
