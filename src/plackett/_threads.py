@@ -91,6 +91,17 @@ def deal_ahead(work: Callable[..., object], blocks: Sequence[tuple]) -> Callable
     return finish
 
 
+@contextlib.contextmanager
+def on_this_thread() -> Iterator[None]:
+    """Let ``deal`` use the calling thread alone for a while: many tasks side by side fill the cores by themselves."""
+    before = getattr(_worker, "is_one", False)
+    _worker.is_one = True
+    try:
+        yield
+    finally:
+        _worker.is_one = before
+
+
 def query_blocks(indptr: np.ndarray, docs_per_block: int) -> list[tuple[int, int]]:
     """Consecutive ranges ``(first, last)`` of whole queries, about ``docs_per_block`` documents each."""
     n_queries = indptr.size - 1

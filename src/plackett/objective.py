@@ -154,7 +154,7 @@ class Objective:
         """The objective at ``coef`` and its gradient, in one pass over X."""
         coef = np.ascontiguousarray(coef, dtype=np.float64)
         try:
-            value, gradient = self._loss_value_and_gradient(coef)
+            value, gradient = self.loss_value_and_gradient(coef)
         except NotPositiveError:
             if not self._is_entered:  # at the start the user must know; later a solver takes a shorter step
                 raise
@@ -162,7 +162,8 @@ class Objective:
         self._is_entered = True
         return value + self.penalty.value(coef), gradient + self.penalty.gradient(coef)
 
-    def _loss_value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
+        """The mean loss at ``coef`` and its gradient, without the penalty."""
         values = np.empty(self.lists.n_queries)
         evaluate = self._evaluate_fused if self._is_fused else self._evaluate
 
@@ -323,7 +324,11 @@ class Objective:
     def duality_gap(self, coef: np.ndarray, width: float) -> float:
         """The value at ``coef`` less the dual value of the pair weights that ``smoothed(width)`` gives there."""
         coef = np.ascontiguousarray(coef, dtype=np.float64)
-        pull = self.smoothed(width)._loss_value_and_gradient(coef)[1]
+        return gap_of(self.gap_parts(coef, width), coef, self.penalty)
+
+    def gap_parts(self, coef: np.ndarray, width: float) -> GapParts:
+        """The means over queries that a duality gap is made of; a sum over parts of the data has sums of these."""
+        pull = self.smoothed(width).loss_value_and_gradient(coef)[1]
         sums, values = np.empty(self.lists.n_queries), np.empty(self.lists.n_queries)
 
         def work(part: _Part) -> None:
@@ -333,8 +338,20 @@ class Objective:
             values[part.queries] = self.loss.query_values(scores, part.lists, slope)
 
         self._each(work)
-        primal = self._mean(values) + self.penalty.value(coef)
-        return primal - (self._mean(sums) - self.penalty.conjugate(pull))
+        return GapParts(self._mean(values), self._mean(sums), pull)
+
+
+class GapParts(NamedTuple):
+    """The loss, the dual variables, and how these pull at the coefficients."""
+
+    loss: float
+    dual: float
+    pull: np.ndarray
+
+
+def gap_of(parts: GapParts, coef: np.ndarray, penalty: L2) -> float:
+    """The duality gap: the value at ``coef`` less the dual value."""
+    return (parts.loss + penalty.value(coef)) - (parts.dual - penalty.conjugate(parts.pull))
 
 
 class _Part(NamedTuple):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from plackett.data.queries import Queries, QueryLists
+from plackett.distributed.given import is_in_parts, parts_of
 from plackett.losses import get_loss
 from plackett.losses.base import Loss
 from plackett.metrics.measure import Measure
@@ -15,6 +16,7 @@ from plackett.penalties import L2
 from plackett.rankers.base import Interrupted
 from plackett.rankers.fitting import Validation, Watch, choose_solver, minimize
 from plackett.rankers.linear_scores import LinearScores
+from plackett.rankers.partitioned import prepare_parts
 from plackett.rankers.paths import L2Path, fit_path
 from plackett.rankers.progress import Progress
 from plackett.scorers.linear import LinearScorer
@@ -96,6 +98,7 @@ class LinearRanker(LinearScores):
     """
 
     takes_loss_objects = True
+    _takes_parts: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -164,12 +167,24 @@ class LinearRanker(LinearScores):
         loss = get_loss(self.loss)
         if eval_metric is not None:
             Measure.parse(eval_metric)
+        if is_in_parts(X):
+            return self._prepare_parts(X, y, qid, sample_weight, eval_set, eval_metric)
         queries = self._check_queries(X, y, qid, reset=True)
         self.n_queries_ = queries.n_queries
         weights = self._check_query_weights(sample_weight, queries)
         held_back = self._check_eval_set(eval_set)
         queries = self._fit_normalizer(queries)
         objective = self._objective(loss, queries, weights)
+        return objective, None if held_back is None else self._validation(held_back, eval_metric, objective)
+
+    def _prepare_parts(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any, eval_metric: Any
+    ) -> tuple[Any, Validation | None]:
+        """The same for data in parts; their objective looks to a solver as any other."""
+        if not self._takes_parts:
+            raise ValueError(f"{type(self).__name__} needs all rows in one place; paths and Dask collections are not.")
+        objective: Any = prepare_parts(self, parts_of(X, y, qid, sample_weight))
+        held_back = self._check_eval_set(eval_set)
         return objective, None if held_back is None else self._validation(held_back, eval_metric, objective)
 
     def l2_path(

@@ -1,0 +1,268 @@
+"""Partitions on the workers of a Dask cluster.
+
+A partition is a future: Dask makes it anew, from the file or the graph it came from, when the worker that held it is
+gone. An evaluation asks all workers at once for what they hold; each adds up its own partitions and the client the few
+sums that come back (a journey through Dask's task graph would take four times as long, which is most of a short
+evaluation). Whenever a partition does not answer, or the vectors are long, the evaluation is a task graph instead: one
+map and a tree of sums, in which Dask finds or makes whatever is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import plackett
+from plackett._optional import import_optional
+from plackett._threads import on_this_thread
+from plackett.distributed.local import Recipe
+from plackett.distributed.tree import Nodes, add_up, leaf, root, together
+
+FAN_IN = 8  # vectors that one task of the tree adds up
+DIRECT_BYTES = 1 << 26  # what may come through the scheduler in one evaluation
+NO_WORKERS_SECONDS = 15.0  # how long a cluster may be without workers before a fit gives up
+LOOK_EVERY = 0.5  # seconds between looks at whether there are workers
+
+
+def active_client() -> Any:
+    """The Dask client of this process, or None; asked without importing Dask."""
+    import sys
+
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
+
+
+def require_client(needed_for: str) -> Any:
+    """The Dask client of this process; an error that says how to make one where there is none."""
+    import_optional("distributed", extra="dask", needed_for=needed_for)
+    client = active_client()
+    if client is None:
+        raise ValueError(
+            f"{needed_for} needs a Dask client, and there is none. Connect to your cluster first: "
+            'dask.distributed.Client("tcp://scheduler:8786"), or Client() for one on this machine.'
+        )
+    return client
+
+
+class ClusterHolder:
+    """Holds pieces, and then partitions, on the workers of a client's cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    recipes : sequence of Recipe
+        Arguments may hold Delayed objects and futures of that client.
+    """
+
+    def __init__(self, client: Any, recipes: Sequence[Recipe]):
+        self._client = client
+        self._check_workers()
+        self._name, self._generation = f"plackett-{uuid.uuid4().hex}", 0
+        delayed = [value for recipe in recipes for value in recipe.arguments if hasattr(value, "__dask_graph__")]
+        computed = iter(client.compute(delayed)) if delayed else iter(())
+        # files are dealt out evenly, neighbours together, since neighbours are added up first; what is in the cluster
+        # already stays where it is
+        slots = [] if delayed else self._slots(len(recipes))
+        self._parts = []
+        with _quiet_about_size():
+            for number, (make, given) in enumerate(recipes):
+                arguments = [next(computed) if hasattr(value, "__dask_graph__") else value for value in given]
+                is_free = any(hasattr(value, "key") for value in arguments) or not slots
+                where = {} if is_free else {"workers": [slots[number]], "allow_other_workers": True}
+                self._parts.append(client.submit(make, *arguments, key=self._key(number), **where))
+        self._wait(self._parts)
+
+    def _key(self, number: int) -> str:
+        return f"{self._name}-{self._generation}-{number}"
+
+    def _slots(self, n: int) -> list[str]:
+        """A worker for each of ``n`` parts, by their threads."""
+        threads = [address for address, count in sorted(self._client.nthreads().items()) for _ in range(count)]
+        return [threads[place * len(threads) // n] for place in range(n)]
+
+    # what the solver asks
+
+    def each(self, work: Callable[..., Any], *arguments: Any) -> list:
+        answers = self._client.map(_alone, self._parts, work=work, arguments=arguments, pure=False)
+        return self._gather(answers)
+
+    def one(self, place: int, work: Callable[..., Any], *arguments: Any) -> Any:
+        return self._gather([self._client.submit(_alone, self._parts[place], work, arguments, pure=False)])[0]
+
+    def change(self, places: Sequence[int], work: Callable[..., Any], *arguments: Any) -> None:
+        """Put ``work(part, *arguments)`` in the place of these parts, and forget the others."""
+        self._generation += 1
+        given = self._client.submit(_as_it_is, arguments, pure=False)
+        changed = [
+            self._client.submit(_alone, self._parts[place], work, given, key=self._key(number))
+            for number, place in enumerate(places)
+        ]
+        self._wait(changed)
+        self._parts = changed  # those before are let go, but Dask knows how to make them again
+
+    def total(self, work: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
+        n_bytes = sum(value.nbytes for value in arguments if isinstance(value, np.ndarray))
+        if n_bytes * len(self._parts) <= DIRECT_BYTES:
+            answer = self._ask_workers(work, arguments)
+            if answer is not None:
+                return answer
+        return self._by_graph(work, arguments)
+
+    def _ask_workers(self, work: Callable[..., np.ndarray], arguments: tuple) -> np.ndarray | None:
+        """The sum over what the workers hold now; None where they do not hold all."""
+        n = len(self._parts)
+        asked = {"name": f"{self._name}-{self._generation}", "n": n, "work": work, "arguments": arguments}
+        try:
+            answers = self._client.run(_own_sums, **asked, on_error="return")
+        except (OSError, ValueError):  # the scheduler is gone, or no worker is left: _by_graph finds out
+            return None
+        sums = add_up(together(nodes for nodes in answers.values() if isinstance(nodes, dict)), n)
+        return sums.get(root(n))
+
+    def _by_graph(self, work: Callable[..., np.ndarray], arguments: tuple) -> np.ndarray:
+        n = len(self._parts)
+        with _quiet_about_size():
+            given = self._client.submit(_as_it_is, arguments, pure=False)
+            nodes = self._client.map(_leaf, self._parts, range(n), work=work, arguments=given, pure=False)
+            while len(nodes) > 1:
+                groups = [nodes[start : start + FAN_IN] for start in range(0, len(nodes), FAN_IN)]
+                nodes = [self._client.submit(_sums, group, n, pure=False) for group in groups]
+        return self._gather(nodes)[0][root(n)]
+
+    # waiting, and what may go wrong meanwhile
+
+    def _gather(self, futures: list) -> list:
+        self._wait(futures)
+        with self._explained():
+            return self._client.gather(futures)
+
+    def _wait(self, futures: list) -> None:
+        """Wait until all are there, as long as there are workers; what went wrong in one of them is raised."""
+        from distributed import wait
+
+        lonely_since: float | None = None
+        while True:
+            with self._explained():
+                try:
+                    wait(futures, timeout=LOOK_EVERY)
+                    break
+                except TimeoutError:
+                    pass
+                n_workers = len(self._client.nthreads())
+            now = time.monotonic()
+            lonely_since = None if n_workers else (lonely_since or now)
+            if lonely_since is not None and now - lonely_since > NO_WORKERS_SECONDS:
+                raise ConnectionError(
+                    f"all workers of the Dask cluster at {self._address} are gone, and none came back within "
+                    f"{NO_WORKERS_SECONDS:g} seconds. Start workers and fit again."
+                )
+        for future in futures:
+            if future.status == "error":
+                with self._explained():
+                    future.result()
+
+    def _check_workers(self) -> None:
+        """Refuse a cluster that cannot do the work."""
+        with self._explained():
+            try:
+                self._client.wait_for_workers(1, timeout=NO_WORKERS_SECONDS)
+            except TimeoutError:
+                raise ConnectionError(
+                    f"the Dask cluster at {self._address} has no workers. Start some, as with: dask worker "
+                    f"{self._address}"
+                ) from None
+            found = self._client.run(_version, on_error="return")
+        for worker, version in found.items():
+            if isinstance(version, Exception):
+                raise ValueError(
+                    f"the Dask worker {worker} cannot run plackett ({version}). Install plackett "
+                    f"{plackett.__version__} there."
+                )
+            if version != plackett.__version__:
+                raise ValueError(
+                    f"the Dask worker {worker} has plackett {version}, but {plackett.__version__} runs here. Install "
+                    "the same version everywhere."
+                )
+
+    @property
+    def _address(self) -> str:
+        return getattr(self._client.scheduler, "address", "an unknown address")
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Tell what Dask's own errors mean; those of our work come as they are."""
+        from distributed import CancelledError, KilledWorker
+        from distributed.comm import CommClosedError
+
+        try:
+            yield
+        except KilledWorker as error:
+            raise ConnectionError(
+                f"Dask workers died again and again while they worked on a partition ({error}). They may lack memory: "
+                "use smaller partitions, or more workers."
+            ) from error
+        except (CancelledError, CommClosedError) as error:
+            raise ConnectionError(
+                f"the Dask cluster at {self._address} has lost the fit ({error}): its scheduler was closed or "
+                "restarted, or partitions that cannot be made again went with their worker."
+            ) from error
+
+
+# --- On the workers ---------------------------------------------------------------------------------------------------
+
+
+async def _own_sums(*, dask_worker: Any, name: str, n: int, work: Callable, arguments: tuple) -> dict:
+    """The sums over the partitions that a worker holds, as many at a time as it has threads."""
+    loop, threads = asyncio.get_running_loop(), dask_worker.executors["default"]
+    free = asyncio.Semaphore(dask_worker.state.nthreads)
+
+    async def answer(number: int, key: str) -> tuple[int, np.ndarray]:
+        async with free:  # a partition that was spilled to disk is read when its turn comes
+            partition = dask_worker.data[key]
+            return number, await loop.run_in_executor(threads, _alone, partition, work, arguments)
+
+    held = [(number, key) for number in range(n) if (key := f"{name}-{number}") in dask_worker.data]
+    answers = await asyncio.gather(*(answer(number, key) for number, key in held))
+    return add_up({leaf(number): vector for number, vector in answers}, n)
+
+
+def _alone(part: Any, work: Callable[..., Any], arguments: tuple) -> Any:
+    """One task on one thread: the others belong to other tasks."""
+    with on_this_thread():
+        return work(part, *arguments)
+
+
+def _leaf(part: Any, number: int, work: Callable[..., np.ndarray], arguments: tuple) -> Nodes:
+    return {leaf(number): _alone(part, work, arguments)}
+
+
+def _sums(nodes: list[Nodes], n: int) -> Nodes:
+    return add_up(together(nodes), n)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _version() -> str:
+    return plackett.__version__
+
+
+@contextlib.contextmanager
+def _quiet_about_size() -> Iterator[None]:
+    """No warnings about coefficients that are many."""
+    import dask
+
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        yield

@@ -1,0 +1,161 @@
+"""What users give to ``fit`` as data in parts: paths, or what Dask holds; and how each part becomes a piece."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from plackett.data.file_names import files_of
+from plackett.data.queries import Queries
+from plackett.data.sources import Source, sources
+from plackett.distributed import piece
+from plackett.distributed.cluster import ClusterHolder, active_client, require_client
+from plackett.distributed.local import LocalHolder, Recipe
+
+BYTES_PER_PIECE = 1 << 26  # of a Parquet file that is read piece by piece on this machine
+
+
+class Given(NamedTuple):
+    """Parts of the data, where they belong, and whether their columns have the names of a data frame."""
+
+    recipes: list[Recipe]
+    client: Any  # None: this process
+    has_frames: bool = False
+
+    def holder(self) -> LocalHolder | ClusterHolder:
+        """The loaded pieces."""
+        return LocalHolder(self.recipes) if self.client is None else ClusterHolder(self.client, self.recipes)
+
+
+def is_in_parts(X: Any) -> bool:
+    """Whether X stands for data in parts rather than for rows; Dask is not imported for the question."""
+    if isinstance(X, (list, tuple)):
+        return bool(X) and all(isinstance(one, (Queries, Source)) or _is_part(one) for one in X)
+    return _is_part(X)
+
+
+def _is_part(one: Any) -> bool:
+    return isinstance(one, (str, os.PathLike)) or _is_dask(one) or _is_future(one)
+
+
+def _is_dask(one: Any) -> bool:
+    return hasattr(one, "__dask_graph__")
+
+
+def _is_future(one: Any) -> bool:
+    return type(one).__module__.partition(".")[0] == "distributed" and hasattr(one, "key")
+
+
+def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> Given:
+    """The parts that X stands for (``is_in_parts`` has said so), with what belongs to them."""
+    if _is_dask(X) and hasattr(X, "to_delayed"):
+        client = require_client("A fit to a Dask collection")
+        if getattr(X, "ndim", 0) != 2:
+            raise ValueError("X is a Dask collection with one dimension; rows with columns are needed.")
+        if y is None or qid is None:
+            raise ValueError(
+                "a Dask collection needs y and qid: collections with the same partitions, or column names."
+            )
+        if hasattr(X, "columns"):
+            return Given(_of_frame(X, y, qid, sample_weight), client, has_frames=True)
+        return Given(_of_array(X, y, qid, sample_weight), client)
+    items = list(X) if isinstance(X, (list, tuple)) else [X]
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight does not go with a list of partitions or paths: the weights of queries would have to be cut "
+            "the same way. Give a Dask data frame or array, and sample_weight as a column or array of the same one."
+        )
+    if any(_is_dask(one) or _is_future(one) for one in items):
+        _refuse_columns(y, qid, "Delayed objects and futures")
+        if not all(_is_dask(one) or _is_future(one) for one in items):
+            raise ValueError("X mixes what Dask holds with other things; give one kind of partitions.")
+        recipes = [Recipe(piece.of_queries, (one, f"partition {number}")) for number, one in enumerate(items)]
+        return Given(recipes, require_client("A fit to Delayed objects or futures"))
+    if any(isinstance(one, Queries) for one in items):
+        _refuse_columns(y, qid, "Queries")
+        return Given([Recipe(piece.of_queries, (one, f"partition {number}")) for number, one in enumerate(items)], None)
+    client = active_client()
+    return Given([Recipe(piece.of_source, (source,)) for source in _sources(items, y, qid, client)], client)
+
+
+def _refuse_columns(y: Any, qid: Any, what: str) -> None:
+    if y is not None or qid is not None:
+        raise ValueError(f"{what} have their labels and qid; give neither y nor qid.")
+
+
+# --- Files ------------------------------------------------------------------------------------------------------------
+
+
+def _sources(items: list, y: Any, qid: Any, client: Any) -> list[Source]:
+    columns = {name: column for name, column in (("label", y), ("qid", qid)) if column is not None}
+    for name, column in columns.items():
+        if not isinstance(column, str):
+            argument = "y" if name == "label" else name
+            raise ValueError(f"X names files, so {argument} must be the name of a column, or left out.")
+    made = [one for one in items if isinstance(one, Source)]
+    if made:
+        return made
+    files = files_of(items)
+    if client is None:
+        n_pieces = -(-sum(map(os.path.getsize, files)) // BYTES_PER_PIECE)
+    else:
+        n_pieces = sum(client.nthreads().values())
+    return sources(files, pieces=max(1, n_pieces), **columns)
+
+
+# --- Dask collections -------------------------------------------------------------------------------------------------
+
+
+def _of_frame(X: Any, y: Any, qid: Any, weight: Any) -> list[Recipe]:
+    roles = {"label": y, "qid": qid, "weight": weight}
+    if all(value is None or isinstance(value, str) for value in roles.values()):
+        _check_columns(X, [value for value in roles.values() if value is not None])
+        return [
+            Recipe(piece.of_frame, (frame, roles, f"partition {number}")) for number, frame in enumerate(X.to_delayed())
+        ]
+    named = [value for value in roles.values() if isinstance(value, str)]
+    _check_columns(X, named)
+    series = {role: X[value] if isinstance(value, str) else value for role, value in roles.items()}
+    frames = (X.drop(columns=named) if named else X).to_delayed()
+    return _side_by_side(frames, series, None)
+
+
+def _check_columns(X: Any, named: Sequence[str]) -> None:
+    for name in named:
+        if name not in X.columns:
+            raise ValueError(f"X has no column {name!r}; it has {', '.join(map(str, X.columns[:12]))}.")
+
+
+def _of_array(X: Any, y: Any, qid: Any, weight: Any) -> list[Recipe]:
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    return _side_by_side(X.to_delayed()[:, 0].tolist(), {"label": y, "qid": qid, "weight": weight}, X.chunks[0])
+
+
+def _side_by_side(rows: list, of_rows: dict[str, Any], chunks: Any) -> list[Recipe]:
+    """Recipes of pieces whose rows, labels, ids and weights are partitions of collections."""
+    columns = [_parts_of_column(values, role, len(rows), chunks) for role, values in of_rows.items()]
+    return [
+        Recipe(piece.of_arrays, (X, *of_piece, f"partition {number}"))
+        for number, (X, *of_piece) in enumerate(zip(rows, *columns, strict=True))
+    ]
+
+
+def _parts_of_column(values: Any, role: str, n_parts: int, chunks: Any) -> list:
+    if values is None:
+        return [None] * n_parts
+    argument = {"label": "y", "qid": "qid", "weight": "sample_weight"}[role]
+    if not (_is_dask(values) and hasattr(values, "to_delayed")):
+        raise ValueError(
+            f"{argument} is a {type(values).__name__}, but X is a Dask collection: its labels belong on the same "
+            f"workers. Give {argument} as a Dask collection with the same partitions, such as "
+            "dask.array.from_array(values, chunks=X.chunks[0])."
+        )
+    is_array = hasattr(values, "rechunk")
+    if is_array and chunks is not None and values.chunks[0] != chunks and sum(values.chunks[0]) == sum(chunks):
+        values = values.rechunk((chunks,))
+    parts = list(values.to_delayed())
+    if len(parts) != n_parts:
+        raise ValueError(f"{argument} has {len(parts)} partitions but X has {n_parts}; they must be cut alike.")
+    return parts

@@ -1,0 +1,100 @@
+"""Partitions in this process, one after the other: for data that are in parts, or larger than memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.distributed.piece import Piece, n_bytes
+from plackett.distributed.tree import add_up, leaf, root
+from plackett.validation import is_sparse
+
+IN_MEMORY_BYTES = 1 << 28  # rows beyond so many go to a file that is mapped into memory
+
+
+class Recipe(NamedTuple):
+    """How to make a piece: a function and its arguments, to be called wherever the piece is needed."""
+
+    make: Callable[..., Piece]
+    arguments: tuple
+
+
+class LocalHolder:
+    """Holds pieces, and then partitions, in this process; each is worked through on all cores.
+
+    Rows beyond ``IN_MEMORY_BYTES`` are kept in temporary files, which the system maps into memory as far as there is
+    some, and which are gone when the holder is.
+    """
+
+    def __init__(self, recipes: Sequence[Recipe]):
+        self._parts: list[Any] = []
+        self._folder: str | None = None
+        self._n_bytes = 0
+        for recipe in recipes:
+            piece = recipe.make(*recipe.arguments)
+            piece.queries = self._settled(piece.queries)
+            self._parts.append(piece)
+
+    def change(self, places: Sequence[int], work: Callable[..., Any], *arguments: Any) -> None:
+        """Put ``work(part, *arguments)`` in the place of these parts, and forget the others."""
+        self._parts = [self._parts[place] for place in places]
+        for place, part in enumerate(self._parts):
+            before = part.queries.X
+            changed = work(part, *arguments)
+            if changed.queries.X is not before:
+                changed.queries = self._settled(changed.queries)
+            self._parts[place] = changed
+
+    def each(self, work: Callable[..., Any], *arguments: Any) -> list:
+        return [work(part, *arguments) for part in self._parts]
+
+    def one(self, place: int, work: Callable[..., Any], *arguments: Any) -> Any:
+        return work(self._parts[place], *arguments)
+
+    def total(self, work: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
+        n = len(self._parts)
+        sums: dict = {}
+        for number, part in enumerate(self._parts):
+            sums[leaf(number)] = work(part, *arguments)
+            sums = add_up(sums, n)
+        return sums[root(n)]
+
+    # rows that do not fit
+
+    def _settled(self, queries: Queries) -> Queries:
+        """The same queries, their rows in a mapped file where memory has enough."""
+        size = n_bytes(queries)
+        if _is_mapped(queries.X) or self._n_bytes + size <= IN_MEMORY_BYTES:
+            self._n_bytes += 0 if _is_mapped(queries.X) else size
+            return queries
+        X = queries.X
+        if is_sparse(X):
+            parts = tuple(self._mapped(part) for part in (X.data, X.indices, X.indptr))
+            X = type(X)(parts, shape=X.shape, copy=False)
+        else:
+            X = self._mapped(X)
+        return Queries.from_groups(X, queries.y, queries.ids, queries.indptr, feature_names=queries.feature_names)
+
+    def _mapped(self, array: np.ndarray) -> np.ndarray:
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="plackett-")
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        path = os.path.join(self._folder, f"{len(os.listdir(self._folder))}.npy")
+        np.save(path, array, allow_pickle=False)
+        return np.load(path, mmap_mode="r") if array.size else array
+
+
+def _is_mapped(X: Any) -> bool:
+    array = X.data if is_sparse(X) else X
+    while array is not None:
+        if isinstance(array, np.memmap):
+            return True
+        array = getattr(array, "base", None)
+    return False

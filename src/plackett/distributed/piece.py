@@ -1,0 +1,122 @@
+"""Rows of one partition as they were loaded, checked; and how they are made of what users have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plackett.data.file_names import is_parquet
+from plackett.data.parquet_rows import opened
+from plackett.data.queries import Queries
+from plackett.data.sources import Source
+from plackett.validation import check_finite, check_labels, check_numbers, is_sparse
+
+
+class Piece:
+    """Whole queries with labels, and the weight of each query where there are some.
+
+    Attributes
+    ----------
+    queries : Queries
+    weights : ndarray of shape (n_queries,) or None
+    name : str
+        What errors call it.
+    may_widen : bool
+        Whether columns that others have count as 0 here: LETOR files leave zeros out.
+    """
+
+    def __init__(self, queries: Queries, weights: np.ndarray | None, name: str, *, may_widen: bool = False):
+        self.queries, self.weights, self.name, self.may_widen = queries, weights, name, may_widen
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of its queries; their number where there are none."""
+        return float(self.queries.n_queries if self.weights is None else self.weights.sum())
+
+    def rows(self, n_features: int) -> Any:
+        """X with so many columns; those that were left out hold zeros."""
+        X = self.queries.X
+        n_missing = n_features - X.shape[1]
+        if n_missing == 0:
+            return X
+        if is_sparse(X):
+            return type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+        return np.pad(X, ((0, 0), (0, n_missing)))
+
+    def __sizeof__(self) -> int:  # by which a cluster decides what moves
+        return n_bytes(self.queries)
+
+
+def n_bytes(queries: Queries) -> int:
+    """Memory of the rows."""
+    X = queries.X
+    rows = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if is_sparse(X) else X.nbytes
+    return object.__sizeof__(queries) + rows + queries.indptr.nbytes + (0 if queries.y is None else queries.y.nbytes)
+
+
+def of_source(source: Source) -> Piece:
+    """The rows of a file, or of a part of it; a Parquet file without rows is an empty piece."""
+    is_text = not is_parquet(source.path)
+    if not is_text and source.row_groups is None:
+        with opened(source.path) as file:
+            if file.metadata.num_rows == 0:
+                return Piece(_no_queries(), None, str(source), may_widen=True)
+    return of_queries(source.load(), str(source), may_widen=is_text)
+
+
+def of_queries(queries: Any, name: str, *, may_widen: bool = False) -> Piece:
+    """Queries that somebody else has made."""
+    if not isinstance(queries, Queries):
+        raise TypeError(f"{name} is a {type(queries).__name__}; Queries are needed.")
+    return _checked(queries, None, name, may_widen=may_widen)
+
+
+def of_frame(frame: Any, columns: dict[str, str | None], name: str) -> Piece:
+    """A data frame: label, query id and possibly weight by column name, all other columns are features."""
+    missing = [column for column in columns.values() if column is not None and column not in frame.columns]
+    if missing:
+        raise ValueError(f"{name} has no column {missing[0]!r}; it has {', '.join(map(str, frame.columns[:12]))}.")
+    features = frame.drop(columns=[column for column in columns.values() if column is not None])
+    values = {role: None if column is None else frame[column].to_numpy() for role, column in columns.items()}
+    return of_arrays(features, values["label"], values["qid"], values["weight"], name)
+
+
+def of_arrays(X: Any, labels: Any, qid: Any, weight: Any, name: str) -> Piece:
+    """Rows, labels, query ids and possibly weights, one entry per row each."""
+    labels, qid, weight = (getattr(given, "to_numpy", lambda given=given: given)() for given in (labels, qid, weight))
+    try:
+        queries = Queries(X, labels, qid)
+        weights = None if weight is None else _of_queries(check_numbers(weight, "sample_weight"), queries)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    return _checked(queries, weights, name)
+
+
+def _of_queries(weights: np.ndarray, queries: Queries) -> np.ndarray:
+    """One weight per query from one per row."""
+    if weights.size != queries.n_docs:
+        raise ValueError(f"sample_weight has {weights.size:,} values but there are {queries.n_docs:,} rows.")
+    rows = weights if queries.row_order is None else weights[queries.row_order]
+    of_queries = rows[queries.indptr[:-1]]
+    if (rows != np.repeat(of_queries, np.diff(queries.indptr))).any():
+        raise ValueError("sample_weight differs within a query; a query is weighted as a whole.")
+    if of_queries.min(initial=0.0) < 0:
+        raise ValueError("sample_weight must not be negative.")
+    return of_queries
+
+
+def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_widen: bool = False) -> Piece:
+    try:
+        check_finite(queries.X, queries.feature_names, row_numbers=queries.row_order)
+        if is_sparse(queries.X):
+            queries.X.check_format(full_check=True)  # kernels trust the indices
+        labels = check_labels(queries.labels, queries.n_docs, row_numbers=queries.row_order)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    kept = Queries.from_groups(queries.X, labels, queries.ids, queries.indptr, feature_names=queries.feature_names)
+    return Piece(kept, weights, name, may_widen=may_widen)
+
+
+def _no_queries() -> Queries:
+    return Queries.from_groups(np.zeros((0, 0)), np.zeros(0), np.zeros(0, np.int64), np.zeros(1, np.int64))

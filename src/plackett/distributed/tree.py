@@ -1,0 +1,52 @@
+"""Sums over partitions along a fixed binary tree, so that a sum is the same to the last bit whoever adds what.
+
+Node ``(level, place)`` is the sum over partitions ``place * 2**level`` up to ``(place + 1) * 2**level``, as far as
+there are so many. Whoever holds two neighbours adds them, the left one first; a node without a neighbour moves up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+Node = tuple[int, int]
+Nodes = Mapping[Node, np.ndarray]
+
+
+def leaf(number: int) -> Node:
+    """The node of one partition."""
+    return 0, number
+
+
+def root(n_partitions: int) -> Node:
+    """The node of all partitions."""
+    return max(0, n_partitions - 1).bit_length(), 0
+
+
+def add_up(nodes: Nodes, n_partitions: int) -> dict[Node, np.ndarray]:
+    """The nodes with all neighbours added, as far up as it goes."""
+    sums = dict(nodes)
+    top = root(n_partitions)[0]
+    for level in range(top):
+        for _, place in sorted(node for node in sums if node[0] == level):
+            left, right = (level, place & ~1), (level, place | 1)
+            if left not in sums:
+                continue
+            if right[1] << level >= n_partitions:
+                sums[level + 1, place >> 1] = sums.pop(left)
+            elif right in sums:
+                sums[level + 1, place >> 1] = sums.pop(left) + sums.pop(right)
+    return sums
+
+
+def together(answers: Iterable[Nodes]) -> dict[Node, np.ndarray]:
+    """The nodes of several holders, those left out that are part of another: a partition may be held twice."""
+    found = {node: vector for nodes in answers for node, vector in nodes.items()}
+    return {node: vector for node, vector in found.items() if not any(above in found for above in _above(node, found))}
+
+
+def _above(node: Node, nodes: Nodes) -> list[Node]:
+    level, place = node
+    top = max(level for level, _ in nodes)
+    return [(higher, place >> (higher - level)) for higher in range(level + 1, top + 1)]
