@@ -134,6 +134,18 @@ def test_each_query_s_terms_add_up_to_its_own_loss(loss):
 
 
 @every_loss_on_a_device
+def test_a_device_counts_queries_by_their_weights(loss):
+    lists, rng = made_lists(13)
+    numbers, weights = rng.normal(size=lists.n_docs), rng.uniform(size=lists.n_queries)
+    scores = torch.tensor(numbers, requires_grad=True)
+    expected = loss.as_torch()(scores, lists, weights)
+    (slope,) = torch.autograd.grad(expected, scores)
+    value, found = on_device.value_and_slope(loss, scores.detach(), lists, torch.tensor(weights))
+    assert_same(value.item(), expected.item())
+    assert_same(found.numpy(), slope.numpy())
+
+
+@every_loss_on_a_device
 def test_single_precision_on_a_device_is_as_good_as_its_digits(loss):
     lists, rng = made_lists(5, sizes=(40, 30, 1))
     numbers = rng.normal(size=lists.n_docs).astype(np.float32)
@@ -285,3 +297,57 @@ def test_torch_is_not_imported_before_it_is_asked_for():
         "import sys, plackett as pk; pk.losses.ListMLE(), pk.Queries([[1.0]], [1]); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- on a GPU, where there is one --------------------------------------------------------------------------------
+
+on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+
+
+@on_a_gpu
+@every_loss
+@pytest.mark.parametrize("n_levels", [1, 5, 900])
+def test_cuda_finds_what_the_kernels_find(loss, n_levels):
+    lists, rng = made_lists(n_levels, n_levels, sizes=(0, 1, 30, 2, 0, 0, 17, 64, 1, 33, 700))
+    for spread in (0.0, 1.0, 40.0, 700.0):
+        numbers, weights = rng.uniform(-spread, spread, lists.n_docs), rng.uniform(size=lists.n_queries)
+        value, slope = loss.value_and_slope(numbers, lists)
+        scores = torch.tensor(numbers, device="cuda", requires_grad=True)
+        found = loss.as_torch()(scores, lists)
+        found.backward()
+        assert found.is_cuda
+        assert_same(found.item(), value)
+        assert_same(scores.grad.cpu().numpy(), slope, max(1.0, abs(slope).max()))
+        host = torch.tensor(numbers, requires_grad=True)
+        (expected,) = torch.autograd.grad(loss.as_torch()(host, lists, weights), host)
+        (found,) = torch.autograd.grad(loss.as_torch()(scores, lists, weights), scores)
+        assert_same(found.cpu().numpy(), expected.numpy(), max(1.0, abs(slope).max()))
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_cuda_in_lower_precision(dtype):
+    lists, rng = made_lists(11, 4, sizes=(400, 1, 30))
+    for spread in (1.0, 20.0, 200.0):
+        scores = torch.tensor(
+            rng.uniform(-spread, spread, lists.n_docs), dtype=dtype, device="cuda", requires_grad=True
+        )
+        for loss in (L.ListMLE(), L.PListMLE("dcg"), L.ListNet(), L.CSListMLE()):
+            expected, slope = loss.value_and_slope(scores.detach().double().cpu().numpy(), lists)
+            value = loss.as_torch()(scores, lists)
+            (found,) = torch.autograd.grad(value, scores)
+            assert value.item() == pytest.approx(expected, rel=1e-4)
+            np.testing.assert_allclose(found.double().cpu(), slope, rtol=1e-2, atol=1e-2)
+
+
+@on_a_gpu
+def test_cuda_draws_the_same_orders_and_repeats_itself():
+    loss = L.ListMLE(ties="random")
+    lists, rng = made_lists(12, 3, sizes=(200, 300, 9000))
+    numbers = rng.normal(size=lists.n_docs)
+    values = []
+    for device in ("cpu", "cuda", "cuda"):
+        lists.rng = np.random.default_rng(0)
+        values.append(loss.as_torch()(torch.tensor(numbers, device=device), lists).item())
+    assert values[1] == values[2]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)

@@ -22,8 +22,9 @@ class TorchLoss:
 
     Scores in main memory go to the compiled kernels without a copy when they are float64; others are converted, and the
     arithmetic is done in float64. Scores on an accelerator stay there: the listwise losses, ``exponential`` and
-    ``squared`` are taken as operations of the device, in float64 for float64 scores and in float32 for all others. The
-    other pairwise losses sort, or look at all pairs; their scores travel to the kernels, and the slope back.
+    ``squared`` are taken as operations of the device, ListMLE and p-ListMLE on CUDA as one kernel, in float64 for
+    float64 scores and in float32 for all others. The other pairwise losses sort, or look at all pairs; their scores
+    travel to the kernels of the processor, and the slope back.
 
     What a loss derives from the labels (orders, levels, weights) is kept on ``queries.lists``, so pass the same object
     again. Nothing is derived from scores that are NaN or infinite: on the host they are refused, on a device the value
@@ -75,7 +76,7 @@ class TorchLoss:
             )
         self.loss.check_labels(lists)
         if weights is not None:
-            weights = _of_rows(weights, lists)
+            weights = _of_queries(weights, lists)
         is_on_device = scores.device.type != "cpu" and on_device.has_terms(self.loss)
         return _Value.apply(scores, self._on_device if is_on_device else self._on_host, lists, weights)
 
@@ -83,7 +84,7 @@ class TorchLoss:
         return f"{self.loss!r}.as_torch()"
 
     def _on_host(
-        self, scores: torch.Tensor, lists: QueryLists, weights: tuple[np.ndarray, np.ndarray] | None
+        self, scores: torch.Tensor, lists: QueryLists, weights: np.ndarray | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
         numbers = scores.detach().to(device="cpu", dtype=torch.float64).contiguous().numpy()
         if not np.isfinite(numbers).all():
@@ -91,20 +92,19 @@ class TorchLoss:
         slope = np.empty(lists.n_docs)
         values = self.loss.query_values(numbers, lists, slope)
         if weights is not None:
-            values = values * weights[0]
-            slope *= weights[1]
+            values = values * weights
+            slope *= np.repeat(weights, np.diff(lists.indptr))
         value = torch.tensor(values.sum(), dtype=_at_least_single(scores.dtype), device=scores.device)
         return value, torch.from_numpy(slope).to(scores.device)
 
     def _on_device(
-        self, scores: torch.Tensor, lists: QueryLists, weights: tuple[np.ndarray, np.ndarray] | None
+        self, scores: torch.Tensor, lists: QueryLists, weights: np.ndarray | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
         scores = scores.detach().to(_at_least_single(scores.dtype))
-        terms, slope = on_device.terms_and_slope(self.loss, scores, lists)
         if weights is None:
-            return terms.sum(), slope
-        of_rows = torch.from_numpy(weights[1]).to(device=scores.device, dtype=scores.dtype)
-        return (terms * of_rows).sum(), slope * of_rows
+            return on_device.value_and_slope(self.loss, scores, lists)
+        counts = torch.from_numpy(weights).to(device=scores.device, dtype=scores.dtype)
+        return on_device.value_and_slope(self.loss, scores, lists, counts)
 
 
 class _Value(torch.autograd.Function):
@@ -124,14 +124,13 @@ class _Value(torch.autograd.Function):
         return (slope * step).to(ctx.dtype), None, None, None
 
 
-def _of_rows(weights: Any, lists: QueryLists) -> tuple[np.ndarray, np.ndarray]:
-    """The weights of queries, and those of their rows."""
+def _of_queries(weights: Any, lists: QueryLists) -> np.ndarray:
     if isinstance(weights, torch.Tensor):
         weights = weights.detach().cpu().numpy()
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (lists.n_queries,):
         raise ValueError(f"weights has shape {weights.shape} but there are {lists.n_queries:,} queries.")
-    return weights, np.repeat(weights, np.diff(lists.indptr))
+    return weights
 
 
 def _at_least_single(dtype: torch.dtype) -> torch.dtype:

@@ -7,7 +7,6 @@ here and are taken on the host. What the labels alone decide is made once per li
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -15,9 +14,10 @@ import numpy as np
 import torch
 
 from plackett.data.queries import QueryLists
-from plackett.losses import cost_sensitive, listmle, listwise, pairwise, pointwise, transforms
+from plackett.losses import cost_sensitive, listmle, listwise, on_cuda, pairwise, pointwise, transforms
 from plackett.losses._segments import NOTHING, Chains, RankedLevels, Runs, to_device
 from plackett.losses.base import Loss
+from plackett.losses.log_transforms import log_and_slope
 
 TermsAndSlope = tuple[torch.Tensor, torch.Tensor]
 
@@ -25,6 +25,18 @@ TermsAndSlope = tuple[torch.Tensor, torch.Tensor]
 def has_terms(loss: Loss) -> bool:
     """Whether the loss is known here; a class that somebody derived from ours is not, since it may differ."""
     return type(loss) in _BY_CLASS
+
+
+def value_and_slope(
+    loss: Any, scores: torch.Tensor, lists: QueryLists, weights: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The loss summed over the queries, each of which counts its weight, and the slope by each score."""
+    by_query = on_cuda.values_and_slope(loss, scores, lists)
+    costs, slope = terms_and_slope(loss, scores, lists) if by_query is None else by_query
+    if weights is None:
+        return costs.sum(), slope
+    of_rows = _runs_of_queries(lists, scores).spread(weights)
+    return (costs * (of_rows if by_query is None else weights)).sum(), slope * of_rows
 
 
 def terms_and_slope(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
@@ -77,7 +89,7 @@ def _plackett(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlo
 def _listmle(loss: listmle.ListMLE, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
     if loss._is_plain:
         return _plackett(loss, scores, lists)
-    logs, inner = _log_and_slope(transforms.get_transform(loss.transform), scores)
+    logs, inner = log_and_slope(transforms.get_transform(loss.transform), scores)
     terms, slope = _plackett(loss, logs, lists)
     return terms, slope * inner
 
@@ -96,7 +108,7 @@ def _listnet(loss: listwise.ListNet, scores: torch.Tensor, lists: QueryLists) ->
     transform = transforms.get_transform(loss.transform)
     runs = _runs_of_queries(lists, scores)
     target = _kept(lists, scores, ("ListNet", transform, "target"), lambda: loss._target(lists))
-    logs, inner = (scores, None) if loss._is_softmax else _log_and_slope(transform, scores)
+    logs, inner = (scores, None) if loss._is_softmax else log_and_slope(transform, scores)
     cost = runs.spread(runs.log_sums(logs)) - logs
     slope = (-cost).exp_() - target
     return cost * target, slope if inner is None else slope * inner
@@ -117,7 +129,7 @@ def _rank_cosine(loss: listwise.RankCosine, scores: torch.Tensor, lists: QueryLi
         values = values / runs.spread(torch.where(largest > 0.0, largest, 1.0))
         values = torch.where(runs.spread(largest) > 0.0, values, 0.0)
     else:
-        logs, growth = _log_and_slope(transform, scores)
+        logs, growth = log_and_slope(transform, scores)
         values = (logs - runs.spread(runs.largest(logs))).exp_()
     length = runs.sums(values * values).sqrt_()
     unit = values / runs.spread(torch.where(length > 0.0, length, 1.0))
@@ -276,22 +288,3 @@ def _logs(numbers: np.ndarray) -> np.ndarray:
 
 def _or_one(numbers: np.ndarray) -> np.ndarray:
     return np.where(numbers > 0.0, numbers, 1.0)
-
-
-# ---- φ -----------------------------------------------------------------------------------------------------------
-
-
-def _log_and_slope(transform: transforms.Transform, scores: torch.Tensor) -> TermsAndSlope:
-    """``log φ`` of each score, and its derivative: ``Transform.log_and_slope`` on the device."""
-    if isinstance(transform, transforms.Exponential):
-        return scores, torch.ones_like(scores)
-    if isinstance(transform, transforms.Sigmoid):
-        return torch.nn.functional.logsigmoid(scores), torch.sigmoid(-scores)
-    if isinstance(transform, transforms.Probit):
-        scores = scores.clamp(min=-1e150 if scores.dtype == torch.float64 else -1e15)
-        return torch.special.log_ndtr(scores), math.sqrt(2.0 / math.pi) / torch.special.erfcx(scores * -math.sqrt(0.5))
-    assert isinstance(transform, transforms.Linear)
-    value = transform.a * scores + transform.b
-    if not bool(value.min() > 0.0):
-        transform.log_and_slope(scores.double().cpu().numpy())  # says where and what to do
-    return value.log(), transform.a / value
