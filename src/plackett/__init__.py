@@ -54,7 +54,10 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.rankers.feature_rank import FeatureRank as FeatureRank
     from plackett.rankers.kept_judgements import keep_judged as keep_judged
     from plackett.rankers.kernel import KernelRanker as KernelRanker
+    from plackett.rankers.lightgbm_trees import LightGBMRanker as LightGBMRanker
     from plackett.rankers.linear import LinearRanker as LinearRanker
+    from plackett.rankers.other_trees import CatBoostRanker as CatBoostRanker
+    from plackett.rankers.other_trees import XGBoostRanker as XGBoostRanker
     from plackett.rankers.personality import PersonalityDiagnosis as PersonalityDiagnosis
     from plackett.rankers.prank import PRank as PRank
     from plackett.rankers.rankboost import RankBoost as RankBoost
@@ -66,6 +69,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.rankers.registry import ranker_names as ranker_names
     from plackett.rankers.rocchio import RocchioRefiner as RocchioRefiner
     from plackett.rankers.svm_map import SVMMap as SVMMap
+    from plackett.rankers.trees import TreeRanker as TreeRanker
     from plackett.report.html import write_report as write_report
 
 __version__ = "0.1.0"
@@ -107,6 +111,10 @@ _HOME = {
     "PRank": "plackett.rankers.prank",
     "SVMMap": "plackett.rankers.svm_map",
     "QueryDependentRanker": "plackett.rankers.query_dependent",
+    "TreeRanker": "plackett.rankers.trees",
+    "LightGBMRanker": "plackett.rankers.lightgbm_trees",
+    "XGBoostRanker": "plackett.rankers.other_trees",
+    "CatBoostRanker": "plackett.rankers.other_trees",
     "PersonalityDiagnosis": "plackett.rankers.personality",
     "recommend": "plackett.rankers.recommend",
     "MultiplicativeRefiner": "plackett.rankers.refinement",

@@ -118,6 +118,8 @@ def train(
     if is_tuned and has_own_path:
         params["l2"] = "grid" if strengths is None else strengths
     estimator = _build(name, params)
+    if not getattr(estimator, "can_be_saved", True):
+        raise typer.BadParameter(f"--ranker {name}: its models are not ours to save; compare and tune take it.")
     if patience is not None and validation is None and type(estimator).__name__ not in WATCH_TRAINING:
         raise typer.BadParameter("--patience needs a --validation set.")
 

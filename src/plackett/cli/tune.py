@@ -143,9 +143,7 @@ def _check_search(
 
 
 def _check_can_be_saved(contestant: Contestant) -> None:
-    from plackett.evaluation.peers import PEERS
-
-    if contestant.name in PEERS:
+    if not getattr(contestant.estimator, "can_be_saved", True):
         raise typer.BadParameter(f"--model: models of {contestant.name} are not ours to save; leave it out.")
 
 

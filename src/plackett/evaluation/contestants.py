@@ -10,9 +10,13 @@ from typing import Any
 from plackett.evaluation.estimators import check_estimator
 from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.grids import default_grid
-from plackett.evaluation.peers import PEERS, peer
 from plackett.evaluation.settings import Grid, settings_of
+from plackett.rankers.lightgbm_trees import LightGBMRanker
+from plackett.rankers.other_trees import CatBoostRanker, XGBoostRanker
 from plackett.rankers.registry import ranker, ranker_names
+
+# trees of other packages, by the names of these; CatBoost has no other
+PEERS = {"lightgbm": LightGBMRanker, "xgboost": XGBoostRanker, "catboost": CatBoostRanker}
 
 
 @dataclass(frozen=True)
@@ -97,11 +101,12 @@ def _listed(rankers: Any) -> list[Contestant]:
 def _by_name(text: str) -> tuple[str, Any]:
     """The name as it is written in the tables, and its ranker."""
     key = text.strip().lower().replace("_", "-")
-    if key in PEERS:
-        return key, peer(key)
-    if key not in ranker_names():
+    if key not in ranker_names() and key not in PEERS:
         names = [*ranker_names(), *PEERS]
         close = difflib.get_close_matches(key, names, n=3)
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
         raise ValueError(f"there is no ranker {text!r}.{hint} The names are {', '.join(names)}.")
-    return key, ranker(key)
+    estimator = PEERS[key]() if key in PEERS else ranker(key)
+    if hasattr(estimator, "import_package"):
+        estimator.import_package()  # a package that is missing is told of now and not after hours
+    return key, estimator

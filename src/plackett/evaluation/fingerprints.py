@@ -19,8 +19,8 @@ import numpy as np
 import plackett
 from plackett.data.queries import Queries
 from plackett.evaluation.estimators import parts_of
-from plackett.evaluation.peers import PEERS, TreeRanker
 from plackett.metrics.measure import Measure
+from plackett.rankers.boosted_trees import BoostedTrees
 from plackett.validation import is_sparse, plain
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")  # what results rest on besides plackett itself
@@ -161,8 +161,8 @@ def of_code(estimator: Any) -> dict[str, str]:
     answer = {"plackett": f"{plackett.__version__} {_source_digest()}", "python": platform.python_version()}
     others = list(PACKAGES)
     for part in parts_of(estimator):
-        if isinstance(part, TreeRanker):
-            others += [name for name, cls in PEERS.items() if isinstance(part, cls)]
+        if isinstance(part, BoostedTrees):
+            others.append(part.package)
         others += [package for package in map(_package, type(part).__mro__) if package not in KNOWN_BY_VERSION]
     versions = {name: version_of(name) for name in others}
     return {**answer, **{name: version for name, version in versions.items() if version != UNKNOWN}}

@@ -34,6 +34,8 @@ _NEIGHBORS: dict[str, list[Any]] = {
 }
 # Small trees and large ones, quick steps and careful ones; rounds end on the validation queries.
 _TREES: dict[str, list[Any]] = {"learning_rate": [0.1, 0.03]}
+_OF_LIGHTGBM: dict[str, list[Any]] = {"num_leaves": [7, 31], **_TREES}
+_OF_XGBOOST: dict[str, list[Any]] = {"max_depth": [3, 6], **_TREES}
 
 _LINEAR_NAMES = ("listmle", "p-listmle", "listnet", "cs-listmle", "ranksvm", "ranknet", "regression", "linear")
 
@@ -54,8 +56,8 @@ DEFAULT_GRIDS: dict[str, dict[str, list[Any]]] = {
     "query-dependent": _NEIGHBORS,
     # a new query has no model of its own: the one for all ranks it
     "indv-svm": {"l2": [1.0, 1e-1, 1e-2, 1e-3], "new_queries": ["uniform"], "tol": [3e-3]},
-    "lightgbm": {"num_leaves": [7, 31], **_TREES},
-    "xgboost": {"max_depth": [3, 6], **_TREES},
+    **dict.fromkeys(("trees", "lambdarank", "lightgbm"), _OF_LIGHTGBM),
+    **dict.fromkeys(("rank:ndcg", "xgboost"), _OF_XGBOOST),
     "catboost": dict(_TREES),  # the slowest of all
 }
 

@@ -194,8 +194,9 @@ class _Reader:
         params = self._named_values(node, "params", class_name, depth)
         state = self._named_values(node, "state", class_name, depth)
         known = signature(cls).parameters
+        takes_any = any(param.kind is param.VAR_KEYWORD for param in known.values())  # it checks names itself
         for name in params:
-            if name not in known:
+            if name not in known and not takes_any:
                 raise ModelFormatError(
                     self.name,
                     f"{class_name} has no parameter {_shown(name)} in plackett {__version__} ({self._origin()}).",

@@ -50,9 +50,41 @@ def as_base_score(base: Any, queries: Queries, *, missing: float | None = None) 
     return checked
 
 
+def grouped_base_score(base: Any, X: Any, queries: Queries, *, has_ids: bool) -> np.ndarray:
+    """Base scores of grouped rows, as ``fit`` and ``predict`` of rankers take them.
+
+    Parameters
+    ----------
+    base : as in :func:`as_base_score`
+        Scores that come as a vector are in the order of the rows as they were given.
+    X : as it was given to the ranker
+    queries : Queries
+        The same rows, checked and grouped.
+    has_ids : bool
+        Whether X came with query ids.
+    """
+    if hasattr(base, "predict") and not isinstance(X, Queries):  # with the names that a data frame has
+        base = predictions(base, X, queries.in_row_order(queries.qid) if has_ids else None)
+    if is_known_elsewhere(base):
+        docid = X.docid if isinstance(X, Queries) else None
+        named = Queries.from_groups(
+            queries.X, None, queries.ids, queries.indptr, docid=docid, feature_names=queries.feature_names
+        )
+        return as_base_score(base, named)
+    scores = check_numbers(base, "base_score")
+    if scores.size != queries.n_docs:
+        raise ValueError(f"base_score has {count_of(scores.size, 'value')} but X has {queries.n_docs:,} rows.")
+    return scores if queries.row_order is None else scores[queries.row_order]
+
+
 def is_column(base: Any) -> bool:
     """Whether a base is the number or the name of a column."""
     return isinstance(base, (str, int, np.integer)) and not isinstance(base, (bool, np.bool_))
+
+
+def is_known_elsewhere(base: Any) -> bool:
+    """Whether a base has scores for other rows than those that it was given with, as all but vectors have."""
+    return is_column(base) or hasattr(base, "predict") or isinstance(base, (Run, Mapping))
 
 
 def column_number(column: Any, n_features: int, names: list[str] | None) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,13 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from plackett._threads import deal, one_blas_thread, query_blocks
 from plackett.data.queries import Queries
-from plackett.data.trec import Run
 from plackett.rankers.base import Ranker
-from plackett.rankers.base_score import as_base_score, column_number, column_values, is_column, predictions
+from plackett.rankers.base_score import column_number, column_values, grouped_base_score, is_column
 from plackett.rankers.judgements import Judgements, check_pairs
 from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.tied_scores import break_ties, places_of, row_keys
-from plackett.validation import check_labels, check_numbers, count_of, is_sparse, plain
+from plackett.validation import check_labels, is_sparse, plain
 
 DOCS_PER_BLOCK = 2048
 
@@ -103,18 +101,7 @@ class Refiner(Ranker):
         """Base scores of grouped rows; those that come as a vector are in the order of the rows as they were given."""
         if base is None:
             raise ValueError("base_score is None; give a column, one score per row, a ranker or a run.")
-        if hasattr(base, "predict") and not isinstance(X, Queries):  # with the names that a data frame has
-            base = predictions(base, X, queries.in_row_order(queries.qid) if has_ids else None)
-        if is_column(base) or hasattr(base, "predict") or isinstance(base, (Run, Mapping)):
-            docid = X.docid if isinstance(X, Queries) else None
-            named = Queries.from_groups(
-                queries.X, None, queries.ids, queries.indptr, docid=docid, feature_names=queries.feature_names
-            )
-            return as_base_score(base, named)
-        scores = check_numbers(base, "base_score")
-        if scores.size != queries.n_docs:
-            raise ValueError(f"base_score has {count_of(scores.size, 'value')} but X has {queries.n_docs:,} rows.")
-        return scores if queries.row_order is None else scores[queries.row_order]
+        return grouped_base_score(base, X, queries, has_ids=has_ids)
 
     def predict(self, X: Any, *, qid: Any = None, base_score: Any = None) -> np.ndarray:
         """One score per row, higher is better, in the order of the rows given.

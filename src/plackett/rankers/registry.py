@@ -25,6 +25,9 @@ _HOMES = {
     "PRank": "plackett.rankers.prank",
     "SVMMap": "plackett.rankers.svm_map",
     "QueryDependentRanker": "plackett.rankers.query_dependent",
+    "TreeRanker": "plackett.rankers.trees",
+    "LightGBMRanker": "plackett.rankers.lightgbm_trees",
+    "XGBoostRanker": "plackett.rankers.other_trees",
 }
 _PARTS = {  # of which rankers consist, besides losses, solvers and normalizers; and those that need a base ranker
     "MultiplicativeRefiner": "plackett.rankers.refinement",
@@ -71,6 +74,9 @@ ENTRIES: dict[str, Entry] = {
     "qsvm": Entry("QueryDependentRanker", "RankSVM by query, learned from similar queries", {"weights": "gaussian"}),
     "knn-svm": Entry("QueryDependentRanker", "RankSVM by query, learned from the nearest ones", {"weights": "knn"}),
     "indv-svm": Entry("QueryDependentRanker", "RankSVM by query, each learned alone", {"weights": "individual"}),
+    "lambdarank": Entry("LightGBMRanker", "LightGBM's boosted trees by its own objective"),
+    "rank:ndcg": Entry("XGBoostRanker", "XGBoost's boosted trees by its own objective"),
+    "trees": Entry("TreeRanker", "LightGBM's boosted trees with any loss"),
     "linear": Entry("LinearRanker", "linear scores with any loss"),
     "kernel": Entry("KernelRanker", "kernel scores with any loss"),
     "query-dependent": Entry("QueryDependentRanker", "a pairwise model for each query, with any weights"),
@@ -113,7 +119,8 @@ def ranker(name: str, **params: Any) -> Any:
     entry = ENTRIES[key]
     cls = _class(entry.class_name)
     own = cls._get_param_names()
-    given = {param: value for param, value in params.items() if param in own}
+    taken = [param for param in params if param in own or _takes(cls, param)]
+    given = {param: params[param] for param in taken}
     for param, value in entry.fixed.items():
         if param in given and not _is_same(given.pop(param), value):
             raise ValueError(
@@ -121,7 +128,7 @@ def ranker(name: str, **params: Any) -> Any:
                 f"the ranker {_free(entry)!r} takes any {param}."
             )
         given[param] = params.get(param, value)
-    others = {param: value for param, value in params.items() if param not in own}
+    others = {param: value for param, value in params.items() if param not in taken}
     if others and cls.takes_loss_objects:
         given["loss"] = _loss_with(others, key, cls, given.get("loss"))
     elif others:
@@ -132,7 +139,7 @@ def ranker(name: str, **params: Any) -> Any:
 def parameters(name: str) -> dict[str, Any]:
     """The parameters of the class that ``name`` stands for, in the order of its signature, with their defaults."""
     signature = inspect.signature(_class(ENTRIES[_known_name(name)].class_name))
-    return {param.name: param.default for param in signature.parameters.values()}
+    return {param.name: param.default for param in signature.parameters.values() if param.kind != param.VAR_KEYWORD}
 
 
 def load(path: str | os.PathLike | IO[bytes]) -> Any:
@@ -175,6 +182,11 @@ def fill() -> None:
 
 def _class(name: str) -> Any:
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def _takes(cls: Any, param: str) -> bool:
+    """Whether a ranker passes a parameter on to the package that it is made of."""
+    return hasattr(cls, "takes") and cls.takes(param)
 
 
 def _known_name(name: Any) -> str:

@@ -1,0 +1,193 @@
+"""Boosted trees of XGBoost and CatBoost by their own ranking objectives, so that they can take part in comparisons."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, BinaryIO, ClassVar
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.rankers.boosted_trees import BoostedTrees, Lists, whole_labels
+from plackett.rankers.boosting import ALL_ROUNDS, Rounds
+from plackett.rankers.fitting import NO_IMPROVEMENT
+from plackett.rankers.package_params import OF_XGBOOST, XGBOOST_OTHER_NAMES
+
+LARGEST_LABEL = 31  # above which a gain of 2**label - 1 is refused by XGBoost, and a gain of label taken instead
+
+
+class _OfOthers(BoostedTrees):
+    """Trees whose model stays the package's own.
+
+    Attributes
+    ----------
+    model_ : what the package made, of all rounds
+    """
+
+    can_be_saved = False
+    model_: Any
+
+    def save(self, path: str | os.PathLike | BinaryIO) -> None:
+        """Refused: the model is another package's, which has its own files."""
+        raise ValueError(
+            f"{type(self).__name__} holds a model of another package; save that one: ranker.model_.save_model(path)."
+        )
+
+
+class XGBoostRanker(_OfOthers):
+    """XGBoost's ``rank:ndcg``.
+
+    Parameters
+    ----------
+    n_rounds, learning_rate, patience, random_state, n_jobs, verbose : as in :class:`plackett.LightGBMRanker`
+    max_depth : int, default=6
+    min_child_weight : float, default=1.0
+    reg_lambda : float, default=1.0
+    **others
+        Other parameters of XGBoost, by its own names.
+    """
+
+    package = "xgboost"
+    known_params: ClassVar = OF_XGBOOST
+    other_names: ClassVar = XGBOOST_OTHER_NAMES
+
+    def __init__(
+        self,
+        n_rounds: int = 300,
+        learning_rate: float = 0.1,
+        max_depth: int = 6,
+        min_child_weight: float = 1.0,
+        reg_lambda: float = 1.0,
+        patience: int | None = 50,
+        random_state: int = 0,
+        n_jobs: int | None = 1,
+        verbose: bool = False,
+        **others: Any,
+    ):
+        self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.min_child_weight = min_child_weight
+        self.reg_lambda = reg_lambda
+        self.patience = patience
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self._keep_params(others)
+
+    def _grow(self, training: Lists, held_start: np.ndarray | None, rounds: Rounds) -> str:
+        xgboost, queries = self.import_package(), training.queries
+        labels = whole_labels(queries.labels, "XGBoost's rank:ndcg")
+        params = {
+            "objective": "rank:ndcg",
+            "learning_rate": self.learning_rate,
+            "max_depth": self.max_depth,
+            "min_child_weight": self.min_child_weight,
+            "reg_lambda": self.reg_lambda,
+            "tree_method": "hist",
+            "ndcg_exp_gain": bool(labels.max() <= LARGEST_LABEL),
+            "nthread": self._n_threads,
+            "seed": self._seed,
+            "verbosity": 0,
+            "disable_default_eval_metric": True,
+            **self._other_params(),
+        }
+        data = xgboost.DMatrix(
+            queries.X, labels, group=np.diff(queries.indptr), weight=training.weights, nthread=self._n_threads
+        )
+        held = None
+        if rounds.validation is not None:
+            held = xgboost.DMatrix(rounds.validation.queries.X, nthread=self._n_threads)
+        self.model_ = xgboost.Booster(params, [data] if held is None else [data, held])
+
+        def grow_one() -> bool:
+            self.model_.update(data, rounds.n_rounds)
+            return True
+
+        return self._in_rounds(rounds, grow_one, lambda: self.model_.predict(held, output_margin=True))
+
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        if not self.n_rounds_:
+            return np.zeros(queries.n_docs)
+        rows = self.import_package().DMatrix(queries.X, nthread=self._n_threads)
+        scores = self.model_.predict(rows, output_margin=True, iteration_range=(0, self.n_rounds_))
+        return scores.astype(np.float64)
+
+
+class CatBoostRanker(_OfOthers):
+    """CatBoost's ``YetiRank``.
+
+    Parameters
+    ----------
+    n_rounds, learning_rate, random_state, n_jobs, verbose : as in :class:`plackett.LightGBMRanker`
+    depth : int, default=6
+    l2_leaf_reg : float, default=3.0
+    patience : int or None, default=50
+        With a validation set, growing ends after so many trees without a better NDCG@10 there, by CatBoost's own rules,
+        as it asks no other measure on the way; of these trees, those up to the best by the measure given are kept.
+    **others
+        Other parameters of CatBoost, by its own names.
+    """
+
+    package = "catboost"
+
+    def __init__(
+        self,
+        n_rounds: int = 300,
+        learning_rate: float = 0.1,
+        depth: int = 6,
+        l2_leaf_reg: float = 3.0,
+        patience: int | None = 50,
+        random_state: int = 0,
+        n_jobs: int | None = 1,
+        verbose: bool = False,
+        **others: Any,
+    ):
+        self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
+        self.depth = depth
+        self.l2_leaf_reg = l2_leaf_reg
+        self.patience = patience
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self._keep_params(others)
+
+    def _grow(self, training: Lists, held_start: np.ndarray | None, rounds: Rounds) -> str:
+        catboost = self.import_package()
+        params = {
+            "loss_function": "YetiRank",
+            "iterations": self.n_rounds,
+            "learning_rate": self.learning_rate,
+            "depth": self.depth,
+            "l2_leaf_reg": self.l2_leaf_reg,
+            "thread_count": self._n_threads,
+            "random_seed": self._seed,
+            "logging_level": "Silent",
+            "allow_writing_files": False,
+            **self._other_params(),
+        }
+
+        def pool(lists: Lists) -> Any:
+            queries = lists.queries
+            group = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
+            return catboost.Pool(queries.X, queries.labels, group_id=group, group_weight=lists.of_rows())
+
+        if rounds.validation is None:
+            self.model_ = catboost.CatBoost(params).fit(pool(training))
+            rounds.n_rounds = rounds.best_round = self.model_.tree_count_
+            return ALL_ROUNDS
+        if self.patience is not None:
+            params = {"eval_metric": "NDCG:top=10", "od_type": "Iter", "od_wait": self.patience, **params}
+        held = rounds.validation.queries
+        self.model_ = catboost.CatBoost({"use_best_model": False, **params})
+        self.model_.fit(pool(training), eval_set=pool(Lists(held)))
+        for scores in self.model_.staged_predict(held.X, thread_count=self._n_threads):
+            rounds.n_rounds += 1
+            rounds.judge_validation(np.asarray(scores, dtype=np.float64))
+        return ALL_ROUNDS if rounds.n_rounds == self.n_rounds else NO_IMPROVEMENT
+
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        if not self.n_rounds_:
+            return np.zeros(queries.n_docs)
+        return self.model_.predict(queries.X, ntree_end=self.n_rounds_, thread_count=self._n_threads)

@@ -1,0 +1,137 @@
+"""The ranker by boosted trees: any loss of this library, minimised by LightGBM's trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from plackett.data.queries import QueryLists
+from plackett.losses import get_loss
+from plackett.losses.for_trees import TreeObjective
+from plackett.rankers.boosted_trees import Lists
+from plackett.rankers.boosting import Rounds
+from plackett.rankers.lightgbm_trees import LightGBMTrees, scores_shown
+
+NO_LABELS = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # so that a loss looks at its parameters alone
+
+
+class TreeRanker(LightGBMTrees):
+    """Ranks by a sum of trees, each of which LightGBM grows to lower a loss over judged lists.
+
+    A tree is grown for the slope and the curvature of ``Σ_q s_q loss_q`` by the scores so far, s being the weight of a
+    query (1 on average): a leaf moves its documents by ``-learning_rate * Σ slope / (Σ curvature + lambda_l2)``. The
+    curvature is the exact diagonal of the second derivative, or a constant for losses that have none
+    (:mod:`plackett.losses.for_trees`). Trees start at 0, or at the mean label for losses to which a constant makes a
+    difference; so ``loss="squared"`` is LightGBM's own regression, tree by tree.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="listmle"
+        ``"listmle"``, ``"p-listmle"``, ``"listnet"``, ``"rankcosine"``, ``"cs-listmle"``, ``"hinge"``,
+        ``"squared-hinge"``, ``"logistic"``, ``"exponential"``, ``"psi"``, ``"squared"``, or an object of
+        :mod:`plackett.losses` with parameters of its own, which draws nothing at random.
+    n_rounds : int, default=300
+        Trees at most.
+    learning_rate : float, default=0.1
+    num_leaves : int, default=31
+    min_data_in_leaf : int, default=20
+    lambda_l2 : float, default=0.0
+    patience : int or None, default=50
+        With a validation set, growing ends after so many trees without a better value of its measure; None: never. The
+        trees up to the best one are kept either way.
+    random_state : int, default=0
+        For what LightGBM draws, such as the rows of ``bagging_fraction``.
+    n_jobs : int or None, default=1
+        Threads of LightGBM; None takes as many as this library does. The trees are the same for any number.
+    verbose : bool, default=False
+        A progress bar on standard error.
+    **others
+        Other parameters of LightGBM that say how trees grow, by its own names, such as ``bagging_fraction``,
+        ``feature_fraction``, ``max_depth`` or ``min_sum_hessian_in_leaf`` (which is a sum of curvatures).
+
+    Attributes
+    ----------
+    trees_ : FlatTrees
+        The trees that were kept, as arrays; predicting, saving and loading need no LightGBM.
+    intercept_ : float
+        Added to what the trees say.
+    n_rounds_ : int
+        Trees that were kept: up to the best on the validation set, all without one.
+    n_iter_ : int
+        Trees that were grown.
+    stop_reason_ : str
+    history_ : dict of lists
+        After every tree ``"objective"``, the mean loss of the training queries, and the validation measure.
+    best_iteration_, best_score_ : int and float, or None without a validation set
+    feature_importances_ : ndarray of shape (n_features,)
+    feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(80, n_features=8, random_state=0)
+    >>> ranker = TreeRanker(loss="listmle", n_rounds=20, num_leaves=7, bagging_fraction=0.8, bagging_freq=1)
+    >>> ranker = ranker.fit(data[:60], eval_set=data[60:], eval_metric="err@10")
+    >>> ranker.trees_.n_trees == ranker.best_iteration_
+    True
+    """
+
+    takes_loss_objects = True
+
+    def __init__(
+        self,
+        loss: Any = "listmle",
+        n_rounds: int = 300,
+        learning_rate: float = 0.1,
+        num_leaves: int = 31,
+        min_data_in_leaf: int = 20,
+        lambda_l2: float = 0.0,
+        patience: int | None = 50,
+        random_state: int = 0,
+        n_jobs: int | None = 1,
+        verbose: bool = False,
+        **others: Any,
+    ):
+        self.loss = loss
+        self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.min_data_in_leaf = min_data_in_leaf
+        self.lambda_l2 = lambda_l2
+        self.patience = patience
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self._keep_params(others)
+
+    def _check_parameters(self) -> None:
+        TreeObjective(get_loss(self.loss), NO_LABELS)
+        super()._check_parameters()
+
+    def _intercept(self, training: Lists) -> float:
+        if get_loss(self.loss).ignores_shifts:
+            return 0.0
+        return float(np.average(training.queries.labels, weights=training.of_rows()))
+
+    def _objective(self, training: Lists) -> tuple[dict[str, Any], Callable | None]:
+        objective = TreeObjective(get_loss(self.loss), training.queries, training.weights)
+        self._values: list[float] = []  # of the loss before each tree
+
+        def slope_and_curvature(scores: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
+            value, slope, curvature = objective.evaluate(scores)
+            self._values.append(value / training.queries.n_queries)
+            return slope, curvature
+
+        return {"objective": "none"}, slope_and_curvature
+
+    def _keep(self, training: Lists, rounds: Rounds) -> None:
+        booster = self.__dict__.get("_booster")
+        values = self.__dict__.pop("_values", [])
+        if booster is not None and rounds.n_rounds and len(values) == rounds.n_rounds:  # none was tried in vain
+            objective = TreeObjective(get_loss(self.loss), training.queries, training.weights)
+            value, _, _ = objective.evaluate(scores_shown(booster.eval_train))
+            values.append(value / training.queries.n_queries)
+        rounds.history = {"objective": values[1 : rounds.n_rounds + 1], **rounds.history}
+        super()._keep(training, rounds)
