@@ -42,7 +42,8 @@ def test_texts_are_served_and_judgements_kept_under_their_name(run, served, list
     assert (kept.parent, kept.suffix) == (lists_folder / "data" / "plackett", ".db")
     assert kept.stem == bench.collection.key
     assert first == f"docs: 2 documents; judgements in {kept}"
-    assert second.startswith("The workbench is at http://127.0.0.1:")
+    assert second == f"The workbench is at http://127.0.0.1:{bench.settings.port}/ (Ctrl-C ends it)"
+    assert bench.settings.port > 0
     assert any((lists_folder / "cache" / "plackett").iterdir())
     assert done.stdout == ""
 
@@ -110,7 +111,8 @@ def test_a_taken_port_is_told_before_the_work(run, served):
         port = listener.getsockname()[1]
         done = run("workbench", "docs", "--port", str(port))
     assert done.returncode == 1
-    assert done.stderr.startswith(f"plackett: error: port {port} on 127.0.0.1 is in use. Try --port ")
+    assert done.stderr.startswith(f"plackett: error: port {port} on 127.0.0.1 is taken, perhaps by another workbench.")
+    assert done.stderr.endswith("--port 0 for any that is free.\n")
 
 
 def test_the_browser_is_opened_where_somebody_sits_in_front_of_one(run, served, monkeypatch):

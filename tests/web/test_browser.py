@@ -12,7 +12,7 @@ from tests.browser import COLOURS, contrast, media, screen, start_browser
 
 pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
-uvicorn = pytest.importorskip("uvicorn")
+pytest.importorskip("uvicorn")
 
 TOPICS = {
     "river": "water bank stream bridge boat",
@@ -53,7 +53,7 @@ class Server:
 
     def start(self):
         from plackett.web.app import create_app
-        from plackett.web.serve import open_port
+        from plackett.web.serve import open_port, server_of
         from plackett.web.settings import Settings
         from plackett.web.store import Store
 
@@ -61,7 +61,7 @@ class Server:
         app = create_app(self.collection, self.store, Settings())
         listener = open_port("127.0.0.1", self.port)
         self.port = listener.getsockname()[1]
-        self.server = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, ws="none"))
+        self.server = server_of(app)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})
         self.thread.start()
 

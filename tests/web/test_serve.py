@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -14,7 +16,9 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("sqlalchemy")
 
-from plackett.web.serve import address_of, next_free_port, open_port
+from plackett.web import connections
+from plackett.web.collection import open_collection
+from plackett.web.serve import address_of, next_free_port, open_port, server_of
 from plackett.web.settings import Settings
 from plackett.web.store import Store
 
@@ -64,33 +68,58 @@ class Running:
         return self.process.returncode, rest
 
 
+# Imports once, then lets one child after another serve until it is killed: as soon as a judgement was acknowledged.
+KILLED = """
+import http.client, json, os, signal, sys
+from plackett.web.app import create_app
+from plackett.web.collection import open_collection
+from plackett.web.serve import open_port, serve
+from plackett.web.settings import Settings
+from plackett.web.store import Store
+from plackett.web.workbench import Workbench
+
+Workbench.warm_up = lambda self: None  # none of them lives that long
+token, rounds = sys.argv[1], int(sys.argv[2])
+collection = open_collection("docs")
+collection.search("wings")  # compiled code is loaded once too
+for round in range(rounds):
+    with open_port("127.0.0.1", 0) as listener:
+        child = os.fork()
+        if child == 0:
+            with Store.open("store.db") as store:
+                serve(create_app(collection, store, Settings(token=token)), listener)
+        port = listener.getsockname()[1]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    wish = {"query": f"wings {round % 3}", "docid": f"{round % 4}.txt", "grade": round, "with_list": False}
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    connection.request("POST", "/api/v1/judgements", json.dumps(wish), headers)
+    answer = connection.getresponse()
+    status = answer.status
+    os.kill(child, signal.SIGKILL)  # before anything else can happen, the rest of the answer included
+    os.waitpid(child, 0)
+    print(status)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_killed_right_after_an_acknowledged_judgement_it_has_lost_nothing(folder):
-    names = [f"{number}.txt" for number in range(len(TEXTS))]
-    acknowledged = {}
-    for turn in range(5):
-        server = Running(folder)
-        docid, grade = names[turn % len(names)], float(turn)
-        wish = {"query": "wings", "docid": docid, "grade": grade, "with_list": False}
-        status, saved = server.ask("POST", "/judgements", wish)
-        server.process.kill()  # before anything else can happen
-        server.process.communicate(timeout=60)
-        assert status == 200, saved
-        acknowledged[docid] = grade
-        with Store.open(folder / "store.db") as store:
-            assert store.judged(store.find_user("me").id, saved["query_id"]).labels == acknowledged
+    rounds = 20
+    command = [sys.executable, "-c", KILLED, TOKEN, str(rounds)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["200"] * rounds, done.stderr
+    expected = {(f"wings {round % 3}", f"{round % 4}.txt"): float(round) for round in range(rounds)}
+    with Store.open(folder / "store.db") as store:
+        key = open_collection(folder / "docs").key
+        assert {(one.query, one.docid): one.grade for one in store.judgements(key)} == expected
+        events = [event for query in store.queries(key) for event in store.events(1, query.id)]
+    assert sorted(event.grade for event in events) == list(range(rounds))  # none of them twice either
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_ctrl_c_ends_it_cleanly(folder):
-    server = Running(folder)
-    assert server.ask("GET", "/search?q=wings")[1]["n_found"] == 3
-    code, rest = server.end(signal.SIGINT)
-    assert (code, rest) == (130, "plackett: stopped.\n")
-
-
-def test_a_server_survives_what_is_not_http(folder):
+def test_a_server_survives_what_is_not_http_and_ctrl_c_ends_it_cleanly(folder):
     server = Running(folder)
     try:
+        assert server.ask("GET", "/search?q=wings")[1]["n_found"] == 3
         for bytes_sent in (b"\x16\x03\x01\x02\x00", b"GET / HTTP/9.9\r\n\r\n", b"GET " + b"/" * 100_000, b"\0" * 50):
             with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
                 client.sendall(bytes_sent)
@@ -107,8 +136,73 @@ def test_a_server_survives_what_is_not_http(folder):
         assert answer.startswith(b"HTTP/1.1 413 ")
         assert server.ask("GET", "/health")[0] == 200
     finally:
-        rest = server.end(signal.SIGINT)[1]
+        code, rest = server.end(signal.SIGINT)
     assert "Traceback" not in rest
+    assert (code, rest.splitlines()[-1]) == (130, "plackett: stopped.")
+
+
+# clients that take their time
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """The port of a server that says hello, and waits 0.3 s for headers."""
+    monkeypatch.setattr(connections, "SECONDS_FOR_HEADERS", 0.3)
+
+    async def hello(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
+        await send({"type": "http.response.body", "body": b"hello"})
+
+    server = server_of(hello)
+    with open_port("127.0.0.1", 0) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        yield listener.getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+def is_greeted(client, request):
+    client.sendall(request)
+    answer = b""
+    while not answer.endswith(b"hello") and (more := client.recv(1000)):
+        answer += more
+    return answer.endswith(b"hello")
+
+
+def hung_up_on(client, letters):
+    """Whether the server ends the connection while the letters come one by one."""
+    client.settimeout(0.05)
+    for letter in letters:
+        try:
+            client.send(letter)
+            if client.recv(1) == b"":
+                return True
+        except TimeoutError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+def test_headers_that_do_not_end_are_not_waited_for(impatient):
+    trickle = [b"X"] * 200  # ten seconds of it
+    ask = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as silent:
+        assert silent.recv(1) == b""
+    with socket.create_connection(("127.0.0.1", impatient)) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
+        assert hung_up_on(client, trickle)
+    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # nor on a second request
+        assert is_greeted(client, ask)
+        assert hung_up_on(client, trickle)
+    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # nor for a body nobody reads
+        assert is_greeted(client, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+        assert hung_up_on(client, trickle)
+    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # who is in time comes again
+        for _ in range(3):
+            assert is_greeted(client, ask)
+            time.sleep(0.35)
 
 
 # ports and addresses
@@ -117,9 +211,9 @@ def test_a_server_survives_what_is_not_http(folder):
 def test_a_port_that_is_taken_names_one_that_is_free():
     with open_port("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        with pytest.raises(OSError, match=f"port {port} on 127.0.0.1 is in use") as found:
+        with pytest.raises(OSError, match=f"port {port} on 127.0.0.1 is taken") as found:
             open_port("127.0.0.1", port)
-        free = int(str(found.value).split("--port ")[1].rstrip("."))
+        free = int(str(found.value).split("--port ")[1].split(",")[0])
         assert free == next_free_port("127.0.0.1", port + 1) > port
 
 

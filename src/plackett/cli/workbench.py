@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -62,7 +63,9 @@ def workbench(
     from plackett.web.serve import address_of, open_port, serve
 
     with open_port(host, port) as listener:  # a port that is taken is known before the work
+        settings = replace(settings, port=listener.getsockname()[1])  # 0 has become a number
         output.tell_when_compiling()
+        from plackett.validation import count_of
         from plackett.web.app import create_app
         from plackett.web.places import store_file
         from plackett.web.store import Store
@@ -73,7 +76,8 @@ def workbench(
             for note in app.state.workbench.trained.notes:
                 output.note(note)
             address = address_of(listener, settings)
-            output.note(f"{collection.name}: {collection.n_docs:,} documents; judgements in {opened.location}")
+            size = count_of(collection.n_docs, "document")
+            output.note(f"{collection.name}: {size}; judgements in {opened.location}")
             output.note(f"The workbench is at {address} (Ctrl-C ends it)")
             if not no_browser and _has_screen():
                 _open(address)

@@ -296,7 +296,7 @@ def _environment() -> jinja2.Environment:
         step,
     ):
         environment.filters[function.__name__] = function
-    environment.filters["when"] = when
+    environment.filters["when"], environment.filters["count_of"] = when, count_of
     environment.globals["document_url"] = document_url
     environment.globals["limits"] = limits
     return environment

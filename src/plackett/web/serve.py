@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import uvicorn
 
+from plackett.web.connections import BoundedConnection
 from plackett.web.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def open_port(host: str, port: int) -> socket.socket:
 def _why_not(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         free = next_free_port(host, port + 1)
-        advice = f" Try --port {free}." if free is not None else ""
-        return f"port {port} on {host} is in use.{advice}"
+        wish = "" if free is None else f"--port {free}, or "
+        return f"port {port} on {host} is taken, perhaps by another workbench. Try {wish}--port 0 for any that is free."
     if error.errno == errno.EACCES:
         return f"port {port} may not be opened; choose one from 1024 up."
     if error.errno == errno.EADDRNOTAVAIL:
@@ -75,8 +76,14 @@ def address_of(listener: socket.socket, settings: Settings) -> str:
 
 def serve(app: FastAPI, listener: socket.socket) -> None:
     """Answer until Ctrl-C or SIGTERM; requests that have begun are given some seconds to end."""
+    server_of(app).run(sockets=[listener])
+
+
+def server_of(app: FastAPI) -> uvicorn.Server:
+    """The application's server, which has not begun to listen."""
     config = uvicorn.Config(
         app,
+        http=BoundedConnection,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -86,4 +93,4 @@ def serve(app: FastAPI, listener: socket.socket) -> None:
         backlog=WAITING,
         ws="none",
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    return uvicorn.Server(config)
