@@ -41,6 +41,7 @@ def test_rankers_take_part_as_they_are():
     named = as_contestants({"a": own, "b": ("listmle", {"l2": [1, 2]}), "c": (own, None), "d": "ranksvm"})
     assert [(one.name, len(one.settings())) for one in named] == [("a", 1), ("b", 2), ("c", 1), ("d", 5)]
     assert as_contestants(named) == named
+    assert as_contestants((own, {"l2": [1, 2]})) == as_contestants([(own, {"l2": [1, 2]})])
 
 
 @pytest.mark.parametrize(

@@ -138,9 +138,8 @@ def test_columns_can_be_chosen_by_name(parts):
 
 
 class OnQueries(BaseEstimator):
-    def fit(self, queries, eval_set=None, eval_metric=None):
+    def fit(self, queries, eval_set=None, eval_metric=None):  # which gives back nothing
         self.seen_ = queries, eval_set, eval_metric
-        return self
 
     def predict(self, queries):
         return queries.X[:, :1]

@@ -85,6 +85,7 @@ def contestant_of(entry: Any, name: str | None = None) -> Contestant:
         key, estimator = _by_name(entry)
         return Contestant(name or key, estimator, default_grid(key))
     check_estimator(entry)
+    _import_package(entry)
     return Contestant(name or type(entry).__name__, entry, {})
 
 
@@ -93,9 +94,13 @@ def _listed(rankers: Any) -> list[Contestant]:
         rankers = [name for name in (part.strip() for part in rankers.split(",")) if name]
     if isinstance(rankers, Mapping):
         return [contestant_of(entry, str(name)) for name, entry in rankers.items()]
-    if isinstance(rankers, Contestant) or hasattr(rankers, "get_params") or not isinstance(rankers, Iterable):
-        rankers = [rankers]
-    return [contestant_of(entry) for entry in rankers]
+    is_with_grid = isinstance(rankers, tuple) and len(rankers) == 2 and _is_grid(rankers[1])
+    is_one = isinstance(rankers, Contestant) or hasattr(rankers, "get_params") or not isinstance(rankers, Iterable)
+    return [contestant_of(entry) for entry in ([rankers] if is_with_grid or is_one else rankers)]
+
+
+def _is_grid(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, list) and all(isinstance(part, Mapping) for part in value))
 
 
 def _by_name(text: str) -> tuple[str, Any]:
@@ -107,6 +112,11 @@ def _by_name(text: str) -> tuple[str, Any]:
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
         raise ValueError(f"there is no ranker {text!r}.{hint} The names are {', '.join(names)}.")
     estimator = PEERS[key]() if key in PEERS else ranker(key)
-    if hasattr(estimator, "import_package"):
-        estimator.import_package()  # a package that is missing is told of now and not after hours
+    _import_package(estimator)
     return key, estimator
+
+
+def _import_package(estimator: Any) -> None:
+    """Tell of a package that is missing now and not after hours."""
+    if hasattr(estimator, "import_package"):
+        estimator.import_package()

@@ -80,7 +80,10 @@ def stops_on_validation(estimator: Any) -> bool:
 
 def gives_classes(estimator: Any) -> bool:
     """Whether ``predict`` answers with classes, which leave most documents of a query tied."""
-    return hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator)
+    try:
+        return hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator)
+    except Exception:  # other packages follow scikit-learn's tags more or less; this is but a note
+        return False
 
 
 def takes_queries(estimator: Any) -> bool:
@@ -107,12 +110,13 @@ def fit(estimator: Any, train: Queries, validation: Queries | None = None, metri
     others those of LightGBM and XGBoost whose parameters end rounds early, which they do by their own measures.
     """
     if takes_queries(estimator):
-        if validation is None or "eval_set" not in parameters_of(estimator.fit):
-            return estimator.fit(train)
-        return estimator.fit(train, eval_set=validation, eval_metric=metric)
+        is_shown = validation is not None and "eval_set" in parameters_of(estimator.fit)
+        estimator.fit(train, **({"eval_set": validation, "eval_metric": metric} if is_shown else {}))
+        return estimator
     stops = _eval_set(estimator, validation) if stops_on_validation(estimator) else {}
     with _told_of(train, estimator, "fit") as told:
-        return estimator.fit(_rows(estimator, train), train.labels, **told, **stops)
+        estimator.fit(_rows(estimator, train), train.labels, **told, **stops)
+    return estimator
 
 
 def predict(estimator: Any, queries: Queries) -> np.ndarray:

@@ -134,9 +134,9 @@ def _contestant(ranker: Any, grid: Grid | None) -> Contestant:
     contestant = contestant_of(ranker)
     if grid is not None:
         return Contestant(contestant.name, contestant.estimator, grid)
-    if not isinstance(ranker, (str, Contestant)):
+    if not isinstance(ranker, (str, Contestant, tuple)):
         raise ValueError(
-            f'grid is needed for {ranker!r}: say what to choose from, such as {{"l2": [1, 0.1, 0.01]}}. '
+            f'grid is needed for {contestant.name}: say what to choose from, such as {{"l2": [1, 0.1, 0.01]}}. '
             "Only rankers that are given by their name have a default grid."
         )
     return contestant

@@ -126,7 +126,7 @@ def words(value: Any) -> str:
     value = plain(value)
     if isinstance(value, float):
         return f"{value:.6g}"
-    return value if isinstance(value, str) else repr(value)
+    return value if isinstance(value, str) else " ".join(repr(value).split())  # pipelines need many lines
 
 
 def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
