@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
 from plackett.rankers.base_score import column_number, column_values, grouped_base_score, is_column, is_known_elsewhere
-from plackett.rankers.boosted_trees import BoostedTrees, Lists, whole_labels
+from plackett.rankers.boosted_trees import NO_SPLIT, BoostedTrees, Lists, whole_labels
 from plackett.rankers.boosting import Rounds
 from plackett.rankers.flat_trees import FlatTrees
 from plackett.rankers.lightgbm_text import read_trees, write_trees
@@ -151,6 +151,9 @@ class LightGBMTrees(BoostedTrees):
             _rows(queries.X), queries.labels, group=np.diff(queries.indptr), weight=training.of_rows(),
             init_score=self._first_scores(queries, training.start), params=params,
         )  # fmt: skip
+        data.construct()
+        if not any(data.feature_num_bin(column) for column in range(queries.n_features)):
+            return NO_SPLIT  # all columns are constant, or nearly; LightGBM would fail
         self._booster = lightgbm.Booster(params, data)
         if rounds.validation is not None:
             held = rounds.validation.queries
