@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 import plackett as pk
 from plackett.exceptions import DataFormatError
 from plackett.text import build_index
-from plackett.web.exchange import FORMATS, escape_id, export_judgements, merged, read_judgements, unescape_id
+from plackett.web import exporting
+from plackett.web.exporting import FORMATS, export_judgements
+from plackett.web.file_ids import escape_id, unescape_id
+from plackett.web.importing import read_judgements
+from plackett.web.pooled import merged
 from plackett.web.refining import refine
 from plackett.web.store.records import Judgement, Preference
 from plackett.web.text_collection import TextCollection
@@ -36,10 +40,14 @@ def collection():
     return TextCollection(index, "my notes", "notes")
 
 
+def content(file):
+    return b"".join(file.parts)
+
+
 @pytest.mark.parametrize("format", ["json", "qrels", "letor"])
 def test_what_goes_out_comes_back(collection, format):
     file = export_judgements(format, collection, ROWS, PAIRS)
-    found = read_judgements(file.data, None, collection)
+    found = read_judgements(content(file), None, collection)
     assert sorted(found.rows) == sorted((one.query, one.docid, one.grade) for one in ROWS)
     assert found.preferences == ([("boats #1", "ü", "50%")] if format == "json" else [])
     assert found.notes == []
@@ -47,7 +55,7 @@ def test_what_goes_out_comes_back(collection, format):
 
 
 def test_a_letor_file_has_the_features_of_judged_documents(collection):
-    data = pk.read_letor(io.BytesIO(export_judgements("letor", collection, ROWS).data), dtype=np.float64)
+    data = pk.read_letor(io.BytesIO(content(export_judgements("letor", collection, ROWS))), dtype=np.float64)
     assert data.n_docs == 4
     assert data.n_features == len(collection.feature_names)
     hits = collection.score("wings and water", ["a file.txt", "50%"])
@@ -56,12 +64,36 @@ def test_a_letor_file_has_the_features_of_judged_documents(collection):
 
 
 def test_a_run_is_the_refined_order_of_every_judged_query(collection):
-    run = pk.read_trec_run(io.BytesIO(export_judgements("run", collection, ROWS, PAIRS, method="linear").data))
+    run = pk.read_trec_run(io.BytesIO(content(export_judgements("run", collection, ROWS, PAIRS, method="linear"))))
     for query, judged in merged(ROWS, PAIRS).items():
         hits = collection.search(query)
         refined = refine(hits, judged, "linear")
         own = [unescape_id(docid) for docid in run.docid[run.qid == escape_id(query)].tolist()]
         assert own == [hits.docid[row] for row in refined.order]
+
+
+@pytest.mark.parametrize(("format", "method"), [("run", "search"), ("letor", "score")])
+def test_a_large_file_is_made_while_it_is_sent(collection, monkeypatch, format, method):
+    asked = []
+    original = getattr(collection, method)
+    monkeypatch.setattr(collection, method, lambda query, *rest: asked.append(query) or original(query, *rest))
+    queries = ["nothing has these", "wings", "water", "boats"]
+    rows = [ROWS[0]._replace(query=query) for query in queries]
+    file = export_judgements(format, collection, [rows[0]._replace(docid="gone"), *rows[1:]])
+    assert asked == queries[:2]  # the first that has something to say
+    first = next(file.parts)
+    assert asked == queries[:2]
+    assert first.count(b"wings") == first.count(b"\n") > 0
+    assert b"boats" in content(file)
+    assert asked == queries
+
+
+def test_json_is_whole_however_many_parts_it_has(collection, monkeypatch):
+    monkeypatch.setattr(exporting, "ENTRIES", 3)
+    for n in (0, 1, 3, 4, 7):
+        found = json.loads(content(export_judgements("json", collection, (ROWS * 2)[:n], PAIRS * n)))
+        assert [entry["docid"] for entry in found["judgements"]] == [one.docid for one in (ROWS * 2)[:n]]
+        assert len(found["preferences"]) == n
 
 
 def test_grades_of_several_users_are_averaged():
@@ -73,7 +105,7 @@ def test_grades_of_several_users_are_averaged():
 def test_nothing_to_export_is_said(collection, format):
     with pytest.raises(ValueError, match="nothing to export"):
         export_judgements(format, collection, [])
-    assert json.loads(export_judgements("json", collection, []).data)["judgements"] == []
+    assert json.loads(content(export_judgements("json", collection, [])))["judgements"] == []
 
 
 def test_documents_that_are_gone_are_said(collection):

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
+from plackett.web import safety
 from plackett.web.app import STATIC
 from plackett.web.settings import Settings, is_loopback
 from tests.web.serving import HOME, TOKEN, client_of, page_of
@@ -338,6 +339,26 @@ def test_what_takes_too_long_is_told_so_and_its_answer_is_dropped(make):
         assert time.monotonic() - start < 10
         assert ended.wait(10)
         assert client.get(f"{API}/health").status_code == 200
+
+
+@pytest.mark.parametrize(("pauses", "is_whole"), [([0.15] * 6, True), ([0.15, 30], False)])
+def test_an_answer_that_has_begun_is_sent_as_long_as_it_goes_on(monkeypatch, pauses, is_whole):
+    monkeypatch.setattr(safety, "TIME_TO_SEND", 0.5)
+    sent = []
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for pause in pauses:
+            await asyncio.sleep(pause)
+            await send({"type": "http.response.body", "body": b"x", "more_body": True})
+        await send({"type": "http.response.body", "body": b"end"})
+
+    async def send(message):
+        sent.append(message.get("body", b""))
+
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [(b"host", b"localhost")]}
+    asyncio.run(safety.Guard(app, Settings(seconds=0.05))(scope, None, send))
+    assert b"".join(sent) == (b"xxxxxxend" if is_whole else b"x")
 
 
 def test_too_many_at_the_same_time_are_turned_away_until_one_ends(make):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from plackett.web.limits import MAX_ID
@@ -175,11 +176,11 @@ def collection(bench: Bench):
     tags=["collection"],
 )
 def export(bench: Bench, visitor: Who, wish: Annotated[ExportRequest, Query()]):
-    """All judgements as a file: LETOR, qrels, a run of the refined orders, or JSON."""
+    """All judgements as a file: LETOR, qrels, a run of the refined orders, or JSON. It is sent while it is made."""
     file = bench.gathered.export(visitor.user, wish)
     # its name is made of letters, digits, dots and dashes
     headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
-    return Response(file.data, media_type=file.media_type, headers=headers)
+    return StreamingResponse(file.parts, media_type=file.media_type, headers=headers)
 
 
 @router.post("/import", response_model=Imported, tags=["collection"])

@@ -24,7 +24,7 @@ from plackett.web.schemas.gathered import (
 from plackett.web.schemas.session import BaseRanker, CollectionName
 
 if TYPE_CHECKING:
-    from plackett.web.exchange import Exported
+    from plackett.web.exporting import Exported
     from plackett.web.store import Store
     from plackett.web.store.records import Judgement, Preference
 
@@ -110,7 +110,7 @@ class Gathered:
 
     def export(self, user: str, wish: ExportRequest) -> Exported:
         """What all users, or this one, said, as a file."""
-        from plackett.web.exchange import export_judgements
+        from plackett.web.exporting import export_judgements
 
         judgements, preferences = self.said(user if wish.mine else None)
         base = self._names.base(wish.base)
@@ -121,7 +121,7 @@ class Gathered:
 
     def take_in(self, user: str, wish: ImportRequest) -> Imported:
         """Judgements from a file, as this user's; all of them or none."""
-        from plackett.web.exchange import read_judgements
+        from plackett.web.importing import read_judgements
 
         base = self._names.base(wish.base)
         with asked():

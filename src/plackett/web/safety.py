@@ -36,7 +36,8 @@ NOBODY = "me"  # the user who gave no name
 HEALTH = "/api/v1/health"
 WRITES_NOTHING = ("/api/v1/refine",)  # no page's token needed: what is sent is answered, and nothing else happens
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-TIME_TO_SEND = 60.0  # seconds for a slow reader, after an answer has begun
+TIME_TO_SEND = 60.0  # seconds until some more of an answer that has begun is made and read
+LONGEST_ANSWER = 3600.0  # seconds
 YEAR = 365 * 24 * 3600
 _JOINERS = dict.fromkeys((0x200C, 0x200D))
 _CSRF = re.compile(r"[A-Za-z0-9_-]{32,64}")
@@ -189,7 +190,7 @@ class Guard:
         self._left_behind.add(task)
         await asyncio.wait({task}, timeout=self._settings.seconds)
         if not task.done() and door.is_open:
-            await asyncio.wait({task}, timeout=TIME_TO_SEND)
+            await self._sent(task, door)
             task.cancel()
         elif not task.done():
             # a thread cannot be stopped: it goes on, and counts as a request until it ends, but nobody hears of it
@@ -197,6 +198,14 @@ class Guard:
             await answer_problem(Request(scope), slow)(scope, receive, door.instead())
         elif not task.cancelled():
             task.result()
+
+    async def _sent(self, task: asyncio.Task, door: _Door) -> None:
+        """Wait for an answer that has begun as long as it goes on: a large file is sent while it is made."""
+        deadline = asyncio.get_running_loop().time() + LONGEST_ANSWER
+        n_sent = -1
+        while not task.done() and door.n_sent > n_sent and asyncio.get_running_loop().time() < deadline:
+            n_sent = door.n_sent
+            await asyncio.wait({task}, timeout=TIME_TO_SEND)
 
     def _ended(self, task: asyncio.Task) -> None:
         self._n_requests -= 1
@@ -211,6 +220,7 @@ class _Door:
     def __init__(self, send: Send, scope: Scope, new_csrf: str | None, origin: str | None):
         self._send, self._scope, self._csrf, self._origin = send, scope, new_csrf, origin
         self.is_open = self.is_shut = False
+        self.n_sent = 0
 
     async def send(self, message: Message) -> None:
         if self.is_shut:
@@ -229,6 +239,7 @@ class _Door:
                 headers["Cross-Origin-Resource-Policy"] = "cross-origin"
                 headers.append("Vary", "Origin")
         await self._send(message)
+        self.n_sent += 1
 
     def instead(self) -> Send:
         """A way out for another answer; whoever held the door before finds it shut."""

@@ -20,7 +20,7 @@ from plackett.rankers.base import Ranker
 from plackett.rankers.linear import LinearRanker
 from plackett.validation import count_of
 from plackett.web.collection import Collection
-from plackett.web.exchange import judged_lists, merged
+from plackett.web.pooled import judged_lists, merged
 from plackett.web.refining import Judged, labels_of_pairs
 
 if TYPE_CHECKING:

@@ -71,7 +71,7 @@ class Workbench:
 
     def warm_up(self) -> None:
         """Do once what users will do, so that none of them waits for compiled code to be loaded."""
-        from plackett.web import exchange, training  # noqa: F401
+        from plackett.web import exporting, importing, training  # noqa: F401
         from plackett.web.measuring import measure_list
         from plackett.web.refining import Judged, refine
 

@@ -68,7 +68,9 @@ $("#content").addEventListener("click", inWords(async (event) => {
   const link = event.target.closest("a[download]");
   if (!link) return;
   event.preventDefault();
-  await patiently(() => once(link.href, {}));
+  const asked = new AbortController();
+  await patiently(() => once(link.href, { signal: asked.signal }));
+  asked.abort();  // that it can be made is known; the browser keeps what comes now
   location.assign(link.href);
 }));
 
