@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.data.normalize import QueryRank as QueryRank
     from plackett.data.normalize import QueryUnitLength as QueryUnitLength
     from plackett.data.normalize import QueryZScore as QueryZScore
+    from plackett.data.parquet import read_parquet as read_parquet
+    from plackett.data.parquet import write_parquet as write_parquet
     from plackett.data.queries import Queries as Queries
     from plackett.data.score_file import read_scores as read_scores
     from plackett.data.trec import Qrels as Qrels
@@ -79,6 +81,8 @@ _HOME = {
     "Queries": "plackett.data.queries",
     "read_letor": "plackett.data.letor",
     "write_letor": "plackett.data.letor",
+    "read_parquet": "plackett.data.parquet",
+    "write_parquet": "plackett.data.parquet",
     "Qrels": "plackett.data.trec",
     "Run": "plackett.data.trec",
     "read_qrels": "plackett.data.trec",

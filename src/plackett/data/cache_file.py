@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett.data.mapped import identity
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn
 from plackett.validation import is_sparse
@@ -267,7 +268,9 @@ def _map_arrays(file, header: dict, kind_of_X: str) -> dict[str, np.ndarray]:
         if not n_bytes:
             arrays[name] = np.empty(shape, kind)
         else:  # a map of its own each: scipy copies what is a small part of a larger array
-            arrays[name] = np.asarray(np.memmap(file, dtype=kind, mode="c", offset=start, shape=tuple(shape)))
+            found = np.memmap(file, dtype=kind, mode="c", offset=start, shape=tuple(shape))
+            found.plackett_identity = identity(os.fstat(file.fileno()))  # type: ignore[attr-defined]
+            arrays[name] = np.asarray(found)
     return arrays
 
 

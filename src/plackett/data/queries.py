@@ -10,6 +10,7 @@ import numpy as np
 
 from plackett.data.describe import Description, describe
 from plackett.data.grouping import as_objects, group_rows
+from plackett.data.mapped import is_mapped, stack_rows, take_rows
 from plackett.data.text_column import TextColumn, as_str_array, docids_of_comments
 from plackett.validation import check_labels, count_of, is_sparse, plain
 
@@ -135,7 +136,7 @@ class Queries:
         names_of_docs = None if docid is None else _as_docid(docid, rows.shape[0])
         notes = None if comments is None else _as_comments(comments, rows.shape[0])
         if groups.order is not None:
-            rows = rows[groups.order]
+            rows = take_rows(rows, groups.order)
             labels = None if labels is None else labels[groups.order]
             names_of_docs = None if names_of_docs is None else names_of_docs[groups.order]
             notes = None if notes is None else notes[groups.order]
@@ -219,7 +220,8 @@ class Queries:
     def __getitem__(self, which: int | slice | Sequence[int] | Sequence[bool] | np.ndarray) -> Queries:
         """The chosen queries as a new ``Queries``: by place, slice, list of places, or mask with one entry per query.
 
-        A place or a slice without gaps shares memory with this object.
+        A place or a slice without gaps shares memory with this object. What is chosen from rows that are mapped from a
+        file is mapped from a file again, a temporary one, unless it is little.
         """
         if isinstance(which, (int, np.integer)) and not isinstance(which, (bool, np.bool_)):
             place = int(which) + (self.n_queries if which < 0 else 0)
@@ -271,11 +273,14 @@ class Queries:
     def _take(self, places: np.ndarray) -> Queries:
         if np.unique(places).size < places.size:
             raise ValueError("a query was chosen twice; ids would no longer be unique.")
+        if is_mapped(self.X) and places.size and (np.diff(places) == 1).all():
+            return self._take_range(int(places[0]), int(places[-1]) + 1)
         lengths = np.diff(self.indptr)[places]
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        rows = np.arange(indptr[-1]) + np.repeat(self.indptr[places] - indptr[:-1], lengths)
+        rows = np.repeat(self.indptr[places] - indptr[:-1], lengths)
+        rows += np.arange(indptr[-1])
         return Queries.from_groups(
-            self.X[rows],
+            take_rows(self.X, rows),
             None if self.y is None else self.y[rows],
             self.ids[places],
             indptr,
@@ -313,11 +318,11 @@ class Queries:
         starts = [part.indptr[:-1] + shift for part, shift in zip(parts, shifts, strict=True)]
         indptr = np.append(np.concatenate(starts), sum(part.n_docs for part in parts)).astype(np.int64)
         return Queries.from_groups(
-            _stack_rows([part.X for part in parts]),
+            stack_rows([part.X for part in parts]),
             None if first.y is None else np.concatenate([part.labels for part in parts]),
             ids,
             indptr,
-            docid=None if first._docid is None else np.concatenate([part._docid for part in parts]),
+            docid=None if first._docid is None else _concat_names([part._docid for part in parts]),
             comments=None if first.comments is None else TextColumn.concat([part.comments for part in parts]),
             feature_names=first.feature_names,
         )
@@ -411,16 +416,20 @@ def _slice_rows(X, rows: slice):
     if not is_sparse(X):
         return X[rows]
     start, stop = int(X.indptr[rows.start]), int(X.indptr[rows.stop])
-    parts = (X.data[start:stop], X.indices[start:stop], X.indptr[rows.start : rows.stop + 1] - start)
-    return type(X)(parts, shape=(rows.stop - rows.start, X.shape[1]), copy=False)
+    part = type(X)((rows.stop - rows.start, X.shape[1]), dtype=X.dtype)
+    # set one by one: given to the class, a small part of a larger array would be copied
+    part.data, part.indices, part.indptr = (
+        X.data[start:stop],
+        X.indices[start:stop],
+        X.indptr[rows.start : rows.stop + 1] - start,
+    )
+    return part
 
 
-def _stack_rows(blocks: list):
-    if any(is_sparse(block) for block in blocks):
-        from scipy import sparse
-
-        return sparse.vstack(blocks, format="csr")
-    return np.concatenate(blocks)
+def _concat_names(parts: list) -> np.ndarray | TextColumn:
+    if all(isinstance(part, TextColumn) for part in parts):
+        return TextColumn.concat(parts)
+    return np.concatenate([np.asarray(part) for part in parts])
 
 
 def _concat_ids(parts: list[np.ndarray]) -> np.ndarray:

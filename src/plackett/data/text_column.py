@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from plackett.data.mapped import stack_rows, take_bytes
+
 _DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
 _SMALL = 1 << 20  # bytes that may be wasted
 _FEW = 10_000
+_AT_ONCE = 1 << 13  # texts
 _WASTE = 100  # bytes of a str array for a byte of text
 
 
@@ -33,7 +36,7 @@ class TextColumn:
     @classmethod
     def concat(cls, parts: Sequence[TextColumn]) -> TextColumn:
         shifts = np.cumsum([0] + [int(part.bounds[-1] - part.bounds[0]) for part in parts])
-        buffer = np.concatenate([part.buffer[part.bounds[0] : part.bounds[-1]] for part in parts])
+        buffer = stack_rows([part.buffer[part.bounds[0] : part.bounds[-1], None] for part in parts]).reshape(-1)
         starts = [part.bounds[:-1] - part.bounds[0] + shift for part, shift in zip(parts, shifts, strict=False)]
         return cls(buffer, np.append(np.concatenate(starts), shifts[-1]))
 
@@ -57,8 +60,14 @@ class TextColumn:
         places = np.arange(len(self))[places]  # counts negative places from the end, refuses those beyond it
         lengths = np.diff(self.bounds)[places]
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        source = np.arange(bounds[-1]) + np.repeat(self.bounds[places] - bounds[:-1], lengths)
-        return TextColumn(self.buffer[source], bounds)
+        return TextColumn(take_bytes(self.buffer, self._places_of(places, lengths), int(bounds[-1])), bounds)
+
+    def _places_of(self, texts: np.ndarray, lengths: np.ndarray) -> Iterator[np.ndarray]:
+        """Where the bytes of these texts stand, some texts at a time: a place takes more memory than a byte."""
+        for start in range(0, texts.size, _AT_ONCE):
+            part = lengths[start : start + _AT_ONCE]
+            ends = np.cumsum(part)
+            yield np.arange(int(ends[-1])) + np.repeat(self.bounds[texts[start : start + _AT_ONCE]] - ends + part, part)
 
     def bytes_of(self, place: int) -> bytes:
         """The bytes of one text."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import plackett
+from plackett._threads import query_blocks
 from plackett.data.queries import Queries
 from plackett.evaluation.estimators import parts_of
 from plackett.metrics.measure import Measure
@@ -29,6 +30,7 @@ WITH_FUNCTIONS = ("numpy", "scipy", "sklearn")
 LATER_ROOMS = ("export", "exports", "report", "reproductions", "cli", "web")  # they change no result
 UNKNOWN = "unknown"
 MAX_DEPTH = 20
+NAMES_AT_ONCE = 1 << 16
 
 
 class Unrecognisable(ValueError):
@@ -48,10 +50,23 @@ def of_data(queries: Queries | None, *, with_labels: bool = True) -> str:
     _add_array(digest, queries.ids)
     if with_labels and queries.y is not None:
         _add_array(digest, queries.y)
-    if queries.docid is not None:  # some conventions break ties by it
-        _add_array(digest, queries.docid)
+    _add_names(digest, queries)
     _add_text(digest, json.dumps(queries.feature_names))
     return digest.hexdigest()
+
+
+def _add_names(digest, queries: Queries) -> None:
+    """Document names, since some conventions break ties by them; as text of some queries at a time, not of all."""
+    if queries._docid is None and queries.comments is None:
+        return
+    for first, last in query_blocks(queries.indptr, NAMES_AT_ONCE):
+        names = np.asarray(queries[first:last].docid)
+        texts = names.tolist()
+        if all(type(text) is str for text in texts):
+            _add_array(digest, np.array([len(text) for text in texts]))
+            _add_text(digest, "".join(texts))
+        else:
+            _add_array(digest, names)
 
 
 def of_arrays(*arrays: np.ndarray) -> str:
@@ -122,6 +137,8 @@ def of_value(value: Any, where: str = "the estimator", depth: int = 0) -> Any:
         own = {name: of_value(part, f"{name}", depth + 1) for name, part in _own_params(value).items()}
         requests = getattr(value, "_metadata_request", None)  # who is told of queries in a pipeline, if it was set
         return {**_of_class(type(value)), "params": own, **({} if requests is None else {"requests": repr(requests)})}
+    if _package(type(value)) in ("plackett", "sklearn") and hasattr(value, "__dict__"):  # such as ways to cut folds
+        return {**_of_class(type(value)), "state": of_value(vars(value), where, depth + 1)}
     if _is_public_function(value):
         return {"function": f"{value.__module__}.{value.__name__}"}
     raise Unrecognisable(f"{where} is a {type(value).__name__}, which cannot be recognised in another run.")

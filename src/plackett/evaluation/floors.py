@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from plackett.metrics.measure import Measure
 from plackett.validation import is_sparse
 
 RANDOM_ORDER, BEST_FEATURE = "random order", "best feature"
+PASSES = 64  # over X, at most, to look at every column; their inverse is the share of X that is copied, or twice that
 
 
 def random_values(measures: list[Measure], lists: JudgedLists, convention: Convention) -> np.ndarray:
@@ -42,8 +44,13 @@ class SingleFeature(NamedTuple):
 
     def scores(self, queries: Queries) -> np.ndarray:
         """Scores that put documents in this order; a missing value ranks last."""
-        feature = _column(queries.X, self.column)
-        return np.where(np.isnan(feature), -np.inf, self.sign * feature)
+        return self.scores_of(_columns(queries.X, self.column, self.column + 1)[0])
+
+    def scores_of(self, feature: np.ndarray) -> np.ndarray:
+        """As ``scores``, from the feature's values."""
+        scores = self.sign * feature
+        scores[np.isnan(feature)] = -np.inf
+        return scores
 
     def in_words(self, feature_names: list[str] | None) -> str:
         label = f"column {self.column}" if feature_names is None else feature_names[self.column]
@@ -60,9 +67,9 @@ def best_single_features(
     ranks last. Equal features are settled by their number, falling before rising.
     """
     best: list[SingleFeature | None] = [None] * len(measures)
-    for column in range(queries.n_features):
+    for column, feature in _every_column(queries.X):
         for sign in (1.0, -1.0):
-            scores = SingleFeature(column, sign, np.nan).scores(queries)
+            scores = SingleFeature(column, sign, np.nan).scores_of(feature)
             values, _ = convention.table(measures, lists.with_scores(scores), ties="average")
             for place, measure in enumerate(measures):
                 value, so_far = mean_of_counted(values[:, place]), best[place]
@@ -80,7 +87,14 @@ def best_feature_floor(
     return means, {name: feature.in_words(queries.feature_names) for name, feature in features.items()}
 
 
-def _column(X, column: int) -> np.ndarray:
-    if is_sparse(X):
-        return np.asarray(X[:, [column]].toarray(), dtype=np.float64).reshape(-1)
-    return np.asarray(X[:, column], dtype=np.float64)
+def _every_column(X) -> Iterator[tuple[int, np.ndarray]]:
+    """Columns and their numbers. Several are gathered at once, because reading one row by row touches all of X."""
+    step = max(1, X.shape[1] // PASSES)
+    for first in range(0, X.shape[1], step):
+        yield from enumerate(_columns(X, first, min(first + step, X.shape[1])), first)
+
+
+def _columns(X, first: int, last: int) -> np.ndarray:
+    """Columns ``first`` to ``last`` (exclusive), one after the other."""
+    block = X[:, list(range(first, last))].toarray() if is_sparse(X) else X[:, first:last]
+    return np.array(block.T, dtype=np.float64, order="C")

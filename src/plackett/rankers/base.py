@@ -14,7 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plackett import persistence
-from plackett.data.normalize import QueryNormalizer, get_normalizer
+from plackett.data.normalize import get_normalizer
+from plackett.data.normalize_blocks import fit_transform, transform
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning
 from plackett.metrics.measure import Measure
@@ -228,18 +229,11 @@ class Normalized(Ranker):
         from sklearn.base import clone
 
         self.normalizer_ = clone(get_normalizer(self.normalize))
-        if isinstance(self.normalizer_, QueryNormalizer):
-            X = self.normalizer_.fit_transform(queries.X, qid=queries.qid)
-        else:
-            X = self.normalizer_.fit_transform(queries.X)
-        return _with_rows(queries, X)
+        return _with_rows(queries, fit_transform(self.normalizer_, queries))
 
     def _normalized(self, queries: Queries) -> Queries:
-        if self.normalizer_ is None:
-            return queries
-        if isinstance(self.normalizer_, QueryNormalizer):
-            return _with_rows(queries, self.normalizer_.transform(queries.X, qid=queries.qid))
-        return _with_rows(queries, self.normalizer_.transform(queries.X))
+        """The queries with their columns scaled; where X is mapped from a file, so are the scaled ones."""
+        return queries if self.normalizer_ is None else _with_rows(queries, transform(self.normalizer_, queries))
 
 
 def _columns_of(X: Any) -> list[str] | None:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett.data.mapped import values_from
+from plackett.data.normalize_blocks import goes_by_query
 from plackett.data.queries import Queries
 from plackett.rankers.base import Normalized, check_loaded_normalizer
 from plackett.scorers.linear import LinearScorer
@@ -50,8 +52,13 @@ class LinearScores(Normalized):
 
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)
-        scaled = self._normalized(queries)
-        return LinearScorer(scaled.X, has_intercept=True).scores(np.append(self.coef_, self.intercept_))
+        if self.normalizer_ is not None and goes_by_query(self.normalizer_):
+            return values_from(queries, self._linear_scores)
+        return self._linear_scores(queries)
+
+    def _linear_scores(self, queries: Queries) -> np.ndarray:
+        scorer = LinearScorer(self._normalized(queries).X, has_intercept=True)
+        return scorer.scores(np.append(self.coef_, self.intercept_))
 
     def _column_names(self) -> list[str] | None:
         """Names of the columns that the coefficients belong to; a normalizer may have made others of them."""

@@ -1,0 +1,283 @@
+"""Rows that are mapped from a file: what is chosen, joined or computed from them goes to a file again, block by block.
+
+Such a file has no name and vanishes with the last array that is mapped from it, or with the process. It lies in the
+folder that ``PLACKETT_CACHE`` names, else beside the file that the rows came from, else where temporary files go.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import mmap
+import os
+import pickle
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plackett._threads import query_blocks
+from plackett.validation import is_sparse
+
+if TYPE_CHECKING:
+    from plackett.data.queries import Queries
+
+BLOCK_BYTES = 1 << 24  # in memory at once
+SPILL_ABOVE = 1 << 24  # less is simply copied
+_TRAVELS_ABOVE = 1 << 16
+
+
+def is_mapped(X: Any) -> bool:
+    """Whether an array, or what a CSR matrix stores, is mapped from a file."""
+    return _map_under(X.data if is_sparse(X) else X) is not None
+
+
+def _map_under(array: Any) -> np.memmap | None:
+    """The map that an array looks into; None where it lies in memory."""
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap):
+            return array
+        array = array.base
+    return None
+
+
+def n_bytes(X: Any) -> int:
+    """What the rows take, dense or sparse."""
+    return X.data.nbytes + X.indices.nbytes if is_sparse(X) else X.nbytes
+
+
+def is_large(X: Any) -> bool:
+    """Whether X is mapped from a file, and large enough that what is made of it should not be in memory either."""
+    return n_bytes(X) > SPILL_ABOVE and is_mapped(X)
+
+
+# --- Files without a name ---------------------------------------------------------------------------------------------
+
+
+class Spill:
+    """A file without a name to which values are appended, and which is mapped at the end."""
+
+    def __init__(self, dtype: Any, folder: str | None = None):
+        self._dtype, self._size = np.dtype(dtype), 0
+        self._folder = os.environ.get("PLACKETT_CACHE") or folder or tempfile.gettempdir()
+        try:
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+        except OSError:
+            if os.environ.get("PLACKETT_CACHE") or folder is None:
+                raise
+            self._folder = tempfile.gettempdir()  # the data may lie where nobody may write
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+        self._close = weakref.finalize(self, self._file.close)
+
+    def append(self, values: np.ndarray) -> None:
+        """The next values, row by row."""
+        if not values.size:
+            return
+        try:
+            self._file.write(np.ascontiguousarray(values, dtype=self._dtype).data)
+        except OSError as error:
+            self._close()
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            message = (
+                f"there is no room for rows that do not go into memory ({error.strerror}); name a folder with room in "
+                "the environment variable PLACKETT_CACHE"
+            )
+            raise OSError(error.errno, message, self._folder) from error
+        self._size += values.size
+
+    def finish(self, shape: tuple[int, ...]) -> np.ndarray:
+        """All values; writing to them changes this process's copy alone, as with other caches."""
+        if not self._size:
+            return np.empty(shape, self._dtype)
+        self._file.flush()
+        found = np.memmap(self._file, dtype=self._dtype, mode="c", shape=shape)
+        self._close.detach()
+        weakref.finalize(found, self._file.close)  # until then others may open it by its number
+        found.plackett_file = self._file  # type: ignore[attr-defined]
+        found.plackett_folder = self._folder  # type: ignore[attr-defined]
+        return np.asarray(found)
+
+
+class RowSpill:
+    """Rows of a dense or sparse X, appended block by block."""
+
+    def __init__(self, folder: str | None = None):
+        self._folder, self._shape = folder, [0, 0]
+        self._parts: list[Spill] = []
+        self._kind: Any = None
+        self._ends: list[np.ndarray] = []
+
+    def append(self, block: Any) -> None:
+        self._shape = [self._shape[0] + block.shape[0], block.shape[1]]
+        arrays = [block.data, block.indices] if is_sparse(block) else [block]
+        if not self._parts:
+            self._kind = type(block) if is_sparse(block) else None
+            self._parts = [Spill(array.dtype, self._folder) for array in arrays]
+        for part, array in zip(self._parts, arrays, strict=True):
+            part.append(array)
+        if self._kind is not None:
+            self._ends.append(np.diff(block.indptr))
+
+    def finish(self) -> Any:
+        if self._kind is None:
+            return self._parts[0].finish(tuple(self._shape))
+        indptr = np.append(0, np.cumsum(np.concatenate(self._ends), dtype=np.int64))
+        if indptr[-1] <= np.iinfo(np.int32).max:
+            indptr = indptr.astype(np.int32)  # scipy would copy the indices to make both of one type
+        data, indices = (part.finish((int(indptr[-1]),)) for part in self._parts)
+        X = self._kind((data, indices, indptr), shape=tuple(self._shape), copy=False)
+        X.has_sorted_indices = X.has_canonical_format = True
+        return X
+
+
+def _folder_of(X: Any) -> str | None:
+    """Where the file lies that X is mapped from."""
+    found: Any = _map_under(X.data if is_sparse(X) else X)
+    if found is None:
+        return None
+    folder = getattr(found, "plackett_folder", None)
+    return folder if folder or found.filename is None else os.path.dirname(found.filename)
+
+
+# --- Choosing, joining, computing -------------------------------------------------------------------------------------
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """``X[rows]``; mapped from a file again where X is and much is asked for."""
+    width = n_bytes(X) // max(1, X.shape[0])
+    if rows.size * width <= SPILL_ABOVE or not is_mapped(X):
+        return X[rows]
+    spill = RowSpill(_folder_of(X))
+    step = max(1, BLOCK_BYTES // max(1, width))
+    for start in range(0, rows.size, step):
+        spill.append(X[rows[start : start + step]])
+    return spill.finish()
+
+
+def stack_rows(parts: list) -> Any:
+    """The rows of all parts, one after the other; mapped from a file again where one of them is and they are many."""
+    if sum(map(n_bytes, parts)) <= SPILL_ABOVE or not any(map(is_mapped, parts)):
+        if any(map(is_sparse, parts)):
+            from scipy import sparse
+
+            return sparse.vstack(parts, format="csr")
+        return np.concatenate(parts)
+    spill = RowSpill(next(folder for folder in map(_folder_of, parts) if folder is not None))
+    all_sparse = all(map(is_sparse, parts))
+    dtype = np.result_type(*(part.dtype for part in parts))
+    for part in parts:
+        step = max(1, BLOCK_BYTES // max(1, n_bytes(part) // max(1, part.shape[0])))
+        for start in range(0, part.shape[0], step):
+            block = part[start : start + step].astype(dtype, copy=False)
+            spill.append(block if is_sparse(block) == all_sparse else block.toarray())
+    return spill.finish()
+
+
+def take_bytes(buffer: np.ndarray, blocks: Iterable[np.ndarray], size: int) -> np.ndarray:
+    """The bytes at the places that come in ``blocks``, ``size`` of them in all."""
+    if size <= SPILL_ABOVE or _map_under(buffer) is None:
+        chosen, filled = np.empty(size, dtype=np.uint8), 0
+        for places in blocks:
+            chosen[filled : filled + places.size] = buffer[places]
+            filled += places.size
+        return chosen
+    spill = Spill(np.uint8, _folder_of(buffer))
+    for places in blocks:
+        spill.append(buffer[places])
+    return spill.finish((size,))
+
+
+def blocks_of(queries: Queries) -> list[tuple[int, int]]:
+    """Ranges of whole queries that go into memory one at a time; they depend on the data alone."""
+    width = max(1, n_bytes(queries.X) // max(1, queries.n_docs))
+    return query_blocks(queries.indptr, max(1, BLOCK_BYTES // width))
+
+
+def rows_from(queries: Queries, compute: Callable[[Queries], Any]) -> Any:
+    """``compute(queries)``, an X of as many rows, which for each query depends on this query alone.
+
+    Where X is mapped from a file and large, so is the answer, computed for some queries at a time.
+    """
+    if not is_large(queries.X):
+        return compute(queries)
+    spill = RowSpill(_folder_of(queries.X))
+    for first, last in blocks_of(queries):
+        spill.append(compute(queries[first:last]))
+    return spill.finish()
+
+
+def values_from(queries: Queries, compute: Callable[[Queries], np.ndarray]) -> np.ndarray:
+    """``compute(queries)``, one value per row, as ``rows_from``."""
+    if not is_large(queries.X):
+        return compute(queries)
+    return np.concatenate([compute(queries[first:last]) for first, last in blocks_of(queries)])
+
+
+# --- On the way to another process ------------------------------------------------------------------------------------
+
+
+def packed(content: Any) -> bytes:
+    """``content`` as bytes for another process on this machine: of arrays that are mapped, only where they lie.
+
+    What lies in a file without a name can be unpacked only while this process has it.
+    """
+    target = io.BytesIO()
+    _Packer(target, protocol=5).dump(content)
+    return target.getvalue()
+
+
+def unpacked(content: bytes) -> Any:
+    return pickle.loads(content)
+
+
+class _Packer(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) in (np.ndarray, np.memmap) and value.nbytes > _TRAVELS_ABOVE and value.flags.c_contiguous:
+            place = _place_of(value)
+            if place is not None:
+                return _mapped_again, (*place, value.dtype.str, value.shape)
+        return NotImplemented
+
+
+def _place_of(array: np.ndarray) -> tuple[str, list[int], int] | None:
+    """The path under which another process finds the file of a mapped array, how to recognise it, and the place there.
+
+    None where there is no such path, or where another file lies there by now.
+    """
+    found: Any = _map_under(array)
+    if found is None:
+        return None
+    file = getattr(found, "plackett_file", None)
+    try:
+        path = str(found.filename) if file is None else f"/proc/{os.getpid()}/fd/{file.fileno()}"
+        known = identity(os.stat(path))
+    except (OSError, ValueError):
+        return None
+    if getattr(found, "plackett_identity", known) != known:
+        return None
+    return path, known, found.offset + array.ctypes.data - found.ctypes.data
+
+
+def identity(status: os.stat_result) -> list[int]:
+    """By what a file is known again that must not have changed."""
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
+
+
+def _mapped_again(path: str, known: list[int], offset: int, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        with open(path, "rb") as file:
+            if identity(os.fstat(file.fileno())) == known:
+                found = np.memmap(file, dtype=np.dtype(dtype), mode="c", offset=offset, shape=shape)
+                found.plackett_identity = known  # type: ignore[attr-defined]
+                return np.asarray(found)
+    except OSError:
+        pass
+    raise OSError(
+        errno.ENOENT,
+        "rows that are mapped from a file cannot be found in this process, because the file changed or lies on another "
+        "machine; there, read the data into memory instead (cache=False)",
+        path,
+    )
