@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import config_context
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -342,6 +343,13 @@ def test_estimators_of_others_are_known_by_class_parameters_and_version(monkeypa
     assert "sklearn" not in code, "which is there as scikit-learn"
     monkeypatch.setattr(fingerprints, "version_of", lambda package: "another")
     assert key(pipeline()) not in keys
+
+
+def test_ways_to_cut_folds_are_known_by_what_they_hold():
+    cuts = [pk.QueryKFold(3), pk.QueryKFold(4), pk.QueryKFold(3, random_state=1), GroupKFold(3), GroupKFold(4)]
+    keys = {json.dumps(fingerprints.of_value(GridSearchCV(pk.LinearRanker(), {"l2": [1]}, cv=cv))) for cv in cuts}
+    assert len(keys) == len(cuts)
+    assert fingerprints.of_value(pk.QueryKFold(3)) == fingerprints.of_value(pk.QueryKFold(3))
 
 
 def test_a_compiled_class_of_an_installed_package_is_known_by_its_version():
