@@ -1,5 +1,6 @@
 """Fits on a Dask cluster: the same as on one machine, whoever holds what and whoever goes away."""
 
+import itertools
 import logging
 import os
 import signal
@@ -112,7 +113,7 @@ def frame():
     pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
     rows = pd.DataFrame({**columns_of(DATA), "grade": DATA.y, "query": DATA.qid, "weight": row_weights()})
     edges = [DATA.indptr[place] for place in (0, 11, 11, 40, 60)]
-    parts = [rows.iloc[start:stop] for start, stop in zip(edges, edges[1:], strict=False)]
+    parts = [rows.iloc[start:stop] for start, stop in itertools.pairwise(edges)]
     return dd.from_delayed([dask.delayed(part) for part in parts], meta=rows.iloc[:0], verify_meta=False)
 
 
@@ -203,9 +204,9 @@ def test_a_cluster_that_loses_all_workers_ends_the_fit_with_a_word(cluster, clie
     monkeypatch.setattr(on_cluster, "NO_WORKERS_SECONDS", 1.0)
     act_at_call(monkeypatch, 4, lambda: cluster.scale(0))
     try:
-        with pytest.raises(ConnectionError, match="all workers of the Dask cluster at inproc.* are gone"):
+        with pytest.raises(ConnectionError, match=r"all workers of the Dask cluster at inproc.* are gone"):
             pk.LinearRanker(tol=1e-12).fit(delayed_parts())
-        with pytest.raises(ConnectionError, match="has no workers. Start some, as with: dask worker inproc"):
+        with pytest.raises(ConnectionError, match=r"has no workers\. Start some, as with: dask worker inproc"):
             pk.LinearRanker(tol=1e-12).fit(delayed_parts())
     finally:
         cluster.scale(1)

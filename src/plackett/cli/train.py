@@ -75,6 +75,12 @@ def train(
     seed: Annotated[int | None, _option("N", "For all that is random.", "--seed", min=0)] = None,
     zero_based: Annotated[bool, _option(None, "Feature numbers start at 0.", "--zero-based")] = False,
     cache: Annotated[bool, _option(None, "Keep a fast copy of DATA.", "--cache")] = False,
+    cluster: Annotated[
+        str | None, _option("tcp://HOST:PORT", "Fit on this Dask cluster, whose workers read DATA.", "--cluster")
+    ] = None,
+    local_cluster: Annotated[
+        int | None, _option("N", "Fit on N processes of this machine.", "--local-cluster", min=1)
+    ] = None,
     as_json: Annotated[bool, _option(None, "Print JSON.", "--json")] = False,
     quiet: Annotated[bool, _option(None, "No summary, no progress bar, no notes.", "--quiet", "-q")] = False,
     rankers: Annotated[
@@ -103,8 +109,9 @@ def train(
     strengths = None if l2_path is None else _numbers(l2_path)
     params.update(_settings(settings or []))
 
-    from plackett.cli import inputs, measures, models, output, summary
+    from plackett.cli import clusters, inputs, measures, models, output
 
+    clusters.check_options(cluster, local_cluster, data, cache=cache)
     models.check_target(model)
     inputs.check_data(data)
     if validation is not None:
@@ -122,38 +129,55 @@ def train(
         raise typer.BadParameter(f"--ranker {name}: its models are not ours to save; compare and tune take it.")
     if patience is not None and validation is None and type(estimator).__name__ not in WATCH_TRAINING:
         raise typer.BadParameter("--patience needs a --validation set.")
+    if (cluster or local_cluster) and not getattr(estimator, "_takes_parts", False):
+        raise typer.BadParameter(f"a cluster fits linear rankers, which {name!r} is not.")
 
     start = time.perf_counter()
-    queries, held_back, note = inputs.load_sets(data, validation, zero_based=zero_based, cache=cache)
-    if note is not None and not quiet:
-        output.note(note)
-    job = _Job(estimator, queries, held_back, wanted, model)
+    queries: Any
+    with clusters.connection(cluster, local_cluster) as client:
+        if client is None:
+            queries, held_back, note = inputs.load_sets(data, validation, zero_based=zero_based, cache=cache)
+        else:
+            queries, held_back, note = clusters.load_sets(data, validation, client, zero_based=zero_based)
+        if note is not None and not quiet:
+            output.note(note)
+        job = _Job(name, estimator, queries, held_back, wanted, model, client)
+        _train(job, strengths, start, is_path=is_tuned and not has_own_path, as_json=as_json, quiet=quiet)
+
+
+class _Job(NamedTuple):
+    """What is fitted to what, where it happens and where it goes."""
+
+    name: str
+    estimator: Any
+    queries: Any  # Queries; on a cluster, the parts that its workers read
+    held_back: Queries | None
+    metrics: list[str]
+    model: str
+    client: Any  # None: this process
+
+
+def _train(
+    job: _Job, strengths: list[float] | None, start: float, *, is_path: bool, as_json: bool, quiet: bool
+) -> None:
+    """Fit, save, measure, tell."""
+    from plackett.cli import output, summary
 
     fitting = time.perf_counter()
-    estimator.set_params(verbose=sys.stderr.isatty() and not quiet)
-    path = _fit_path(job, strengths) if is_tuned and not has_own_path else None
+    job.estimator.set_params(verbose=sys.stderr.isatty() and not quiet)
+    path = _fit_path(job, strengths) if is_path else None
     fitted = _fit(job) if path is None else path.best
     fitting_ended = time.perf_counter()
     fitted.set_params(verbose=False)  # how it was trained is not how it will be used
-    fitted.save(model)
-    measured = _measured(fitted, job)
+    fitted.save(job.model)
+    sizes, measured = _measured(fitted, job)
 
     seconds = {"reading": fitting - start, "fitting": fitting_ended - fitting}
-    outcome = summary.Outcome(name, fitted, queries, held_back, path, measured, seconds, model)
+    outcome = summary.Outcome(job.name, fitted, sizes, job.held_back, path, measured, seconds, job.model)
     if as_json:
         output.write_json(summary.as_dict(outcome))
     elif not quiet:
         summary.print_summary(outcome)
-
-
-class _Job(NamedTuple):
-    """What is fitted to what, and where it goes."""
-
-    estimator: Any
-    queries: Queries
-    held_back: Queries | None
-    metrics: list[str]
-    model: str
 
 
 # --- What the user asked for ------------------------------------------------------------------------------------------
@@ -255,18 +279,26 @@ def _fit_path(job: _Job, strengths: list[float] | None) -> L2Path:
 # --- What came out ----------------------------------------------------------------------------------------------------
 
 
-def _measured(fitted: Any, job: _Job) -> dict[str, dict[str, float]]:
-    """Means of the measures on each set, by its name; the model is saved already, and Ctrl-C does not take it away."""
-    from plackett.cli import output
+def _measured(fitted: Any, job: _Job) -> tuple[Any, dict[str, dict[str, float]]]:
+    """The sizes of the training set, and means of the measures on each set, by its name.
+
+    The model is saved already, and Ctrl-C does not take it away.
+    """
+    from plackett.cli import clusters, output
     from plackett.evaluation.evaluate import evaluate
 
-    sets = {"training": job.queries, "validation": job.held_back}
+    def means_on(queries: Queries) -> dict[str, float]:
+        return evaluate(queries, fitted.predict(queries), metrics=job.metrics).mean()
+
     try:
-        return {
-            name: evaluate(queries, fitted.predict(queries), metrics=job.metrics).mean()
-            for name, queries in sets.items()
-            if queries is not None
-        }
+        if job.client is None:
+            sizes, means = job.queries, means_on(job.queries)
+        else:
+            sizes, means = clusters.measure(job.client, job.queries, fitted, job.metrics)
+        measured = {"training": means}
+        if job.held_back is not None:
+            measured["validation"] = means_on(job.held_back)
     except KeyboardInterrupt:
         output.note(f"stopped while the fitted model was measured; it is in {job.model}.")
         raise
+    return sizes, measured

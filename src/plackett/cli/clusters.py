@@ -1,0 +1,124 @@
+"""Training where the data are: a Dask cluster to connect to, or one that is started on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+from plackett._optional import import_optional
+
+if TYPE_CHECKING:
+    from plackett.data.queries import Queries
+    from plackett.data.sources import Source
+
+SCHEMES = ("tcp://", "tls://", "ws://", "wss://", "ucx://")
+CONNECT_SECONDS = 15
+
+
+class Sizes(NamedTuple):
+    """What a summary tells of the training set."""
+
+    n_queries: int
+    n_docs: int
+    n_features: int
+
+
+def check_options(address: str | None, n_local: int | None, data: list[str], *, cache: bool) -> None:
+    """Refuse what does not go with a cluster."""
+    if address is not None and n_local is not None:
+        raise typer.BadParameter("--cluster connects to a cluster and --local-cluster starts one; give one of them.")
+    if address is None and n_local is None:
+        return
+    option = "--cluster" if address is not None else "--local-cluster"
+    if address is not None and not address.startswith(SCHEMES):
+        raise typer.BadParameter(f"--cluster {address}: an address such as tcp://scheduler:8786 is needed.")
+    if cache:
+        raise typer.BadParameter(f"--cache keeps a copy on this machine, which {option} does not read.")
+    from plackett.cli.inputs import is_known_name
+
+    for name in data:
+        if name == "-" or is_known_name(name):
+            raise typer.BadParameter(f"{option} needs files that every worker can read, not {name!r}.")
+
+
+@contextlib.contextmanager
+def connection(address: str | None, n_local: int | None) -> Iterator[Any]:
+    """A Dask client for as long as it is needed, the default one meanwhile; None where no cluster was asked for."""
+    if address is None and n_local is None:
+        yield None
+        return
+    option = "--cluster" if address is not None else "--local-cluster"
+    distributed = import_optional("distributed", extra="dask", needed_for=option)
+    with contextlib.ExitStack() as stack:
+        if n_local is not None:
+            address = stack.enter_context(_local_cluster(n_local))
+        try:
+            client = stack.enter_context(distributed.Client(address, timeout=CONNECT_SECONDS))
+        except (OSError, TimeoutError) as error:
+            raise ConnectionError(
+                f"no Dask scheduler answers at {address}. Is it running, and can this machine reach it? ({error})"
+            ) from error
+        yield client
+
+
+@contextlib.contextmanager
+def _local_cluster(n_workers: int) -> Iterator[Any]:
+    """Processes of one thread each that listen on this machine only and leave nothing behind."""
+    import logging
+    import tempfile
+
+    import dask
+    import distributed
+
+    with (
+        tempfile.TemporaryDirectory(prefix="plackett-") as folder,
+        dask.config.set({"temporary-directory": folder}),
+        distributed.LocalCluster(
+            n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL, scheduler_kwargs={"dashboard": False},
+        ) as cluster,
+    ):  # fmt: skip
+        yield cluster
+
+
+def load_sets(
+    data: list[str], validation: str | None, client: Any, *, zero_based: bool
+) -> tuple[list[Source], Queries | None, None]:
+    """The training set as parts that workers read, at least one for each of their threads where files can be cut.
+
+    The validation set is read here. The last entry stands where a note about columns would.
+    """
+    from plackett.cli.inputs import load_queries
+    from plackett.data.file_names import files_of, is_parquet
+    from plackett.data.sources import sources
+
+    options = {"first_index": 0} if zero_based and not is_parquet(files_of(data)[0]) else {}
+    parts = sources(data, pieces=max(1, sum(client.nthreads().values())), **options)
+    held_back = None if validation is None else load_queries([validation], zero_based=zero_based, cache=False)
+    return parts, held_back, None
+
+
+def measure(client: Any, parts: list[Source], fitted: Any, metrics: list[str]) -> tuple[Sizes, dict[str, float]]:
+    """Sizes of the training set and means of the measures on it, taken where the parts are."""
+    import numpy as np
+
+    from plackett.evaluation.table import Evaluation
+
+    answers = client.gather(client.map(_measure_part, parts, ranker=fitted, metrics=metrics, pure=False))
+    values = np.concatenate([values for _, values in answers])
+    means = Evaluation(metrics, np.arange(len(values)), values, convention="standard").mean()
+    return Sizes(len(values), sum(n_docs for n_docs, _ in answers), fitted.n_features_in_), means
+
+
+def _measure_part(source: Source, ranker: Any, metrics: list[str]) -> tuple[int, Any]:
+    """On a worker: documents of a part, and the measures of each of its queries."""
+    from plackett._threads import on_this_thread
+    from plackett.cli.models import fit_columns
+    from plackett.evaluation.evaluate import evaluate
+
+    with on_this_thread():
+        queries, _ = fit_columns(source.load(), ranker.n_features_in_, str(source), "the model")
+        return queries.n_docs, evaluate(queries, ranker.predict(queries), metrics=metrics).values

@@ -1,0 +1,103 @@
+"""``plackett train --cluster`` and ``--local-cluster``: what comes out is what comes out without them."""
+
+import json
+import logging
+import os
+import sys
+import tempfile
+
+import numpy as np
+import pytest
+
+import plackett as pk
+
+distributed = pytest.importorskip("distributed", reason="training on clusters needs dask[distributed]")
+
+OPTIONS = ["--normalize", "minmax", "--tol", "1e-10", "--json"]
+
+
+@pytest.fixture(scope="module")
+def address():
+    """A scheduler that is reached by its address, with a worker of two threads in this process."""
+    with distributed.LocalCluster(
+        1, threads_per_worker=2, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address="127.0.0.1:0",
+        silence_logs=logging.CRITICAL,
+    ) as cluster:  # fmt: skip
+        yield cluster.scheduler_address
+
+
+def without_seconds(stdout):
+    told = json.loads(stdout)
+    del told["seconds"], told["model"]
+    return told
+
+
+def check_same(done, expected):
+    assert (done.returncode, done.stderr) == (0, "")
+    told, known = without_seconds(done.stdout), without_seconds(expected.stdout)
+    assert told.keys() == known.keys()
+    for key in known:
+        if key in ("objective", "gradient_norm"):
+            assert told[key] == pytest.approx(known[key], rel=1e-9, abs=1e-9)
+        else:
+            assert told[key] == known[key]
+    np.testing.assert_allclose(pk.load("there.plackett").coef_, pk.load("here.plackett").coef_, rtol=0, atol=1e-8)
+
+
+def test_a_cluster_gives_what_this_process_gives(run, address):
+    words = ["train", "train.txt", "test.txt", "--validation", "vali.txt", *OPTIONS]
+    expected = run(*words, "--model", "here.plackett")
+    check_same(run(*words, "--model", "there.plackett", "--cluster", address), expected)
+
+
+def test_a_cluster_of_this_machine_comes_and_goes(run):
+    words = ["train", "train.txt", "test.txt", *OPTIONS]
+    expected = run(*words, "--model", "here.plackett")
+    before = set(os.listdir(tempfile.gettempdir()))
+    check_same(run(*words, "--model", "there.plackett", "--local-cluster", "2"), expected)
+    assert not [
+        name for name in set(os.listdir(tempfile.gettempdir())) - before if "dask" in name or "plackett-" in name
+    ]
+
+
+def test_l2_is_chosen_on_a_cluster_too(run, address):
+    words = ["train", "train.txt", "--validation", "vali.txt", "--tune-l2", *OPTIONS]
+    expected, found = (
+        run(*words, "--model", "here.plackett"),
+        run(*words, "--model", "there.plackett", "--cluster", address),
+    )
+    assert found.returncode == 0
+    chosen = [[row["l2"] for row in json.loads(done.stdout)["l2_path"] if row["is_best"]] for done in (expected, found)]
+    assert chosen[0] == chosen[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train.txt", "--cluster", "tcp://a:1", "--local-cluster", "2"], "give one of them"),
+        (["train.txt", "--cluster", "somewhere"], "an address such as tcp://scheduler:8786"),
+        (["-", "--local-cluster", "2"], "needs files that every worker can read"),
+        (["train.txt", "--local-cluster", "2", "--cache"], "--cache keeps a copy on this machine"),
+        (["train.txt", "--local-cluster", "2", "--ranker", "rankboost"], "a cluster fits linear rankers"),
+    ],
+)
+def test_what_does_not_go_with_a_cluster_is_wrong_usage(run, words, said):
+    done = run("train", *words, "--model", "model.plackett")
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_a_scheduler_that_does_not_answer_is_named(run, monkeypatch):
+    from plackett.cli import clusters
+
+    monkeypatch.setattr(clusters, "CONNECT_SECONDS", 0.2)
+    done = run("train", "train.txt", "--model", "model.plackett", "--cluster", "tcp://127.0.0.1:9")
+    assert done.returncode == 1
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in done.stderr
+
+
+def test_without_dask_the_extra_is_named(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = run("train", "train.txt", "--model", "model.plackett", "--local-cluster", "2")
+    assert done.returncode == 1
+    assert "--local-cluster needs distributed. Install it with: pip install 'plackett[dask]'" in done.stderr
