@@ -328,3 +328,25 @@ def test_help_and_the_page_name_every_ranker(run):
     for name, entry in ENTRIES.items():
         assert re.search(rf"^{name} +{re.escape(entry.description)}$", text, re.MULTILINE)
         assert f"| `{name}` | {entry.description} |\n" in page
+
+
+# --- Trees ------------------------------------------------------------------------------------------------------------
+
+
+def test_trees_are_trained_with_any_loss_and_parameters_of_lightgbm(run):
+    pytest.importorskip("lightgbm")
+    words = ("-r", "trees", "--loss", "p-listmle", "--set", "n_rounds=5", "--set", "max_depth=2")
+    done = run("train", "train.txt", "-o", "model", *words)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^max_depth +2$", done.stdout, re.MULTILINE)
+    assert "shares of the gain" in done.stdout
+    assert run("rank", "model", "vali.txt").returncode == 0
+    wrong = run("train", "train.txt", "-o", "model", "-r", "trees", "--set", "subsample=0.5")
+    assert wrong.returncode == 2
+    assert "Did you mean bagging_fraction?" in " ".join(wrong.stderr.replace("│", " ").split())
+
+
+def test_trees_that_could_not_be_saved_are_not_trained(run):
+    done = run("train", "train.txt", "-o", "model", "-r", "rank:ndcg")
+    assert done.returncode == 2
+    assert "its models are not ours to save" in done.stderr.replace("\n", " ")

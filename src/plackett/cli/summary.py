@@ -54,7 +54,8 @@ def print_summary(outcome: Outcome) -> None:
         rows.append(("objective", _objective(fitted)))
     rows.append(("stopped", fitted.stop_reason_))
     if strongest := feature_weights(fitted):
-        rows.append(("feature weights", _in_words(strongest)))
+        word = "shares of the gain" if hasattr(fitted, "feature_importances_") else "feature weights"
+        rows.append((word, _in_words(strongest)))
     rows += _of_queries(fitted)
     for part, means in outcome.measured.items():
         rows.append((f"on {part}", measures.in_words(means)))
@@ -77,14 +78,14 @@ def _telling_params(fitted: Any) -> dict[str, Any]:
     """The parameter that a class names first, the penalty and the scaling, and all that are not as by default."""
     first, *others = inspect.signature(type(fitted)).parameters.values()
     params = fitted.get_params(deep=False)
-    answer = {first.name: params[first.name]}
+    answer = {first.name: params.pop(first.name)}
     for param in others:
-        value = params[param.name]
+        value = params.pop(param.name, param.default)
         if param.name in ("solver", "verbose"):  # the solver that was used has a line of its own
             continue
         if value != param.default or (param.name == "l2" and value is not None):
             answer[param.name] = value
-    return answer
+    return {**answer, **params}  # the rest is for the package that the ranker is made of
 
 
 def _shown(value: object) -> str:
@@ -213,12 +214,15 @@ def feature_weights(ranker: Any) -> list[tuple[str, float]]:
     """What features weigh in rankers that take them one by one, the largest first; empty for other rankers.
 
     The weights of a feature's steps are summed; those of RankBoost's thresholds, which pull either way, by their size.
+    Trees tell each feature's share of what their splits have gained.
     """
     import numpy as np
 
     if hasattr(ranker, "alphas_"):
         features = ranker.features_
         weights = np.abs(ranker.alphas_) if hasattr(ranker, "thresholds_") else ranker.alphas_
+    elif hasattr(ranker, "feature_importances_"):
+        features, weights = np.arange(ranker.n_features_in_), ranker.feature_importances_
     elif hasattr(ranker, "feature_weights_"):
         weights = ranker.feature_weights_
         features = np.arange(weights.size) % ranker.n_features_in_

@@ -132,7 +132,7 @@ def ranker(name: str, **params: Any) -> Any:
     if others and cls.takes_loss_objects:
         given["loss"] = _loss_with(others, key, cls, given.get("loss"))
     elif others:
-        raise _unknown(next(iter(others)), key, own)
+        raise _unknown(next(iter(others)), key, cls)
     return cls(**given)
 
 
@@ -222,17 +222,21 @@ def _loss_with(params: Mapping[str, Any], key: str, cls: Any, loss: Any) -> Any:
     for param, value in params.items():
         bare = param.removeprefix("loss__")
         if bare not in known:
-            raise _unknown(param, key, cls._get_param_names(), list(known))
+            raise _unknown(param, key, cls, list(known))
         changed[bare] = value
     return type(base)(**{**known, **changed})
 
 
-def _unknown(param: str, key: str, own: list[str], of_loss: list[str] | None = None) -> ValueError:
+def _unknown(param: str, key: str, cls: Any, of_loss: list[str] | None = None) -> ValueError:
     """What to say of a parameter that neither the ranker nor its loss has; ``of_loss`` is None where there is none."""
-    by_lower = {name.lower(): name for name in [*own, *(of_loss or [])]}
+    own, passed_on = cls._get_param_names(), sorted(getattr(cls, "known_params", None) or ())
+    by_lower = {name.lower(): name for name in [*own, *passed_on, *(of_loss or [])]}
     close = [by_lower[name] for name in difflib.get_close_matches(param.lower(), by_lower, n=2)]
+    close = [cls.other_names[param]] if param in getattr(cls, "other_names", {}) else close
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
-    rest = ""
+    if param in getattr(cls, "refused_params", {}):
+        hint = f" It is not taken: {cls.refused_params[param]}."
+    rest = f", {', '.join(passed_on)} for {cls.package}" if passed_on else ""
     if of_loss is not None:
-        rest = f", and {', '.join(of_loss)} of its loss" if of_loss else ", and its loss has none"
+        rest += f", and {', '.join(of_loss)} of its loss" if of_loss else ", and its loss has none"
     return ValueError(f"the ranker {key!r} has no parameter {param!r}.{hint} It has {', '.join(own)}{rest}.")
