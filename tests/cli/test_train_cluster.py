@@ -13,7 +13,7 @@ import plackett as pk
 
 distributed = pytest.importorskip("distributed", reason="training on clusters needs dask[distributed]")
 
-OPTIONS = ["--normalize", "minmax", "--tol", "1e-10", "--json"]
+OPTIONS = ["--normalize", "query-zscore", "--tol", "1e-10", "--json"]
 
 
 @pytest.fixture(scope="module")
