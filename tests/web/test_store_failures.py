@@ -134,7 +134,7 @@ def test_a_full_disk_loses_only_what_was_refused(tmp_path):
         def fill():
             nonlocal said
             for number in range(1000):
-                store.judge(me, query, f"{number} " + "x" * 1900, 1)
+                store.judge(me, query, f"{number} " + "x" * 900, 1)
                 said = number + 1
 
         refusal(fill, match="the disk is full; what was being written is not stored")
