@@ -128,14 +128,18 @@ def until(true, seconds=10.0):
     return answer
 
 
+def is_loaded(page):
+    return page.execute_script("return document.readyState") == "complete"  # scripts have run then
+
+
 def visit(page, address):
     page.get(address)
-    until(lambda: page.execute_script("return document.readyState") == "complete")  # scripts have run then
+    until(lambda: is_loaded(page))
 
 
 def reload(page):
     page.refresh()
-    until(lambda: page.execute_script("return document.readyState") == "complete")
+    until(lambda: is_loaded(page))
 
 
 def one(page, selector):
@@ -180,7 +184,7 @@ def is_narrow(page, width=360):
 def test_three_judgements_change_the_order_and_say_why(page, server):
     visit(page, server.url())
     one(page, "#q").send_keys("river water", ENTER)
-    before = until(lambda: order(page))
+    before = until(lambda: is_loaded(page) and order(page))
     assert len(before) == 20
     assert page.find_elements("css selector", "#results mark")
     assert not one(page, "#undo").is_enabled()
@@ -292,7 +296,7 @@ def test_everything_works_from_the_keyboard(page, server):
     one(page, "body").send_keys("/")
     page.switch_to.active_element.clear()
     keys(page, "river bank", ENTER)
-    before = until(lambda: order(page))
+    before = until(lambda: is_loaded(page) and order(page))
     one(page, "body").send_keys("j")
     keys(page, "j", "j", "k", "j")
     focused = "return document.activeElement.dataset.docid"

@@ -128,6 +128,7 @@ def features_page(request: Request, q: str = "", base: str = "") -> Response:
             hits = collection.search(q.strip(), base, ROWS)
     except Problem as error:
         problem = error
+    labels = {} if hits is None else collection.labels(q.strip())
     return _page(
         request,
         "features.html",
@@ -135,7 +136,8 @@ def features_page(request: Request, q: str = "", base: str = "") -> Response:
         here="lists",
         q=q,
         base=base,
-        rows=[] if hits is None else _rows_of(hits, collection.labels(q.strip())),
+        rows=[] if hits is None else _rows_of(hits, labels),
+        has_labels=bool(labels),
         names=[] if hits is None else hits.feature_names[:FEATURES],
         n_features=len(collection.feature_names),
         problem=None if problem is None else _words(problem),
