@@ -20,8 +20,8 @@ OPTIONS = ["--normalize", "query-zscore", "--tol", "1e-10", "--json"]
 def address():
     """A scheduler that is reached by its address, with a worker of two threads in this process."""
     with distributed.LocalCluster(
-        1, threads_per_worker=2, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address="127.0.0.1:0",
-        silence_logs=logging.CRITICAL,
+        n_workers=1, threads_per_worker=2, processes=False, protocol="tcp://", host="127.0.0.1",
+        dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
     ) as cluster:  # fmt: skip
         yield cluster.scheduler_address
 
@@ -50,14 +50,30 @@ def test_a_cluster_gives_what_this_process_gives(run, address):
     check_same(run(*words, "--model", "there.plackett", "--cluster", address), expected)
 
 
-def test_a_cluster_of_this_machine_comes_and_goes(run):
+def test_a_cluster_of_this_machine_comes_and_goes(run, monkeypatch):
     words = ["train", "train.txt", "test.txt", *OPTIONS]
     expected = run(*words, "--model", "here.plackett")
     before = set(os.listdir(tempfile.gettempdir()))
-    check_same(run(*words, "--model", "there.plackett", "--local-cluster", "2"), expected)
+    held = workers_seen(monkeypatch)
+    check_same(run(*words, "--model", "there.plackett", "--local-cluster", "1"), expected)
+    assert held == [1]
     assert not [
         name for name in set(os.listdir(tempfile.gettempdir())) - before if "dask" in name or "plackett-" in name
     ]
+
+
+def workers_seen(monkeypatch):
+    """How many workers each measuring has had."""
+    from plackett.cli import clusters
+
+    plain, seen = clusters.measure, []
+
+    def counted(client, *arguments):
+        seen.append(len(client.nthreads()))
+        return plain(client, *arguments)
+
+    monkeypatch.setattr(clusters, "measure", counted)
+    return seen
 
 
 def test_l2_is_chosen_on_a_cluster_too(run, address):

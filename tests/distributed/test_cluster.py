@@ -41,7 +41,9 @@ def cluster():
     settings = {"distributed.worker.memory.target": False, "distributed.worker.memory.spill": False}
     with (
         dask.config.set(settings),
-        distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as made,
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+        ) as made,
     ):
         yield made
 
@@ -246,7 +248,11 @@ def processes():
     """Two worker processes, each with a nanny that starts another one when it dies."""
     with (
         distributed.LocalCluster(
-            2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
+            n_workers=2,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
         ) as made,
         distributed.Client(made) as connected,
     ):
