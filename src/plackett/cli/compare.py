@@ -18,7 +18,9 @@ LETOR = "letor"
 def compare(
     data: Annotated[
         list[str],
-        typer.Argument(metavar="DATA", help="A known set's name, a folder with S1..S5 or Fold1.., or LETOR files."),
+        typer.Argument(
+            metavar="DATA", help="A known set's name, a folder with S1..S5 or Fold1.., LETOR or Parquet files."
+        ),
     ],
     rankers: Annotated[
         str, typer.Option("--rankers", "-r", help="Names as for train -r; also lightgbm, xgboost, catboost.")
@@ -45,6 +47,9 @@ def compare(
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Fits side by side.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="For all that is random.")] = 0,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of files start at 0.")] = False,
+    cache: Annotated[
+        bool, typer.Option("--cache", help="Keep a fast copy of files; Parquet is then mapped from it.")
+    ] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="With --json or --csv: every query.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
@@ -74,7 +79,7 @@ def compare(
     contestants = _contestants(rankers, baseline, normalize)
     if report is not None:
         _check_report()  # what it needs is missing now rather than after hours
-    source, cv = _source(data, folds, zero_based=zero_based)
+    source, cv = _source(data, folds, zero_based=zero_based, cache=cache)
 
     from plackett.evaluation.compare import compare as run
 
@@ -143,22 +148,25 @@ def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> l
     return contestants
 
 
-def _source(data: list[str], folds: str | None, *, zero_based: bool) -> tuple[Any, Any]:
+def _source(data: list[str], folds: str | None, *, zero_based: bool, cache: bool) -> tuple[Any, Any]:
     """Where the folds come from, and which: those that data were published with, unless a number is given."""
     from plackett.cli import inputs
+    from plackett.data.file_names import has_parquet
 
     is_name = len(data) == 1 and inputs.is_known_name(data[0])
-    is_folder = len(data) == 1 and os.path.isdir(data[0])
+    is_folder = len(data) == 1 and os.path.isdir(data[0]) and not has_parquet(data[0])
     if is_name or is_folder:
         if zero_based:
             raise typer.BadParameter("--zero-based goes with files.")
+        if cache:
+            raise typer.BadParameter("--cache goes with files.")
         if folds is None:
             has_folds = is_folder or _has_folds(data[0])
             folds = LETOR if has_folds else "5"
         return data[0], LETOR if folds == LETOR else int(folds)
     if folds == LETOR:
         raise typer.BadParameter("--folds letor needs a known set's name, or a folder with S1..S5 or Fold1.., as DATA.")
-    return inputs.load_queries(data, zero_based=zero_based, cache=False), int(folds or 5)
+    return inputs.load_queries(data, zero_based=zero_based, cache=cache), int(folds or 5)
 
 
 def _has_folds(name: str) -> bool:

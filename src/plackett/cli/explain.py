@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def explain(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that plackett train wrote.")],
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files, '-', or a known set's name.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.")],
     query: Annotated[str, typer.Option("--query", help="The id of the query.")],
     above: Annotated[
         str | None,
@@ -37,7 +37,7 @@ def explain(
     inputs.check_data(data)
     output.tell_when_compiling()
     ranker = models.load_ranker(model)
-    queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
+    queries = inputs.load_queries(data, zero_based=zero_based, cache=cache, needs_labels=False)
     queries, note = models.fit_columns(queries, ranker.n_features_in_, models.name_of_data(data), f"the model {model}")
     if note is not None:
         output.note(note)

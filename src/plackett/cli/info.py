@@ -9,7 +9,7 @@ import typer
 
 def info(
     data: Annotated[
-        list[str], typer.Argument(metavar="DATA", help="LETOR files, '-', a known set's name; or a model.")
+        list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', a known set; or a model.")
     ],
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     relevant_from: Annotated[float, typer.Option(help="Smallest label that counts as relevant.")] = 1.0,

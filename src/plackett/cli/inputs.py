@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from plackett.data.file_names import is_parquet
 from plackett.data.opening import name_of, open_bytes
 from plackett.exceptions import DataFormatError
 
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 
-def load_queries(names: list, *, zero_based: bool, cache: bool) -> Queries:
-    """LETOR files, or the name of a known data set found in ``PLACKETT_DATA``; ``check_data`` has looked for them."""
-    from plackett.data.letor import read_letor
+def load_queries(names: list, *, zero_based: bool, cache: bool, needs_labels: bool = True) -> Queries:
+    """LETOR or Parquet files, or the name of a known data set found in ``PLACKETT_DATA``; ``check_data`` has looked.
+
+    LETOR rows always have labels; Parquet files without a column "label" are read where none are needed.
+    """
     from plackett.data.queries import Queries
 
     if len(names) == 1 and isinstance(names[0], str) and is_known_name(names[0]):
@@ -30,10 +33,31 @@ def load_queries(names: list, *, zero_based: bool, cache: bool) -> Queries:
         if not isinstance(loaded, Queries):
             raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
         return loaded
+    if any(isinstance(name, str) and is_parquet_name(name) for name in names):
+        return _load_parquet(names, cache=cache, needs_labels=needs_labels)
+    from plackett.data.letor import read_letor
+
     source = names[0] if len(names) == 1 else names
     if not all(isinstance(name, str) and name != "-" for name in names):
         cache = False  # standard input cannot be recognised again
     return read_letor(source, first_index=0 if zero_based else 1, cache=cache)
+
+
+def _load_parquet(names: list, *, cache: bool, needs_labels: bool) -> Queries:
+    from plackett.data.file_names import files_of
+    from plackett.data.parquet import has_column
+    from plackett.data.sources import read_queries
+
+    other = [name for name in names if not (isinstance(name, str) and is_parquet_name(name))]
+    if other:
+        raise ValueError(f"{name_of(other[0])} is not Parquet, but other files are; give files of one kind.")
+    has_labels = needs_labels or has_column(files_of(names)[0], "label")
+    return read_queries(names, cache=cache, label="label" if has_labels else None)
+
+
+def is_parquet_name(name: str) -> bool:
+    """Whether a path is a Parquet file, or a folder, in which such files are then looked for."""
+    return name != "-" and (os.path.isdir(name) or is_parquet(name))
 
 
 def is_known_name(name: str) -> bool:
@@ -52,7 +76,9 @@ class StandardInput(io.BytesIO):
 
 
 def is_letor(source: str | StandardInput) -> bool:
-    """Whether a file holds LETOR rows rather than qrels, by its first row."""
+    """Whether a file holds judged lists, as LETOR rows or as Parquet, rather than qrels; by its first row."""
+    if isinstance(source, str) and is_parquet_name(source):
+        return True
     with open_bytes(source) as file:
         answer = _is_letor(name_of(source), file)
     if isinstance(source, StandardInput):

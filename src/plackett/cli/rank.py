@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def rank(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that plackett train wrote.")],
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files, '-', or a known set's name.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.")],
     target: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Where the scores go; - is standard output.")
     ] = "-",
@@ -36,7 +36,7 @@ def rank(
     output.tell_when_compiling()
     wanted = None if metrics is None else measures.parse_measures(metrics)
     ranker = models.load_ranker(model)
-    queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
+    queries = inputs.load_queries(data, zero_based=zero_based, cache=cache, needs_labels=wanted is not None)
     queries, note = models.fit_columns(queries, ranker.n_features_in_, models.name_of_data(data), f"the model {model}")
     if note is not None:
         output.note(note)

@@ -45,7 +45,7 @@ def _option(panel: str | None, metavar: str, text: str, *names: str) -> Any:
 def refine(
     data: Annotated[
         list[str] | None,
-        typer.Argument(metavar="DATA", help="LETOR files, '-', or a known set's name.", show_default=False),
+        typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.", show_default=False),
     ] = None,
     base: Annotated[
         str | None, _option(LISTS, "WHAT", "What ranks now: column, run, scores or model.", "--base", "-b")

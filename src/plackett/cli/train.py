@@ -43,7 +43,7 @@ def _option(metavar: str | None, text: str, *names: str, **others: Any) -> Any:
 
 
 def train(
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files, '-', or a known set's name.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.")],
     model: Annotated[str, _option("FILE", "Where the model goes.", "--model", "-o")],
     ranker: Annotated[
         str | None, _option("NAME", f"One of those below ({DEFAULT_RANKER}).", "--ranker", "-r")

@@ -16,7 +16,7 @@ DEFAULT_RANKER = "listmle"
 
 
 def tune(
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files, '-', or a known set's name.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.")],
     ranker: Annotated[
         str, typer.Option("--ranker", "-r", help="As for train -r; also lightgbm, xgboost, catboost.")
     ] = DEFAULT_RANKER,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 LEVELS_SHOWN = 12
-VALUES_PER_BLOCK = 1 << 20
+VALUES_PER_BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)

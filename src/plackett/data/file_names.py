@@ -28,7 +28,7 @@ def files_of(paths: Any) -> list[str]:
 
 def _files_of_one(path: str) -> list[str]:
     if os.path.isdir(path):
-        names = sorted(name for name in os.listdir(path) if name.endswith(".parquet") and name[0] not in "._")
+        names = _parquet_names(path)
         if not names:
             raise FileNotFoundError(errno.ENOENT, "the folder holds no files *.parquet", path)
         return [os.path.join(path, name) for name in names]
@@ -40,6 +40,15 @@ def _files_of_one(path: str) -> list[str]:
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     return [path]
+
+
+def _parquet_names(folder: str) -> list[str]:
+    return sorted(name for name in os.listdir(folder) if name.endswith(".parquet") and name[0] not in "._")
+
+
+def has_parquet(folder: str | os.PathLike) -> bool:
+    """Whether a folder holds Parquet files."""
+    return bool(_parquet_names(os.fspath(folder)))
 
 
 def is_parquet(path: str | os.PathLike) -> bool:

@@ -24,7 +24,7 @@ from plackett.validation import is_sparse
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
-BLOCK_BYTES = 1 << 24  # in memory at once
+BLOCK_BYTES = 1 << 22  # in memory at once
 SPILL_ABOVE = 1 << 24  # less is simply copied
 _TRAVELS_ABOVE = 1 << 16
 

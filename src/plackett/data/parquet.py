@@ -136,7 +136,7 @@ def write_parquet(
             writer.write(data)
         return
     files = files_of(data)
-    has_labels = label != "label" or _has_column(files[0], label)  # a file without labels may be put in order as well
+    has_labels = label != "label" or has_column(files[0], label)  # a file without labels may be put in order as well
     rows = _rows_of(files, None, label=label if has_labels else None, qid=qid, docid=docid, features=features)
     arrange(rows, target, layout, check_positive_int(memory, "memory"))
 
@@ -148,7 +148,8 @@ def _rows_of(files: list[str], row_groups: tuple[int, int] | None, **columns: An
     return rows
 
 
-def _has_column(path: str, name: str) -> bool:
+def has_column(path: str, name: str) -> bool:
+    """Whether a Parquet file has a column of that name."""
     with opened(path) as file:
         return name in file.schema_arrow.names
 

@@ -50,7 +50,8 @@ def compare(
         installed. Besides the rankers of this library, a ranker is any estimator of scikit-learn's kind: a regressor, a
         pipeline, an ``LGBMRanker`` or ``XGBRanker``. They get arrays, and ``qid`` where they take it.
     data : Queries, path or str, default=None
-        Queries; a LETOR file; a folder with S1.txt to S5.txt or Fold1, Fold2, ...; or the name of a known set.
+        Queries; a LETOR or Parquet file; a folder of Parquet files, or one with S1.txt to S5.txt or Fold1, Fold2, ...;
+        or the name of a known set.
     cv : int, "letor", splitter or list of folds, default=5
         As for ``as_folds``. Where folds have no validation queries and there is something to choose, a quarter of the
         training queries is held back.

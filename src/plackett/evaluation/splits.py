@@ -13,9 +13,10 @@ from sklearn.utils import check_random_state
 
 from plackett.data import datasets
 from plackett.data.datasets import Fold
+from plackett.data.file_names import has_parquet
 from plackett.data.grouping import group_rows
-from plackett.data.letor import read_letor
 from plackett.data.queries import Queries
+from plackett.data.sources import read_queries
 from plackett.evaluation.letor_folds import LetorFolds, read_whole
 from plackett.validation import check_positive_int, count_of, plain
 
@@ -129,8 +130,9 @@ def as_folds(cv: Any, data: Any = None) -> list[Fold]:
         ``validation=None`` (see `with_validation`). A sequence holds a `Fold` or (train, validation, test) or (train,
         test) for each fold, each set a Queries or row numbers of ``data.X``.
     data : Queries, path or str, default=None
-        Queries; a LETOR file; a folder with S1.txt to S5.txt, or with Fold1, Fold2, ...; or the name of a known set,
-        which is looked for in the folder PLACKETT_DATA. Not needed where ``cv`` brings queries.
+        Queries; a LETOR or Parquet file; a folder of Parquet files, or one with S1.txt to S5.txt, or with Fold1, Fold2,
+        ...; or the name of a known set, which is looked for in the folder PLACKETT_DATA. Not needed where ``cv`` brings
+        queries.
 
     Examples
     --------
@@ -234,10 +236,10 @@ def _as_queries(data: Any) -> Queries:
     if not isinstance(data, (str, PathLike)):
         raise TypeError(f"data is a {type(data).__name__}; Queries, a path or the name of a data set is needed.")
     path = Path(data).expanduser()
-    if path.is_dir():
+    if path.is_dir() and not has_parquet(path):
         return read_whole(path)
     if path.exists():
-        return read_letor(path)
+        return read_queries(path)
     loaded = datasets.load(fspath(data))
     if not isinstance(loaded, Queries):
         raise ValueError(f"{data} holds {type(loaded).__name__}, not judged lists of feature vectors.")
