@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.rankers.kernel import KernelRanker as KernelRanker
     from plackett.rankers.lightgbm_trees import LightGBMRanker as LightGBMRanker
     from plackett.rankers.linear import LinearRanker as LinearRanker
+    from plackett.rankers.neural import NeuralRanker as NeuralRanker
     from plackett.rankers.other_trees import CatBoostRanker as CatBoostRanker
     from plackett.rankers.other_trees import XGBoostRanker as XGBoostRanker
     from plackett.rankers.personality import PersonalityDiagnosis as PersonalityDiagnosis
@@ -115,6 +116,7 @@ _HOME = {
     "PRank": "plackett.rankers.prank",
     "SVMMap": "plackett.rankers.svm_map",
     "QueryDependentRanker": "plackett.rankers.query_dependent",
+    "NeuralRanker": "plackett.rankers.neural",
     "TreeRanker": "plackett.rankers.trees",
     "LightGBMRanker": "plackett.rankers.lightgbm_trees",
     "XGBoostRanker": "plackett.rankers.other_trees",

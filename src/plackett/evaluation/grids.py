@@ -54,6 +54,7 @@ DEFAULT_GRIDS: dict[str, dict[str, list[Any]]] = {
     "qsvm": _NEIGHBORS,
     "knn-svm": _NEIGHBORS,
     "query-dependent": _NEIGHBORS,
+    "neural": {"l2": [1e-2, 1e-3], "learning_rate": [5e-3, 1e-3], "random_state": [0]},  # epochs end on those queries
     # a new query has no model of its own: the one for all ranks it
     "indv-svm": {"l2": [1.0, 1e-1, 1e-2, 1e-3], "new_queries": ["uniform"], "tol": [3e-3]},
     **dict.fromkeys(("trees", "lambdarank", "lightgbm"), _OF_LIGHTGBM),

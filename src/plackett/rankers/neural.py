@@ -1,0 +1,348 @@
+"""A small neural net, trained with any loss."""
+
+from __future__ import annotations
+
+import re
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from plackett._optional import import_optional
+from plackett.data.queries import Queries, QueryLists
+from plackett.losses import get_loss
+from plackett.losses.base import Loss
+from plackett.metrics.measure import Measure
+from plackett.rankers.base import Interrupted, Normalized, check_loaded_normalizer
+from plackett.rankers.fitting import HeldBack, Watch
+from plackett.rankers.linear import NO_LABELS, _seed
+from plackett.rankers.progress import Progress
+from plackett.scorers.net_shape import ACTIVATIONS, NetShape
+from plackett.validation import check_choice, check_number, check_positive_int, plain
+
+OPTIMIZERS = ("adam", "lbfgs")
+PRECISIONS = ("float32", "float64", "mixed")
+
+
+class NeuralRanker(Normalized):
+    """Ranks by a small net over the features, trained with any loss; needs PyTorch (the extra ``neural``).
+
+    Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) ‖weights‖²`` over all queries, s being the weight of a query and
+    biases not counted in the norm. Lists stand one behind the other, without padding. Without hidden layers and with
+    ``optimizer="lbfgs"`` it finds what ``LinearRanker`` finds.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="listmle"
+        As for ``LinearRanker``. On CUDA the pairwise losses except ``"exponential"`` travel to the processor and back.
+    hidden : sequence of ints, default=(64, 32)
+        Widths of the hidden layers; ``()`` makes the scores linear.
+    activation : {"relu", "gelu", "silu", "tanh"}, default="relu"
+    dropout : float, default=0.0
+        Share of a layer's numbers that is left out at random while the net learns.
+    attention : int, default=0
+        Layers of self-attention over the list behind the hidden layers: documents are scored in sight of the others of
+        their list, whatever their order. ``predict`` then needs ``qid``.
+    heads : int, default=4
+        Of each attention layer; must divide the width of the last hidden layer.
+    l2 : float, default=1e-3
+        Strength of the penalty. Without effect on ``"rankcosine"``, as in ``LinearRanker``.
+    optimizer : {"adam", "lbfgs"}, default="adam"
+        Adam takes a step for every batch of queries. L-BFGS looks at all queries for every step, until the norm of the
+        gradient is at most ``tol``: for small nets, smooth losses and ``dropout=0``.
+    learning_rate : float, default=5e-3
+        Of Adam.
+    batch_size : int or None, default=16
+        Queries per step of Adam; None takes all of them at once. Batches are dealt anew for every epoch.
+    max_epochs : int, default=100
+        Passes over the queries, or iterations of L-BFGS.
+    tol : float, default=1e-4
+        For ``optimizer="lbfgs"``.
+    precision : {"float32", "float64", "mixed"}, default="float32"
+        Of the weights. ``"mixed"`` keeps them in float32 and multiplies in bfloat16 while the net learns.
+    device : str, default="auto"
+        ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` takes CUDA where there is some. A saved ranker predicts on the
+        processor where there is none.
+    normalize : str, transformer or None, default="zscore"
+        How columns are scaled first, as for ``LinearRanker``: nets learn badly from columns of different scales. Sparse
+        rows need None, or a transformer that keeps zeros.
+    patience : int or None, default=10
+        With a validation set, the fit ends after so many epochs without a better value of its measure, and the weights
+        of the best epoch are kept. None records the measure and changes nothing.
+    random_state : int, RandomState or None, default=None
+        For the first weights, the batches and dropout. With a seed, a fit gives the same weights again on the same
+        device with the same number of threads. PyTorch's own generators are left alone.
+    verbose : bool, default=False
+        A progress bar on standard error.
+    warm_start : bool, default=False
+        Start from the weights of the last fit.
+
+    Attributes
+    ----------
+    weights_ : dict of arrays
+        By the names of the layers.
+    n_iter_ : int
+        Epochs, or iterations of L-BFGS.
+    objective_ : float
+        Of the last epoch, as its batches were met; of the last iteration for L-BFGS.
+    stop_reason_ : str
+    history_ : dict of lists
+        ``"objective"`` and the validation measure, one entry per epoch.
+    best_iteration_, best_score_ : int and float, or None without a validation set
+    normalizer_, feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
+    >>> ranker = pk.NeuralRanker(hidden=(16,), max_epochs=20, random_state=0).fit(data.X, data.y, qid=data.qid)
+    >>> scores = ranker.predict(data.X, qid=data.qid)
+    """
+
+    takes_loss_objects = True
+    package: ClassVar[str] = "torch"
+
+    weights_: dict[str, np.ndarray]
+
+    def __init__(
+        self,
+        loss: Any = "listmle",
+        hidden: Any = (64, 32),
+        activation: str = "relu",
+        dropout: float = 0.0,
+        attention: int = 0,
+        heads: int = 4,
+        l2: float = 1e-3,
+        optimizer: str = "adam",
+        learning_rate: float = 5e-3,
+        batch_size: int | None = 16,
+        max_epochs: int = 100,
+        tol: float = 1e-4,
+        precision: str = "float32",
+        device: str = "auto",
+        normalize: Any = "zscore",
+        patience: int | None = 10,
+        random_state: Any = None,
+        verbose: bool = False,
+        warm_start: bool = False,
+    ):
+        self.loss = loss
+        self.hidden = hidden
+        self.activation = activation
+        self.dropout = dropout
+        self.attention = attention
+        self.heads = heads
+        self.l2 = l2
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.tol = tol
+        self.precision = precision
+        self.device = device
+        self.normalize = normalize
+        self.patience = patience
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    @classmethod
+    def import_package(cls) -> ModuleType:
+        """PyTorch; an error that says how to install it where it is missing."""
+        return import_optional("torch", extra="neural", needed_for=cls.__name__)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_metric: str | Measure | None = None,
+    ) -> NeuralRanker:
+        """Find the weights.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
+        y : array-like of shape (n_docs,)
+            Labels, larger is better. Left out where X is a Queries.
+        qid : iterable of hashable ids, one per row, default=None
+            In any row order; None means that all rows are one list.
+        sample_weight : array-like, default=None
+            One weight per query (in order of first appearance) or per row (constant within a query).
+        eval_set : Queries or tuple (X, y, qid), default=None
+            Validation queries, measured after every epoch.
+        eval_metric : str or Measure, default=None
+            Any measure of this library; None takes ``"ndcg@10"``.
+
+        Returns
+        -------
+        self
+        """
+        loss = self._check_parameters()
+        self.import_package()
+        from plackett.rankers.neural_fits import at_work, choose_device
+
+        device = choose_device(self.device)
+        if eval_metric is not None:
+            Measure.parse(eval_metric)
+        with self._all_or_nothing():
+            queries = self._check_queries(X, y, qid, reset=True)
+            loss.check_labels(queries.lists)
+            self.n_queries_ = queries.n_queries
+            weights = self._check_query_weights(sample_weight, queries)
+            held_back = self._check_eval_set(eval_set)
+            queries = self._fit_normalizer(queries)
+            held = None if held_back is None else HeldBack(self._normalized(held_back), eval_metric)
+            with at_work(device, self.batch_size, self._work(queries)):
+                return self._minimize(loss, queries, weights, held, device)
+
+    def _minimize(
+        self, loss: Loss, queries: Queries, weights: np.ndarray | None, held: HeldBack | None, device: Any
+    ) -> NeuralRanker:
+        import torch
+
+        from plackett.rankers.neural_data import TrainingData
+        from plackett.rankers.neural_fits import NetFit, NetValidation, minimize_at_once, minimize_by_batches
+
+        rng = np.random.default_rng(_seed(self.random_state))
+        shape = NetShape(queries.n_features, tuple(self.hidden), self.attention, not loss.ignores_shifts)
+        start = self._last_weights(shape) if self.warm_start and hasattr(self, "weights_") else shape.draw(rng)
+        net = self._net(shape, start, device)
+        lists = QueryLists(queries.lists.labels, queries.indptr, rng if loss.is_random else None)
+        fit = NetFit(
+            net,
+            loss,
+            TrainingData(queries.X, lists, weights, net),
+            l2=0.0 if loss.is_scale_free else self.l2,
+            is_mixed=self.precision == "mixed",
+            generator=torch.Generator(device).manual_seed(int(rng.integers(2**63))) if self.dropout else None,
+        )
+        progress = Progress("fitting", self.max_epochs, is_shown=bool(self.verbose))
+        validation: Any = None if held is None else NetValidation(held, net)
+        watch = Watch(validation, self.patience, progress, ("objective",))
+        with progress:
+            if self.optimizer == "lbfgs":
+                outcome = minimize_at_once(fit, watch, max_iter=self.max_epochs, tol=self.tol)
+            else:
+                outcome = minimize_by_batches(
+                    fit, watch,
+                    learning_rate=self.learning_rate, batch_size=self.batch_size, max_epochs=self.max_epochs, rng=rng,
+                )  # fmt: skip
+        if watch.keeps_best and watch.best_coef is not None:
+            net.set_vector(watch.best_coef)
+        self.weights_, self.n_iter_, self.objective_ = net.arrays(), outcome.n_iter, float(outcome.objective)
+        self.stop_reason_, self.history_ = outcome.stop_reason, watch.history
+        self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score
+        if outcome.is_interrupted:
+            raise Interrupted("the fit was interrupted; the weights are the best so far.")
+        return self
+
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        check_is_fitted(self)
+        torch = self.import_package()
+        from plackett.rankers.neural_data import scores_of
+        from plackett.rankers.neural_fits import at_work, choose_device
+
+        scaled = self._normalized(queries)
+        device = choose_device(self.device if torch.cuda.is_available() else "cpu")
+        with at_work(device, self.batch_size, self._work(scaled, at_once=True)):
+            return scores_of(self._net(self._shape(), self.weights_, device), scaled.X, queries.indptr)
+
+    def _net(self, shape: NetShape, weights: dict[str, np.ndarray], device: Any) -> Any:
+        import torch
+
+        from plackett.scorers.neural import Net
+
+        return Net(
+            shape,
+            weights,
+            activation=self.activation,
+            heads=self.heads,
+            dropout=self.dropout,
+            device=device,
+            dtype=torch.float64 if self.precision == "float64" else torch.float32,
+        )
+
+    def _work(self, queries: Queries, *, at_once: bool = False) -> float:
+        """About how many products a batch takes."""
+        shape = NetShape(queries.n_features, tuple(self.hidden), self.attention)
+        n_weights = sum(float(np.prod(of)) for of in shape.weights.values())
+        batch_size = None if at_once or self.optimizer == "lbfgs" else self.batch_size
+        share = 1.0 if batch_size is None else min(1.0, batch_size / queries.n_queries)
+        return n_weights * queries.n_docs * share
+
+    def _shape(self) -> NetShape:
+        """Of the net that was fitted."""
+        first = self.weights_.get("hidden0.weight" if len(self.hidden) else "output.weight")
+        n_inputs = first.shape[1] if isinstance(first, np.ndarray) and first.ndim == 2 else 0
+        return NetShape(n_inputs, tuple(self.hidden), self.attention, "output.bias" in self.weights_)
+
+    def _last_weights(self, shape: NetShape) -> dict[str, np.ndarray]:
+        found = {name: array.shape for name, array in self.weights_.items()}
+        for name, wanted in shape.weights.items():
+            if found.get(name) != wanted:
+                raise ValueError(
+                    f"warm_start: {name} must have the shape {wanted} now, but the last fit left {found.get(name)}. "
+                    "Keep hidden, attention, the loss and the columns as they were, or set warm_start=False."
+                )
+        return self.weights_
+
+    def _check_parameters(self) -> Loss:
+        loss = get_loss(self.loss)
+        loss.check_labels(NO_LABELS)
+        self._check_layers()
+        check_number(self.l2, "l2", least=0.0)
+        check_number(self.learning_rate, "learning_rate", above=0.0)
+        check_number(self.tol, "tol", above=0.0)
+        check_positive_int(self.max_epochs, "max_epochs")
+        for name in ("batch_size", "patience"):
+            if getattr(self, name) is not None:
+                check_positive_int(getattr(self, name), name)
+        check_choice(self.optimizer, "optimizer", OPTIMIZERS)
+        if self.optimizer == "lbfgs" and (loss.is_random or not loss.is_smooth or self.dropout):
+            what = "dropout=0" if self.dropout else "a loss that draws nothing" if loss.is_random else "a smooth loss"
+            raise ValueError(f'optimizer="lbfgs" needs {what}; take optimizer="adam".')
+        return loss
+
+    def _check_layers(self) -> None:
+        if isinstance(self.hidden, str) or not np.iterable(self.hidden):
+            raise ValueError(f"hidden={plain(self.hidden)!r} must be a sequence of widths, such as (64, 32).")
+        widths = tuple(self.hidden)
+        for width in widths:
+            check_positive_int(width, "a width in hidden")
+        check_choice(self.activation, "activation", ACTIVATIONS)
+        if check_number(self.dropout, "dropout", least=0.0) >= 1.0:
+            raise ValueError(f"dropout={plain(self.dropout)!r} must be below 1.")
+        if isinstance(self.attention, bool) or not isinstance(self.attention, (int, np.integer)) or self.attention < 0:
+            raise ValueError(f"attention={plain(self.attention)!r} must be a number of layers, 0 or more.")
+        check_positive_int(self.heads, "heads")
+        if self.attention and (not widths or widths[-1] % self.heads):
+            raise ValueError(
+                f"attention needs a last hidden layer whose width is a multiple of heads={self.heads}; "
+                f"hidden is {widths}."
+            )
+        check_choice(self.precision, "precision", PRECISIONS)
+        if not isinstance(self.device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):
+            raise ValueError(f'device={plain(self.device)!r} is not known; choose "auto", "cpu", "cuda" or "cuda:1".')
+
+    def _check_loaded(self) -> None:
+        """Refuse what a file may say but no fit leaves behind."""
+        super()._check_loaded()
+        self._check_layers()
+        check_loaded_normalizer(self)
+        weights = getattr(self, "weights_", None)
+        if not isinstance(weights, dict):
+            raise ValueError("weights_ must hold arrays by their names.")
+        dtype = np.float64 if self.precision == "float64" else np.float32
+        for name, array in weights.items():
+            if not isinstance(array, np.ndarray) or array.dtype != dtype or not np.isfinite(array).all():
+                raise ValueError(f"weights_[{name!r}] must be an array of finite numbers in {np.dtype(dtype)}.")
+        shape = self._shape()
+        if {name: array.shape for name, array in weights.items()} != shape.weights:
+            raise ValueError("weights_ must have the shapes that hidden and attention say.")
+        if self.normalizer_ is None and shape.n_inputs != self.n_features_in_:
+            raise ValueError(f"there are weights for {shape.n_inputs} features, not for {self.n_features_in_}.")

@@ -1,0 +1,156 @@
+"""A small net over documents, or over lists of documents, in PyTorch; lists stand one behind the other, not padded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from plackett.scorers.net_shape import ACTIVATIONS, NetShape
+
+_ACTIVATIONS = {name: getattr(functional, name) for name in ACTIVATIONS if name != "tanh"} | {"tanh": torch.tanh}
+
+
+class Stacks(NamedTuple):
+    """Rows with lists of equal length next to each other, so that each length is one block of attention.
+
+    ``order`` holds the rows, ``back`` the place of each row there, ``shapes`` how many lists of which length follow.
+    """
+
+    order: torch.Tensor
+    back: torch.Tensor
+    shapes: list[tuple[int, int]]
+
+
+def stack_lists(indptr: np.ndarray, device: torch.device) -> Stacks:
+    """Lists in the order of their lengths."""
+    lengths = np.diff(indptr)
+    queries = np.argsort(lengths, kind="stable")
+    queries = queries[lengths[queries] > 0]
+    ends = np.cumsum(lengths[queries])
+    order = np.arange(int(indptr[-1])) + np.repeat(indptr[queries] - (ends - lengths[queries]), lengths[queries])
+    back = np.empty_like(order)
+    back[order] = np.arange(order.size)
+    sizes, counts = np.unique(lengths[queries], return_counts=True)
+    shapes = list(zip(counts.tolist(), sizes.tolist(), strict=True))
+    return Stacks(torch.from_numpy(order).to(device), torch.from_numpy(back).to(device), shapes)
+
+
+class Net:
+    """Hidden layers, then layers of self-attention over the list, then a score.
+
+    Without attention a document's score depends on its own features alone. With it the score depends on the whole list,
+    but neither on the order of the documents nor on other lists.
+
+    Parameters
+    ----------
+    shape : NetShape
+    weights : mapping of names to arrays
+        As ``shape.weights`` lists them.
+    activation : str
+        One of ``ACTIVATIONS``.
+    heads : int
+        Of each attention layer; divides the width.
+    dropout : float
+        Share of numbers behind each layer that ``scores`` sets to 0 when it is given a generator.
+    device, dtype : of PyTorch
+    """
+
+    def __init__(
+        self,
+        shape: NetShape,
+        weights: Mapping[str, np.ndarray],
+        *,
+        activation: str = "relu",
+        heads: int = 1,
+        dropout: float = 0.0,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float64,
+    ):
+        self.shape, self.heads, self.dropout = shape, heads, dropout
+        self.device, self.dtype = torch.device(device), dtype
+        self._activate = _ACTIVATIONS[activation]
+        self.weights = {
+            name: torch.tensor(weights[name], device=device, dtype=dtype, requires_grad=True) for name in shape.weights
+        }
+
+    def scores(
+        self, X: torch.Tensor, stacks: Stacks | None = None, generator: torch.Generator | None = None
+    ) -> torch.Tensor:
+        """One score per row; ``stacks`` are needed with attention."""
+        for place in range(len(self.shape.hidden)):
+            X = self._drop(self._activate(self._linear(f"hidden{place}", X)), generator)
+        for place in range(self.shape.attention):
+            assert stacks is not None
+            X = X + self._drop(self._attend(f"attention{place}", X, stacks), generator)
+            X = X + self._drop(self._think(f"attention{place}", X), generator)
+        return self._linear("output", X)[:, 0]
+
+    @property
+    def penalised(self) -> list[torch.Tensor]:
+        return [weight for name, weight in self.weights.items() if name.endswith(".weight")]
+
+    @property
+    def free(self) -> list[torch.Tensor]:
+        return [weight for name, weight in self.weights.items() if not name.endswith(".weight")]
+
+    def penalty(self) -> float:
+        """½ ‖weights‖², biases left out."""
+        return sum(0.5 * float(weight.detach().double().square().sum()) for weight in self.penalised)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The weights as plain arrays."""
+        return {name: weight.detach().cpu().numpy().copy() for name, weight in self.weights.items()}
+
+    def vector(self) -> np.ndarray:
+        """All weights in one row, as solvers have them."""
+        return np.concatenate([array.ravel() for array in self.arrays().values()]).astype(np.float64)
+
+    def set_vector(self, vector: np.ndarray) -> None:
+        start = 0
+        with torch.no_grad():
+            for weight in self.weights.values():
+                part = vector[start : start + weight.numel()].reshape(tuple(weight.shape))
+                weight.copy_(torch.tensor(part))
+                start += weight.numel()
+
+    def _linear(self, name: str, X: torch.Tensor) -> torch.Tensor:
+        return functional.linear(X, self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias"))
+
+    def _norm(self, name: str, X: torch.Tensor) -> torch.Tensor:
+        scale, shift = self.weights[f"{name}.scale"], self.weights[f"{name}.shift"]
+        return functional.layer_norm(X, (self.shape.width,), scale, shift)
+
+    def _attend(self, name: str, X: torch.Tensor, stacks: Stacks) -> torch.Tensor:
+        looked = self._linear(f"{name}.look", self._norm(f"{name}.attend", X)).index_select(0, stacks.order)
+        found, start = [], 0
+        for n_lists, length in stacks.shapes:
+            part = looked[start : start + n_lists * length].view(n_lists, length, 3, self.heads, -1)
+            asked, keys, values = part.permute(2, 0, 3, 1, 4)
+            seen = _attention(asked, keys, values)
+            found.append(seen.transpose(1, 2).reshape(n_lists * length, -1))
+            start += n_lists * length
+        together = torch.cat(found) if found else looked[:, : self.shape.width]
+        return self._linear(f"{name}.join", together.index_select(0, stacks.back))
+
+    def _think(self, name: str, X: torch.Tensor) -> torch.Tensor:
+        wide = self._activate(self._linear(f"{name}.widen", self._norm(f"{name}.think", X)))
+        return self._linear(f"{name}.narrow", wide)
+
+    def _drop(self, X: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
+        if generator is None or self.dropout == 0.0:
+            return X
+        is_kept = torch.rand(X.shape, generator=generator, device=X.device) >= self.dropout
+        return X * is_kept / (1.0 - self.dropout)
+
+
+def _attention(asked: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    if not asked.is_cuda:
+        return functional.scaled_dot_product_attention(asked, keys, values)
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    with sdpa_kernel(SDPBackend.MATH):  # the fused ones add up gradients in whatever order threads arrive
+        return functional.scaled_dot_product_attention(asked, keys, values)

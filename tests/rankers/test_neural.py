@@ -1,0 +1,412 @@
+"""NeuralRanker: what LinearRanker finds when it is linear, and what only a net can."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+import plackett as pk
+from plackett.data.queries import QueryLists
+from plackett.rankers.base import Interrupted
+from plackett.rankers.query_batches import take_queries
+
+torch = pytest.importorskip("torch", reason="nets need PyTorch: pip install 'plackett[neural]'")
+
+from plackett.rankers import neural_data, neural_fits  # noqa: E402  they import torch
+
+
+def short_lists():
+    """Lists of 5 to 24 documents with columns of one scale, so that fits are quick."""
+    long = pk.datasets.make_web_like(40, n_features=5, random_state=0)
+    place = np.arange(long.n_docs) - np.repeat(long.indptr[:-1], np.diff(long.indptr))
+    is_kept = place < np.repeat(5 + np.arange(40) % 20, np.diff(long.indptr))
+    X = long.X[is_kept].astype(float)
+    return pk.Queries((X - X.mean(axis=0)) / X.std(axis=0), long.y[is_kept], long.qid[is_kept])
+
+
+DATA = short_lists()
+TRAIN, HELD = DATA[:28], DATA[28:]
+
+
+def made(**params):
+    return pk.NeuralRanker(**{"hidden": (8,), "max_epochs": 3, "random_state": 0, **params})
+
+
+def exact(**params):
+    """L-BFGS in double precision without anything in between, as LinearRanker has it."""
+    precise = {"optimizer": "lbfgs", "precision": "float64", "normalize": None, "l2": 1e-2, "tol": 1e-5}
+    return made(**{**precise, "max_epochs": 1000, **params})
+
+
+# ---- the optimum -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["listmle", "p-listmle", "cs-listmle", "listnet", "squared"])
+def test_a_linear_net_reaches_the_optimum_of_the_linear_ranker(loss):
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, TRAIN.n_queries)
+    linear = pk.LinearRanker(loss=loss, l2=1e-2, tol=1e-8).fit(TRAIN, sample_weight=weights)
+    net = exact(loss=loss, hidden=()).fit(TRAIN, sample_weight=weights)
+    np.testing.assert_allclose(net.weights_["output.weight"][0], linear.coef_, atol=1e-4)
+    np.testing.assert_allclose(net.weights_.get("output.bias", [0.0]), [linear.intercept_], atol=1e-4)
+    assert net.objective_ == pytest.approx(linear.objective_, rel=1e-9)
+    np.testing.assert_allclose(net.predict(HELD), linear.predict(HELD), atol=1e-3)
+
+
+def test_adam_over_all_queries_comes_to_the_same_optimum():
+    linear = pk.LinearRanker(l2=1e-2, normalize="zscore", tol=1e-8).fit(TRAIN)
+    net = made(hidden=(), l2=1e-2, batch_size=None, learning_rate=0.1, max_epochs=250, precision="float64").fit(TRAIN)
+    np.testing.assert_allclose(net.weights_["output.weight"][0], linear.coef_, atol=1e-3)
+
+
+def test_a_net_learns_what_no_line_can():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = (np.abs(X[:, 0]) > 1).astype(int) + (np.abs(X[:, 0]) > 0.4)  # far from 0 on either side
+    data = pk.Queries(X, y, np.repeat(np.arange(30), 20))
+    net = made(hidden=(16,), max_epochs=60, learning_rate=0.02, batch_size=8).fit(data)
+    assert net.score(data) > 0.97
+    assert pk.LinearRanker().fit(data).score(data) < 0.85
+
+
+@pytest.mark.parametrize("loss", pk.losses.loss_names())
+def test_every_loss_falls(loss):
+    ranker = made(loss=loss, max_epochs=8, batch_size=7, learning_rate=0.01).fit(TRAIN)
+    assert len(ranker.history_["objective"]) == ranker.n_iter_ == 8
+    assert ranker.history_["objective"][-1] < ranker.history_["objective"][0]
+    assert ranker.stop_reason_ == "max_epochs reached"
+
+
+def test_losses_that_draw_are_repeated_by_a_seed():
+    loss = pk.losses.ListMLE(ties="random")
+    first, second = (made(loss=loss, batch_size=7).fit(TRAIN) for _ in range(2))
+    np.testing.assert_array_equal(first.predict(HELD), second.predict(HELD))
+
+
+# ---- batches -----------------------------------------------------------------------------------------------------
+
+
+def test_taken_queries_have_the_order_and_levels_that_sorting_would_give():
+    rng = np.random.default_rng(0)
+    indptr = np.append(0, np.cumsum(rng.integers(0, 9, 30)))
+    lists = QueryLists(rng.integers(0, 3, indptr[-1]).astype(float), indptr)
+    for size in (0, 1, 7, 30):
+        queries = rng.permutation(30)[:size]
+        rows, taken = take_queries(lists, queries)
+        fresh = QueryLists(lists.labels[rows], taken.indptr)
+        expected = [np.arange(indptr[q], indptr[q + 1]) for q in queries]
+        np.testing.assert_array_equal(rows, np.concatenate([*expected, np.zeros(0, int)]))
+        np.testing.assert_array_equal(taken.labels, fresh.labels)
+        np.testing.assert_array_equal(taken.order, fresh.order)
+        np.testing.assert_array_equal(taken.levels.bounds, fresh.levels.bounds)
+        np.testing.assert_array_equal(taken.levels.indptr, fresh.levels.indptr)
+
+
+@pytest.mark.parametrize("loss", ["listmle", "p-listmle", "cs-listmle", "hinge"])
+def test_gradients_do_not_depend_on_the_composition_of_batches(loss):
+    ranker = exact(loss=loss, optimizer="adam", attention=1, heads=2, max_epochs=1).fit(TRAIN)
+    net = ranker._net(ranker._shape(), ranker.weights_, torch.device("cpu"))
+    data = neural_data.TrainingData(TRAIN.X, TRAIN.lists, None, net)
+    fit = neural_fits.NetFit(net, pk.losses.get_loss(loss), data, l2=0.0)
+
+    @neural_fits.at_work(net.device, None, work=0.0)
+    def gradient(batches):
+        fit.forget_gradient()
+        value = sum(fit.add_gradient(batch, TRAIN.n_queries) for batch in batches)
+        return float(value), np.concatenate([weight.grad.numpy().ravel() for weight in net.weights.values()])
+
+    value, expected = gradient(data.blocks())
+    order = np.random.default_rng(1).permutation(TRAIN.n_queries)
+    for size in (1, 5, TRAIN.n_queries):
+        found, slope = gradient(data.batch(order[start : start + size]) for start in range(0, order.size, size))
+        assert found == pytest.approx(value, rel=1e-10)
+        np.testing.assert_allclose(slope, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_blocks_bound_the_memory_and_change_nothing(monkeypatch):
+    params = {"attention": 1, "heads": 2, "precision": "float64", "batch_size": None}
+    whole = made(**params).fit(TRAIN, eval_set=HELD)
+    scores = whole.predict(HELD)
+    monkeypatch.setattr(neural_data, "DOCS_PER_BLOCK", 100)
+    np.testing.assert_allclose(whole.predict(HELD), scores, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(made(**params).fit(TRAIN, eval_set=HELD).predict(HELD), scores, atol=1e-8)
+
+
+# ---- attention ---------------------------------------------------------------------------------------------------
+
+
+def test_attention_scores_a_list_whatever_the_order_of_its_documents_and_of_lists():
+    ranker = made(attention=2, heads=2, precision="float64").fit(TRAIN)
+    scores = ranker.predict(HELD.X, qid=HELD.qid)
+    shuffled = np.random.default_rng(0).permutation(HELD.n_docs)
+    np.testing.assert_allclose(
+        ranker.predict(HELD.X[shuffled], qid=HELD.qid[shuffled]), scores[shuffled], rtol=1e-10, atol=1e-10
+    )
+    alone = np.concatenate([ranker.predict(query) for query in HELD])
+    np.testing.assert_allclose(alone, scores, rtol=1e-10, atol=1e-10)
+    assert abs(ranker.predict(HELD.X) - scores).max() > 1e-6  # without qid all rows are one list
+
+
+def test_attention_can_learn_what_depends_on_the_list():
+    """Good is what few documents of the list are like; which sign that is differs from list to list."""
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(50, 1))
+    X = np.where(np.arange(8) < 3, signs, -signs).reshape(-1, 1)
+    data = pk.Queries(X, np.tile(np.arange(8) < 3, 50).astype(int), np.repeat(np.arange(50), 8))
+    params = {"hidden": (8,), "activation": "tanh", "max_epochs": 60, "learning_rate": 0.02, "batch_size": 16}
+    assert made(attention=1, heads=2, **params).fit(data).score(data, metric="ndcg@10") > 0.97
+    assert made(**params).fit(data).score(data, metric="ndcg@10") < 0.9
+
+
+# ---- what a fit promises -----------------------------------------------------------------------------------------
+
+
+def test_a_seed_repeats_a_fit_and_pytorch_s_state_is_left_alone():
+    params = {"attention": 1, "heads": 2, "dropout": 0.2, "batch_size": 5}
+    torch.manual_seed(3)
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    with torch.no_grad():
+        first = made(**params).fit(TRAIN, eval_set=HELD)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+    torch.manual_seed(4)
+    second = made(**params).fit(TRAIN, eval_set=HELD)
+    np.testing.assert_array_equal(first.predict(HELD), second.predict(HELD))
+    assert first.history_ == second.history_
+    assert (
+        made(**params, warm_start=True).set_params(random_state=1).fit(TRAIN).predict(HELD) != first.predict(HELD)
+    ).any()
+
+
+def test_small_nets_work_on_one_thread_and_large_ones_on_all(monkeypatch):
+    before, seen = torch.get_num_threads(), []
+    monkeypatch.setattr(neural_fits, "n_threads", lambda: before + 1)
+    monkeypatch.setattr(
+        neural_fits.LBFGS, "minimize", lambda *args, **options: seen.append(torch.get_num_threads()) or 1 / 0
+    )
+    for hidden in ((1,), (400, 400)):
+        with pytest.raises(ZeroDivisionError):
+            exact(hidden=hidden).fit(TRAIN)
+    assert seen == [1, before + 1]
+    assert torch.get_num_threads() == before
+
+
+def test_the_best_epoch_on_the_validation_set_is_kept():
+    ranker = made(max_epochs=200, learning_rate=0.05, patience=4).fit(TRAIN, eval_set=HELD, eval_metric="map")
+    history = ranker.history_["map"]
+    assert ranker.stop_reason_ == "no improvement on the validation set"
+    assert ranker.n_iter_ == len(history) == ranker.best_iteration_ + 4
+    assert ranker.best_score_ == max(history) == history[ranker.best_iteration_ - 1]
+    assert ranker.score(HELD, metric="map") == pytest.approx(ranker.best_score_)
+    triple = made(max_epochs=5, patience=None).fit(TRAIN, eval_set=(HELD.X, HELD.y, HELD.qid))
+    assert len(triple.history_["ndcg@10"]) == 5
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "lbfgs"])
+def test_an_interrupted_fit_keeps_the_best_so_far(optimizer, monkeypatch):
+    calls = []
+
+    def interrupt(self, weights):
+        calls.append(weights.copy())
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return 1.0 / len(calls)  # the first epoch is the best
+
+    monkeypatch.setattr(neural_fits.NetValidation, "mean", interrupt)
+    ranker = made(optimizer=optimizer, max_epochs=10)
+    with pytest.raises(Interrupted, match="the weights are the best so far"):
+        ranker.fit(TRAIN, eval_set=HELD)
+    assert ranker.stop_reason_ == "interrupted"
+    assert ranker.best_iteration_ == 1
+    found = np.concatenate([array.ravel() for array in ranker.weights_.values()])
+    np.testing.assert_array_equal(found, calls[0].astype(np.float32))
+
+
+def test_warm_start_goes_on_and_a_fit_that_fails_changes_nothing():
+    ranker = made(warm_start=True, batch_size=None, optimizer="lbfgs", tol=1e-12, max_epochs=5, patience=None)
+    with pytest.warns(pk.exceptions.ConvergenceWarning, match="lbfgs stopped after 5 iterations"):
+        first = ranker.fit(TRAIN).objective_
+    with pytest.warns(pk.exceptions.ConvergenceWarning, match="Raise max_epochs"):
+        assert ranker.fit(TRAIN).objective_ < first
+    scores = ranker.predict(HELD)
+    ranker.set_params(hidden=(9,))
+    with pytest.raises(ValueError, match=r"warm_start: hidden0.weight must have the shape \(9, 5\) now, but.*\(8, 5\)"):
+        ranker.fit(TRAIN)
+    np.testing.assert_array_equal(ranker.set_params(hidden=(8,)).predict(HELD), scores)
+
+
+def test_weights_of_queries_count_as_copies_would():
+    counts = np.where(np.arange(TRAIN.n_queries) % 3 == 0, 2, 1)
+    copies = [TRAIN, TRAIN[counts == 2]]
+    X, y = (np.concatenate([getattr(part, name) for part in copies]) for name in ("X", "y"))
+    qid = np.concatenate([copies[0].qid, copies[1].qid + 10**6])
+    weighted = exact(hidden=()).fit(TRAIN, sample_weight=counts)
+    copied = exact(hidden=()).fit(X, y, qid=qid)
+    np.testing.assert_allclose(weighted.predict(HELD), copied.predict(HELD), atol=1e-5)
+    by_row = made(batch_size=5).fit(
+        TRAIN.X, TRAIN.y, qid=TRAIN.qid, sample_weight=np.repeat(counts, np.diff(TRAIN.indptr))
+    )
+    np.testing.assert_array_equal(
+        by_row.predict(HELD), made(batch_size=5).fit(TRAIN, sample_weight=counts).predict(HELD)
+    )
+
+
+def test_rows_may_come_in_any_order_and_sparse():
+    order = np.random.default_rng(0).permutation(TRAIN.n_docs)
+    params = {"precision": "float64", "batch_size": None}
+    mixed = made(**params).fit(TRAIN.X[order], TRAIN.y[order], qid=TRAIN.qid[order])
+    plain = made(**params).fit(TRAIN)
+    np.testing.assert_allclose(mixed.predict(HELD), plain.predict(HELD), atol=1e-8)
+    np.testing.assert_allclose(mixed.predict(TRAIN.X[order], qid=TRAIN.qid[order]), mixed.predict(TRAIN)[order])
+    X = np.maximum(TRAIN.X, 0.0)
+    dense, csr = (made(normalize=None, batch_size=6).fit(of, TRAIN.y, qid=TRAIN.qid) for of in (X, sparse.csr_array(X)))
+    np.testing.assert_allclose(csr.predict(sparse.csr_array(X)), dense.predict(X), rtol=1e-5)
+
+
+def test_rows_that_may_not_be_written_are_left_alone():
+    X = TRAIN.X.astype(np.float32)
+    X.flags.writeable = False
+    made(normalize=None, batch_size=None).fit(X, TRAIN.y, qid=TRAIN.qid).predict(X)
+
+
+def test_mixed_precision_is_close_to_single():
+    single, mixed = (made(precision=precision, max_epochs=5).fit(TRAIN) for precision in ("float32", "mixed"))
+    assert all(array.dtype == np.float32 for array in mixed.weights_.values())
+    assert (mixed.predict(HELD) != single.predict(HELD)).any()
+    assert mixed.objective_ == pytest.approx(single.objective_, rel=1e-2)
+    assert np.corrcoef(mixed.predict(HELD), single.predict(HELD))[0, 1] > 0.99
+
+
+def test_scores_that_grow_beyond_all_numbers_say_what_to_do():
+    ranker = made(learning_rate=1e30, max_epochs=20)
+    with pytest.raises(ValueError, match=r"grew beyond all numbers in epoch \d.*Lower learning_rate \(it is 1e\+30\)"):
+        ranker.fit(TRAIN)
+    assert not hasattr(ranker, "weights_")
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"hidden": 64}, "hidden=64 must be a sequence of widths"),
+        ({"hidden": (0,)}, "a width in hidden"),
+        ({"activation": "sine"}, "activation"),
+        ({"dropout": 1.0}, "dropout=1.0 must be below 1"),
+        ({"attention": -1}, "attention=-1 must be a number of layers"),
+        ({"attention": 1, "hidden": ()}, r"multiple of heads=4; hidden is \(\)"),
+        ({"attention": 1, "hidden": (6,)}, r"multiple of heads=4; hidden is \(6,\)"),
+        ({"optimizer": "sgd"}, "optimizer"),
+        ({"optimizer": "lbfgs", "dropout": 0.5}, 'optimizer="lbfgs" needs dropout=0'),
+        ({"optimizer": "lbfgs", "loss": "hinge"}, 'optimizer="lbfgs" needs a smooth loss; take optimizer="adam"'),
+        ({"optimizer": "lbfgs", "loss": pk.losses.ListMLE("random")}, "a loss that draws nothing"),
+        ({"precision": "half"}, "precision"),
+        ({"device": "tpu"}, "device='tpu' is not known"),
+        ({"learning_rate": 0}, "learning_rate"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"max_epochs": 0}, "max_epochs"),
+        ({"loss": "hinges"}, "loss='hinges' is not known"),
+    ],
+)
+def test_wrong_parameters_are_named(params, message):
+    with pytest.raises(ValueError, match=message):
+        made(**params).fit(TRAIN)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_missing_is_named_in_fit_and_done_without_in_predict():
+    with pytest.raises(ValueError, match='device="cuda", but PyTorch finds no CUDA device here'):
+        made(device="cuda").fit(TRAIN)
+    ranker = made().fit(TRAIN)
+    scores = ranker.predict(HELD)
+    np.testing.assert_array_equal(ranker.set_params(device="cuda:1").predict(HELD), scores)
+
+
+def test_a_full_device_says_what_to_lower():
+    with (
+        pytest.raises(MemoryError, match=r"memory of cuda is full. Lower batch_size \(it is 64\)"),
+        neural_fits.at_work(torch.device("cuda"), 64),
+    ):
+        raise torch.cuda.OutOfMemoryError
+
+
+# ---- files -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("params", [{"attention": 1, "heads": 2}, {"precision": "float64", "loss": "squared"}], ids=str)
+def test_a_saved_net_predicts_the_same(params, tmp_path):
+    ranker = made(**params).fit(TRAIN)
+    ranker.save(tmp_path / "net.plackett")
+    loaded = pk.load(tmp_path / "net.plackett")
+    assert repr(loaded) == repr(ranker)
+    np.testing.assert_array_equal(loaded.predict(HELD), ranker.predict(HELD))
+    np.testing.assert_array_equal(loaded.fit(TRAIN).predict(HELD), clone(ranker).fit(TRAIN).predict(HELD))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda r: r.weights_.pop("hidden0.bias"), "the shapes that hidden and attention say"),
+        (lambda r: r.weights_.update({"more": np.zeros(2, np.float32)}), "the shapes that hidden and attention say"),
+        (lambda r: r.weights_.update({"output.weight": np.zeros((1, 9), np.float32)}), "the shapes that hidden"),
+        (
+            lambda r: r.weights_.update({"output.weight": np.zeros((1, 8))}),
+            "must be an array of finite numbers in float32",
+        ),
+        (lambda r: r.weights_["hidden0.bias"].fill(np.nan), "must be an array of finite numbers"),
+        (lambda r: r.weights_.update({"output.weight": 3.0}), "must be an array of finite numbers"),
+        (lambda r: setattr(r, "weights_", [1.0]), "weights_ must hold arrays by their names"),
+        (lambda r: setattr(r, "hidden", "wide"), "hidden='wide' must be a sequence"),
+        (lambda r: setattr(r, "device", "http://x"), "device"),
+        (lambda r: setattr(r, "n_features_in_", 6), "weights for 5 features, not for 6"),
+    ],
+)
+def test_a_file_with_the_wrong_weights_is_refused(change, message, tmp_path):
+    ranker = made(normalize=None).fit(TRAIN)
+    change(ranker)
+    ranker.save(tmp_path / "net.plackett")
+    with pytest.raises(pk.exceptions.ModelFormatError, match=message):
+        pk.load(tmp_path / "net.plackett")
+
+
+def test_without_pytorch_the_class_is_there_and_a_fit_says_what_to_install(tmp_path):
+    made().fit(TRAIN).save(tmp_path / "net.plackett")
+    code = f"""
+import sys
+
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+sys.meta_path.insert(0, NoTorch())
+import plackett as pk
+for work in (lambda: pk.NeuralRanker().fit([[1.0], [2.0]], [0, 1]), lambda: pk.losses.ListMLE().as_torch()):
+    try:
+        work()
+    except ModuleNotFoundError as error:
+        print(error)
+try:
+    pk.load({str(tmp_path / "net.plackett")!r}).predict([[0.0] * 5])
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    needs = "needs torch. Install it with: pip install 'plackett[neural]'"
+    assert done.stdout.splitlines() == [f"NeuralRanker {needs}", f"as_torch() {needs}", f"NeuralRanker {needs}"]
+
+
+# ---- on a GPU, where there is one --------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+@pytest.mark.parametrize("params", [{}, {"attention": 1, "heads": 2}, {"loss": "hinge"}, {"dropout": 0.1}], ids=str)
+def test_cuda_repeats_itself_and_agrees_with_the_processor(params):
+    fits = [
+        made(device="cuda", precision="float64", batch_size=5, **params).fit(TRAIN, eval_set=HELD) for _ in range(2)
+    ]
+    np.testing.assert_array_equal(fits[0].predict(HELD), fits[1].predict(HELD))
+    if "dropout" not in params:  # each device draws its own
+        host = made(device="cpu", precision="float64", batch_size=5, **params).fit(TRAIN, eval_set=HELD)
+        np.testing.assert_allclose(fits[0].predict(HELD), host.predict(HELD), atol=1e-6)
+    mixed = made(device="cuda", precision="mixed", **params).fit(TRAIN)
+    assert np.isfinite(mixed.predict(HELD)).all()
