@@ -163,6 +163,24 @@ def test_futures_are_fitted_and_a_split_query_is_named(client):
         pk.LinearRanker().fit(torn)
 
 
+def test_parquet_is_cut_between_row_groups_for_the_threads_there_are(tmp_path, client, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pk.write_parquet(DATA, tmp_path / "all.parquet", rows_per_group=500)
+    parquet.write_table(parquet.read_table(tmp_path / "all.parquet").slice(0, 0), tmp_path / "none.parquet")
+    one_worker = client.nthreads()
+    monkeypatch.setattr(type(client), "nthreads", lambda self: dict.fromkeys(one_worker, 5))
+    n_parts = {"_slots": 0}
+
+    def slots(self, n):
+        n_parts["_slots"] = n
+        return [next(iter(one_worker))] * n
+
+    monkeypatch.setattr(ClusterHolder, "_slots", slots)
+    found = pk.LinearRanker(tol=1e-10).fit(str(tmp_path))
+    assert n_parts["_slots"] >= 5
+    np.testing.assert_allclose(found.coef_, pk.LinearRanker(tol=1e-10).fit(DATA).coef_, rtol=0, atol=1e-8)
+
+
 def test_what_is_not_cut_as_x_is_refused(frame, client):
     da = pytest.importorskip("dask.array")
     rows = da.from_array(DATA.X, chunks=(1000, -1))

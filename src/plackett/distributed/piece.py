@@ -58,11 +58,16 @@ def n_bytes(queries: Queries) -> int:
 def of_source(source: Source) -> Piece:
     """The rows of a file, or of a part of it; a Parquet file without rows is an empty piece."""
     is_text = not is_parquet(source.path)
-    if not is_text and source.row_groups is None:
-        with opened(source.path) as file:
-            if file.metadata.num_rows == 0:
-                return Piece(_no_queries(), None, str(source), may_widen=True)
+    if not is_text and not _has_rows(source):
+        return Piece(_no_queries(), None, str(source))
     return of_queries(source.load(), str(source), may_widen=is_text)
+
+
+def _has_rows(source: Source) -> bool:
+    """Whether some rows of a Parquet file are there: programs that write many files leave some of them empty."""
+    with opened(source.path) as file:
+        groups = range(file.num_row_groups) if source.row_groups is None else range(*source.row_groups)
+        return any(file.metadata.row_group(group).num_rows for group in groups)
 
 
 def of_queries(queries: Any, name: str, *, may_widen: bool = False) -> Piece:

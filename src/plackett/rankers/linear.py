@@ -140,13 +140,18 @@ class LinearRanker(LinearScores):
         Parameters
         ----------
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
-            C-ordered float32 and float64, and CSR, are used where they are, memory-mapped or not.
+            C-ordered float32 and float64, and CSR, are used where they are, memory-mapped or not. Or data in parts: a
+            path, folder, pattern or list of paths (LETOR or Parquet); a list of ``Queries``; Dask data frames and
+            arrays; a list of Dask's Delayed objects or futures of ``Queries``. Where a Dask client is active, parts
+            are loaded and worked on by its cluster; paths and Queries are else read one by one in this process.
         y : array-like of shape (n_docs,)
-            Labels, larger is better. Left out where X is a Queries.
+            Labels, larger is better. Left out where X is a Queries or files; of Dask data frames and Parquet it may be
+            the name of a column, as may be ``qid``.
         qid : iterable of hashable ids, one per row, default=None
-            In any row order; None means that all rows are one list.
+            In any row order; None means that all rows are one list. In parts, every query must be whole in one.
         sample_weight : array-like, default=None
-            One weight per query (in order of first appearance) or per row (constant within a query).
+            One weight per query (in order of first appearance) or per row (constant within a query). Of Dask
+            collections: one per row, as a column's name or a collection with the same partitions.
         eval_set : Queries or tuple (X, y, qid), default=None
             Validation queries, measured after every iteration.
         eval_metric : str or Measure, default=None
