@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import plackett as pk
 from plackett.data.queries import QueryLists
@@ -288,7 +289,8 @@ def test_scores_that_grow_beyond_all_numbers_say_what_to_do():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"hidden": 64}, "hidden=64 must be a sequence of widths"),
+        ({"hidden": "64"}, "hidden='64' must be a list of widths"),
+        ({"hidden": 0.5}, "hidden=0.5 must be a list of widths"),
         ({"hidden": (0,)}, "a width in hidden"),
         ({"activation": "sine"}, "activation"),
         ({"dropout": 1.0}, "dropout=1.0 must be below 1"),
@@ -329,6 +331,24 @@ def test_a_full_device_says_what_to_lower():
         raise torch.cuda.OutOfMemoryError
 
 
+def test_one_hidden_layer_may_be_given_by_its_width():
+    np.testing.assert_array_equal(made(hidden=8).fit(TRAIN).predict(HELD), made(hidden=[8]).fit(TRAIN).predict(HELD))
+
+
+WEIGHTS_ARE_OF_QUERIES = "a query is weighted as a whole; the check gives documents of one list different weights"
+
+
+@parametrize_with_checks(
+    [pk.NeuralRanker(hidden=4, max_epochs=3, random_state=0)],
+    expected_failed_checks=lambda ranker: {
+        "check_sample_weights_not_overwritten": WEIGHTS_ARE_OF_QUERIES,
+        "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_OF_QUERIES,
+    },
+)
+def test_scikit_learn_s_checks_pass(estimator, check):
+    check(estimator)
+
+
 # ---- files -------------------------------------------------------------------------------------------------------
 
 
@@ -355,7 +375,7 @@ def test_a_saved_net_predicts_the_same(params, tmp_path):
         (lambda r: r.weights_["hidden0.bias"].fill(np.nan), "must be an array of finite numbers"),
         (lambda r: r.weights_.update({"output.weight": 3.0}), "must be an array of finite numbers"),
         (lambda r: setattr(r, "weights_", [1.0]), "weights_ must hold arrays by their names"),
-        (lambda r: setattr(r, "hidden", "wide"), "hidden='wide' must be a sequence"),
+        (lambda r: setattr(r, "hidden", "wide"), "hidden='wide' must be a list"),
         (lambda r: setattr(r, "device", "http://x"), "device"),
         (lambda r: setattr(r, "n_features_in_", 6), "weights for 5 features, not for 6"),
     ],

@@ -36,7 +36,7 @@ class NeuralRanker(Normalized):
     ----------
     loss : str or Loss, default="listmle"
         As for ``LinearRanker``. On CUDA the pairwise losses except ``"exponential"`` travel to the processor and back.
-    hidden : sequence of ints, default=(64, 32)
+    hidden : sequence of ints or int, default=(64, 32)
         Widths of the hidden layers; ``()`` makes the scores linear.
     activation : {"relu", "gelu", "silu", "tanh"}, default="relu"
     dropout : float, default=0.0
@@ -209,7 +209,7 @@ class NeuralRanker(Normalized):
         from plackett.rankers.neural_fits import NetFit, NetValidation, minimize_at_once, minimize_by_batches
 
         rng = np.random.default_rng(_seed(self.random_state))
-        shape = NetShape(queries.n_features, tuple(self.hidden), self.attention, not loss.ignores_shifts)
+        shape = NetShape(queries.n_features, self._widths, self.attention, not loss.ignores_shifts)
         start = self._last_weights(shape) if self.warm_start and hasattr(self, "weights_") else shape.draw(rng)
         net = self._net(shape, start, device)
         lists = QueryLists(queries.lists.labels, queries.indptr, rng if loss.is_random else None)
@@ -267,9 +267,13 @@ class NeuralRanker(Normalized):
             dtype=torch.float64 if self.precision == "float64" else torch.float32,
         )
 
+    @property
+    def _widths(self) -> tuple[int, ...]:
+        return (self.hidden,) if isinstance(self.hidden, int) else tuple(self.hidden)
+
     def _work(self, queries: Queries, *, at_once: bool = False) -> float:
         """About how many products a batch takes."""
-        shape = NetShape(queries.n_features, tuple(self.hidden), self.attention)
+        shape = NetShape(queries.n_features, self._widths, self.attention)
         n_weights = sum(float(np.prod(of)) for of in shape.weights.values())
         batch_size = None if at_once or self.optimizer == "lbfgs" else self.batch_size
         share = 1.0 if batch_size is None else min(1.0, batch_size / queries.n_queries)
@@ -277,9 +281,9 @@ class NeuralRanker(Normalized):
 
     def _shape(self) -> NetShape:
         """Of the net that was fitted."""
-        first = self.weights_.get("hidden0.weight" if len(self.hidden) else "output.weight")
+        first = self.weights_.get("hidden0.weight" if self._widths else "output.weight")
         n_inputs = first.shape[1] if isinstance(first, np.ndarray) and first.ndim == 2 else 0
-        return NetShape(n_inputs, tuple(self.hidden), self.attention, "output.bias" in self.weights_)
+        return NetShape(n_inputs, self._widths, self.attention, "output.bias" in self.weights_)
 
     def _last_weights(self, shape: NetShape) -> dict[str, np.ndarray]:
         found = {name: array.shape for name, array in self.weights_.items()}
@@ -309,9 +313,9 @@ class NeuralRanker(Normalized):
         return loss
 
     def _check_layers(self) -> None:
-        if isinstance(self.hidden, str) or not np.iterable(self.hidden):
-            raise ValueError(f"hidden={plain(self.hidden)!r} must be a sequence of widths, such as (64, 32).")
-        widths = tuple(self.hidden)
+        if isinstance(self.hidden, str) or not (np.iterable(self.hidden) or isinstance(self.hidden, int)):
+            raise ValueError(f"hidden={plain(self.hidden)!r} must be a list of widths, such as [64, 32].")
+        widths = self._widths
         for width in widths:
             check_positive_int(width, "a width in hidden")
         check_choice(self.activation, "activation", ACTIVATIONS)
@@ -328,6 +332,11 @@ class NeuralRanker(Normalized):
         check_choice(self.precision, "precision", PRECISIONS)
         if not isinstance(self.device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):
             raise ValueError(f'device={plain(self.device)!r} is not known; choose "auto", "cpu", "cuda" or "cuda:1".')
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.normalize is None
+        return tags
 
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
