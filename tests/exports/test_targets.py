@@ -345,6 +345,8 @@ def test_what_is_not_linear_is_refused_with_the_reason(name, target, lists):
     ("ranker", "reason"),
     [
         (pk.ranker("qsvm"), "a model for each query"),
+        (pk.TreeRanker(), r"sums of trees.*to_lightgbm"),
+        (pk.XGBoostRanker(), r"sums of trees.*model_"),
         (pk.MultiplicativeRefiner(), "refines the ranking of its own lists"),
         (pk.LinearRefiner(), "refines the ranking of its own lists"),
         (pk.RocchioRefiner(), "refines the ranking of its own lists"),

@@ -20,6 +20,8 @@ ROUNDING = 2.5e-7  # what float32, in which a scaler may have learned, leaves of
 _WHY_NOT = {
     "KernelRanker": "its scores are sums of kernel values, not linear in the features",
     "RankBoost": "its scores are sums of thresholds of features, not linear in them",
+    "LightGBMTrees": "its scores are sums of trees, not linear in the features; ranker.to_lightgbm() hands them over",
+    "BoostedTrees": "its scores are sums of trees, not linear in the features; its model_ is that of its own package",
     "DiffRank": "its scores add up the places of a document in its list, so that they depend on the other documents",
     "FeatureRank": "it orders a list as a whole, so that a document's place depends on the other documents",
     "BLFeatureRank": "it orders a list as a whole, so that a document's place depends on the other documents",
