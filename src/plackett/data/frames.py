@@ -114,13 +114,16 @@ def to_frame(
 def _check_columns(wanted: list[str], present: list[str]) -> None:
     for name in wanted:
         if name not in present:
-            near = get_close_matches(str(name), present, n=3)
-            if near:
-                hint = f"Did you mean {' or '.join(repr(other) for other in near)}?"
-            else:
-                more = ", ..." if len(present) > COLUMNS_LISTED else ""
-                hint = f"Its columns are {', '.join(map(repr, present[:COLUMNS_LISTED]))}{more}."
-            raise ValueError(f"the frame has no column {name!r}. {hint}")
+            raise ValueError(f"the frame has no column {name!r}. {columns_in_words(name, present)}")
+
+
+def columns_in_words(wanted: str, present: list[str]) -> str:
+    """What may have been meant by a column that is not there: those with a similar name, or the first ones."""
+    near = get_close_matches(str(wanted), present, n=3)
+    if near:
+        return f"Did you mean {' or '.join(repr(other) for other in near)}?"
+    more = ", ..." if len(present) > COLUMNS_LISTED else ""
+    return f"Its columns are {', '.join(map(repr, present[:COLUMNS_LISTED])) or 'none'}{more}."
 
 
 def _check_numeric(features: list[str], schema: dict, chosen_by_us: bool) -> None:

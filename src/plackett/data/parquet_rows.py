@@ -8,20 +8,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from plackett._optional import import_optional
+from plackett.data.frames import COLUMNS_LISTED, columns_in_words
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataFormatError
 
-BATCH_BYTES = 1 << 24  # of X, decoded at once
+BATCH_BYTES = 1 << 22  # of X, decoded at once
 MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
 READ_BYTES = 1 << 16  # of one column, read at once: a row group may be larger than memory
 METADATA = b"plackett"  # key of what write_parquet notes in a file
-COLUMNS_LISTED = 12
 
 
 class Batch(NamedTuple):
@@ -116,12 +115,7 @@ class ParquetRows:
                 continue
             if name in present:
                 raise ValueError(f"{path} has {present.count(name)} columns {name!r}; it must have one.")
-            near = get_close_matches(str(name), present, n=3)
-            if near:
-                hint = f"Did you mean {' or '.join(repr(other) for other in near)}?"
-            else:
-                more = ", ..." if len(present) > COLUMNS_LISTED else ""
-                hint = f"Its columns are {', '.join(map(repr, present[:COLUMNS_LISTED])) or 'none'}{more}."
+            hint = columns_in_words(name, present)
             if name == self.label:
                 hint += " Without labels: label=None."
             raise ValueError(f"{path} has no column {name!r}. {hint}")

@@ -20,6 +20,7 @@ from plackett.data.queries import Queries
 from plackett.validation import check_choice, is_sparse
 
 COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
+PAGE_BYTES = 1 << 16  # of one column: who reads row by row holds a page of each
 _PACKED = (".gz", ".xz", ".bz2", ".zst")
 
 
@@ -87,6 +88,7 @@ class PartWriter:
             compression=self._layout.compression,
             use_dictionary=ids[:1],  # scores and counts seldom repeat, and names never do
             write_statistics=ids[:1],
+            data_page_size=PAGE_BYTES,
         )
         self._writer = self._file.enter_context(writer)
         self._n_files += 1
