@@ -247,7 +247,8 @@ def test_files_that_do_not_go_together_are_refused(tmp_path):
 
 def test_damaged_files_are_refused_in_words(tmp_path):
     path = tmp_path / "data.parquet"
-    write_parquet(made(lengths=[50] * 20), path, rows_per_group=200, compression="snappy")
+    whole = made(lengths=[50] * 20)
+    write_parquet(whole, path, rows_per_group=200, compression="snappy")
     content = path.read_bytes()
     rng = np.random.default_rng(0)
     damaged = [b"", b"PAR1", b"PAR1" * 10, content[:100], content[: len(content) // 2], content[:-1], content[4:]]
@@ -265,7 +266,8 @@ def test_damaged_files_are_refused_in_words(tmp_path):
             outcomes.append(str(error))
     told = [outcome for outcome in outcomes if not outcome.startswith("Queries(")]
     assert all(str(path) in one or "column" in one for one in told)
-    assert 7 < len(told) < len(damaged)  # harm to a number goes unseen: there is no checksum
+    assert len(told) > 0.8 * len(damaged)  # pages have a checksum; what is said about them has none
+    assert all(outcome in (str(whole), *told) for outcome in outcomes)
 
 
 def test_what_cannot_be_written_is_said_and_leaves_nothing(tmp_path):

@@ -196,7 +196,7 @@ def opened(path: str) -> Iterator[Any]:
     arrow = import_optional("pyarrow", extra="frames", needed_for="Reading Parquet")
     file = None
     try:
-        file = parquet.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False)
+        file = parquet.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True)
         yield file
     except DataFormatError:
         raise

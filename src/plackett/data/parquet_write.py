@@ -89,6 +89,7 @@ class PartWriter:
             use_dictionary=ids[:1],  # scores and counts seldom repeat, and names never do
             write_statistics=ids[:1],
             data_page_size=PAGE_BYTES,
+            write_page_checksum=True,
         )
         self._writer = self._file.enter_context(writer)
         self._n_files += 1
