@@ -203,6 +203,12 @@ def test_collections_need_a_client():
         pk.LinearRanker().fit(delayed_parts())
 
 
+def test_a_fit_inside_a_task_does_not_wait_for_other_tasks(tmp_path, client):
+    pk.write_letor(DATA, tmp_path / "all.txt")
+    fitting = client.submit(lambda: pk.LinearRanker().fit(str(tmp_path / "*.txt")).coef_, pure=False)
+    np.testing.assert_allclose(fitting.result(timeout=30), pk.LinearRanker().fit(DATA).coef_, atol=1e-4)
+
+
 # --- What may go wrong ------------------------------------------------------------------------------------------------
 
 
@@ -230,6 +236,17 @@ def test_a_cluster_that_loses_all_workers_ends_the_fit_with_a_word(cluster, clie
             pk.LinearRanker(tol=1e-12).fit(delayed_parts())
     finally:
         cluster.scale(1)
+
+
+def test_a_scheduler_that_goes_away_ends_the_fit_with_a_word(monkeypatch):
+    options = {"processes": False, "dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, **options) as own,
+        distributed.Client(own),
+    ):
+        act_at_call(monkeypatch, 4, own.close)
+        with pytest.raises(ConnectionError, match="has lost the fit"):
+            pk.LinearRanker(tol=1e-12).fit(delayed_parts())
 
 
 def act_at_call(monkeypatch, number, act):

@@ -61,6 +61,8 @@ def connection(address: str | None, n_local: int | None) -> Iterator[Any]:
             raise ConnectionError(
                 f"no Dask scheduler answers at {address}. Is it running, and can this machine reach it? ({error})"
             ) from error
+        if n_local is not None:
+            client.run(_leave_ctrl_c_to_the_command)
         yield client
 
 
@@ -82,6 +84,13 @@ def _local_cluster(n_workers: int) -> Iterator[Any]:
         ) as cluster,
     ):  # fmt: skip
         yield cluster
+
+
+def _leave_ctrl_c_to_the_command() -> None:
+    """On a worker: a terminal tells all processes of Ctrl-C, but the fit ends in the command, which needs answers."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def load_sets(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -26,21 +27,24 @@ from plackett.distributed.tree import Nodes, add_up, leaf, root, together
 
 FAN_IN = 8  # vectors that one task of the tree adds up
 DIRECT_BYTES = 1 << 26  # what may come through the scheduler in one evaluation
-NO_WORKERS_SECONDS = 15.0  # how long a cluster may be without workers before a fit gives up
+NO_WORKERS_SECONDS = 30.0  # how long a cluster may be without workers before a fit gives up; they may be starting
 LOOK_EVERY = 0.5  # seconds between looks at whether there are workers
 
 
 def active_client() -> Any:
-    """The Dask client of this process, or None; asked without importing Dask."""
-    import sys
+    """The Dask client of this process, or None; asked without importing Dask.
 
+    None too inside a task of Dask's: it would wait for others while it keeps its thread from them.
+    """
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
-    try:
-        return distributed.default_client()
-    except ValueError:
+    with contextlib.suppress(ValueError):
+        distributed.get_worker()
         return None
+    with contextlib.suppress(ValueError):
+        return distributed.default_client()
+    return None
 
 
 def require_client(needed_for: str) -> Any:
@@ -66,7 +70,7 @@ class ClusterHolder:
     """
 
     def __init__(self, client: Any, recipes: Sequence[Recipe]):
-        self._client = client
+        self._client, self._address = client, getattr(client.scheduler, "address", "an unknown address")
         self._check_workers()
         self._name, self._generation = f"plackett-{uuid.uuid4().hex}", 0
         delayed = [value for recipe in recipes for value in recipe.arguments if hasattr(value, "__dask_graph__")]
@@ -125,14 +129,14 @@ class ClusterHolder:
         asked = {"name": f"{self._name}-{self._generation}", "n": n, "work": work, "arguments": arguments}
         try:
             answers = self._client.run(_own_sums, **asked, on_error="return")
-        except (OSError, ValueError):  # the scheduler is gone, or no worker is left: _by_graph finds out
+        except Exception:  # such as a scheduler that is gone: whatever it is, _by_graph meets it too, and says so
             return None
         sums = add_up(together(nodes for nodes in answers.values() if isinstance(nodes, dict)), n)
         return sums.get(root(n))
 
     def _by_graph(self, work: Callable[..., np.ndarray], arguments: tuple) -> np.ndarray:
         n = len(self._parts)
-        with _quiet_about_size():
+        with self._explained(), _quiet_about_size():
             given = self._client.submit(_as_it_is, arguments, pure=False)
             nodes = self._client.map(_leaf, self._parts, range(n), work=work, arguments=given, pure=False)
             while len(nodes) > 1:
@@ -195,10 +199,6 @@ class ClusterHolder:
                     "the same version everywhere."
                 )
 
-    @property
-    def _address(self) -> str:
-        return getattr(self._client.scheduler, "address", "an unknown address")
-
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
         """Tell what Dask's own errors mean; those of our work come as they are."""
@@ -209,14 +209,20 @@ class ClusterHolder:
             yield
         except KilledWorker as error:
             raise ConnectionError(
-                f"Dask workers died again and again while they worked on a partition ({error}). They may lack memory: "
-                "use smaller partitions, or more workers."
+                f"Dask workers died again and again while they worked on a partition ({_first_line(error)}). They may "
+                "lack memory: use smaller partitions, or more workers."
             ) from error
-        except (CancelledError, CommClosedError) as error:
-            raise ConnectionError(
-                f"the Dask cluster at {self._address} has lost the fit ({error}): its scheduler was closed or "
-                "restarted, or partitions that cannot be made again went with their worker."
-            ) from error
+        except Exception as error:
+            if isinstance(error, (CancelledError, CommClosedError)) or self._client.status in ("closing", "closed"):
+                raise ConnectionError(
+                    f"the Dask cluster at {self._address} has lost the fit ({_first_line(error)}). Its scheduler was "
+                    "closed or restarted, or partitions that cannot be made again went with their worker."
+                ) from error
+            raise
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".:")
 
 
 # --- On the workers ---------------------------------------------------------------------------------------------------
