@@ -76,6 +76,7 @@ class FlatEpochs:
     def __init__(self, X: np.ndarray, lists: QueryLists, weights: dict[str, np.ndarray]):
         import torch
 
+        from plackett.rankers.adam import Adam
         from plackett.rankers.neural_data import TrainingData
         from plackett.rankers.neural_fits import NetFit
         from plackett.scorers.net_shape import NetShape
@@ -83,12 +84,12 @@ class FlatEpochs:
 
         self._net = Net(NetShape(X.shape[1], HIDDEN), weights, dtype=torch.float32)
         self._fit = NetFit(self._net, ListMLE(), TrainingData(X, lists, None, self._net), l2=0.0)
-        self._optimizer = torch.optim.Adam(self._net.weights.values(), lr=1e-3)
+        self._adam = Adam(self._net.penalised, self._net.free, learning_rate=1e-3, l2=0.0)
 
     def __call__(self, order: np.ndarray) -> float:
-        from plackett.rankers.neural_fits import _epoch
+        from plackett.rankers.neural_fits import run_epoch
 
-        return _epoch(self._fit, self._optimizer, BATCH_SIZE, _Given(order))
+        return run_epoch(self._fit, self._adam, BATCH_SIZE, _Given(order))
 
 
 class _Given:

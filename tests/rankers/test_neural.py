@@ -1,6 +1,7 @@
 """NeuralRanker: what LinearRanker finds when it is linear, and what only a net can."""
 
-import subprocess
+import importlib
+import re
 import sys
 
 import numpy as np
@@ -17,6 +18,7 @@ from plackett.rankers.query_batches import take_queries
 torch = pytest.importorskip("torch", reason="nets need PyTorch: pip install 'plackett[neural]'")
 
 from plackett.rankers import neural_data, neural_fits  # noqa: E402  they import torch
+from plackett.rankers.adam import Adam  # noqa: E402
 
 
 def short_lists():
@@ -60,6 +62,22 @@ def test_adam_over_all_queries_comes_to_the_same_optimum():
     linear = pk.LinearRanker(l2=1e-2, normalize="zscore", tol=1e-8).fit(TRAIN)
     net = made(hidden=(), l2=1e-2, batch_size=None, learning_rate=0.1, max_epochs=250, precision="float64").fit(TRAIN)
     np.testing.assert_allclose(net.weights_["output.weight"][0], linear.coef_, atol=1e-3)
+
+
+def test_adam_takes_the_steps_of_its_paper():
+    start, l2 = np.array([1.0, -2.0, 0.5]), 0.1
+    pulls = np.random.default_rng(0).normal(size=(6, 3))
+    tensors = [torch.tensor(start) for _ in range(2)]
+    adam = Adam(tensors[:1], tensors[1:], learning_rate=0.02, l2=l2)
+    expected, means, squares = np.stack([start, start]), np.zeros((2, 3)), np.zeros((2, 3))
+    for n, pull in enumerate(pulls, 1):
+        for tensor in tensors:
+            tensor.grad = torch.tensor(pull)
+        adam.step()
+        gradient = pull + np.array([[l2], [0.0]]) * expected
+        means, squares = 0.9 * means + 0.1 * gradient, 0.999 * squares + 0.001 * gradient**2
+        expected = expected - 0.02 * means / (1 - 0.9**n) / (np.sqrt(squares / (1 - 0.999**n)) + 1e-8)
+    np.testing.assert_allclose(np.stack([tensor.numpy() for tensor in tensors]), expected, rtol=1e-12)
 
 
 def test_a_net_learns_what_no_line_can():
@@ -388,31 +406,25 @@ def test_a_file_with_the_wrong_weights_is_refused(change, message, tmp_path):
         pk.load(tmp_path / "net.plackett")
 
 
-def test_without_pytorch_the_class_is_there_and_a_fit_says_what_to_install(tmp_path):
+def test_without_pytorch_a_fit_and_a_prediction_say_what_to_install(tmp_path, monkeypatch):
     made().fit(TRAIN).save(tmp_path / "net.plackett")
-    code = f"""
-import sys
+    import_module = importlib.import_module
 
-class NoTorch:
-    def find_spec(self, name, path=None, target=None):
+    def without_torch(name, package=None):
         if name == "torch":
             raise ModuleNotFoundError("No module named 'torch'", name="torch")
+        return import_module(name, package)
 
-sys.meta_path.insert(0, NoTorch())
-import plackett as pk
-for work in (lambda: pk.NeuralRanker().fit([[1.0], [2.0]], [0, 1]), lambda: pk.losses.ListMLE().as_torch()):
-    try:
-        work()
-    except ModuleNotFoundError as error:
-        print(error)
-try:
-    pk.load({str(tmp_path / "net.plackett")!r}).predict([[0.0] * 5])
-except ModuleNotFoundError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    needs = "needs torch. Install it with: pip install 'plackett[neural]'"
-    assert done.stdout.splitlines() == [f"NeuralRanker {needs}", f"as_torch() {needs}", f"NeuralRanker {needs}"]
+    monkeypatch.setattr(importlib, "import_module", without_torch)
+    monkeypatch.delitem(sys.modules, "plackett.losses.for_torch")
+    needs = re.escape("needs torch. Install it with: pip install 'plackett[neural]'")
+    with pytest.raises(ModuleNotFoundError, match=f"^NeuralRanker {needs}"):
+        made().fit(TRAIN)
+    loaded = pk.load(tmp_path / "net.plackett")
+    with pytest.raises(ModuleNotFoundError, match=f"^NeuralRanker {needs}"):
+        loaded.predict(HELD)
+    with pytest.raises(ModuleNotFoundError, match=rf"^as_torch\(\) {needs}"):
+        pk.losses.ListMLE().as_torch()
 
 
 # ---- on a GPU, where there is one --------------------------------------------------------------------------------

@@ -28,11 +28,6 @@ class Batch:
     lists: QueryLists
     weights: np.ndarray | None
 
-    @property
-    def total(self) -> float:
-        """What the queries count together."""
-        return float(self.lists.n_queries) if self.weights is None else float(self.weights.sum())
-
 
 class Rows:
     """Feature rows for a net; those of an accelerator live there if they fit."""

@@ -16,6 +16,7 @@ from plackett.exceptions import ConvergenceWarning
 from plackett.losses.base import Loss
 from plackett.losses.transforms import NotPositiveError
 from plackett.metrics.measure import Measure
+from plackett.rankers.adam import Adam
 from plackett.rankers.fitting import HeldBack, Watch
 from plackett.rankers.neural_data import Batch, TrainingData, scores_of
 from plackett.scorers.neural import Net
@@ -159,12 +160,11 @@ def minimize_by_batches(
     rng: np.random.Generator,
 ) -> Outcome:
     """Adam; every epoch deals the queries into batches anew."""
-    groups = [{"params": fit.net.penalised, "weight_decay": fit.l2}, {"params": fit.net.free, "weight_decay": 0.0}]
-    optimizer = torch.optim.Adam([group for group in groups if group["params"]], lr=learning_rate)
+    adam = Adam(fit.net.penalised, fit.net.free, learning_rate=learning_rate, l2=fit.l2)
     objective, epoch, reason = np.nan, 0, None
     try:
         while reason is None and epoch < max_epochs:
-            mean = _epoch(fit, optimizer, batch_size, rng)
+            mean = run_epoch(fit, adam, batch_size, rng)
             if not np.isfinite(mean):
                 raise FloatingPointError
             epoch += 1
@@ -180,11 +180,11 @@ def minimize_by_batches(
     return Outcome(epoch, objective, reason or ALL_EPOCHS, False)
 
 
-def _epoch(fit: NetFit, optimizer: torch.optim.Optimizer, batch_size: int | None, rng: np.random.Generator) -> float:
+def run_epoch(fit: NetFit, adam: Adam, batch_size: int | None, rng: np.random.Generator) -> float:
     """One pass over the queries; the mean of the losses as they were met."""
     if batch_size is None or batch_size >= fit.data.n_queries:
         mean = fit.full_gradient()
-        optimizer.step()
+        adam.step()
         return mean
     order = rng.permutation(fit.data.n_queries)
     sums = []
@@ -192,7 +192,7 @@ def _epoch(fit: NetFit, optimizer: torch.optim.Optimizer, batch_size: int | None
         batch = fit.data.batch(order[start : start + batch_size])
         fit.forget_gradient()
         sums.append(batch.lists.n_queries * fit.add_gradient(batch, batch.lists.n_queries))
-        optimizer.step()
+        adam.step()
     return float(sum(sums)) / order.size
 
 
