@@ -104,9 +104,11 @@ def _cost(n_workers: int, n_docs: int) -> Cost:
 
 @contextlib.contextmanager
 def _workers(n_workers: int) -> Iterator[Any]:
+    import dask
     import distributed
 
     with (
+        dask.config.set({"distributed.scheduler.reuse-broadcast-comm": True}),  # as docs/scale.md advises
         distributed.LocalCluster(
             n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL, memory_limit=0,

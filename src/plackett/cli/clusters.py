@@ -77,7 +77,7 @@ def _local_cluster(n_workers: int) -> Iterator[Any]:
 
     with (
         tempfile.TemporaryDirectory(prefix="plackett-") as folder,
-        dask.config.set({"temporary-directory": folder}),
+        dask.config.set({"temporary-directory": folder, "distributed.scheduler.reuse-broadcast-comm": True}),
         distributed.LocalCluster(
             n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL, scheduler_kwargs={"dashboard": False},
