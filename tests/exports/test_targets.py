@@ -321,7 +321,6 @@ def test_all_weights_zero(lists):
 
 REFUSED = {
     "kernel": (pk.KernelRanker(), "kernel values"),
-    "rankboost": (pk.RankBoost(n_rounds=2), "thresholds"),
     "featurerank": (pk.FeatureRank(), "orders a list as a whole"),
     "bl-featurerank": (pk.BLFeatureRank(), "orders a list as a whole"),
     "diffrank": (pk.DiffRank(), "depend on the other documents"),
@@ -345,8 +344,7 @@ def test_what_is_not_linear_is_refused_with_the_reason(name, target, lists):
     ("ranker", "reason"),
     [
         (pk.ranker("qsvm"), "a model for each query"),
-        (pk.TreeRanker(), r"sums of trees.*to_lightgbm"),
-        (pk.XGBoostRanker(), r"sums of trees.*model_"),
+        (pk.XGBoostRanker(), r"trees are kept by its own package.*model_"),
         (pk.MultiplicativeRefiner(), "refines the ranking of its own lists"),
         (pk.LinearRefiner(), "refines the ranking of its own lists"),
         (pk.RocchioRefiner(), "refines the ranking of its own lists"),

@@ -1,4 +1,4 @@
-"""``plackett export``: a linear model in the format of a search engine or another tool."""
+"""``plackett export``: a model in the format of a search engine or another tool."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def export(
     dtype: Annotated[str | None, typer.Option("--dtype", help="onnx: float32 or float64 (float32).")] = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
 ) -> None:
-    """Write a linear model for Elasticsearch, OpenSearch, Solr, RankLib or ONNX, or as plain JSON."""
+    """Write a linear model or trees for Elasticsearch, OpenSearch, Solr, RankLib or ONNX, or as plain JSON."""
     from plackett.cli import inputs, models, output
-    from plackett.exports.form import linear_form
+    from plackett.exports.forms import form_of
     from plackett.exports.targets import build, checked_options
 
     try:
@@ -53,7 +53,7 @@ def export(
     names = None if features is None else _read_names(features)
     output.tell_when_compiling()
     ranker = models.load_ranker(model)
-    linear_form(ranker, names)  # a ranker that is refused is refused before data are read
+    form_of(ranker, names)  # a ranker that is refused is refused before data are read
     rows = None if check is None else _rows(check, ranker, model, zero_based=zero_based)
     exported = build(ranker, to, feature_names=names, check=rows, name=name, store=store, dtype=dtype)
     exported.write(target)

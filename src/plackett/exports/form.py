@@ -1,10 +1,10 @@
-"""What all targets are written from: a ranker whose score is linear in the raw features, or why it is not."""
+"""What targets are written from if a ranker's score is linear in the raw features, or why it is not."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -19,9 +19,7 @@ ROUNDING = 2.5e-7  # what float32, in which a scaler may have learned, leaves of
 # by the name of the class; subclasses of these have the same reason
 _WHY_NOT = {
     "KernelRanker": "its scores are sums of kernel values, not linear in the features",
-    "RankBoost": "its scores are sums of thresholds of features, not linear in them",
-    "LightGBMTrees": "its scores are sums of trees, not linear in the features; ranker.to_lightgbm() hands them over",
-    "BoostedTrees": "its scores are sums of trees, not linear in the features; its model_ is that of its own package",
+    "BoostedTrees": "its trees are kept by its own package, which writes them itself (ranker.model_)",
     "DiffRank": "its scores add up the places of a document in its list, so that they depend on the other documents",
     "FeatureRank": "it orders a list as a whole, so that a document's place depends on the other documents",
     "BLFeatureRank": "it orders a list as a whole, so that a document's place depends on the other documents",
@@ -30,6 +28,8 @@ _WHY_NOT = {
     "PersonalityDiagnosis": "it scores the items of a user by the ratings of others, not by features",
     "Pipeline": "only rankers themselves are exported; instead of a step before the ranker, use its normalize=",
 }
+
+_OF_TREES = ("LightGBMTrees", "RankBoost")
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,18 @@ class LinearForm:
         """Weights of the raw features and the intercept that goes with them, for targets that do not scale."""
         weights = self.weights / self.scale
         return weights, float(self.intercept - self.offset @ weights)
+
+    def lost(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
+        """By how much scores change at most when the values of a feature are rounded."""
+        largest = float(np.max(np.abs(values - rounded), initial=0.0))
+        return abs(float(self.weights[feature] / self.scale[feature])) * largest
+
+    def advice(self, feature: int) -> str:
+        """What to do about such a change."""
+        return (
+            f"Its values are read as float32, in which those of {self.call(feature)} lose most: move or scale that "
+            "column before training. "
+        )
 
     def without_intercept(self) -> LinearForm:
         """The same scores with an intercept of 0, for targets that have none.
@@ -128,7 +140,7 @@ def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> Line
     names = ranker.feature_names_ if feature_names is None else feature_names
     form = LinearForm(
         np.array(ranker.coef_, dtype=np.float64), float(ranker.intercept_), offset, scale,
-        None if names is None else _checked_names(names, ranker.coef_.size), scaling, type(ranker).__name__,
+        None if names is None else checked_names(names, ranker.coef_.size), scaling, type(ranker).__name__,
     )  # fmt: skip
     numbers = np.concatenate([form.weights, form.offset, form.scale, [form.intercept]])
     if not np.isfinite(numbers).all() or (form.scale <= 0.0).any():
@@ -144,11 +156,16 @@ def _refusal(ranker: Any) -> str:
     reasons = [_WHY_NOT[parent.__name__] for parent in type(ranker).__mro__ if parent.__name__ in _WHY_NOT]
     if isinstance(ranker, type):
         return f"a fitted ranker is needed, not the class {ranker.__name__}."
+    if any(parent.__name__ in _OF_TREES for parent in type(ranker).__mro__):
+        return f"{name} has no linear form: its scores are sums of trees, which tree_form gives."
     if reasons:
         return f"{name} cannot be exported: {reasons[0]}."
     if isinstance(ranker, Ranker):
         return f"{name} cannot be exported: its scores are not known to be linear in the features."
-    return f"{name} cannot be exported: it is not one of the linear rankers (LinearRanker, AdaRank, PRank, SVMMap)."
+    return (
+        f"{name} cannot be exported: it is not one of the linear rankers (LinearRanker, AdaRank, PRank, SVMMap), nor "
+        "one of trees (TreeRanker, LightGBMRanker, RankBoost)."
+    )
 
 
 def _scaling(ranker: LinearScores) -> tuple[np.ndarray, np.ndarray, str]:
@@ -200,7 +217,8 @@ def _float64(numbers: np.ndarray) -> np.ndarray:
     return np.array(numbers, dtype=np.float64)
 
 
-def _checked_names(names: Sequence[str], n_features: int) -> list[str]:
+def checked_names(names: Sequence[str], n_features: int) -> list[str]:
+    """As many names as features, all of them texts that can be written."""
     if isinstance(names, str):
         raise ValueError(f"feature_names must be a list with one name per feature, not the text {names!r}.")
     names = list(names)
@@ -216,7 +234,14 @@ def _checked_names(names: Sequence[str], n_features: int) -> list[str]:
     return names
 
 
-def names_for(form: LinearForm, target: str) -> list[str]:
+class Named(Protocol):
+    """A form of any kind, as far as its names go."""
+
+    @property
+    def names(self) -> list[str] | None: ...
+
+
+def names_for(form: Named, target: str) -> list[str]:
     """Names by which a target can find the features: there, not empty, and no two alike."""
     if form.names is None:
         raise ValueError(

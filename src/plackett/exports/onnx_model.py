@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from plackett import __version__
 from plackett._optional import import_optional
 from plackett.exports.form import LinearForm
 from plackett.exports.single import check_single
+from plackett.exports.tree_form import TreeForm
 
 OPSET = 13
 IR_VERSION = 7  # the oldest that goes with the opset, for the sake of old runtimes
@@ -18,12 +20,11 @@ DTYPES = ("float32", "float64")
 
 def write_onnx(form: LinearForm, *, name: str, dtype: str) -> bytes:
     """A model with input ``features`` (n, n_features) and output ``scores`` (n,), both of ``dtype``."""
-    onnx = import_optional("onnx", extra="onnx", needed_for="Exporting to ONNX")
-    from onnx import TensorProto, helper, numpy_helper
+    import_optional("onnx", extra="onnx", needed_for="Exporting to ONNX")
+    from onnx import helper, numpy_helper
 
     if dtype == "float32":
         check_single(form, "onnx with dtype='float32'")
-    kind = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
     constants, nodes, last = [], [], "features"
 
     def add(operation: str, constant: str, values: np.ndarray, result: str) -> None:
@@ -39,6 +40,22 @@ def write_onnx(form: LinearForm, *, name: str, dtype: str) -> bytes:
     add("MatMul", "weights", form.weights.astype(dtype)[:, np.newaxis], "column")
     add("Squeeze", "axes", np.array([1]), "weighted")
     add("Add", "intercept", np.array(form.intercept, dtype=dtype), "scores")
+    return finished_model(form, nodes, constants, name, dtype)
+
+
+def finished_model(
+    form: LinearForm | TreeForm,
+    nodes: list[Any],
+    constants: list[Any],
+    name: str,
+    dtype: str,
+    ml_opset: int | None = None,
+) -> bytes:
+    """The bytes of a model whose nodes lead from ``features`` to ``scores``; ``ml_opset`` is that of "ai.onnx.ml"."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    kind = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
     graph = helper.make_graph(
         nodes,
         name,
@@ -46,9 +63,12 @@ def write_onnx(form: LinearForm, *, name: str, dtype: str) -> bytes:
         [helper.make_tensor_value_info("scores", kind, ["n"])],
         constants,
     )
+    opsets = [helper.make_opsetid("", OPSET)]
+    if ml_opset is not None:
+        opsets.append(helper.make_opsetid("ai.onnx.ml", ml_opset))
     model = helper.make_model(
         graph,
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        opset_imports=opsets,
         ir_version=IR_VERSION,
         producer_name="plackett",
         producer_version=__version__,

@@ -10,6 +10,7 @@ import numpy as np
 
 from plackett.data.queries import Queries
 from plackett.exports.form import LinearForm, dense_rows
+from plackett.exports.tree_form import TreeForm
 from plackett.validation import count_of
 
 TOLERANCE = 1e-5
@@ -44,7 +45,7 @@ class Parity:
 
 
 def check_parity(
-    score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: LinearForm, X: Any, target: str
+    score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: LinearForm | TreeForm, X: Any, target: str
 ) -> Parity:
     """Compare the scores of an exported model with those of the ranker.
 
@@ -76,18 +77,12 @@ def check_parity(
     return found
 
 
-def _reason(form: LinearForm, rows: Any) -> str:
+def _reason(form: LinearForm | TreeForm, rows: Any) -> str:
     """The feature that loses most when its values become float32, which is what most targets read."""
+    shares = np.zeros(form.n_features)
     with np.errstate(over="ignore", invalid="ignore"):
-        lost = [
-            float(np.max(np.abs(column - column.astype(np.float32)), initial=0.0))
-            for column in (dense_rows(rows.T, feature, feature + 1).ravel() for feature in range(form.n_features))
-        ]
-        shares = np.abs(form.weights / form.scale) * lost
+        for feature in range(form.n_features):
+            values = dense_rows(rows.T, feature, feature + 1).ravel()
+            shares[feature] = form.lost(feature, values, values.astype(np.float32).astype(np.float64))
     worst = int(np.argmax(np.where(np.isnan(shares), -1.0, shares)))
-    if not shares[worst] > 0.0:
-        return ""
-    return (
-        f"Its values are read as float32, in which those of {form.call(worst)} lose most: move or scale that column "
-        "before training. "
-    )
+    return form.advice(worst) if shares[worst] > 0.0 else ""

@@ -10,9 +10,11 @@ from typing import IO, Any
 import numpy as np
 
 from plackett.data.opening import write_bytes
-from plackett.exports import engines, onnx_model, plain, ranklib
-from plackett.exports.form import LinearForm, linear_form
+from plackett.exports import engines, onnx_model, plain, ranklib, tree_engines, tree_onnx, tree_plain, tree_ranklib
+from plackett.exports.form import LinearForm
+from plackett.exports.forms import form_of
 from plackett.exports.parity import Parity, check_parity
+from plackett.exports.tree_form import TreeForm
 from plackett.validation import check_choice
 
 DEFAULT_NAME = "plackett"
@@ -28,7 +30,7 @@ class Target:
     score: Callable[[Any, np.ndarray, list[str] | None], np.ndarray]
 
 
-TARGETS = {
+TARGETS = {  # for linear rankers
     "elasticsearch": Target(
         "model/linear of the learning-to-rank plugin, with feature_normalizers",
         ("name",),
@@ -67,6 +69,45 @@ TARGETS = {
     ),
 }
 
+TREE_TARGETS = {
+    "elasticsearch": Target(
+        "model/xgboost+json of the learning-to-rank plugin",
+        ("name",),
+        tree_engines.write_elasticsearch_trees,
+        tree_engines.score_elasticsearch_trees,  # type: ignore[arg-type]
+    ),
+    "opensearch": Target(
+        "the same for OpenSearch",
+        ("name",),
+        lambda form, name: tree_engines.write_elasticsearch_trees(form, name=name, target="opensearch"),
+        tree_engines.score_elasticsearch_trees,  # type: ignore[arg-type]
+    ),
+    "solr": Target(
+        "MultipleAdditiveTreesModel of Solr's learning to rank",
+        ("name", "store"),
+        tree_engines.write_solr_trees,
+        tree_engines.score_solr_trees,  # type: ignore[arg-type]
+    ),
+    "ranklib": Target(
+        "RankLib's text of a LambdaMART",
+        (),
+        tree_ranklib.write_ranklib_trees,
+        lambda content, X, names: tree_ranklib.score_ranklib_trees(content, X),
+    ),
+    "onnx": Target(
+        "an ONNX graph from features to scores",
+        ("name", "dtype"),
+        tree_onnx.write_onnx_trees,
+        lambda content, X, names: onnx_model.score_onnx(content, X),
+    ),
+    "json": Target(
+        "plain JSON with the nodes of all trees",
+        ("name",),
+        tree_plain.write_json_trees,
+        lambda content, X, names: tree_plain.score_json_trees(content, X),
+    ),
+}
+
 
 @dataclass(frozen=True)
 class Exported:
@@ -93,13 +134,13 @@ def export(
     dtype: str | None = None,
     check: Any = None,
 ) -> str | bytes:
-    """A fitted linear ranker in the format of another tool.
+    """A fitted ranker, linear or of trees, in the format of another tool.
 
     Parameters
     ----------
-    ranker : LinearRanker, AdaRank, PRank or SVMMap
-        Without ``normalize``, or with one over all rows (``"minmax"``, ``"zscore"``). Rankers whose scores are not
-        linear in the features of a document are refused, with the reason.
+    ranker : LinearRanker, AdaRank, PRank, SVMMap, TreeRanker, LightGBMRanker or RankBoost
+        Linear ones without ``normalize``, or with one over all rows (``"minmax"``, ``"zscore"``); trees without
+        ``base_score``; RankBoost without ``normalize``. Other rankers are refused, with the reason.
     target : {"elasticsearch", "opensearch", "solr", "ranklib", "onnx", "json"}
     path : str, path or file object, default=None
         Where to write it as well; ``"-"`` is standard output. A file changes only when everything was written.
@@ -149,8 +190,8 @@ def build(
 ) -> Exported:
     """As ``export``, without writing; the answer also says how well a check went."""
     given = checked_options(target, options)
-    form = linear_form(ranker, feature_names)
-    content = TARGETS[target].write(form, **given)
+    form = form_of(ranker, feature_names)
+    content = _target(target, form).write(form, **given)
     if check is None:
         return Exported(content, None)
     return Exported(content, _checked(content, ranker, form, target, check))
@@ -175,6 +216,10 @@ def checked_options(target: str, options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _checked(content: Any, ranker: Any, form: LinearForm, target: str, X: Any) -> Parity:
-    score = TARGETS[target].score
+def _target(target: str, form: LinearForm | TreeForm) -> Target:
+    return (TREE_TARGETS if isinstance(form, TreeForm) else TARGETS)[target]
+
+
+def _checked(content: Any, ranker: Any, form: LinearForm | TreeForm, target: str, X: Any) -> Parity:
+    score = _target(target, form).score
     return check_parity(lambda rows: score(content, rows, form.names), ranker, form, X, target)
