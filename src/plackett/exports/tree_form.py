@@ -104,7 +104,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
     >>> import plackett as pk
     >>> ranker = pk.RankBoost(n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 1])
     >>> form = tree_form(ranker)
-    >>> form.trees.thresholds_[0], form.trees.n_trees
+    >>> float(form.trees.thresholds_[0]), form.trees.n_trees
     (1.5, 1)
     """
     check_is_fitted(ranker)
