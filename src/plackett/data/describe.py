@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from plackett._threads import query_blocks
 from plackett.validation import is_sparse
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 LEVELS_SHOWN = 12
 VALUES_PER_BLOCK = 1 << 18
+DOCS_PER_BLOCK = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,8 @@ def describe(queries: Queries, *, relevant_from: float) -> Description:
         query_level_columns=query_level,
         duplicate_columns=_equal_columns(fingerprints, set(constant)) if queries.n_docs else [],
         feature_names=queries.feature_names,
-        n_duplicate_rows=_repeats(_fingerprints(X, axis=1), queries) if queries.n_features else 0,
-        n_duplicate_docids=None if queries.docid is None else _repeats(queries.docid, queries),
+        n_duplicate_rows=_sum_over_queries(queries, _repeated_rows) if queries.n_features else 0,
+        n_duplicate_docids=_sum_over_queries(queries, _repeated_docids) if _has_docids(queries) else None,
         **_label_facts(queries, relevant_from),
     )
 
@@ -139,18 +141,25 @@ def describe(queries: Queries, *, relevant_from: float) -> Description:
 def _label_facts(queries: Queries, relevant_from: float) -> dict:
     if queries.y is None:
         return {"label_histogram": None, "n_unjudged": 0, "n_without_relevant": None, "n_single_level": None}
-    judged = np.isfinite(queries.y)
-    levels, counts = np.unique(queries.y[judged], return_counts=True)
-    query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
-    best = np.full(queries.n_queries, -np.inf)
-    worst = np.full(queries.n_queries, np.inf)
-    np.maximum.at(best, query_of[judged], queries.y[judged])
-    np.minimum.at(worst, query_of[judged], queries.y[judged])
+    histogram: dict[float, int] = {}
+    n_without_relevant = n_single_level = 0
+    for first, last in query_blocks(queries.indptr, DOCS_PER_BLOCK):
+        indptr = queries.indptr[first : last + 1]
+        labels = queries.y[indptr[0] : indptr[-1]]
+        judged = np.isfinite(labels)
+        for level, count in zip(*np.unique(labels[judged], return_counts=True), strict=True):
+            histogram[float(level)] = histogram.get(float(level), 0) + int(count)
+        query_of = np.repeat(np.arange(last - first), np.diff(indptr))[judged]
+        best, worst = np.full(last - first, -np.inf), np.full(last - first, np.inf)
+        np.maximum.at(best, query_of, labels[judged])
+        np.minimum.at(worst, query_of, labels[judged])
+        n_without_relevant += int((best < relevant_from).sum())
+        n_single_level += int((best <= worst).sum())
     return {
-        "label_histogram": dict(zip(levels.tolist(), counts.tolist(), strict=True)),
-        "n_unjudged": int((~judged).sum()),
-        "n_without_relevant": int((best < relevant_from).sum()),
-        "n_single_level": int((best <= worst).sum()),
+        "label_histogram": dict(sorted(histogram.items())),
+        "n_unjudged": queries.n_docs - sum(histogram.values()),
+        "n_without_relevant": n_without_relevant,
+        "n_single_level": n_single_level,
     }
 
 
@@ -183,9 +192,9 @@ def _constant_columns(queries: Queries) -> tuple[list[int], list[int]]:
 
 def _constant_dense(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
     constant, within = np.ones((2, queries.n_features), dtype=bool)
-    first_of_query = np.repeat(queries.indptr[:-1], np.diff(queries.indptr))
     for block in _row_blocks(queries.X):
-        rows, first, own_first = queries.X[block], queries.X[0], queries.X[first_of_query[block]]
+        query_of = np.searchsorted(queries.indptr, np.arange(block.start, block.stop), side="right") - 1
+        rows, first, own_first = queries.X[block], queries.X[0], queries.X[queries.indptr[query_of]]
         # NaN counts as a value: a column that is missing everywhere is constant
         constant &= ((rows == first) | (np.isnan(rows) & np.isnan(first))).all(axis=0)
         within &= ((rows == own_first) | (np.isnan(rows) & np.isnan(own_first))).all(axis=0)
@@ -229,21 +238,27 @@ def _mixed_bits(values: np.ndarray) -> np.ndarray:
 def _fingerprints(X, axis: int) -> np.ndarray:
     """A 64-bit number per row (axis=1) or column (axis=0); equal lines have equal numbers."""
     n_rows, n_columns = X.shape
-    draws = np.random.default_rng(20131).integers(1, 2**63, size=n_rows if axis == 0 else n_columns, dtype=np.uint64)
-    keys = draws * 2 + 1
+    rng = np.random.default_rng(20131)
     answer = np.zeros(n_columns if axis == 0 else n_rows, dtype=np.uint64)
     if is_sparse(X):
+        keys = _keys(n_rows if axis == 0 else n_columns, rng)
         row_of = np.repeat(np.arange(n_rows), np.diff(X.indptr))
         where, key_of = (X.indices, row_of) if axis == 0 else (row_of, X.indices)
         np.add.at(answer, where, _mixed_bits(X.data) * keys[key_of])
         return answer
+    keys = _keys(n_columns, rng)
     for block in _row_blocks(X):
         bits = _mixed_bits(X[block])
         if axis == 0:
-            answer += (bits * keys[block, None]).sum(axis=0, dtype=np.uint64)
+            answer += (bits * _keys(len(bits), rng)[:, None]).sum(axis=0, dtype=np.uint64)
         else:
             answer[block] = (bits * keys).sum(axis=1, dtype=np.uint64)
     return answer
+
+
+def _keys(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Odd numbers at random."""
+    return rng.integers(1, 2**63, size=n, dtype=np.uint64) * 2 + 1
 
 
 def _equal_columns(fingerprints: np.ndarray, left_out: set[int]) -> list[tuple[int, int]]:
@@ -259,9 +274,27 @@ def _equal_columns(fingerprints: np.ndarray, left_out: set[int]) -> list[tuple[i
     return pairs
 
 
+def _sum_over_queries(queries: Queries, count: Callable[[Queries], int]) -> int:
+    """What ``count`` finds within queries, some of them at a time."""
+    blocks = query_blocks(queries.indptr, DOCS_PER_BLOCK)
+    return sum(count(queries[first:last]) for first, last in blocks)
+
+
+def _repeated_rows(queries: Queries) -> int:
+    return _repeats(_fingerprints(queries.X, axis=1), queries)
+
+
+def _repeated_docids(queries: Queries) -> int:
+    return 0 if queries.docid is None else _repeats(queries.docid, queries)
+
+
+def _has_docids(queries: Queries) -> bool:
+    return queries._docid is not None or queries.comments is not None
+
+
 def _repeats(values: np.ndarray, queries: Queries) -> int:
     """Rows whose value already stands earlier in their query."""
-    if queries.n_docs == 0:
+    if not queries.n_docs:
         return 0
     if values.dtype.kind == "O":  # ids of several kinds cannot be sorted
         values = np.array([str(value) for value in values.tolist()])

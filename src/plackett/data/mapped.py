@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 BLOCK_BYTES = 1 << 22  # in memory at once
-SPILL_ABOVE = 1 << 24  # less is simply copied
+SPILL_ABOVE = 1 << 22  # less is simply copied
 _TRAVELS_ABOVE = 1 << 16
 
 
@@ -102,16 +102,17 @@ class Spill:
 
 
 class RowSpill:
-    """Rows of a dense or sparse X, appended block by block."""
+    """Rows of a dense or sparse X, or one value each, appended block by block."""
 
     def __init__(self, folder: str | None = None):
-        self._folder, self._shape = folder, [0, 0]
+        self._folder = folder
+        self._shape: tuple[int, ...] = (0,)
         self._parts: list[Spill] = []
         self._kind: Any = None
         self._ends: list[np.ndarray] = []
 
     def append(self, block: Any) -> None:
-        self._shape = [self._shape[0] + block.shape[0], block.shape[1]]
+        self._shape = (self._shape[0] + block.shape[0], *block.shape[1:])
         arrays = [block.data, block.indices] if is_sparse(block) else [block]
         if not self._parts:
             self._kind = type(block) if is_sparse(block) else None
@@ -123,12 +124,12 @@ class RowSpill:
 
     def finish(self) -> Any:
         if self._kind is None:
-            return self._parts[0].finish(tuple(self._shape))
+            return self._parts[0].finish(self._shape)
         indptr = np.append(0, np.cumsum(np.concatenate(self._ends), dtype=np.int64))
         if indptr[-1] <= np.iinfo(np.int32).max:
             indptr = indptr.astype(np.int32)  # scipy would copy the indices to make both of one type
         data, indices = (part.finish((int(indptr[-1]),)) for part in self._parts)
-        X = self._kind((data, indices, indptr), shape=tuple(self._shape), copy=False)
+        X = self._kind((data, indices, indptr), shape=self._shape, copy=False)
         X.has_sorted_indices = X.has_canonical_format = True
         return X
 
@@ -146,7 +147,7 @@ def _folder_of(X: Any) -> str | None:
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """``X[rows]``; mapped from a file again where X is and much is asked for."""
+    """``X[rows]``, for an X or a vector; mapped from a file again where X is and much is asked for."""
     width = n_bytes(X) // max(1, X.shape[0])
     if rows.size * width <= SPILL_ABOVE or not is_mapped(X):
         return X[rows]

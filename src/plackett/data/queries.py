@@ -281,7 +281,7 @@ class Queries:
         rows += np.arange(indptr[-1])
         return Queries.from_groups(
             take_rows(self.X, rows),
-            None if self.y is None else self.y[rows],
+            None if self.y is None else take_rows(self.y, rows),
             self.ids[places],
             indptr,
             docid=None if self._docid is None else self._docid[rows],
@@ -319,7 +319,7 @@ class Queries:
         indptr = np.append(np.concatenate(starts), sum(part.n_docs for part in parts)).astype(np.int64)
         return Queries.from_groups(
             stack_rows([part.X for part in parts]),
-            None if first.y is None else np.concatenate([part.labels for part in parts]),
+            None if first.y is None else stack_rows([part.labels for part in parts]),
             ids,
             indptr,
             docid=None if first._docid is None else _concat_names([part._docid for part in parts]),

@@ -36,7 +36,7 @@ class TextColumn:
     @classmethod
     def concat(cls, parts: Sequence[TextColumn]) -> TextColumn:
         shifts = np.cumsum([0] + [int(part.bounds[-1] - part.bounds[0]) for part in parts])
-        buffer = stack_rows([part.buffer[part.bounds[0] : part.bounds[-1], None] for part in parts]).reshape(-1)
+        buffer = stack_rows([part.buffer[part.bounds[0] : part.bounds[-1]] for part in parts])
         starts = [part.bounds[:-1] - part.bounds[0] + shift for part, shift in zip(parts, shifts, strict=False)]
         return cls(buffer, np.append(np.concatenate(starts), shifts[-1]))
 

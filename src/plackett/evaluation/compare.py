@@ -105,7 +105,7 @@ def compare(
     outcomes = all_folds.in_order(setup, all_folds.run(setup, n_jobs=n_jobs, progress=progress))
     tables, scores, fits, failures, notes = {}, {}, {}, {}, []
     for contestant in contestants:
-        name, folds = contestant.name, outcomes[contestant.name]
+        name, folds = contestant.name, outcomes.pop(contestant.name)  # their scores are copied below, and given free
         fits[name] = [outcome.fit for outcome in folds if outcome.fit is not None]
         notes += all_folds.notes_on(contestant, folds)
         reasons = [outcome.reason for outcome in folds if outcome.error is not None]

@@ -44,7 +44,7 @@ class SingleFeature(NamedTuple):
 
     def scores(self, queries: Queries) -> np.ndarray:
         """Scores that put documents in this order; a missing value ranks last."""
-        return self.scores_of(_columns(queries.X, self.column, self.column + 1)[0])
+        return self.scores_of(_columns(queries.X, self.column, self.column + 1)[0].astype(np.float64))
 
     def scores_of(self, feature: np.ndarray) -> np.ndarray:
         """As ``scores``, from the feature's values."""
@@ -91,10 +91,11 @@ def _every_column(X) -> Iterator[tuple[int, np.ndarray]]:
     """Columns and their numbers. Several are gathered at once, because reading one row by row touches all of X."""
     step = max(1, X.shape[1] // PASSES)
     for first in range(0, X.shape[1], step):
-        yield from enumerate(_columns(X, first, min(first + step, X.shape[1])), first)
+        for column, values in enumerate(_columns(X, first, min(first + step, X.shape[1])), first):
+            yield column, values.astype(np.float64)
 
 
 def _columns(X, first: int, last: int) -> np.ndarray:
     """Columns ``first`` to ``last`` (exclusive), one after the other."""
     block = X[:, list(range(first, last))].toarray() if is_sparse(X) else X[:, first:last]
-    return np.array(block.T, dtype=np.float64, order="C")
+    return np.ascontiguousarray(block.T)
