@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 import plackett as pk
@@ -62,6 +63,34 @@ def test_trees_are_the_same_every_time_and_rows_may_come_in_any_order(trees, par
     order = np.random.default_rng(0).permutation(validation.n_docs)
     shuffled = trees.predict(validation.X[order], qid=validation.qid[order])
     np.testing.assert_allclose(shuffled, first[order], rtol=1e-6)
+
+
+def test_rows_may_be_sparse_wherever_they_come(trees, parts, monkeypatch):
+    """Fitted on either, both give the same scores; XGBoost's trees of sparse rows, where 0 is missing, are others."""
+    monkeypatch.setattr("plackett.rankers.other_trees.CELLS_AT_ONCE", 60)
+    train, validation = parts
+    assert (train.X == 0).any()
+    held = {form: form(validation.X) for form in (np.asarray, sparse.csr_array)}
+    for form in held:
+        trees.fit(form(train.X), train.y, qid=train.qid)
+        one, other = (trees.predict(X) for X in held.values())
+        np.testing.assert_array_equal(one, other)
+        fits = [clone(trees).fit(form(train.X), train.y, qid=train.qid, eval_set=(X, validation.y, validation.qid))
+                for X in held.values()]  # fmt: skip
+        assert fits[0].history_ == fits[1].history_
+
+
+def test_what_a_package_refuses_is_said_in_our_words(trees, parts):
+    trees.set_params(max_depth="deep") if not isinstance(trees, pk.CatBoostRanker) else trees.set_params(bogus=3)
+    with pytest.raises(ValueError, match=rf"^{trees.package} refuses this: .*(deep|bogus)") as said:
+        trees.fit(parts[0])
+    assert not any(word in str(said.value) for word in (".cpp", ".cc", "Stack trace"))
+
+
+def test_lambdarank_has_no_table_of_a_billion_gains(parts):
+    pytest.importorskip("lightgbm")
+    with pytest.raises(ValueError, match=r"10,000 are taken at most; there is a label 1e\+09"):
+        pk.LightGBMRanker().fit(parts[0].X, parts[0].y.astype(bool) * 1e9, qid=parts[0].qid)
 
 
 def test_a_lower_measure_keeps_the_lowest(trees, parts):

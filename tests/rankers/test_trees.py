@@ -100,6 +100,20 @@ def test_losses_with_parameters_of_their_own():
         fitted(losses.ListMLE(ties="random"))
 
 
+def test_rankcosine_starts_where_it_has_a_slope():
+    """It has none at scores of 0, such as a mean label of 0 is."""
+    labels = np.where(np.arange(TRAIN.n_docs) % 2, 1.0, -1.0)
+    ranker = pk.TreeRanker("rankcosine", **FEW).fit(TRAIN.X, labels, qid=TRAIN.qid)
+    assert (ranker.intercept_, ranker.n_rounds_) == (1.0, 8)
+    with pytest.raises(ValueError, match="base_score is 0 for every row, where RankCosine"):
+        pk.TreeRanker("rankcosine").fit(TRAIN, base_score=np.zeros(TRAIN.n_docs))
+
+
+def test_labels_may_be_larger_than_lightgbm_s_numbers():
+    huge = pk.TreeRanker(**FEW).fit(TRAIN.X, TRAIN.y * 1e300, qid=TRAIN.qid)
+    np.testing.assert_array_equal(huge.predict(TRAIN), fitted().predict(TRAIN))
+
+
 def test_weights_count_and_their_scale_does_not():
     weights = np.random.default_rng(0).uniform(0.1, 2.0, TRAIN.n_queries)
     ranker = pk.TreeRanker(**FEW)
@@ -146,6 +160,34 @@ def test_constant_labels_and_constant_columns_rank_nothing(loss):
         assert ranker.trees_.n_trees == 0
         assert not ranker.feature_importances_.any()
         assert not ranker.explain(X).contributions.any()
+
+
+def mostly_empty():
+    """Columns of which only the first two can be split: the others have fewer numbers than leaves want rows."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((600, 20))
+    X[:3] = 1.0 + rng.uniform(size=(3, 20))
+    X[:, :2] = rng.normal(size=(600, 2))
+    return pk.Queries(X, (X[:, 0] + rng.normal(size=600) > 0).astype(float), np.arange(600) // 20)
+
+
+@pytest.mark.parametrize("bagging", [{}, {"bagging_fraction": 0.5, "bagging_freq": 2}])
+def test_a_draw_without_a_split_is_not_the_last(bagging):
+    data = mostly_empty()
+    drawn = {"feature_fraction": 0.1, "feature_pre_filter": False, **bagging}
+    ranker = pk.LightGBMRanker(**{**FEW, "n_rounds": 40}, **drawn).fit(data)
+    params = {
+        "objective": "lambdarank", "num_leaves": 6, "min_data_in_leaf": 5, "verbosity": -1, "seed": 0, **drawn,
+        "num_threads": 1, "deterministic": True, "force_row_wise": True,
+    }  # fmt: skip
+    own = lightgbm.train(params, lightgbm.Dataset(data.X, data.y, group=np.diff(data.indptr)), 40)
+    np.testing.assert_array_equal(ranker.predict(data), own.predict(data.X))
+    grown = [tree for tree in own.dump_model()["tree_info"] if tree["num_leaves"] > 1]
+    assert 3 < ranker.trees_.n_trees == ranker.n_iter_ == len(grown) < 40
+    ours = pk.TreeRanker(**{**FEW, "n_rounds": 40}, **drawn).fit(data, eval_set=data)
+    history = ours.history_["objective"]
+    assert len(history) == ours.n_iter_ == len(ours.history_["ndcg@10"]) < 40
+    assert history[ours.n_rounds_ - 1] == pytest.approx(objective_of(ours, data), rel=1e-6)
 
 
 def test_two_threads_grow_the_same_trees():
@@ -216,8 +258,11 @@ def test_a_fit_that_fails_leaves_the_ranker_as_it_was():
     before = ranker.predict(TRAIN)
     with pytest.raises(ValueError, match="y has 3 labels"):
         ranker.fit(TRAIN.X, [1, 2, 3])
-    with pytest.raises(lightgbm.basic.LightGBMError, match="monotone"):
+    with pytest.raises(
+        ValueError, match=r"lightgbm refuses this: .*Among what is passed on to it is monotone_con"
+    ) as said:
         ranker.set_params(monotone_constraints=[1]).fit(TRAIN)
+    assert ".cpp" not in str(said.value)
     np.testing.assert_array_equal(ranker.predict(TRAIN), before)
     assert not any(name.startswith("_") for name in vars(ranker))
 
@@ -257,6 +302,20 @@ def test_a_base_that_is_known_elsewhere_goes_with_validation(kind):
     assert ranker.score(held, metric="map", **again) == pytest.approx(ranker.best_score_)
 
 
+def test_a_run_and_a_search_know_base_scores():
+    named = pk.Queries(TRAIN.X, TRAIN.y, TRAIN.qid, docid=[f"d{row}" for row in range(TRAIN.n_docs)])
+    run, scores = {str(query): {} for query in named.ids.tolist()}, TRAIN.X[:, 2].astype(np.float64)
+    for query, doc, score in zip(named.qid.tolist(), named.docid.tolist(), scores.tolist(), strict=True):
+        run[str(query)][doc] = score
+    ranker = pk.TreeRanker(**FEW).fit(named, base_score=run)
+    np.testing.assert_allclose(ranker.predict(named, base_score=run), ranker.predict(TRAIN, base_score=scores))
+    assert ranker.score(named, base_score=run) == pytest.approx(ranker.score(TRAIN, base_score=scores))
+    with config_context(enable_metadata_routing=True):
+        search = GridSearchCV(pk.TreeRanker(**FEW), {"max_depth": [1, 4]}, cv=GroupKFold(2), error_score="raise")
+        search.fit(TRAIN.X, TRAIN.y, qid=TRAIN.qid, base_score=scores, groups=TRAIN.qid)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
 def test_base_scores_that_are_missing_or_too_many_are_told_of():
     scores = np.zeros(TRAIN.n_docs)
     ranker = pk.TreeRanker(**FEW).fit(TRAIN, base_score=scores)
@@ -287,6 +346,19 @@ def test_contributions_sum_to_the_score_less_the_mean_of_the_list(form):
     own = ranker.to_lightgbm().predict(HELD_BACK.X[order], pred_contrib=True)[:, :-1]
     of_list = qid == qid[0]
     np.testing.assert_allclose(explanation.contributions[0], own[0] - own[of_list].mean(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_some_rows_are_explained_as_all(form, monkeypatch):
+    monkeypatch.setattr("plackett.rankers.lightgbm_trees.CELLS_AT_ONCE", 30)
+    ranker = fitted()
+    order = np.random.default_rng(0).permutation(HELD_BACK.n_docs)
+    X, qid, rows = form(HELD_BACK.X[order]), HELD_BACK.qid[order], [70, 3, 21]
+    some, all_rows = ranker.explain(X, qid=qid, rows=iter(rows)), ranker.explain(X, qid=qid)
+    np.testing.assert_array_equal(some.contributions, all_rows.contributions[rows])
+    np.testing.assert_array_equal(some.baseline, all_rows.baseline[rows])
+    with pytest.raises(ValueError, match="rows holds 999"):
+        ranker.explain(X, qid=qid, rows=[999])
 
 
 @pytest.mark.parametrize("base", [3, "scores"])
@@ -342,7 +414,7 @@ def test_parameters_of_lightgbm_are_parameters_as_any():
         ({"num_leaves": 1}, "at least 2 are needed"),
         ({"learning_rate": 0}, "learning_rate=0"),
         ({"lambda_l2": -1}, "lambda_l2=-1"),
-        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"n_jobs": -1}, r"n_jobs=-1; .* None takes as many threads as this library does"),
         ({"random_state": "x"}, "random_state='x'"),
         ({"loss": "listmel"}, "loss='listmel' is not known"),
         ({"loss": losses.CSListMLE(k=0)}, "k=0"),
@@ -413,6 +485,14 @@ def test_a_loaded_ranker_explains_as_the_one_that_was_saved():
     np.testing.assert_array_equal(loaded.explain(TRAIN).contributions, ranker.explain(TRAIN).contributions)
 
 
+@pytest.mark.parametrize("n_jobs", [10**9, 10**15])
+def test_a_file_cannot_ask_for_more_threads_than_cores(n_jobs):
+    ranker = fitted()
+    expected = ranker.explain(TRAIN).contributions
+    loaded = pk.load(saved(ranker.set_params(n_jobs=n_jobs)))
+    np.testing.assert_array_equal(loaded.explain(TRAIN).contributions, expected)
+
+
 def changed(name, place, value):
     def change(ranker):
         getattr(ranker.trees_, name)[place] = value
@@ -436,7 +516,10 @@ def set_to(name, value, of_trees=True):
         (changed("features_", 0, -2), "must name one of 6 features"),
         (changed("thresholds_", 0, np.nan), "thresholds_ must be a vector of finite numbers"),
         (changed("values_", -1, np.inf), "values_ must be a vector of finite numbers"),
-        (changed("counts_", 0, -1), "counts_ must not be negative"),
+        (changed("counts_", 0, -1), "counts_ must be numbers from 0 to 2,147,483,647"),
+        (changed("counts_", 0, 2**62), "counts_ must be numbers from 0 to 2,147,483,647"),
+        (changed("counts_", 0, 5), "those of its two sides together"),
+        (changed("counts_", slice(None), 0), "those of its two sides together, and not 0"),
         (changed("starts_", 0, 1), "starts_ must rise"),
         (changed("starts_", -1, 10**9), "starts_ must rise"),
         (set_to("values_", np.zeros(3)), "as many thresholds, ways, values"),
@@ -510,7 +593,7 @@ def test_trees_that_are_too_deep_are_not_explained():
         "left": np.concatenate([n + inner, np.zeros(n + 1)]),
         "right": np.concatenate([np.where(inner + 1 < n, inner + 1, 2 * n), np.zeros(n + 1)]),
         "values": np.ones(2 * n + 1),
-        "counts": np.ones(2 * n + 1),
+        "counts": np.concatenate([n + 1 - inner, np.ones(n + 1)]),
         "gains": np.zeros(2 * n + 1),
     }
     ranker = fitted()

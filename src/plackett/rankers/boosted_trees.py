@@ -6,6 +6,8 @@ NDCG, so that all rankers are chosen by the same rule.
 
 from __future__ import annotations
 
+import os
+import re
 from abc import abstractmethod
 from collections.abc import Callable
 from types import ModuleType
@@ -23,7 +25,7 @@ from plackett.rankers.fitting import DEFAULT_METRIC, NO_IMPROVEMENT, HeldBack
 from plackett.rankers.open_params import OpenParams
 from plackett.rankers.progress import Progress
 from plackett.solvers.stopping import INTERRUPTED
-from plackett.validation import check_number, check_positive_int, check_seed
+from plackett.validation import check_number, check_positive_int, check_seed, is_sparse, plain
 
 NO_SPLIT = "no split is left that helps"
 
@@ -112,6 +114,10 @@ class BoostedTrees(OpenParams, Ranker):
                     self.stop_reason_ = self._grow(training, held_start, rounds)
             except KeyboardInterrupt:
                 self.stop_reason_ = INTERRUPTED
+            except Exception as error:
+                if not self._is_of_package(error):
+                    raise
+                raise ValueError(self._in_our_words(error)) from error
             self._keep(training, rounds)
             if self.stop_reason_ == INTERRUPTED:
                 raise Interrupted("the fit was interrupted; the trees so far were kept.")
@@ -128,9 +134,14 @@ class BoostedTrees(OpenParams, Ranker):
         """Work through the rounds; the answer is why they ended. ``held_start`` is that of the validation rows."""
 
     def _in_rounds(self, rounds: Rounds, grow_one: Callable[[], bool], held_scores: Callable[[], np.ndarray]) -> str:
-        """Round after round: a tree (``grow_one`` says whether there was one), then what the validation queries say."""
-        while rounds.n_rounds < self.n_rounds:
+        """Round after round: a tree (``grow_one`` says whether there was one), then what the validation queries say.
+
+        Where rows or columns are drawn, a round without a tree is not the last: the next draw may hold a split.
+        """
+        for _ in range(self.n_rounds):
             if not grow_one():
+                if self._draws:
+                    continue
                 return NO_SPLIT
             rounds.n_rounds += 1
             if rounds.validation is None:
@@ -140,7 +151,12 @@ class BoostedTrees(OpenParams, Ranker):
             rounds.judge_validation(np.asarray(held_scores(), dtype=np.float64))
             if self.patience is not None and rounds.n_rounds - rounds.best_round >= self.patience:
                 return NO_IMPROVEMENT
-        return ALL_ROUNDS
+        return ALL_ROUNDS if rounds.n_rounds else NO_SPLIT
+
+    @property
+    def _draws(self) -> bool:
+        """Whether a round that found no split may be followed by one that does."""
+        return False
 
     def _keep(self, training: Lists, rounds: Rounds) -> None:
         self.history_ = rounds.history
@@ -154,8 +170,7 @@ class BoostedTrees(OpenParams, Ranker):
         check_number(self.learning_rate, "learning_rate", above=0.0)
         if self.patience is not None:
             check_positive_int(self.patience, "patience")
-        if self.n_jobs is not None:
-            check_positive_int(self.n_jobs, "n_jobs")
+        _ = self._n_threads
         if self.random_state is not None:
             check_seed(self.random_state, "random_state")
         self._check_other_params()
@@ -168,16 +183,48 @@ class BoostedTrees(OpenParams, Ranker):
 
     @property
     def _n_threads(self) -> int:
-        return n_threads() if self.n_jobs is None else self.n_jobs
+        """No more than there are cores: packages ask the system for as many as they are told, and may die of it."""
+        return n_threads() if self.n_jobs is None else min(_checked_jobs(self.n_jobs), os.cpu_count() or 1)
 
     @property
     def _seed(self) -> int:
         return 0 if self.random_state is None else int(self.random_state)
+
+    def _is_of_package(self, error: Exception) -> bool:
+        return type(error).__module__.lstrip("_").split(".")[0] == self.package
+
+    def _in_our_words(self, error: Exception) -> str:
+        """What a package says of parameters or rows, without where in its source it says so."""
+        said = str(error).split("\nStack trace")[0]
+        said = re.sub(r"(\[[\d:]+\] )?\S+\.(cpp|cc|h|cu):\d+: | at \S+, line \d+", "", said).strip(" .\n")
+        others = ", ".join(f"{name}={plain(value)!r}" for name, value in self._other_params().items())
+        return f"{self.package} refuses this: {said}." + (
+            f" Among what is passed on to it is {others}." if others else ""
+        )
 
 
 def whole_labels(labels: np.ndarray, whose: str) -> np.ndarray:
     """Labels that count, for those who look gains up in a table."""
     is_wrong = (labels < 0) | (labels != np.floor(labels))
     if is_wrong.any():
-        raise ValueError(f"{whose} takes whole labels from 0 on; there is a label {labels[is_wrong][0]:g}.")
+        raise ValueError(
+            f"{whose} takes whole labels from 0 on; there is a label {labels[is_wrong][0]:g}. Change the labels, or "
+            "take a TreeRanker, whose losses know larger and smaller ones only."
+        )
     return labels
+
+
+def plain_rows(X: Any) -> Any:
+    """X as the packages take it: sparse rows as a matrix, which not all of them know as an array."""
+    if not is_sparse(X):
+        return X
+    from scipy import sparse
+
+    return sparse.csr_matrix(X)
+
+
+def _checked_jobs(n_jobs: int) -> int:
+    try:
+        return check_positive_int(n_jobs, "n_jobs")
+    except ValueError as error:
+        raise ValueError(f"{error} None takes as many threads as this library does.") from None

@@ -19,6 +19,7 @@ from plackett.rankers.linear_scores import check_vector
 from plackett.validation import is_sparse
 
 LEAF = -1
+LARGEST_COUNT = 2**31 - 1  # that LightGBM reads
 ROWS_PER_BLOCK = 4096
 _WHOLE = ("starts_", "features_", "left_", "right_", "counts_")
 _NUMBERS = ("thresholds_", "values_", "gains_")
@@ -124,8 +125,8 @@ class FlatTrees(BaseEstimator):
             raise ValueError("n_features_ must be the number of features.")
         if n_nodes and (self.features_.min() < LEAF or self.features_.max() >= self.n_features_):
             raise ValueError(f"features_ must name one of {self.n_features_} features, or be {LEAF} for leaves.")
-        if (self.counts_ < 0).any():
-            raise ValueError("counts_ must not be negative.")
+        if n_nodes and (self.counts_.min() < 0 or self.counts_.max() > LARGEST_COUNT):
+            raise ValueError(f"counts_ must be numbers from 0 to {LARGEST_COUNT:,}.")
         inner = np.flatnonzero(self.features_ != LEAF)
         ends = np.repeat(starts[1:], np.diff(starts))[inner]
         for side in (self.left_[inner], self.right_[inner]):
@@ -136,3 +137,6 @@ class FlatTrees(BaseEstimator):
         is_root[starts[:-1]] = True
         if (visits[~is_root] != 1).any():
             raise ValueError("every node of a tree but its root must have one node before it.")
+        counts = self.counts_
+        if (counts[inner] != counts[self.left_[inner]] + counts[self.right_[inner]]).any() or (counts[inner] < 1).any():
+            raise ValueError("counts_ of a split must be those of its two sides together, and not 0.")

@@ -12,9 +12,13 @@ _ZERO_IS_MISSING = 1  # of the bits 2 and 3 of a split's decision type
 
 
 def read_trees(text: str, n_features: int) -> FlatTrees:
-    """The trees of ``Booster.model_to_string()``; all splits must be by numbers, all leaves constant."""
+    """The trees of ``Booster.model_to_string()``; all splits must be by numbers, all leaves constant.
+
+    A tree without a split, which LightGBM leaves where the first round has found none, is left out.
+    """
     blocks = re.split(r"^Tree=\d+$", text.split("end of trees")[0], flags=re.MULTILINE)[1:]
-    return FlatTrees.of([_tree(block) for block in blocks], n_features)
+    trees = [_tree(block) for block in blocks]
+    return FlatTrees.of([tree for tree in trees if tree["features"].size > 1], n_features)
 
 
 def _tree(block: str) -> dict[str, np.ndarray]:
@@ -35,14 +39,13 @@ def _tree(block: str) -> dict[str, np.ndarray]:
         child = numbers(name).astype(np.int64)
         return np.append(np.where(child < 0, n_inner - 1 - child, child), nothing)
 
-    counts = numbers("leaf_count")
     return {
         "features": np.append(numbers("split_feature"), np.full(n_leaves, LEAF)),
         "thresholds": np.append(numbers("threshold"), nothing),
         "left": ways("left_child"),
         "right": ways("right_child"),
         "values": np.append(numbers("internal_value"), numbers("leaf_value")),
-        "counts": np.append(numbers("internal_count"), counts if counts.size else nothing),
+        "counts": np.append(numbers("internal_count"), numbers("leaf_count") if n_inner else nothing),
         "gains": np.append(numbers("split_gain"), nothing),
     }
 

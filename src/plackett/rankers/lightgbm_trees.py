@@ -11,18 +11,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
-from plackett.rankers.base_score import column_number, column_values, grouped_base_score, is_column, is_known_elsewhere
-from plackett.rankers.boosted_trees import NO_SPLIT, BoostedTrees, Lists, whole_labels
+from plackett.rankers.base_score import (
+    as_base_score,
+    column_number,
+    column_values,
+    grouped_base_score,
+    is_column,
+    is_known_elsewhere,
+)
+from plackett.rankers.boosted_trees import NO_SPLIT, BoostedTrees, Lists, plain_rows, whole_labels
 from plackett.rankers.boosting import Rounds
+from plackett.rankers.explain_rows import choose_rows
 from plackett.rankers.flat_trees import FlatTrees
 from plackett.rankers.lightgbm_text import read_trees, write_trees
 from plackett.rankers.linear_scores import in_row_order
-from plackett.rankers.package_params import GROWTH, LIGHTGBM_OTHER_NAMES, LIGHTGBM_REFUSED, OF_LAMBDARANK
+from plackett.rankers.package_params import DRAWING, GROWTH, LIGHTGBM_OTHER_NAMES, LIGHTGBM_REFUSED, OF_LAMBDARANK
 from plackett.validation import check_choice, check_number, check_positive_int, is_sparse
 
 LARGEST_LABEL = 31  # above which a gain of 2**label - 1 is refused by LightGBM, and a gain of label taken instead
+MOST_GAINS = 10_000  # in the table of gains, one for every label from 0 on, which LightGBM reads as text
 DEEPEST = 1000  # trees that are explained: a way of n nodes takes n² numbers
-ROWS_AT_ONCE = 10_000  # that are explained together
+CELLS_AT_ONCE = 10_000_000  # that are explained together
 
 
 class LightGBMTrees(BoostedTrees):
@@ -46,6 +55,7 @@ class LightGBMTrees(BoostedTrees):
 
     __metadata_request__fit: ClassVar = {"qid": True, "base_score": True}
     __metadata_request__predict: ClassVar = {"qid": True, "base_score": True}
+    __metadata_request__score: ClassVar = {"qid": True, "base_score": True}
 
     num_leaves: int
     min_data_in_leaf: int
@@ -103,6 +113,23 @@ class LightGBMTrees(BoostedTrees):
         queries = self._check_queries(X, None, qid, needs_labels=False)
         return queries.in_row_order(self._scores(queries, self._start_of(X, qid, queries, base_score)))
 
+    def score(  # type: ignore[override]  # base_score is all that predict may need
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        metric: str | Measure = "ndcg@10",
+        base_score: Any = None,
+    ) -> float:
+        """Mean of a measure over the queries, as for all rankers; ``base_score`` as in ``predict``."""
+        if base_score is None:
+            return super().score(X, y, qid=qid, sample_weight=sample_weight, metric=metric)
+        if isinstance(X, Queries):  # here, where documents still have their names
+            base_score = as_base_score(base_score, X)
+        return super().score(X, y, qid=qid, sample_weight=sample_weight, metric=metric, base_score=base_score)
+
     def _predict_grouped(self, queries: Queries, *, base_score: Any = None) -> np.ndarray:
         return self._scores(queries, self._start_of(queries, None, queries, base_score))
 
@@ -134,7 +161,7 @@ class LightGBMTrees(BoostedTrees):
     # --- Growing ------------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _objective(self, training: Lists) -> tuple[dict[str, Any], Callable | None]:
+    def _objective(self, training: Lists, rounds: Rounds) -> tuple[dict[str, Any], Callable | None]:
         """Parameters for LightGBM, and what it is to ask for slope and curvature where it is not one of its own."""
 
     def _intercept(self, training: Lists) -> float:
@@ -143,13 +170,13 @@ class LightGBMTrees(BoostedTrees):
 
     def _grow(self, training: Lists, held_start: np.ndarray | None, rounds: Rounds) -> str:
         lightgbm = self.import_package()
-        own, objective = self._objective(training)
+        own, objective = self._objective(training, rounds)
         self.intercept_ = self._intercept(training) if training.start is None else 0.0
         params = self._lightgbm_params() | own
         queries = training.queries
         data = lightgbm.Dataset(
-            _rows(queries.X), queries.labels, group=np.diff(queries.indptr), weight=training.of_rows(),
-            init_score=self._first_scores(queries, training.start), params=params,
+            plain_rows(queries.X), queries.labels if objective is None else None, group=np.diff(queries.indptr),
+            weight=training.of_rows(), init_score=self._first_scores(queries, training.start), params=params,
         )  # fmt: skip
         data.construct()
         if not any(data.feature_num_bin(column) for column in range(queries.n_features)):
@@ -159,13 +186,17 @@ class LightGBMTrees(BoostedTrees):
             held = rounds.validation.queries
             start = self._first_scores(held, held_start)
             self._booster.add_valid(
-                lightgbm.Dataset(_rows(held.X), reference=data, init_score=start, params=params), "validation"
+                lightgbm.Dataset(plain_rows(held.X), reference=data, init_score=start, params=params), "validation"
             )
 
         def grow_one() -> bool:
             return not (self._booster.update() if objective is None else self._booster.update(fobj=objective))
 
         return self._in_rounds(rounds, grow_one, lambda: scores_shown(self._booster.eval_valid))
+
+    @property
+    def _draws(self) -> bool:
+        return not DRAWING.isdisjoint(self._other_params())
 
     def _lightgbm_params(self) -> dict[str, Any]:
         others = self._other_params()
@@ -197,7 +228,7 @@ class LightGBMTrees(BoostedTrees):
             self.trees_ = FlatTrees.of([], n_features)
             self.intercept_ = self._intercept(training) if training.start is None else 0.0
             return
-        self.trees_ = read_trees(booster.model_to_string(num_iteration=self.n_rounds_), n_features)
+        self.trees_ = read_trees(booster.model_to_string(), n_features).first(self.n_rounds_)
 
     def _check_parameters(self) -> None:
         check_positive_int(self.num_leaves, "num_leaves")
@@ -249,11 +280,13 @@ class LightGBMTrees(BoostedTrees):
         from plackett.rankers.explain import explain_additive
 
         check_is_fitted(self)
+        rows = None if rows is None else list(rows)
         if isinstance(X, Queries) and docid is None:
             docid = X.docid
         queries = self._check_queries(X, None, qid, needs_labels=False)
         base = self._start_of(X, qid, queries, base_score)
-        given, parts = queries.X, self._contributions(queries.X)
+        is_needed = _in_lists_of(rows, queries)
+        given, parts = queries.X, self._contributions(queries.X, is_needed)
         names = self.feature_names_ or [f"column {column}" for column in range(given.shape[1])]
         if self.base_column_ is not None and base_score is None:
             parts[:, self.base_column_] += base
@@ -265,18 +298,19 @@ class LightGBMTrees(BoostedTrees):
             rows=rows, feature_names=names, docid=docid,
         )  # fmt: skip
 
-    def _contributions(self, X: Any) -> np.ndarray:
+    def _contributions(self, X: Any, is_needed: np.ndarray) -> np.ndarray:
+        """LightGBM's contributions to the scores of the rows that are needed, 0 for others."""
         parts = np.zeros(X.shape)
         if self.trees_.depth() > DEEPEST:
             raise ValueError(f"the trees are more than {DEEPEST:,} splits deep; such ways are not explained.")
         if self.trees_.depth() == 0:
             return parts
-        booster = self.to_lightgbm()
-        for first in range(0, X.shape[0], ROWS_AT_ONCE):
-            some = X[first : first + ROWS_AT_ONCE]
-            some = some.toarray() if is_sparse(some) else some
-            found = booster.predict(some, pred_contrib=True, num_threads=self._n_threads)
-            parts[first : first + ROWS_AT_ONCE] = found[:, :-1]
+        booster, needed = self.to_lightgbm(), np.flatnonzero(is_needed)
+        at_once = max(1, CELLS_AT_ONCE // X.shape[1])
+        for first in range(0, needed.size, at_once):
+            rows = needed[first : first + at_once]
+            some = X[rows].toarray() if is_sparse(X) else X[rows]
+            parts[rows] = booster.predict(some, pred_contrib=True, num_threads=self._n_threads)[:, :-1]
         return parts
 
     def _check_loaded(self) -> None:
@@ -343,10 +377,16 @@ class LightGBMRanker(LightGBMTrees):
         self.verbose = verbose
         self._keep_params(others)
 
-    def _objective(self, training: Lists) -> tuple[dict[str, Any], Callable | None]:
-        labels = whole_labels(training.queries.labels, "LightGBM's lambdarank")
-        largest = int(labels.max())
-        gains = [2.0**label - 1.0 if largest <= LARGEST_LABEL else float(label) for label in range(largest + 1)]
+    def _objective(self, training: Lists, rounds: Rounds) -> tuple[dict[str, Any], Callable | None]:
+        largest = whole_labels(training.queries.labels, "LightGBM's lambdarank").max()
+        if largest >= MOST_GAINS:
+            raise ValueError(
+                f"LightGBM's lambdarank looks gains up in a table of all labels, of which {MOST_GAINS:,} are taken at "
+                f"most; there is a label {largest:g}. Number the labels from 0 on, or take a TreeRanker, whose losses "
+                "take any."
+            )
+        labels = range(int(largest) + 1)
+        gains = [2.0**label - 1.0 if largest <= LARGEST_LABEL else float(label) for label in labels]
         given = getattr(self, "label_gain", None)
         return {"objective": "lambdarank", "label_gain": gains if given is None else given}, None
 
@@ -363,13 +403,15 @@ def scores_shown(evaluate: Callable) -> np.ndarray:
     return found[0]
 
 
-def _rows(X: Any) -> Any:
-    """X as LightGBM takes it."""
-    if not is_sparse(X):
-        return X
-    from scipy import sparse
-
-    return sparse.csr_matrix(X)
+def _in_lists_of(rows: Any, queries: Queries) -> np.ndarray:
+    """Which of the grouped rows belong to a list with one of ``rows``, as they were given (None: all)."""
+    if rows is None:
+        return np.ones(queries.n_docs, dtype=bool)
+    sizes = np.diff(queries.indptr)
+    query_of_row = queries.in_row_order(np.repeat(np.arange(sizes.size), sizes))
+    is_chosen = np.zeros(sizes.size, dtype=bool)
+    is_chosen[query_of_row[choose_rows(queries.n_docs, None, rows, None).rows]] = True
+    return np.repeat(is_chosen, sizes)
 
 
 def _with_column(X: Any, column: np.ndarray) -> Any:

@@ -8,11 +8,13 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.rankers.boosted_trees import BoostedTrees, Lists, whole_labels
+from plackett.rankers.boosted_trees import BoostedTrees, Lists, plain_rows, whole_labels
 from plackett.rankers.boosting import ALL_ROUNDS, Rounds
 from plackett.rankers.fitting import NO_IMPROVEMENT
 from plackett.rankers.package_params import OF_XGBOOST, XGBOOST_OTHER_NAMES
+from plackett.validation import is_sparse
 
+CELLS_AT_ONCE = 10_000_000  # of sparse rows that are made dense to predict
 LARGEST_LABEL = 31  # above which a gain of 2**label - 1 is refused by XGBoost, and a gain of label taken instead
 
 
@@ -37,6 +39,8 @@ class _OfOthers(BoostedTrees):
 class XGBoostRanker(_OfOthers):
     """XGBoost's ``rank:ndcg``.
 
+    To XGBoost a number that a sparse X does not hold is missing, and not 0: fitted on sparse rows, every 0 is.
+
     Parameters
     ----------
     n_rounds, learning_rate, patience, random_state, n_jobs, verbose : as in :class:`plackett.LightGBMRanker`
@@ -45,6 +49,11 @@ class XGBoostRanker(_OfOthers):
     reg_lambda : float, default=1.0
     **others
         Other parameters of XGBoost, by its own names.
+
+    Attributes
+    ----------
+    zero_is_missing_ : bool
+        Whether ``fit`` has seen sparse rows.
     """
 
     package = "xgboost"
@@ -78,6 +87,7 @@ class XGBoostRanker(_OfOthers):
     def _grow(self, training: Lists, held_start: np.ndarray | None, rounds: Rounds) -> str:
         xgboost, queries = self.import_package(), training.queries
         labels = whole_labels(queries.labels, "XGBoost's rank:ndcg")
+        self.zero_is_missing_ = is_sparse(queries.X)
         params = {
             "objective": "rank:ndcg",
             "learning_rate": self.learning_rate,
@@ -92,12 +102,10 @@ class XGBoostRanker(_OfOthers):
             "disable_default_eval_metric": True,
             **self._other_params(),
         }
-        data = xgboost.DMatrix(
-            queries.X, labels, group=np.diff(queries.indptr), weight=training.weights, nthread=self._n_threads
-        )
+        data = self._matrix(queries.X, label=labels, group=np.diff(queries.indptr), weight=training.weights)
         held = None
         if rounds.validation is not None:
-            held = xgboost.DMatrix(rounds.validation.queries.X, nthread=self._n_threads)
+            held = self._matrix(self._as_fitted(rounds.validation.queries.X))
         self.model_ = xgboost.Booster(params, [data] if held is None else [data, held])
 
         def grow_one() -> bool:
@@ -109,9 +117,22 @@ class XGBoostRanker(_OfOthers):
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         if not self.n_rounds_:
             return np.zeros(queries.n_docs)
-        rows = self.import_package().DMatrix(queries.X, nthread=self._n_threads)
-        scores = self.model_.predict(rows, output_margin=True, iteration_range=(0, self.n_rounds_))
-        return scores.astype(np.float64)
+        scores, at_once = np.empty(queries.n_docs), queries.n_docs
+        if is_sparse(queries.X) and not self.zero_is_missing_:
+            at_once = max(1, CELLS_AT_ONCE // queries.n_features)
+        for first in range(0, queries.n_docs, at_once):
+            rows = self._matrix(self._as_fitted(queries.X[first : first + at_once]))
+            some = self.model_.predict(rows, output_margin=True, iteration_range=(0, self.n_rounds_))
+            scores[first : first + at_once] = some
+        return scores
+
+    def _matrix(self, X: Any, **given: Any) -> Any:
+        missing = 0.0 if self.zero_is_missing_ else np.nan
+        return self.import_package().DMatrix(plain_rows(X), missing=missing, nthread=self._n_threads, **given)
+
+    def _as_fitted(self, X: Any) -> Any:
+        """Rows in which a 0 says what it said in ``fit``."""
+        return X.toarray() if is_sparse(X) and not self.zero_is_missing_ else X
 
 
 class CatBoostRanker(_OfOthers):
@@ -171,7 +192,7 @@ class CatBoostRanker(_OfOthers):
         def pool(lists: Lists) -> Any:
             queries = lists.queries
             group = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
-            return catboost.Pool(queries.X, queries.labels, group_id=group, group_weight=lists.of_rows())
+            return catboost.Pool(plain_rows(queries.X), queries.labels, group_id=group, group_weight=lists.of_rows())
 
         if rounds.validation is None:
             self.model_ = catboost.CatBoost(params).fit(pool(training))
@@ -182,7 +203,7 @@ class CatBoostRanker(_OfOthers):
         held = rounds.validation.queries
         self.model_ = catboost.CatBoost({"use_best_model": False, **params})
         self.model_.fit(pool(training), eval_set=pool(Lists(held)))
-        for scores in self.model_.staged_predict(held.X, thread_count=self._n_threads):
+        for scores in self.model_.staged_predict(plain_rows(held.X), thread_count=self._n_threads):
             rounds.n_rounds += 1
             rounds.judge_validation(np.asarray(scores, dtype=np.float64))
         return ALL_ROUNDS if rounds.n_rounds == self.n_rounds else NO_IMPROVEMENT
@@ -190,4 +211,4 @@ class CatBoostRanker(_OfOthers):
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         if not self.n_rounds_:
             return np.zeros(queries.n_docs)
-        return self.model_.predict(queries.X, ntree_end=self.n_rounds_, thread_count=self._n_threads)
+        return self.model_.predict(plain_rows(queries.X), ntree_end=self.n_rounds_, thread_count=self._n_threads)

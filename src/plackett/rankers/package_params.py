@@ -23,6 +23,11 @@ GROWTH = _names(
     histogram_pool_size force_col_wise force_row_wise device_type gpu_platform_id gpu_device_id gpu_use_dp
     """
 )
+DRAWING = _names(  # by which each round sees other rows, columns or thresholds
+    """
+    bagging_freq data_sample_strategy feature_fraction feature_fraction_bynode extra_trees use_quantized_grad
+    """
+)
 OF_LAMBDARANK = _names(
     "lambdarank_truncation_level lambdarank_norm lambdarank_position_bias_regularization sigmoid label_gain"
 )

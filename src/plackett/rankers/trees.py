@@ -111,27 +111,36 @@ class TreeRanker(LightGBMTrees):
         super()._check_parameters()
 
     def _intercept(self, training: Lists) -> float:
-        if get_loss(self.loss).ignores_shifts:
+        loss = get_loss(self.loss)
+        if loss.ignores_shifts:
             return 0.0
-        return float(np.average(training.queries.labels, weights=training.of_rows()))
+        mean = float(np.average(training.queries.labels, weights=training.of_rows()))
+        return 1.0 if loss.is_flat_at_zero and mean == 0.0 else mean
 
-    def _objective(self, training: Lists) -> tuple[dict[str, Any], Callable | None]:
-        objective = TreeObjective(get_loss(self.loss), training.queries, training.weights)
-        self._values: list[float] = []  # of the loss before each tree
+    def _objective(self, training: Lists, rounds: Rounds) -> tuple[dict[str, Any], Callable | None]:
+        loss = get_loss(self.loss)
+        if loss.is_flat_at_zero and training.start is not None and not training.start.any():
+            raise ValueError(
+                f"base_score is 0 for every row, where {loss!r} has no slope. Leave it out, or give 1 for every row."
+            )
+        objective = TreeObjective(loss, training.queries, training.weights)
+        self._values: dict[int, float] = {}  # of the loss, by the number of trees so far
 
         def slope_and_curvature(scores: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
             value, slope, curvature = objective.evaluate(scores)
-            self._values.append(value / training.queries.n_queries)
+            self._values[rounds.n_rounds] = value / training.queries.n_queries
             return slope, curvature
 
         return {"objective": "none"}, slope_and_curvature
 
     def _keep(self, training: Lists, rounds: Rounds) -> None:
         booster = self.__dict__.get("_booster")
-        values = self.__dict__.pop("_values", [])
-        if booster is not None and rounds.n_rounds and len(values) == rounds.n_rounds:  # none was tried in vain
+        values = self.__dict__.pop("_values", {})
+        if (
+            booster is not None and rounds.n_rounds and rounds.n_rounds not in values
+        ):  # no tree was tried after the last
             objective = TreeObjective(get_loss(self.loss), training.queries, training.weights)
             value, _, _ = objective.evaluate(scores_shown(booster.eval_train))
-            values.append(value / training.queries.n_queries)
-        rounds.history = {"objective": values[1 : rounds.n_rounds + 1], **rounds.history}
+            values[rounds.n_rounds] = value / training.queries.n_queries
+        rounds.history = {"objective": [values[n] for n in range(1, rounds.n_rounds + 1)], **rounds.history}
         super()._keep(training, rounds)
