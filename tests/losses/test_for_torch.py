@@ -86,7 +86,7 @@ def test_value_and_slope_are_those_of_the_loss(loss):
 
 @every_loss
 def test_autograd_agrees_with_finite_differences(loss):
-    lists, rng = made_lists(1)
+    lists, rng = made_lists(1, sizes=(1, 4, 0, 7))
     scores = torch.tensor(rng.normal(size=lists.n_docs), requires_grad=True)
     assert torch.autograd.gradcheck(lambda s: loss.as_torch()(s, lists), (scores,))
     weights = rng.uniform(size=lists.n_queries)
@@ -95,21 +95,26 @@ def test_autograd_agrees_with_finite_differences(loss):
 
 @every_loss_on_a_device
 def test_autograd_agrees_with_finite_differences_on_a_device(loss):
-    lists, rng = made_lists(2)
+    lists, rng = made_lists(2, sizes=(1, 4, 0, 7))
     scores = torch.tensor(rng.normal(size=lists.n_docs), requires_grad=True)
     assert torch.autograd.gradcheck(lambda s: _OnDevice.apply(s, loss, lists), (scores,))
 
 
 @every_loss_on_a_device
-@pytest.mark.parametrize("n_levels", [1, 2, 5, 900])
-def test_a_device_finds_what_the_kernels_find_for_any_scores(loss, n_levels):
-    lists, rng = made_lists(n_levels, n_levels, sizes=(0, 1, 30, 2, 0, 0, 17, 64, 1, 33))
+def test_a_device_finds_what_the_kernels_find_for_any_scores(loss):
+    """For lists of one label, of few and of as many as documents, next to each other."""
+    parts = [made_lists(n, n, sizes=(0, 1, 30, 2, 0, 0, 17, 64, 1, 33))[0] for n in (1, 2, 5, 900)]
+    sizes = np.concatenate([np.diff(part.indptr) for part in parts])
+    lists = QueryLists(np.concatenate([part.labels for part in parts]), np.append(0, np.cumsum(sizes)))
+    rng, queries = np.random.default_rng(0), np.repeat(np.arange(sizes.size), sizes)
     for spread in (0.0, 1.0, 40.0, 700.0):
         numbers = rng.uniform(-spread, spread, lists.n_docs)
         value, slope = loss.value_and_slope(numbers, lists)
         terms, found = on_device.terms_and_slope(loss, torch.from_numpy(numbers), lists)
         assert_same(terms.sum(), value)
-        assert_same(found.numpy(), slope, max(1.0, abs(slope).max()))
+        steepest = np.ones(sizes.size)
+        np.maximum.at(steepest, queries, abs(slope))
+        assert_same(found.numpy() / steepest[queries], slope / steepest[queries])
 
 
 @every_loss_on_a_device
@@ -210,10 +215,22 @@ def test_random_ties_draw_the_same_orders_on_every_device():
     assert_same(on_device.terms_and_slope(loss, scores, lists)[1].numpy(), slope)
 
 
+def test_what_is_kept_does_not_grow_with_calls_or_with_equal_losses():
+    lists, rng = made_lists(14)
+    lists.rng = np.random.default_rng(0)
+    scores = torch.tensor(rng.normal(size=lists.n_docs))
+    n_kept = []
+    for _ in range(3):
+        for loss in (*ON_DEVICE, L.ListMLE(ties="random")):
+            on_device.value_and_slope(type(loss)(**loss.get_params()), scores, lists)
+        n_kept.append(len(lists._kept))
+    assert n_kept[0] == n_kept[1] == n_kept[2]
+
+
 def test_weights_count_queries():
     lists, rng = made_lists(9, sizes=(5, 6))
     numbers = rng.normal(size=11)
-    for make in (np.array, torch.tensor):
+    for make in (np.array, torch.tensor, lambda counts: torch.tensor(counts, dtype=torch.bfloat16)):
         scores = torch.tensor(numbers, requires_grad=True)
         value = L.ListMLE().as_torch()(scores, lists, make([2.0, 0.0]))
         value.backward()
@@ -273,6 +290,10 @@ def test_wrong_scores_are_named():
         loss(torch.where(torch.arange(23) == 7, torch.nan, 0.0), lists)
     with pytest.raises(ValueError, match=r"weights has shape \(2,\) but there are 5 queries"):
         loss(torch.zeros(23), lists, [1.0, 2.0])
+    with pytest.raises(ValueError, match="weights has a NaN or an infinite value for query 3"):
+        loss(torch.zeros(23), lists, [1.0, 2.0, 0.0, np.nan, 1.0])
+    with pytest.raises(TypeError, match="queries is a ndarray; a Queries, or its lists, is needed"):
+        loss(torch.zeros(23), lists.labels)
     with pytest.raises(ValueError, match="ties"):
         L.ListMLE(ties="none").as_torch()(torch.zeros(23), lists)
 
@@ -289,7 +310,13 @@ def test_a_loss_that_somebody_derived_is_taken_as_it_was_written():
         def query_values(self, scores, lists, slope):
             return 2.0 * super().query_values(scores, lists, slope)
 
+    class Steeper(L.Linear):
+        def log_and_derivatives(self, scores):
+            return super().log_and_derivatives(2.0 * scores)
+
     assert not on_device.has_terms(Doubled())
+    assert on_device.has_terms(L.ListNet(L.Linear(1, 9)))
+    assert not on_device.has_terms(L.ListNet(Steeper(1, 9)))
 
 
 def test_torch_is_not_imported_before_it_is_asked_for():

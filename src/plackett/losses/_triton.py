@@ -63,8 +63,9 @@ def values_and_slope(
     values, slope = scores.new_empty(n_queries), torch.empty_like(scores)
     size = max(triton.next_power_of_2(longest), 32)
     nothing, widest = (-1e30, 70.0) if scores.dtype == torch.float32 else (-1e300, 600.0)
-    _query[(n_queries,)](
-        scores, order, indptr, weights, masses, values, slope,
-        NOTHING=nothing, WIDEST=widest, SIZE=size, num_warps=min(max(size // DOCS_PER_WARP[scores.dtype], 1), 16),
-    )  # fmt: skip
+    with torch.cuda.device_of(scores):  # Triton starts kernels on the current device, whatever it is given
+        _query[(n_queries,)](
+            scores, order, indptr, weights, masses, values, slope,
+            NOTHING=nothing, WIDEST=widest, SIZE=size, num_warps=min(max(size // DOCS_PER_WARP[scores.dtype], 1), 16),
+        )  # fmt: skip
     return values, slope

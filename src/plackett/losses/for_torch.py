@@ -66,6 +66,8 @@ class TorchLoss:
             Of the type of the scores, float32 at least.
         """
         lists = queries.lists if isinstance(queries, Queries) else queries
+        if not isinstance(lists, QueryLists):
+            raise TypeError(f"queries is a {type(queries).__name__}; a Queries, or its lists, is needed.")
         if not isinstance(scores, torch.Tensor) or not scores.is_floating_point():
             kind = f"a tensor of {scores.dtype}" if isinstance(scores, torch.Tensor) else f"a {type(scores).__name__}"
             raise TypeError(f"scores are {kind}; a tensor of floating-point numbers is needed.")
@@ -77,8 +79,12 @@ class TorchLoss:
         self.loss.check_labels(lists)
         if weights is not None:
             weights = _of_queries(weights, lists)
-        is_on_device = scores.device.type != "cpu" and on_device.has_terms(self.loss)
-        return _Value.apply(scores, self._on_device if is_on_device else self._on_host, lists, weights)
+        compute = self._on_device if self.stays_on(scores.device) else self._on_host
+        return _Value.apply(scores, compute, lists, weights)
+
+    def stays_on(self, device: torch.device) -> bool:
+        """Whether the loss of scores there is computed there, by operations of the device."""
+        return device.type != "cpu" and on_device.has_terms(self.loss)
 
     def __repr__(self) -> str:
         return f"{self.loss!r}.as_torch()"
@@ -95,7 +101,7 @@ class TorchLoss:
             values = values * weights
             slope *= np.repeat(weights, np.diff(lists.indptr))
         value = torch.tensor(values.sum(), dtype=_at_least_single(scores.dtype), device=scores.device)
-        return value, torch.from_numpy(slope).to(scores.device)
+        return value, torch.from_numpy(slope).to(device=scores.device, dtype=value.dtype)
 
     def _on_device(
         self, scores: torch.Tensor, lists: QueryLists, weights: np.ndarray | None
@@ -126,10 +132,13 @@ class _Value(torch.autograd.Function):
 
 def _of_queries(weights: Any, lists: QueryLists) -> np.ndarray:
     if isinstance(weights, torch.Tensor):
-        weights = weights.detach().cpu().numpy()
+        weights = weights.detach().cpu().double().numpy()
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (lists.n_queries,):
         raise ValueError(f"weights has shape {weights.shape} but there are {lists.n_queries:,} queries.")
+    if not np.isfinite(weights).all():
+        query = int(np.argmin(np.isfinite(weights)))
+        raise ValueError(f"weights has a NaN or an infinite value for query {query}; each must be a finite number.")
     return weights
 
 

@@ -8,6 +8,8 @@ import torch
 
 from plackett.losses import transforms
 
+TRANSFORMS = (transforms.Exponential, transforms.Sigmoid, transforms.Probit, transforms.Linear)
+
 
 def log_and_slope(transform: transforms.Transform, scores: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """``log φ`` of each score, and its derivative: ``Transform.log_and_slope`` on the device."""

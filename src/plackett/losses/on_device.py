@@ -17,14 +17,16 @@ from plackett.data.queries import QueryLists
 from plackett.losses import cost_sensitive, listmle, listwise, on_cuda, pairwise, pointwise, transforms
 from plackett.losses._segments import NOTHING, Chains, RankedLevels, Runs, to_device
 from plackett.losses.base import Loss
-from plackett.losses.log_transforms import log_and_slope
+from plackett.losses.log_transforms import TRANSFORMS, log_and_slope
 
 TermsAndSlope = tuple[torch.Tensor, torch.Tensor]
 
 
 def has_terms(loss: Loss) -> bool:
-    """Whether the loss is known here; a class that somebody derived from ours is not, since it may differ."""
-    return type(loss) in _BY_CLASS
+    """Whether the loss and its φ are known here; a class that somebody derived from ours may differ, and is not."""
+    if type(loss) not in _BY_CLASS:
+        return False
+    return not hasattr(loss, "transform") or type(transforms.get_transform(loss.transform)) in TRANSFORMS
 
 
 def value_and_slope(
