@@ -1,13 +1,20 @@
 """NeuralRanker: what LinearRanker finds when it is linear, and what only a net can."""
 
+import contextlib
 import importlib
 import re
 import sys
+import types
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import plackett as pk
@@ -170,10 +177,10 @@ def test_attention_scores_a_list_whatever_the_order_of_its_documents_and_of_list
 
 def test_attention_can_learn_what_depends_on_the_list():
     """Good is what few documents of the list are like; which sign that is differs from list to list."""
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(50, 1))
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(30, 1))
     X = np.where(np.arange(8) < 3, signs, -signs).reshape(-1, 1)
-    data = pk.Queries(X, np.tile(np.arange(8) < 3, 50).astype(int), np.repeat(np.arange(50), 8))
-    params = {"hidden": (8,), "activation": "tanh", "max_epochs": 60, "learning_rate": 0.02, "batch_size": 16}
+    data = pk.Queries(X, np.tile(np.arange(8) < 3, 30).astype(int), np.repeat(np.arange(30), 8))
+    params = {"hidden": (8,), "activation": "tanh", "max_epochs": 40, "learning_rate": 0.03, "batch_size": 8}
     assert made(attention=1, heads=2, **params).fit(data).score(data, metric="ndcg@10") > 0.97
     assert made(**params).fit(data).score(data, metric="ndcg@10") < 0.9
 
@@ -198,6 +205,39 @@ def test_a_seed_repeats_a_fit_and_pytorch_s_state_is_left_alone():
     ).any()
 
 
+def in_double_precision():
+    torch.set_default_dtype(torch.float64)
+    return contextlib.closing(types.SimpleNamespace(close=lambda: torch.set_default_dtype(torch.float32)))
+
+
+@pytest.mark.parametrize(
+    "surroundings", [torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16), in_double_precision]
+)
+@pytest.mark.parametrize("precision", ["float32", "mixed"])
+def test_what_others_have_set_in_pytorch_changes_nothing(surroundings, precision):
+    params = {"precision": precision, "attention": 1, "heads": 2, "dropout": 0.2, "batch_size": 7}
+    expected = made(**params).fit(TRAIN, eval_set=HELD).predict(HELD)
+    with surroundings():
+        found = made(**params).fit(TRAIN, eval_set=HELD).predict(HELD)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_fits_side_by_side_leave_the_number_of_threads_alone(monkeypatch):
+    """A new thread of Python starts with the number that was set last in any of them, so a new one tells."""
+    before = torch.get_num_threads()
+    monkeypatch.setattr(neural_fits, "n_threads", lambda: before + 2)
+    small, large = (neural_fits.at_work(torch.device("cpu"), None, work) for work in (0.0, np.inf))
+    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        first.submit(small.__enter__).result()
+        second.submit(large.__enter__).result()
+        assert first.submit(torch.get_num_threads).result() == 1
+        first.submit(small.__exit__, None, None, None).result()
+        assert second.submit(torch.get_num_threads).result() == before + 2
+        second.submit(large.__exit__, None, None, None).result()
+    with ThreadPoolExecutor(1) as later:
+        assert later.submit(torch.get_num_threads).result() == before == torch.get_num_threads()
+
+
 def test_small_nets_work_on_one_thread_and_large_ones_on_all(monkeypatch):
     before, seen = torch.get_num_threads(), []
     monkeypatch.setattr(neural_fits, "n_threads", lambda: before + 1)
@@ -218,6 +258,9 @@ def test_the_best_epoch_on_the_validation_set_is_kept():
     assert ranker.n_iter_ == len(history) == ranker.best_iteration_ + 4
     assert ranker.best_score_ == max(history) == history[ranker.best_iteration_ - 1]
     assert ranker.score(HELD, metric="map") == pytest.approx(ranker.best_score_)
+    lower = made(max_epochs=60, learning_rate=0.05, patience=4).fit(TRAIN, eval_set=HELD, eval_metric="kendall")
+    assert lower.best_score_ == min(lower.history_["kendall"]) < max(lower.history_["kendall"])
+    assert -lower.score(HELD, metric="kendall") == pytest.approx(lower.best_score_)
     triple = made(max_epochs=5, patience=None).fit(TRAIN, eval_set=(HELD.X, HELD.y, HELD.qid))
     assert len(triple.history_["ndcg@10"]) == 5
 
@@ -246,12 +289,15 @@ def test_warm_start_goes_on_and_a_fit_that_fails_changes_nothing():
     ranker = made(warm_start=True, batch_size=None, optimizer="lbfgs", tol=1e-12, max_epochs=5, patience=None)
     with pytest.warns(pk.exceptions.ConvergenceWarning, match="lbfgs stopped after 5 iterations"):
         first = ranker.fit(TRAIN).objective_
+    assert ranker.stop_reason_ == "max_epochs reached"
     with pytest.warns(pk.exceptions.ConvergenceWarning, match="Raise max_epochs"):
         assert ranker.fit(TRAIN).objective_ < first
     scores = ranker.predict(HELD)
     ranker.set_params(hidden=(9,))
     with pytest.raises(ValueError, match=r"warm_start: hidden0.weight must have the shape \(9, 5\) now, but.*\(8, 5\)"):
         ranker.fit(TRAIN)
+    with pytest.raises(ValueError, match=r"hidden=\(9,\) and attention=0 are not those of the last fit; set them back"):
+        ranker.predict(HELD)
     np.testing.assert_array_equal(ranker.set_params(hidden=(8,)).predict(HELD), scores)
 
 
@@ -281,6 +327,9 @@ def test_rows_may_come_in_any_order_and_sparse():
     X = np.maximum(TRAIN.X, 0.0)
     dense, csr = (made(normalize=None, batch_size=6).fit(of, TRAIN.y, qid=TRAIN.qid) for of in (X, sparse.csr_array(X)))
     np.testing.assert_allclose(csr.predict(sparse.csr_array(X)), dense.predict(X), rtol=1e-5)
+    with pytest.raises(ValueError, match='X is sparse, and normalize="zscore" would leave no zeros'):
+        made().fit(sparse.csr_array(X), TRAIN.y, qid=TRAIN.qid)
+    made(normalize=MaxAbsScaler()).fit(sparse.csr_array(X), TRAIN.y, qid=TRAIN.qid).predict(sparse.csr_array(X))
 
 
 def test_rows_that_may_not_be_written_are_left_alone():
@@ -297,11 +346,32 @@ def test_mixed_precision_is_close_to_single():
     assert np.corrcoef(mixed.predict(HELD), single.predict(HELD))[0, 1] > 0.99
 
 
-def test_scores_that_grow_beyond_all_numbers_say_what_to_do():
+def test_scores_that_grow_beyond_all_numbers_say_what_to_do(monkeypatch):
     ranker = made(learning_rate=1e30, max_epochs=20)
     with pytest.raises(ValueError, match=r"grew beyond all numbers in epoch \d.*Lower learning_rate \(it is 1e\+30\)"):
         ranker.fit(TRAIN)
     assert not hasattr(ranker, "weights_")
+    for beyond in ({"learning_rate": 1e39}, {"l2": 1e39}):  # float32 cannot hold them
+        with pytest.raises(ValueError, match="in epoch 1"):
+            made(**beyond).fit(TRAIN)
+
+    def last_step_is_too_long(fit, *args):
+        fit.net.weights["output.weight"].data.fill_(torch.nan)
+        return 1.0
+
+    monkeypatch.setattr(neural_fits, "run_epoch", last_step_is_too_long)
+    with pytest.raises(ValueError, match="in epoch 1"):
+        made(max_epochs=1).fit(TRAIN)
+
+
+def test_a_score_beyond_all_numbers_is_no_score():
+    ranker, X = made().fit(TRAIN), HELD.X.copy()
+    X[3, 2] = 1e300
+    order = np.arange(HELD.n_docs)[::-1]
+    with pytest.raises(ValueError, match=r'row 3 is beyond all numbers.*Clip them, or fit with precision="float64"'):
+        ranker.predict(X, qid=HELD.qid)
+    with pytest.raises(ValueError, match=rf"row {HELD.n_docs - 4} is beyond"):
+        ranker.predict(X[order], qid=np.roll(HELD.qid, 1)[order])
 
 
 @pytest.mark.parametrize(
@@ -310,6 +380,7 @@ def test_scores_that_grow_beyond_all_numbers_say_what_to_do():
         ({"hidden": "64"}, "hidden='64' must be a list of widths"),
         ({"hidden": 0.5}, "hidden=0.5 must be a list of widths"),
         ({"hidden": (0,)}, "a width in hidden"),
+        ({"hidden": iter((8, 4))}, "must be a list of widths"),
         ({"activation": "sine"}, "activation"),
         ({"dropout": 1.0}, "dropout=1.0 must be below 1"),
         ({"attention": -1}, "attention=-1 must be a number of layers"),
@@ -341,6 +412,14 @@ def test_a_device_that_is_missing_is_named_in_fit_and_done_without_in_predict():
     np.testing.assert_array_equal(ranker.set_params(device="cuda:1").predict(HELD), scores)
 
 
+def test_a_device_beyond_the_last_is_named(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert neural_fits.choose_device("cuda:1") == torch.device("cuda:1")
+    with pytest.raises(ValueError, match='device="cuda:2", but the last of the 2 CUDA devices here is "cuda:1"'):
+        neural_fits.choose_device("cuda:2")
+
+
 def test_a_full_device_says_what_to_lower():
     with (
         pytest.raises(MemoryError, match=r"memory of cuda is full. Lower batch_size \(it is 64\)"),
@@ -350,7 +429,9 @@ def test_a_full_device_says_what_to_lower():
 
 
 def test_one_hidden_layer_may_be_given_by_its_width():
-    np.testing.assert_array_equal(made(hidden=8).fit(TRAIN).predict(HELD), made(hidden=[8]).fit(TRAIN).predict(HELD))
+    expected = made(hidden=[8]).fit(TRAIN).predict(HELD)
+    for hidden in (8, np.int64(8), np.array([8])):
+        np.testing.assert_array_equal(made(hidden=hidden).fit(TRAIN).predict(HELD), expected)
 
 
 WEIGHTS_ARE_OF_QUERIES = "a query is weighted as a whole; the check gives documents of one list different weights"
@@ -365,6 +446,16 @@ WEIGHTS_ARE_OF_QUERIES = "a query is weighted as a whole; the check gives docume
 )
 def test_scikit_learn_s_checks_pass(estimator, check):
     check(estimator)
+
+
+def test_searches_and_pipelines_pass_qid_on():
+    pipeline = make_pipeline(StandardScaler(), made(normalize=None, attention=1))
+    with config_context(enable_metadata_routing=True):
+        search = GridSearchCV(pipeline, {"neuralranker__hidden": [(4,), (8, 4)]}, cv=GroupKFold(2), error_score="raise")
+        search.fit(TRAIN.X, TRAIN.y, qid=TRAIN.qid, groups=TRAIN.qid)
+        found = search.best_estimator_.predict(HELD.X, qid=HELD.qid)
+    expected = made(hidden=search.best_params_["neuralranker__hidden"], attention=1).fit(TRAIN)
+    np.testing.assert_allclose(found, expected.predict(HELD), atol=1e-5)
 
 
 # ---- files -------------------------------------------------------------------------------------------------------
@@ -395,6 +486,7 @@ def test_a_saved_net_predicts_the_same(params, tmp_path):
         (lambda r: setattr(r, "weights_", [1.0]), "weights_ must hold arrays by their names"),
         (lambda r: setattr(r, "hidden", "wide"), "hidden='wide' must be a list"),
         (lambda r: setattr(r, "device", "http://x"), "device"),
+        (lambda r: r.set_params(attention=10**12), "the shapes that hidden and attention say"),
         (lambda r: setattr(r, "n_features_in_", 6), "weights for 5 features, not for 6"),
     ],
 )

@@ -25,6 +25,9 @@ class Adam:
         self, penalised: Sequence[torch.Tensor], free: Sequence[torch.Tensor], *, learning_rate: float, l2: float
     ):
         self._learning_rate, self._n_steps = learning_rate, 0
+        largest = min((torch.finfo(weight.dtype).max for weight in (*penalised, *free)), default=math.inf)
+        if max(learning_rate / (1.0 - KEPT), l2) > largest:
+            raise FloatingPointError
         self._groups = [
             (weight, share, torch.zeros_like(weight), torch.zeros_like(weight))
             for weights, share in ((penalised, l2), (free, 0.0))

@@ -19,7 +19,7 @@ from plackett.rankers.fitting import HeldBack, Watch
 from plackett.rankers.linear import NO_LABELS, _seed
 from plackett.rankers.progress import Progress
 from plackett.scorers.net_shape import ACTIVATIONS, NetShape
-from plackett.validation import check_choice, check_number, check_positive_int, plain
+from plackett.validation import check_choice, check_number, check_positive_int, is_sparse, plain
 
 OPTIMIZERS = ("adam", "lbfgs")
 PRECISIONS = ("float32", "float64", "mixed")
@@ -46,8 +46,9 @@ class NeuralRanker(Normalized):
         their list, whatever their order. ``predict`` then needs ``qid``.
     heads : int, default=4
         Of each attention layer; must divide the width of the last hidden layer.
-    l2 : float, default=1e-3
-        Strength of the penalty. Without effect on ``"rankcosine"``, as in ``LinearRanker``.
+    l2 : float, default=1e-2
+        Strength of the penalty. Without effect on ``"rankcosine"``, as in ``LinearRanker``. The default did better on
+        validation queries of MQ2008 than 1e-3 and 1e-4, with four losses of five.
     optimizer : {"adam", "lbfgs"}, default="adam"
         Adam takes a step for every batch of queries. L-BFGS looks at all queries for every step, until the norm of the
         gradient is at most ``tol``: for small nets, smooth losses and ``dropout=0``.
@@ -113,7 +114,7 @@ class NeuralRanker(Normalized):
         dropout: float = 0.0,
         attention: int = 0,
         heads: int = 4,
-        l2: float = 1e-3,
+        l2: float = 1e-2,
         optimizer: str = "adam",
         learning_rate: float = 5e-3,
         batch_size: int | None = 16,
@@ -195,6 +196,11 @@ class NeuralRanker(Normalized):
             self.n_queries_ = queries.n_queries
             weights = self._check_query_weights(sample_weight, queries)
             held_back = self._check_eval_set(eval_set)
+            if is_sparse(queries.X) and isinstance(self.normalize, str) and self.normalize == "zscore":
+                raise ValueError(
+                    'X is sparse, and normalize="zscore" would leave no zeros. Take normalize=None, or a transformer '
+                    "that keeps zeros, such as MaxAbsScaler()."
+                )
             queries = self._fit_normalizer(queries)
             held = None if held_back is None else HeldBack(self._normalized(held_back), eval_metric)
             with at_work(device, self.batch_size, self._work(queries)):
@@ -247,10 +253,30 @@ class NeuralRanker(Normalized):
         from plackett.rankers.neural_data import scores_of
         from plackett.rankers.neural_fits import at_work, choose_device
 
+        self._check_layers()
+        shape = self._shape()
+        if not self._has_weights_of(shape):
+            raise ValueError(
+                f"hidden={shape.hidden} and attention={shape.attention} are not those of the last fit; set them back, "
+                "or fit again."
+            )
         scaled = self._normalized(queries)
         device = choose_device(self.device if torch.cuda.is_available() else "cpu")
         with at_work(device, self.batch_size, self._work(scaled, at_once=True)):
-            return scores_of(self._net(self._shape(), self.weights_, device), scaled.X, queries.indptr)
+            scores = scores_of(self._net(shape, self.weights_, device), scaled.X, queries.indptr)
+        self._check_scores(scores, queries)
+        return scores
+
+    def _check_scores(self, scores: np.ndarray, queries: Queries) -> None:
+        if np.isfinite(scores).all():
+            return
+        place = int(np.argmin(np.isfinite(scores)))
+        row = place if queries.row_order is None else int(queries.row_order[place])
+        needs = "" if self.precision == "float64" else ', or fit with precision="float64"'
+        raise ValueError(
+            f"the score of row {row} is beyond all numbers: its features are far from those of the fit. "
+            f"Clip them{needs}."
+        )
 
     def _net(self, shape: NetShape, weights: dict[str, np.ndarray], device: Any) -> Any:
         import torch
@@ -269,7 +295,8 @@ class NeuralRanker(Normalized):
 
     @property
     def _widths(self) -> tuple[int, ...]:
-        return (self.hidden,) if isinstance(self.hidden, int) else tuple(self.hidden)
+        widths = (self.hidden,) if isinstance(self.hidden, (int, np.integer)) else self.hidden
+        return tuple(int(width) for width in widths)
 
     def _work(self, queries: Queries, *, at_once: bool = False) -> float:
         """About how many products a batch takes."""
@@ -284,6 +311,11 @@ class NeuralRanker(Normalized):
         first = self.weights_.get("hidden0.weight" if self._widths else "output.weight")
         n_inputs = first.shape[1] if isinstance(first, np.ndarray) and first.ndim == 2 else 0
         return NetShape(n_inputs, self._widths, self.attention, "output.bias" in self.weights_)
+
+    def _has_weights_of(self, shape: NetShape) -> bool:
+        if shape.attention > len(self.weights_):  # without listing what a million layers would hold
+            return False
+        return {name: array.shape for name, array in self.weights_.items()} == shape.weights
 
     def _last_weights(self, shape: NetShape) -> dict[str, np.ndarray]:
         found = {name: array.shape for name, array in self.weights_.items()}
@@ -313,11 +345,11 @@ class NeuralRanker(Normalized):
         return loss
 
     def _check_layers(self) -> None:
-        if isinstance(self.hidden, str) or not (np.iterable(self.hidden) or isinstance(self.hidden, int)):
+        if not isinstance(self.hidden, (int, np.integer, list, tuple, np.ndarray)):
             raise ValueError(f"hidden={plain(self.hidden)!r} must be a list of widths, such as [64, 32].")
-        widths = self._widths
-        for width in widths:
+        for width in [self.hidden] if isinstance(self.hidden, (int, np.integer)) else self.hidden:
             check_positive_int(width, "a width in hidden")
+        widths = self._widths
         check_choice(self.activation, "activation", ACTIVATIONS)
         if check_number(self.dropout, "dropout", least=0.0) >= 1.0:
             raise ValueError(f"dropout={plain(self.dropout)!r} must be below 1.")
@@ -351,7 +383,7 @@ class NeuralRanker(Normalized):
             if not isinstance(array, np.ndarray) or array.dtype != dtype or not np.isfinite(array).all():
                 raise ValueError(f"weights_[{name!r}] must be an array of finite numbers in {np.dtype(dtype)}.")
         shape = self._shape()
-        if {name: array.shape for name, array in weights.items()} != shape.weights:
+        if not self._has_weights_of(shape):
             raise ValueError("weights_ must have the shapes that hidden and attention say.")
         if self.normalizer_ is None and shape.n_inputs != self.n_features_in_:
             raise ValueError(f"there are weights for {shape.n_inputs} features, not for {self.n_features_in_}.")

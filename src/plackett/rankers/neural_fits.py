@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from plackett.rankers.neural_data import Batch, TrainingData, scores_of
 from plackett.scorers.neural import Net
 from plackett.solvers import Step
 from plackett.solvers.lbfgs import LBFGS
-from plackett.solvers.stopping import INTERRUPTED
+from plackett.solvers.stopping import INTERRUPTED, MAX_ITER
 
 ALL_EPOCHS = "max_epochs reached"
 WORK_FOR_THREADS = 1e7  # products, some milliseconds of a processor
@@ -60,11 +61,12 @@ class NetFit:
 
     def add_gradient(self, batch: Batch, divisor: float) -> torch.Tensor:
         """Adds the gradient of a batch's summed loss over ``divisor`` to the weights'; gives the value."""
-        with torch.autocast(self.net.device.type, torch.bfloat16, enabled=self.is_mixed):
+        # without the cache of rounded weights, which would outlive a step inside somebody's own autocast
+        with torch.autocast(self.net.device.type, torch.bfloat16, enabled=self.is_mixed, cache_enabled=False):
             scores = self.net.scores(batch.X, batch.stacks, self.generator)
         if self.is_mixed:
             scores = scores.float()
-        if scores.device.type == "cpu" and not bool(torch.isfinite(scores).all()):
+        if not self._loss_of.stays_on(scores.device) and not bool(torch.isfinite(scores).all()):
             raise FloatingPointError
         value = self._loss_of(scores, batch.lists, batch.weights) / divisor
         value.backward()
@@ -107,6 +109,8 @@ class NetObjective:
             value = self._fit.full_gradient()
         except (FloatingPointError, NotPositiveError):  # too long a step; the solver makes it shorter
             return np.inf, np.zeros(self.size)
+        if not np.isfinite(value):
+            return np.inf, np.zeros(self.size)
         gradient = [_gradient_of(weight).ravel() for weight in net.weights.values()]
         return value + 0.5 * float(self._l2 @ coef**2), np.concatenate(gradient).astype(np.float64) + self._l2 * coef
 
@@ -144,7 +148,8 @@ def minimize_at_once(fit: NetFit, watch: Watch, *, max_iter: int, tol: float) ->
             ConvergenceWarning,
             stacklevel=4,
         )
-    return Outcome(result.n_iter, result.value, result.stop_reason, result.is_interrupted)
+    reason = ALL_EPOCHS if result.stop_reason == MAX_ITER else result.stop_reason
+    return Outcome(result.n_iter, result.value, reason, result.is_interrupted)
 
 
 # ---- Adam --------------------------------------------------------------------------------------------------------
@@ -160,20 +165,21 @@ def minimize_by_batches(
     rng: np.random.Generator,
 ) -> Outcome:
     """Adam; every epoch deals the queries into batches anew."""
-    adam = Adam(fit.net.penalised, fit.net.free, learning_rate=learning_rate, l2=fit.l2)
     objective, epoch, reason = np.nan, 0, None
     try:
+        adam = Adam(fit.net.penalised, fit.net.free, learning_rate=learning_rate, l2=fit.l2)
         while reason is None and epoch < max_epochs:
             mean = run_epoch(fit, adam, batch_size, rng)
-            if not np.isfinite(mean):
+            weights = fit.net.vector()
+            if not (np.isfinite(mean) and np.isfinite(weights).all()):
                 raise FloatingPointError
             epoch += 1
             objective = mean + fit.l2 * fit.net.penalty()
-            reason = watch.note(epoch, fit.net.vector(), f"objective {objective:.6g}", objective=objective)
+            reason = watch.note(epoch, weights, f"objective {objective:.6g}", objective=objective)
     except FloatingPointError:
         raise ValueError(
-            f"the scores grew beyond all numbers in epoch {epoch + 1}. Lower learning_rate (it is {learning_rate:g}), "
-            "or scale the columns (normalize=)."
+            f"the scores, or their loss, grew beyond all numbers in epoch {epoch + 1}. Lower learning_rate (it is "
+            f"{learning_rate:g}), or scale the columns (normalize=) or the labels."
         ) from None
     except KeyboardInterrupt:
         return Outcome(epoch, objective, INTERRUPTED, True)
@@ -201,25 +207,54 @@ def run_epoch(fit: NetFit, adam: Adam, batch_size: int | None, rng: np.random.Ge
 
 @contextlib.contextmanager
 def at_work(device: torch.device, batch_size: int | None, work: float = np.inf) -> Iterator[None]:
-    """Gradients on, as many threads as our kernels use, and words for a device that is full.
+    """Gradients on, precision as asked for, as many threads as our kernels use, and words for a device that is full.
 
     ``work`` is how many products a batch takes; for few of them one thread is quicker than threads that wait for each
     other.
     """
-    before, wanted = torch.get_num_threads(), n_threads() if work > WORK_FOR_THREADS else 1
     try:
-        if before != wanted:
-            torch.set_num_threads(wanted)
-        with torch.enable_grad():
+        with (
+            _threads.set_to(n_threads() if work > WORK_FOR_THREADS else 1),
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            torch.autocast(device.type, enabled=False),
+        ):
             yield
     except torch.cuda.OutOfMemoryError as error:
         raise MemoryError(
             f"the memory of {device} is full. Lower batch_size (it is {batch_size}), take fewer or narrower hidden and "
             'attention layers, or device="cpu".'
         ) from error
-    finally:
-        if before != wanted:
-            torch.set_num_threads(before)
+
+
+class _Threads:
+    """PyTorch's number of threads, which fits set and give back; those that run side by side all give back the first.
+
+    Each thread of Python has a number of its own, but starts with the one that was set last anywhere.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside, self._before = threading.Lock(), 0, 1
+
+    @contextlib.contextmanager
+    def set_to(self, wanted: int) -> Iterator[None]:
+        with self._lock:
+            if self._n_inside == 0:
+                self._before = torch.get_num_threads()
+            self._n_inside += 1
+            before = self._before
+            if torch.get_num_threads() != wanted:
+                torch.set_num_threads(wanted)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_inside -= 1
+                if torch.get_num_threads() != before:
+                    torch.set_num_threads(before)
+
+
+_threads = _Threads()
 
 
 def choose_device(name: str) -> torch.device:
@@ -229,4 +264,8 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda" if has_cuda else "cpu")
     if name.startswith("cuda") and not has_cuda:
         raise ValueError(f'device="{name}", but PyTorch finds no CUDA device here; take device="cpu" or "auto".')
-    return torch.device(name)
+    device = torch.device(name)
+    if device.index is not None and device.index >= torch.cuda.device_count():
+        found = torch.cuda.device_count()
+        raise ValueError(f'device="{name}", but the last of the {found} CUDA devices here is "cuda:{found - 1}".')
+    return device

@@ -143,7 +143,8 @@ class Net:
     def _drop(self, X: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
         if generator is None or self.dropout == 0.0:
             return X
-        is_kept = torch.rand(X.shape, generator=generator, device=X.device) >= self.dropout
+        draws = torch.rand(X.shape, generator=generator, device=X.device, dtype=torch.float32)
+        is_kept = draws >= self.dropout
         return X * is_kept / (1.0 - self.dropout)
 
 
