@@ -204,7 +204,6 @@ def test_where_nobody_may_write_temporary_files_go_elsewhere(tmp_path, monkeypat
     monkeypatch.setenv("PLACKETT_CACHE", str(tmp_path / "absent"))
     with pytest.raises(FileNotFoundError):
         Spill(np.float64)
-    assert Spill.finish.__doc__  # an empty one is an empty array
     monkeypatch.delenv("PLACKETT_CACHE")
     assert Spill(np.float32).finish((0, 3)).shape == (0, 3)
 
@@ -322,4 +321,4 @@ def test_fits_evaluations_and_comparisons_take_a_small_share_of_the_rows(tmp_pat
     answer = subprocess.run(
         [sys.executable, "-c", WATCHED, str(tmp_path / "data.parquet")], capture_output=True, text=True, check=True
     )
-    assert float(answer.stdout) < 0.4
+    assert float(answer.stdout) < 1 / 3
