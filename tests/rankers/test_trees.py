@@ -302,6 +302,23 @@ def test_a_base_that_is_known_elsewhere_goes_with_validation(kind):
     assert ranker.score(held, metric="map", **again) == pytest.approx(ranker.best_score_)
 
 
+@pytest.mark.parametrize("loss", ["listmle", "p-listmle", "cs-listmle", "listnet", "logistic"])
+def test_base_scores_that_are_far_apart_do_not_make_leaves_leap(loss):
+    scores = 30.0 * np.random.default_rng(0).normal(size=TRAIN.n_docs)  # curvature is next to nothing, slopes are not
+    ranker = pk.TreeRanker(loss, **FEW).fit(TRAIN, base_score=scores)
+    assert 0.1 < np.abs(ranker.trees_.values_[ranker.trees_.features_ == LEAF]).max() <= 0.2 + 1e-12
+    history = ranker.history_["objective"]
+    assert history[-1] < history[0] < objective_of(ranker, scores=scores)
+    leaping = pk.TreeRanker(loss, **FEW, max_delta_step=0.0).fit(TRAIN, base_score=scores)
+    assert np.abs(leaping.trees_.values_).max() > 0.2
+
+
+def test_slopes_beyond_lightgbm_s_numbers_are_told_of():
+    scores = 1e4 * np.random.default_rng(0).normal(size=TRAIN.n_docs)
+    with pytest.raises(ValueError, match=r"Exponential.* is beyond LightGBM's numbers after 0 trees\. Lower"):
+        pk.TreeRanker("exponential").fit(TRAIN, base_score=scores)
+
+
 def test_a_run_and_a_search_know_base_scores():
     named = pk.Queries(TRAIN.X, TRAIN.y, TRAIN.qid, docid=[f"d{row}" for row in range(TRAIN.n_docs)])
     run, scores = {str(query): {} for query in named.ids.tolist()}, TRAIN.X[:, 2].astype(np.float64)

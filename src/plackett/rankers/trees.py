@@ -13,7 +13,10 @@ from plackett.losses.for_trees import TreeObjective
 from plackett.rankers.boosted_trees import Lists
 from plackett.rankers.boosting import Rounds
 from plackett.rankers.lightgbm_trees import LightGBMTrees, scores_shown
+from plackett.validation import count_of
 
+FARTHEST = 2.0  # learning rates that a leaf moves documents from base scores; ordinary leaves stay below
+LARGEST = float(np.finfo(np.float32).max)  # slope and curvature that LightGBM takes
 NO_LABELS = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # so that a loss looks at its parameters alone
 
 
@@ -25,6 +28,10 @@ class TreeRanker(LightGBMTrees):
     curvature is the exact diagonal of the second derivative, or a constant for losses that have none
     (:mod:`plackett.losses.for_trees`). Trees start at 0, or at the mean label for losses to which a constant makes a
     difference; so ``loss="squared"`` is LightGBM's own regression, tree by tree.
+
+    On top of base scores a leaf moves its documents by ``2 * learning_rate`` at most (``max_delta_step=2``, if no other
+    is given), unless a constant makes a difference to the loss: scores that are far apart already have next to no
+    curvature, so that leaves would leap.
 
     Parameters
     ----------
@@ -128,10 +135,16 @@ class TreeRanker(LightGBMTrees):
 
         def slope_and_curvature(scores: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
             value, slope, curvature = objective.evaluate(scores)
+            if not (np.abs(slope).max() <= LARGEST and curvature.max() <= LARGEST):
+                raise ValueError(
+                    f"the slope of {loss!r} is beyond LightGBM's numbers after {count_of(rounds.n_rounds, 'tree')}. "
+                    "Lower learning_rate, or divide the labels or the base scores by a number."
+                )
             self._values[rounds.n_rounds] = value / training.queries.n_queries
             return slope, curvature
 
-        return {"objective": "none"}, slope_and_curvature
+        is_bounded = loss.ignores_shifts and training.start is not None and "max_delta_step" not in vars(self)
+        return {"objective": "none"} | ({"max_delta_step": FARTHEST} if is_bounded else {}), slope_and_curvature
 
     def _keep(self, training: Lists, rounds: Rounds) -> None:
         booster = self.__dict__.get("_booster")
