@@ -39,7 +39,8 @@ def test_models_are_trained_applied_and_measured(run, parquet, lists):
         table = run("evaluate", *words, "scores.txt", "-m", "ndcg@10").stdout
         mean = pk.evaluate(lists[24:], loaded.predict(lists[24:]), metrics=["ndcg@10"]).mean()["ndcg@10"]
         assert table.split()[-1] == f"{mean:.4f}"
-    told = [run("explain", "m.plackett", name, "--query", "25", "--json").stdout for name in ("test.parquet", "test.txt")]
+    words = ("--query", "25", "--json")
+    told = [run("explain", "m.plackett", name, *words).stdout for name in ("test.parquet", "test.txt")]
     assert told[0] == told[1] != ""
 
 
