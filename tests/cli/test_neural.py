@@ -1,0 +1,37 @@
+"""Nets on the command line: trained, ranking, and what they are refused."""
+
+import json
+
+import pytest
+
+import plackett as pk
+
+from .test_train import unboxed
+
+pytest.importorskip("torch", reason="nets need PyTorch: pip install 'plackett[neural]'")
+
+
+def test_a_net_is_trained_and_ranks(run, lists):
+    words = ("-r", "neural", "--loss", "p-listmle", "--set", "hidden=[8,4]", "--set", "max_epochs=4", "--seed", "1")
+    done = run("train", "train.txt", *words, "--validation", "vali.txt", "-m", "map", "-o", "model", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    facts = json.loads(done.stdout)
+    expected = pk.NeuralRanker(loss="p-listmle", hidden=[8, 4], max_epochs=4, random_state=1)
+    expected.fit(lists[:18], eval_set=lists[18:24], eval_metric="map")
+    assert (facts["ranker"], facts["class"], facts["stop_reason"]) == ("neural", "NeuralRanker", expected.stop_reason_)
+    assert (facts["n_iter"], facts["best_iteration"]) == (expected.n_iter_, expected.best_iteration_)
+    done = run("rank", "model", "test.txt")
+    assert [float(line) for line in done.stdout.splitlines()] == expected.predict(lists[24:]).tolist()
+
+
+def test_what_a_net_cannot_do_is_said(run):
+    wrong = run("train", "train.txt", "-o", "model", "-r", "neural", "--set", "hiden=8")
+    assert wrong.returncode == 2
+    assert "hidden?" in unboxed(wrong.stderr)
+    wrong = run("train", "train.txt", "-o", "model", "-r", "neural", "--set", "hidden=wide")
+    assert wrong.returncode == 2
+    assert "hidden='wide' must be a list of widths, such as [64, 32]." in unboxed(wrong.stderr)
+    assert run("train", "train.txt", "-o", "model", "-r", "neural", "--set", "max_epochs=1").returncode == 0
+    refused = run("explain", "model", "test.txt", "--query", "26")
+    assert refused.returncode == 1
+    assert refused.stderr == "plackett: error: NeuralRanker cannot explain its scores feature by feature.\n"
