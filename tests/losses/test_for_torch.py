@@ -170,7 +170,7 @@ def test_single_precision_stays_finite_for_scores_far_apart():
         assert torch.isfinite(slope).all(), loss
 
 
-@pytest.mark.parametrize("loss", [L.ListMLE(), L.CSListMLE(), L.PairwiseHinge()], ids=repr)
+@every_loss
 def test_the_value_of_a_query_does_not_depend_on_the_others(loss):
     lists, rng = made_lists(7, sizes=(7, 1, 12, 40))
     numbers = rng.normal(size=lists.n_docs)
