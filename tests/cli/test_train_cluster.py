@@ -62,6 +62,21 @@ def test_a_cluster_of_this_machine_comes_and_goes(run, monkeypatch):
     ]
 
 
+def test_parts_are_measured_where_they_are_and_some_may_be_empty(address, tmp_path):
+    from plackett.cli import clusters
+
+    parquet = pytest.importorskip("pyarrow.parquet")
+    data = pk.datasets.make_web_like(8, n_features=3, random_state=0)
+    pk.write_parquet(data, tmp_path / "all.parquet")
+    parquet.write_table(parquet.read_table(tmp_path / "all.parquet").slice(0, 0), tmp_path / "none.parquet")
+    ranker = pk.LinearRanker().fit(data)
+    with distributed.Client(address) as client:
+        parts, *_ = clusters.load_sets([str(tmp_path)], None, client, zero_based=False)
+        sizes, means = clusters.measure(client, parts, ranker, ["ndcg@10", "map"])
+    assert sizes == (8, data.n_docs, 3)
+    assert means == pytest.approx(pk.evaluate(data, ranker.predict(data), metrics=["ndcg@10", "map"]).mean())
+
+
 def workers_seen(monkeypatch):
     """How many workers each measuring has had."""
     from plackett.cli import clusters

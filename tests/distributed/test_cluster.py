@@ -92,6 +92,16 @@ def test_both_ways_to_ask_the_workers_give_the_same_bits(is_direct, client, monk
     assert bool(ways["_by_graph"]) == (not is_direct)
 
 
+def test_answers_that_are_too_long_for_the_scheduler_come_by_a_tree_of_tasks(client, monkeypatch):
+    local = pk.LinearRanker().fit([part_of(number) for number in range(N_PARTS)])
+    monkeypatch.setattr(on_cluster, "DIRECT_BYTES", 300)  # more than a gradient, less than a matrix of 7 x 7
+    by_graph = {"_by_graph": 0}
+    count_calls(monkeypatch, "_by_graph", by_graph)
+    found = pk.LinearRanker().fit(delayed_parts())
+    np.testing.assert_array_equal(found.coef_, local.coef_)
+    assert by_graph["_by_graph"] == 1  # the estimate of the curvature
+
+
 def count_calls(monkeypatch, name, counts):
     plain = getattr(ClusterHolder, name)
 
@@ -143,20 +153,28 @@ def test_weights_of_queries_come_as_a_column_or_a_series(frame, client):
         np.testing.assert_allclose(found.coef_, expected.coef_, rtol=0, atol=1e-8)
 
 
+def test_the_index_of_a_frame_may_be_the_query(client):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    rows = pd.DataFrame({**columns_of(DATA), "grade": DATA.y}, index=pd.Index(DATA.qid, name="query"))
+    found = pk.LinearRanker(tol=1e-10).fit(dd.from_pandas(rows, npartitions=3, sort=True), "grade", qid="query")
+    np.testing.assert_allclose(found.coef_, pk.LinearRanker(tol=1e-10).fit(DATA).coef_, rtol=0, atol=1e-8)
+
+
 def test_arrays_are_fitted_in_their_chunks(client):
     da = pytest.importorskip("dask.array")
     chunks = tuple(np.diff(DATA.indptr[[0, 25, 60]]).tolist())
     rows = da.from_array(DATA.X, chunks=(chunks, 3))  # columns in three blocks
     labels = da.from_array(DATA.y, chunks=1000)
     qid = da.from_array(DATA.qid, chunks=(chunks,))
-    found = pk.LinearRanker(tol=1e-10).fit(rows, labels, qid=qid)
+    found = pk.LinearRanker(tol=1e-10).fit(rows, labels[:, None], qid=qid)
     np.testing.assert_allclose(found.coef_, pk.LinearRanker(tol=1e-10).fit(DATA).coef_, rtol=0, atol=1e-8)
 
 
 def test_futures_are_fitted_and_a_split_query_is_named(client):
     futures = client.map(part_of, range(N_PARTS), pure=False)
     expected = pk.LinearRanker(tol=1e-10).fit(DATA)
-    np.testing.assert_allclose(pk.LinearRanker(tol=1e-10).fit(futures).coef_, expected.coef_, rtol=0, atol=1e-8)
+    for given in (futures, dask.delayed(whole)()):
+        np.testing.assert_allclose(pk.LinearRanker(tol=1e-10).fit(given).coef_, expected.coef_, rtol=0, atol=1e-8)
     split = part_of(2).ids[-1]
     torn = [*futures[:3], client.submit(lambda: DATA.subset([split]), pure=False)]
     with pytest.raises(ValueError, match=rf"query {split.item()!r} has rows in partition 2 and in partition 3"):
@@ -186,6 +204,8 @@ def test_what_is_not_cut_as_x_is_refused(frame, client):
     rows = da.from_array(DATA.X, chunks=(1000, -1))
     with pytest.raises(ValueError, match="y is a ndarray, but X is a Dask collection"):
         pk.LinearRanker().fit(rows, DATA.y, qid=DATA.qid)
+    with pytest.raises(ValueError, match="qid has 2 dimensions; one value for each row of X is needed"):
+        pk.LinearRanker().fit(rows, rows[:, 0], qid=rows[:, :2])
     with pytest.raises(ValueError, match="needs y and qid"):
         pk.LinearRanker().fit(rows)
     with pytest.raises(ValueError, match="qid has 4 partitions but X has"):
@@ -200,6 +220,12 @@ def test_what_is_not_cut_as_x_is_refused(frame, client):
 
 def test_collections_need_a_client():
     with pytest.raises(ValueError, match="needs a Dask client, and there is none"):
+        pk.LinearRanker().fit(delayed_parts())
+
+
+def test_an_asynchronous_client_is_refused(client, monkeypatch):
+    monkeypatch.setattr(type(client), "asynchronous", True)
+    with pytest.raises(ValueError, match="the Dask client is asynchronous, but a fit waits for its answers"):
         pk.LinearRanker().fit(delayed_parts())
 
 
@@ -218,6 +244,8 @@ def test_a_file_that_a_worker_cannot_read_is_told_as_on_one_machine(tmp_path, cl
     with pytest.raises(pk.exceptions.DataFormatError, match=r"torn\.txt, line 2") as raised:
         pk.LinearRanker().fit(str(tmp_path / "*.txt"))
     assert raised.value.path == str(tmp_path / "torn.txt")
+    client.nthreads()  # whatever was let go before this question has been let go when it is answered
+    assert not client.futures  # what could be read does not stay on the workers, though the error is still known
 
 
 def test_workers_with_another_version_are_refused(client, monkeypatch):

@@ -184,6 +184,7 @@ def test_what_looks_at_one_query_at_a_time_is_refused(ranker):
 def test_columns_are_scaled_as_in_a_fit_to_the_whole(normalize, dtype):
     rows = MADE.X.astype(dtype)
     rows[:, 2] = 0.1  # a constant column, which no standard deviation may divide
+    rows[:, 3] = np.where(rows[:, 3] > 0, 1e6, 1e6 + 1)  # a column far away from zero
     data = pk.Queries(rows, MADE.y, MADE.qid)
     expected = pk.LinearRanker(normalize=normalize, tol=1e-8).fit(data)
     found = pk.LinearRanker(normalize=normalize, tol=1e-8).fit(cut(data, [1, 13, 40]))

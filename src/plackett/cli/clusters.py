@@ -114,9 +114,10 @@ def measure(client: Any, parts: list[Source], fitted: Any, metrics: list[str]) -
     """Sizes of the training set and means of the measures on it, taken where the parts are."""
     import numpy as np
 
+    from plackett.distributed.cluster import on_workers
     from plackett.evaluation.table import Evaluation
 
-    answers = client.gather(client.map(_measure_part, parts, ranker=fitted, metrics=metrics, pure=False))
+    answers = on_workers(client, _measure_part, parts, fitted, metrics)
     values = np.concatenate([values for _, values in answers])
     means = Evaluation(metrics, np.arange(len(values)), values, convention="standard").mean()
     return Sizes(len(values), sum(n_docs for n_docs, _ in answers), fitted.n_features_in_), means
@@ -124,10 +125,14 @@ def measure(client: Any, parts: list[Source], fitted: Any, metrics: list[str]) -
 
 def _measure_part(source: Source, ranker: Any, metrics: list[str]) -> tuple[int, Any]:
     """On a worker: documents of a part, and the measures of each of its queries."""
-    from plackett._threads import on_this_thread
+    import numpy as np
+
     from plackett.cli.models import fit_columns
+    from plackett.distributed.piece import of_source
     from plackett.evaluation.evaluate import evaluate
 
-    with on_this_thread():
-        queries, _ = fit_columns(source.load(), ranker.n_features_in_, str(source), "the model")
-        return queries.n_docs, evaluate(queries, ranker.predict(queries), metrics=metrics).values
+    queries = of_source(source).queries
+    if not queries.n_docs:
+        return 0, np.zeros((0, len(metrics)))
+    queries, _ = fit_columns(queries, ranker.n_features_in_, str(source), "the model")
+    return queries.n_docs, evaluate(queries, ranker.predict(queries), metrics=metrics).values

@@ -31,6 +31,16 @@ NO_WORKERS_SECONDS = 30.0  # how long a cluster may be without workers before a 
 LOOK_EVERY = 0.5  # seconds between looks at whether there are workers
 
 
+def has_graph(value: Any) -> bool:
+    """Whether it is Dask's and not computed yet: a collection, or a Delayed object."""
+    return hasattr(value, "__dask_graph__")
+
+
+def is_future(value: Any) -> bool:
+    """Whether it is a future of a Dask client."""
+    return type(value).__module__.partition(".")[0] == "distributed" and hasattr(value, "key")
+
+
 def active_client() -> Any:
     """The Dask client of this process, or None; asked without importing Dask.
 
@@ -42,9 +52,16 @@ def active_client() -> Any:
     with contextlib.suppress(ValueError):
         distributed.get_worker()
         return None
-    with contextlib.suppress(ValueError):
-        return distributed.default_client()
-    return None
+    try:
+        client = distributed.default_client()
+    except ValueError:
+        return None
+    if client.asynchronous:
+        raise ValueError(
+            "the Dask client is asynchronous, but a fit waits for its answers. Make a client without "
+            "asynchronous=True, and fit in a thread beside the event loop, as by asyncio.to_thread."
+        )
+    return client
 
 
 def require_client(needed_for: str) -> Any:
@@ -71,21 +88,27 @@ class ClusterHolder:
 
     def __init__(self, client: Any, recipes: Sequence[Recipe]):
         self._client, self._address = client, getattr(client.scheduler, "address", "an unknown address")
-        self._check_workers()
+        self._n_workers = self._check_workers()
         self._name, self._generation = f"plackett-{uuid.uuid4().hex}", 0
-        delayed = [value for recipe in recipes for value in recipe.arguments if hasattr(value, "__dask_graph__")]
-        computed = iter(client.compute(delayed)) if delayed else iter(())
-        # files are dealt out evenly, neighbours together, since neighbours are added up first; what is in the cluster
-        # already stays where it is
-        slots = [] if delayed else self._slots(len(recipes))
-        self._parts = []
+        self._too_long: set[Callable] = set()  # whose answers are too many bytes for the scheduler
+        self._parts = self._submitted(recipes)
+        self._wait(self._parts)
+
+    def _submitted(self, recipes: Sequence[Recipe]) -> list:
+        """A future of each piece, dealt out evenly and neighbours together, since neighbours are added up first.
+
+        Futures that somebody gave stay where they are.
+        """
+        delayed = [value for recipe in recipes for value in recipe.arguments if has_graph(value)]
+        computed = iter(self._client.compute(delayed)) if delayed else iter(())
+        parts, slots = [], self._slots(len(recipes))
         with _quiet_about_size():
             for number, (make, given) in enumerate(recipes):
-                arguments = [next(computed) if hasattr(value, "__dask_graph__") else value for value in given]
-                is_free = any(hasattr(value, "key") for value in arguments) or not slots
+                is_free = any(is_future(value) for value in given)
                 where = {} if is_free else {"workers": [slots[number]], "allow_other_workers": True}
-                self._parts.append(client.submit(make, *arguments, key=self._key(number), **where))
-        self._wait(self._parts)
+                arguments = [next(computed) if has_graph(value) else value for value in given]
+                parts.append(self._client.submit(make, *arguments, key=self._key(number), **where))
+        return parts
 
     def _key(self, number: int) -> str:
         return f"{self._name}-{self._generation}-{number}"
@@ -117,21 +140,25 @@ class ClusterHolder:
 
     def total(self, work: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
         n_bytes = sum(value.nbytes for value in arguments if isinstance(value, np.ndarray))
-        if n_bytes * len(self._parts) <= DIRECT_BYTES:
+        if n_bytes * self._n_workers <= DIRECT_BYTES and work not in self._too_long:
             answer = self._ask_workers(work, arguments)
             if answer is not None:
                 return answer
         return self._by_graph(work, arguments)
 
     def _ask_workers(self, work: Callable[..., np.ndarray], arguments: tuple) -> np.ndarray | None:
-        """The sum over what the workers hold now; None where they do not hold all."""
-        n = len(self._parts)
+        """The sum over what the workers hold now; None where they do not hold all, or would have to send too much."""
+        n, limit = len(self._parts), DIRECT_BYTES // self._n_workers
         asked = {"name": f"{self._name}-{self._generation}", "n": n, "work": work, "arguments": arguments}
         try:
-            answers = self._client.run(_own_sums, **asked, on_error="return")
+            answers = self._client.run(_own_sums, **asked, limit=limit, on_error="return").values()
         except Exception:  # such as a scheduler that is gone: whatever it is, _by_graph meets it too, and says so
             return None
-        sums = add_up(together(nodes for nodes in answers.values() if isinstance(nodes, dict)), n)
+        self._n_workers = max(1, len(answers))
+        if any(nodes is None for nodes in answers):
+            self._too_long.add(work)
+            return None
+        sums = add_up(together(nodes for nodes in answers if isinstance(nodes, dict)), n)
         return sums.get(root(n))
 
     def _by_graph(self, work: Callable[..., np.ndarray], arguments: tuple) -> np.ndarray:
@@ -171,13 +198,17 @@ class ClusterHolder:
                     f"all workers of the Dask cluster at {self._address} are gone, and none came back within "
                     f"{NO_WORKERS_SECONDS:g} seconds. Start workers and fit again."
                 )
-        for future in futures:
-            if future.status == "error":
-                with self._explained():
-                    future.result()
+        failed = next((future for future in futures if future.status == "error"), None)
+        if failed is not None:
+            error = failed.exception()
+            # Dask's client keeps the error, the error the frames it went through, and these the futures
+            for future in (*self._parts, *futures):
+                future.release()
+            with self._explained():
+                raise error
 
-    def _check_workers(self) -> None:
-        """Refuse a cluster that cannot do the work."""
+    def _check_workers(self) -> int:
+        """Refuse a cluster that cannot do the work; the answer is the number of workers."""
         with self._explained():
             try:
                 self._client.wait_for_workers(1, timeout=NO_WORKERS_SECONDS)
@@ -198,6 +229,7 @@ class ClusterHolder:
                     f"the Dask worker {worker} has plackett {version}, but {plackett.__version__} runs here. Install "
                     "the same version everywhere."
                 )
+        return len(found)
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -225,11 +257,19 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".:")
 
 
+def on_workers(client: Any, work: Callable[..., Any], items: Sequence[Any], *arguments: Any) -> list:
+    """``work(item, *arguments)`` of each item, in their order, done on the workers of a client's cluster."""
+    given = client.submit(_as_it_is, arguments, pure=False)
+    return ClusterHolder(client, [Recipe(_alone, (item, work, given)) for item in items]).each(_as_it_is)
+
+
 # --- On the workers ---------------------------------------------------------------------------------------------------
 
 
-async def _own_sums(*, dask_worker: Any, name: str, n: int, work: Callable, arguments: tuple) -> dict:
-    """The sums over the partitions that a worker holds, as many at a time as it has threads."""
+async def _own_sums(
+    *, dask_worker: Any, name: str, n: int, work: Callable, arguments: tuple, limit: int
+) -> Nodes | None:
+    """The sums over the partitions that a worker holds, as many at a time as it has threads; None beyond the limit."""
     loop, threads = asyncio.get_running_loop(), dask_worker.executors["default"]
     free = asyncio.Semaphore(dask_worker.state.nthreads)
 
@@ -240,7 +280,8 @@ async def _own_sums(*, dask_worker: Any, name: str, n: int, work: Callable, argu
 
     held = [(number, key) for number in range(n) if (key := f"{name}-{number}") in dask_worker.data]
     answers = await asyncio.gather(*(answer(number, key) for number, key in held))
-    return add_up({leaf(number): vector for number, vector in answers}, n)
+    sums = add_up({leaf(number): vector for number, vector in answers}, n)
+    return sums if sum(vector.nbytes for vector in sums.values()) <= limit else None
 
 
 def _alone(part: Any, work: Callable[..., Any], arguments: tuple) -> Any:

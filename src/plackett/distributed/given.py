@@ -10,7 +10,7 @@ from plackett.data.file_names import files_of
 from plackett.data.queries import Queries
 from plackett.data.sources import Source, sources
 from plackett.distributed import piece
-from plackett.distributed.cluster import ClusterHolder, active_client, require_client
+from plackett.distributed.cluster import ClusterHolder, active_client, has_graph, is_future, require_client
 from plackett.distributed.local import LocalHolder, Recipe
 
 BYTES_PER_PIECE = 1 << 26  # of a Parquet file that is read piece by piece on this machine
@@ -36,20 +36,17 @@ def is_in_parts(X: Any) -> bool:
 
 
 def _is_part(one: Any) -> bool:
-    return isinstance(one, (str, os.PathLike)) or _is_dask(one) or _is_future(one)
+    return isinstance(one, (str, os.PathLike)) or has_graph(one) or is_future(one)
 
 
-def _is_dask(one: Any) -> bool:
-    return hasattr(one, "__dask_graph__")
-
-
-def _is_future(one: Any) -> bool:
-    return type(one).__module__.partition(".")[0] == "distributed" and hasattr(one, "key")
+def _is_collection(one: Any) -> bool:
+    """Whether it is a collection of Dask's; a Delayed object claims to have any attribute."""
+    return has_graph(one) and hasattr(type(one), "to_delayed")
 
 
 def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> Given:
     """The parts that X stands for (``is_in_parts`` has said so), with what belongs to them."""
-    if _is_dask(X) and hasattr(X, "to_delayed"):
+    if _is_collection(X):
         client = require_client("A fit to a Dask collection")
         if getattr(X, "ndim", 0) != 2:
             raise ValueError("X is a Dask collection with one dimension; rows with columns are needed.")
@@ -66,9 +63,9 @@ def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> Given:
             "sample_weight does not go with a list of partitions or paths: the weights of queries would have to be cut "
             "the same way. Give a Dask data frame or array, and sample_weight as a column or array of the same one."
         )
-    if any(_is_dask(one) or _is_future(one) for one in items):
+    if any(has_graph(one) or is_future(one) for one in items):
         _refuse_columns(y, qid, "Delayed objects and futures")
-        if not all(_is_dask(one) or _is_future(one) for one in items):
+        if not all(has_graph(one) or is_future(one) for one in items):
             raise ValueError("X mixes what Dask holds with other things; give one kind of partitions.")
         recipes = [Recipe(piece.of_queries, (one, f"partition {number}")) for number, one in enumerate(items)]
         return Given(recipes, require_client("A fit to Delayed objects or futures"))
@@ -109,6 +106,8 @@ def _sources(items: list, y: Any, qid: Any, client: Any) -> list[Source]:
 
 def _of_frame(X: Any, y: Any, qid: Any, weight: Any) -> list[Recipe]:
     roles = {"label": y, "qid": qid, "weight": weight}
+    if X.index.name not in X.columns and X.index.name in [value for value in roles.values() if isinstance(value, str)]:
+        X = X.reset_index()
     if all(value is None or isinstance(value, str) for value in roles.values()):
         _check_columns(X, [value for value in roles.values() if value is not None])
         return [
@@ -146,13 +145,17 @@ def _parts_of_column(values: Any, role: str, n_parts: int, chunks: Any) -> list:
     if values is None:
         return [None] * n_parts
     argument = {"label": "y", "qid": "qid", "weight": "sample_weight"}[role]
-    if not (_is_dask(values) and hasattr(values, "to_delayed")):
+    if not _is_collection(values):
         raise ValueError(
             f"{argument} is a {type(values).__name__}, but X is a Dask collection: its labels belong on the same "
             f"workers. Give {argument} as a Dask collection with the same partitions, such as "
             "dask.array.from_array(values, chunks=X.chunks[0])."
         )
     is_array = hasattr(values, "rechunk")
+    if is_array and values.ndim > 1:
+        if values.ndim > 2 or values.shape[1] != 1:
+            raise ValueError(f"{argument} has {values.ndim} dimensions; one value for each row of X is needed.")
+        values = values[:, 0]
     if is_array and chunks is not None and values.chunks[0] != chunks and sum(values.chunks[0]) == sum(chunks):
         values = values.rechunk((chunks,))
     parts = list(values.to_delayed())

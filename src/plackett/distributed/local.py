@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.distributed.piece import Piece, n_bytes
+from plackett.distributed.piece import n_bytes
 from plackett.distributed.tree import add_up, leaf, root
 from plackett.validation import is_sparse
 
@@ -22,7 +22,7 @@ IN_MEMORY_BYTES = 1 << 28  # rows beyond so many go to a file that is mapped int
 class Recipe(NamedTuple):
     """How to make a piece: a function and its arguments, to be called wherever the piece is needed."""
 
-    make: Callable[..., Piece]
+    make: Callable[..., Any]
     arguments: tuple
 
 

@@ -34,9 +34,11 @@ def learns(normalizer: Any) -> bool:
 
 
 def fitted_to(piece: Piece, normalizer: Any, n_features: int) -> Any:
-    """A copy of the transformer, fitted to the rows of one piece."""
+    """A copy of the transformer, fitted to the rows of one piece; None where it has none."""
     from sklearn.base import clone
 
+    if not piece.queries.n_docs:
+        return None
     return clone(normalizer).fit(piece.rows(n_features))
 
 
@@ -60,6 +62,11 @@ def _merged_moments(normalizer: Any, fitted: Sequence[Any]) -> Any:
     means, variances = (np.array([getattr(one, name) for one in fitted]) for name in ("mean_", "var_"))
     n_docs, weights = int(counts.sum()), counts[:, None] / counts.sum()
     mean = (weights * means).sum(axis=0)
-    spread = np.sqrt((weights * (variances + (means - mean) ** 2)).sum(axis=0))
+    variance = (weights * (variances + (means - mean) ** 2)).sum(axis=0)
+    spread = np.sqrt(variance)
     # two rows with the same mean, variance and weight as all: which columns are constant is decided by scikit-learn
-    return normalizer.fit(np.array([mean - spread, mean + spread]), sample_weight=np.full(2, 0.5 * n_docs))
+    whole = normalizer.fit(np.array([mean - spread, mean + spread]), sample_weight=np.full(2, 0.5 * n_docs))
+    is_constant = (whole.scale_ == 1.0) & (spread < 0.5)
+    # where a mean is large, the two rows are too coarse for the rest
+    whole.mean_, whole.var_, whole.scale_ = mean, variance, np.where(is_constant, 1.0, spread)
+    return whole

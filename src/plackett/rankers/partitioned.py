@@ -39,8 +39,8 @@ def prepare_parts(ranker: LinearRanker, given: Given) -> PartitionedObjective:
 
     _remember_columns(ranker, n_features, names, is_frame=given.has_frames)
     ranker.n_queries_ = sum(fact.n_queries for fact in facts)
-    fitted = [holder.one(place, fitted_to, normalizer, n_features) for place in places] if learns(normalizer) else []
-    ranker.normalizer_ = merged(normalizer, fitted, n_features)
+    fitted = holder.each(fitted_to, normalizer, n_features) if learns(normalizer) else []
+    ranker.normalizer_ = merged(normalizer, [one for one in fitted if one is not None], n_features)
     has_intercept = not loss.ignores_shifts
     plan = Plan(loss, has_intercept, n_features, ranker.normalizer_, total_weight)
     holder.change(places, partition_of, plan)
