@@ -34,7 +34,37 @@ LARGEST_MATRIX = 512  # up to so many coefficients their second derivative is es
 SAMPLE = 1 << 15  # documents that are enough to estimate it
 
 
-class Objective:
+class OfLoss:
+    """What a solver asks of an objective before it starts: traits of its loss."""
+
+    loss: Loss
+
+    @property
+    def name(self) -> str:
+        return repr(self.loss)
+
+    @property
+    def is_convex(self) -> bool:
+        return self.loss.is_convex
+
+    @property
+    def is_smooth(self) -> bool:
+        return self.loss.is_smooth
+
+    @property
+    def is_random(self) -> bool:
+        return self.loss.is_random
+
+    @property
+    def has_curvature_product(self) -> bool:
+        return self.loss.has_curvature_product
+
+    @property
+    def has_curvature_bound(self) -> bool:
+        return self.loss.has_curvature_bound
+
+
+class Objective(OfLoss):
     """Mean loss of a linear scorer plus penalty, as a function of the coefficients.
 
     Parameters
@@ -68,32 +98,6 @@ class Objective:
         self._seed = random_state
         self._terms: dict[int, _Part] = {}
         self._is_entered = False  # whether the loss was defined at some coefficients
-
-    # what a solver asks before it starts
-
-    @property
-    def name(self) -> str:
-        return repr(self.loss)
-
-    @property
-    def is_convex(self) -> bool:
-        return self.loss.is_convex
-
-    @property
-    def is_smooth(self) -> bool:
-        return self.loss.is_smooth
-
-    @property
-    def is_random(self) -> bool:
-        return self.loss.is_random
-
-    @property
-    def has_curvature_product(self) -> bool:
-        return self.loss.has_curvature_product
-
-    @property
-    def has_curvature_bound(self) -> bool:
-        return self.loss.has_curvature_bound
 
     # how the work is divided
 

@@ -23,7 +23,10 @@ def compare(
         ),
     ],
     rankers: Annotated[
-        str, typer.Option("--rankers", "-r", help="Names as for train -r; also lightgbm, xgboost, catboost.")
+        list[str],
+        typer.Option(
+            "--rankers", "-r", metavar="NAMES", help="Names as for train -r; also lightgbm, xgboost, catboost."
+        ),
     ],
     folds: Annotated[
         str | None,
@@ -76,7 +79,7 @@ def compare(
     wanted = _parse(metrics, convention, select_by)
     if not quiet:
         output.tell_when_compiling()
-    contestants = _contestants(rankers, baseline, normalize)
+    contestants = _contestants(",".join(rankers), baseline, normalize)
     if report is not None:
         _check_report()  # what it needs is missing now rather than after hours
     source, cv = _source(data, folds, zero_based=zero_based, cache=cache)

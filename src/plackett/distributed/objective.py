@@ -12,7 +12,7 @@ from plackett.distributed import partition
 from plackett.distributed.partition import Form
 from plackett.losses.base import Loss
 from plackett.losses.transforms import NotPositiveError
-from plackett.objective import GapParts, gap_of
+from plackett.objective import GapParts, OfLoss, gap_of
 from plackett.penalties import L2
 from plackett.scorers.linear import LinearScorer
 
@@ -27,7 +27,7 @@ class Holder(Protocol):
         """``work(partition, *arguments)`` of each partition, in their order."""
 
 
-class PartitionedObjective:
+class PartitionedObjective(OfLoss):
     """Mean loss of a linear scorer over all partitions plus penalty, as a function of the coefficients.
 
     ``Σ_p share_p value_p(coef) + penalty(coef)``, share_p being the weight of the queries of partition p by that of all
@@ -51,30 +51,6 @@ class PartitionedObjective:
         self.size, self.n_terms = self.scorer.size, n_queries
         self._form = Form()
         self._is_entered = False  # whether the loss was defined at some coefficients
-
-    @property
-    def name(self) -> str:
-        return repr(self.loss)
-
-    @property
-    def is_convex(self) -> bool:
-        return self.loss.is_convex
-
-    @property
-    def is_smooth(self) -> bool:
-        return self.loss.is_smooth
-
-    @property
-    def is_random(self) -> bool:
-        return self.loss.is_random
-
-    @property
-    def has_curvature_product(self) -> bool:
-        return self.loss.has_curvature_product
-
-    @property
-    def has_curvature_bound(self) -> bool:
-        return self.loss.has_curvature_bound
 
     def value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
         """The objective at ``coef`` and its gradient, in one pass over all partitions."""
