@@ -56,7 +56,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.rankers.feature_rank import FeatureRank as FeatureRank
     from plackett.rankers.kept_judgements import keep_judged as keep_judged
     from plackett.rankers.kernel import KernelRanker as KernelRanker
-    from plackett.rankers.lightgbm_trees import LightGBMRanker as LightGBMRanker
+    from plackett.rankers.lambdarank import LightGBMRanker as LightGBMRanker
     from plackett.rankers.linear import LinearRanker as LinearRanker
     from plackett.rankers.neural import NeuralRanker as NeuralRanker
     from plackett.rankers.other_trees import CatBoostRanker as CatBoostRanker
@@ -118,7 +118,7 @@ _HOME = {
     "QueryDependentRanker": "plackett.rankers.query_dependent",
     "NeuralRanker": "plackett.rankers.neural",
     "TreeRanker": "plackett.rankers.trees",
-    "LightGBMRanker": "plackett.rankers.lightgbm_trees",
+    "LightGBMRanker": "plackett.rankers.lambdarank",
     "XGBoostRanker": "plackett.rankers.other_trees",
     "CatBoostRanker": "plackett.rankers.other_trees",
     "PersonalityDiagnosis": "plackett.rankers.personality",

@@ -11,7 +11,7 @@ from plackett.evaluation.estimators import check_estimator
 from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.grids import default_grid
 from plackett.evaluation.settings import Grid, settings_of
-from plackett.rankers.lightgbm_trees import LightGBMRanker
+from plackett.rankers.lambdarank import LightGBMRanker
 from plackett.rankers.other_trees import CatBoostRanker, XGBoostRanker
 from plackett.rankers.registry import ranker, ranker_names
 

@@ -27,7 +27,7 @@ _HOMES = {
     "QueryDependentRanker": "plackett.rankers.query_dependent",
     "NeuralRanker": "plackett.rankers.neural",
     "TreeRanker": "plackett.rankers.trees",
-    "LightGBMRanker": "plackett.rankers.lightgbm_trees",
+    "LightGBMRanker": "plackett.rankers.lambdarank",
     "XGBoostRanker": "plackett.rankers.other_trees",
 }
 _PARTS = {  # of which rankers consist, besides losses, solvers and normalizers; and those that need a base ranker
