@@ -53,8 +53,8 @@ class LinearRanker(LinearScores):
     normalize : str, transformer or None, default=None
         How columns are scaled first: within queries ``"query-minmax"``, ``"query-zscore"``, ``"query-unit"``,
         ``"query-rank"``; over all rows ``"minmax"``, ``"zscore"``, ``"quantile"``. Kept, and applied by ``predict``.
-        The penalty then acts on the coefficients of the scaled columns. Needs room for a second X: memory, or disk where
-        X is mapped from a file.
+        The penalty then acts on the coefficients of the scaled columns. Needs room for a second X: memory, or disk
+        where X is mapped from a file.
     patience : int or None, default=10
         With a validation set, the fit ends after so many iterations without a better value of its measure, and the
         coefficients of the best iteration are kept. None records the measure and changes nothing.
