@@ -48,7 +48,7 @@ def train(
     ranker: Annotated[
         str | None, _option("NAME", f"One of those below ({DEFAULT_RANKER}).", "--ranker", "-r")
     ] = None,
-    loss: Annotated[str | None, _option("NAME", "What linear, kernel, tree and neural ones minimise.", "--loss")] = None,
+    loss: Annotated[str | None, _option("NAME", "What linear, kernel, tree, neural ones minimise.", "--loss")] = None,
     l2: Annotated[float | None, _option("X", "Strength of the penalty.", "--l2", min=0.0)] = None,
     solver: Annotated[str | None, _option("NAME", "auto, lbfgs, newton, sgd, newton-diag.", "--solver")] = None,
     max_iter: Annotated[int | None, _option("N", "Iterations at most.", "--max-iter", min=1)] = None,
