@@ -280,6 +280,16 @@ def test_a_partition_with_other_columns_is_named():
         pk.LinearRanker().fit([one[:20], other[20:]])
 
 
+def test_rows_are_held_once():
+    pd = pytest.importorskip("pandas")
+    for rows in (pd.DataFrame(DATA.X), DATA.X, DATA.X.astype(np.float32)):
+        made = partition_of(
+            of_arrays(rows, DATA.y, DATA.qid, None, "p"), Plan(get_loss("listmle"), False, 7, None, 60.0)
+        )
+        assert np.shares_memory(made.objective(partition.Form()).scorer.X, made.queries.X)
+        assert isinstance(rows, pd.DataFrame) or np.shares_memory(made.queries.X, rows)
+
+
 def test_bad_rows_are_told_with_their_partition():
     rows = DATA.X.copy()
     rows[-1, 3] = np.nan

@@ -119,7 +119,9 @@ def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_wid
         labels = check_labels(queries.labels, queries.n_docs, row_numbers=queries.row_order)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
-    kept = Queries.from_groups(queries.X, labels, queries.ids, queries.indptr, feature_names=queries.feature_names)
+    # rows of a data frame lie column by column: a scorer would keep a second X of its own beside them
+    X = queries.X if is_sparse(queries.X) else np.ascontiguousarray(queries.X)
+    kept = Queries.from_groups(X, labels, queries.ids, queries.indptr, feature_names=queries.feature_names)
     return Piece(kept, weights, name, may_widen=may_widen)
 
 
