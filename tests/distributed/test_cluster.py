@@ -84,8 +84,8 @@ def test_both_ways_to_ask_the_workers_give_the_same_bits(is_direct, client, monk
     ways = {"_ask_workers": 0, "_by_graph": 0}
     for name in ways:
         count_calls(monkeypatch, name, ways)
-    found = pk.LinearRanker(loss="hinge", l2=1e-2).fit(delayed_parts())
-    local = pk.LinearRanker(loss="hinge", l2=1e-2).fit([part_of(number) for number in range(N_PARTS)])
+    found = pk.LinearRanker(loss="hinge", l2=1e-2, tol=0.05).fit(delayed_parts())
+    local = pk.LinearRanker(loss="hinge", l2=1e-2, tol=0.05).fit([part_of(number) for number in range(N_PARTS)])
     np.testing.assert_array_equal(found.coef_, local.coef_)
     assert found.duality_gap_ == local.duality_gap_
     assert bool(ways["_ask_workers"]) == is_direct

@@ -143,7 +143,8 @@ class LinearRanker(LinearScores):
             C-ordered float32 and float64, and CSR, are used where they are, memory-mapped or not. Or data in parts: a
             path, folder, pattern or list of paths (LETOR or Parquet); a list of ``Queries``; Dask data frames and
             arrays; a list of Dask's Delayed objects or futures of ``Queries``. Where a Dask client is active, parts
-            are loaded and worked on by its cluster; paths and Queries are else read one by one in this process.
+            are loaded and worked on by its cluster; without one, paths are read one by one in this process, where
+            Queries stay in any case.
         y : array-like of shape (n_docs,)
             Labels, larger is better. Left out where X is a Queries or files; of Dask data frames and Parquet it may be
             the name of a column, as may be ``qid``.
