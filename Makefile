@@ -11,7 +11,7 @@ demo: .venv/installed
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed-test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: .venv/installed-check
 	$(BIN)/python -m ruff check .

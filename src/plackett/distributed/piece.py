@@ -10,6 +10,7 @@ from plackett.data.file_names import is_parquet
 from plackett.data.parquet_rows import opened
 from plackett.data.queries import Queries
 from plackett.data.sources import Source
+from plackett.scorers.linear import readable
 from plackett.validation import check_finite, check_labels, check_numbers, is_sparse
 
 
@@ -121,7 +122,10 @@ def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_wid
         raise ValueError(f"{name}: {error}") from error
     # rows of a data frame lie column by column: a scorer would keep a second X of its own beside them
     X = queries.X if is_sparse(queries.X) else np.ascontiguousarray(queries.X)
-    kept = Queries.from_groups(X, labels, queries.ids, queries.indptr, feature_names=queries.feature_names)
+    X = X if is_sparse(X) else readable(X)  # what comes from another process is read-only
+    kept = Queries.from_groups(
+        X, readable(labels), queries.ids, readable(queries.indptr), feature_names=queries.feature_names
+    )
     return Piece(kept, weights, name, may_widen=may_widen)
 
 

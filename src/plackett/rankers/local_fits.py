@@ -18,7 +18,7 @@ from plackett.objective import Objective
 from plackett.penalties import L2
 from plackett.rankers import _local_newton
 from plackett.rankers.query_neighbors import Neighbors
-from plackett.scorers.linear import LinearScorer
+from plackett.scorers.linear import LinearScorer, readable
 from plackett.solvers import Newton
 
 LOSSES = {
@@ -278,6 +278,8 @@ def _some(neighbors: Neighbors, begin: int, end: int, pair_weights: np.ndarray) 
 
 def _solve_batch(loss, data, spread, neighbors, strengths, start, tol, max_iter) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients and what is known of them; a function of the module, so that processes can be sent it."""
+    data, neighbors = [readable(array) for array in data], [readable(array) for array in neighbors]
+    spread, strengths = readable(spread), readable(strengths)  # processes are sent what is read-only
     n_targets = neighbors[0].size - 1
     coef = np.empty((strengths.size, n_targets, start.shape[1]))
     coef[0] = start

@@ -34,9 +34,9 @@ class LinearScorer:
         self.is_sparse = is_sparse(X)
         self._parts: tuple[np.ndarray, ...]
         if self.is_sparse:
-            self._parts = (_readable(X.data), _readable(X.indices), _readable(X.indptr.astype(np.int64, copy=False)))
+            self._parts = (readable(X.data), readable(X.indices), readable(X.indptr.astype(np.int64, copy=False)))
         else:
-            self._parts = (_readable(np.ascontiguousarray(X)),)
+            self._parts = (readable(np.ascontiguousarray(X)),)
 
     @property
     def X(self) -> np.ndarray:
@@ -135,8 +135,12 @@ class _Window:
         self.__array_interface__ = interface
 
 
-def _readable(array: np.ndarray) -> np.ndarray:
-    # numba compiles every kernel once more for read-only arrays, which memory maps and data frames often give
+def readable(array: np.ndarray) -> np.ndarray:
+    """The array, or a view of it that kernels take for writable.
+
+    numba compiles every kernel once more for read-only arrays, which memory maps, data frames and messages between
+    processes often give.
+    """
     if array.flags.writeable or array.size == 0:
         return array.view(np.ndarray)
     return np.asarray(_Window(array))
