@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, RobustScale
 
 import plackett as pk
 from plackett.data import mapped
-from plackett.data.mapped import Spill, is_mapped, packed, stack_rows, take_rows, unpacked
+from plackett.data.mapped import Spill, is_mapped, stack_rows, take_rows, travelling
 from plackett.evaluation import fingerprints
 
 
@@ -221,6 +221,13 @@ def test_writing_to_chosen_rows_changes_no_other(both):
 # --- On the way to another process ------------------------------------------------------------------------------------
 
 
+def packed(value):
+    return pickle.dumps(travelling(value))
+
+
+unpacked = pickle.loads
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="this system has no /proc")
 def test_mapped_rows_travel_by_their_place(both):
     _, in_file = both
@@ -239,8 +246,8 @@ def test_another_process_finds_the_rows_while_this_one_lives(both):
     _, in_file = both
     chosen = in_file[::2]
     code = (
-        "import sys; from plackett.data.mapped import unpacked, is_mapped\n"
-        "queries = unpacked(sys.stdin.buffer.read())\n"
+        "import sys; import pickle; from plackett.data.mapped import is_mapped\n"
+        "queries = pickle.loads(sys.stdin.buffer.read())\n"
         "assert is_mapped(queries.X); print(float(queries.X.sum(dtype='f8')), queries.n_docs)"
     )
     answer = subprocess.run([sys.executable, "-c", code], input=packed(chosen), capture_output=True, check=True).stdout

@@ -335,7 +335,11 @@ def test_rows_may_come_in_any_order_and_sparse():
 def test_rows_that_may_not_be_written_are_left_alone():
     X = TRAIN.X.astype(np.float32)
     X.flags.writeable = False
-    made(normalize=None, batch_size=None).fit(X, TRAIN.y, qid=TRAIN.qid).predict(X)
+    before = X.copy()
+    scores = made(normalize=None, batch_size=None).fit(X, TRAIN.y, qid=TRAIN.qid).predict(X)
+    np.testing.assert_array_equal(X, before)
+    expected = made(normalize=None, batch_size=None).fit(before, TRAIN.y, qid=TRAIN.qid).predict(before)
+    np.testing.assert_array_equal(scores, expected)
 
 
 def test_mixed_precision_is_close_to_single():

@@ -7,10 +7,8 @@ folder that ``PLACKETT_CACHE`` names, else beside the file that the rows came fr
 from __future__ import annotations
 
 import errno
-import io
 import mmap
 import os
-import pickle
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable
@@ -220,27 +218,36 @@ def values_from(queries: Queries, compute: Callable[[Queries], np.ndarray]) -> n
 # --- On the way to another process ------------------------------------------------------------------------------------
 
 
-def packed(content: Any) -> bytes:
-    """``content`` as bytes for another process on this machine: of arrays that are mapped, only where they lie.
+def travelling(value: Any) -> Any:
+    """``value`` as another process on this machine is sent it: of arrays that are mapped, only where they lie.
 
-    What lies in a file without a name can be unpacked only while this process has it.
+    What is sent arrives as the value itself. What lies in a file without a name arrives only while this process has it.
+    Arrays, CSR matrices and what is made of them (queries, columns of texts) are looked into, all else goes as it is.
     """
-    target = io.BytesIO()
-    _Packer(target, protocol=5).dump(content)
-    return target.getvalue()
+    if isinstance(value, np.ndarray):
+        is_worth_it = type(value) in (np.ndarray, np.memmap) and value.nbytes > _TRAVELS_ABOVE
+        place = _place_of(value) if is_worth_it and value.flags.c_contiguous else None
+        return value if place is None else _MadeThere(_mapped_again, *place, value.dtype.str, value.shape)
+    if is_sparse(value) or type(value).__name__ in ("Queries", "TextColumn"):
+        fields = {name: travelling(field) for name, field in vars(value).items()}
+        return _MadeThere(_with_fields, type(value), fields)
+    return value
 
 
-def unpacked(content: bytes) -> Any:
-    return pickle.loads(content)
+class _MadeThere:
+    """Stands for ``make(*arguments)``, called by whoever receives it."""
+
+    def __init__(self, make: Callable[..., Any], *arguments: Any):
+        self._call = make, arguments
+
+    def __reduce__(self) -> tuple:
+        return self._call
 
 
-class _Packer(pickle.Pickler):
-    def reducer_override(self, value: Any) -> Any:
-        if type(value) in (np.ndarray, np.memmap) and value.nbytes > _TRAVELS_ABOVE and value.flags.c_contiguous:
-            place = _place_of(value)
-            if place is not None:
-                return _mapped_again, (*place, value.dtype.str, value.shape)
-        return NotImplemented
+def _with_fields(kind: Any, fields: dict[str, Any]) -> Any:
+    made = kind.__new__(kind)
+    made.__dict__.update(fields)
+    return made
 
 
 def _place_of(array: np.ndarray) -> tuple[str, list[int], int] | None:

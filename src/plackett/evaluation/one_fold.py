@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._threads import set_n_threads
-from plackett.data.mapped import is_mapped, packed, unpacked
+from plackett.data.mapped import travelling
 from plackett.data.queries import Queries
 from plackett.evaluation import estimators, fingerprints
 from plackett.evaluation.comparison import FoldFit
@@ -59,13 +59,7 @@ class FoldData:
     def __reduce__(self) -> tuple:
         """On the way to a worker; rows that are mapped from a file go by the place where they lie."""
         fields = tuple(getattr(self, field.name) for field in dataclasses.fields(self))
-        if any(queries is not None and is_mapped(queries.X) for queries in (self.train, self.validation, self.test)):
-            return _fold_of, (packed(fields),)
-        return FoldData, fields
-
-
-def _fold_of(content: bytes) -> FoldData:
-    return FoldData(*unpacked(content))
+        return FoldData, tuple(map(travelling, fields))
 
 
 @dataclass(frozen=True)
