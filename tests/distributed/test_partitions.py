@@ -235,6 +235,17 @@ def test_sparse_rows_work():
     np.testing.assert_allclose(pk.LinearRanker(tol=1e-10).fit(cut(data, [9])).coef_, expected.coef_, atol=1e-8)
 
 
+def test_rows_that_are_mapped_already_are_not_written_again(tmp_path, monkeypatch):
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).random((40, 3)))
+    rows = np.load(tmp_path / "X.npy", mmap_mode="r")  # not writable, which compiled loops are not to see
+    queries = pk.Queries(rows, np.arange(40) % 3, np.arange(40) // 10)
+    monkeypatch.setattr(local, "IN_MEMORY_BYTES", 0)
+    holder = LocalHolder([Recipe(of_queries, (queries, "part"))])
+    [X] = holder.each(lambda piece: piece.queries.X)
+    assert X.flags.writeable
+    assert X.ctypes.data == rows.ctypes.data
+
+
 def test_a_failed_fit_leaves_the_ranker_as_it_was():
     ranker = pk.LinearRanker().fit(DATA)
     before = dict(vars(ranker))

@@ -34,10 +34,10 @@ def is_mapped(X: Any) -> bool:
 
 def _map_under(array: Any) -> np.memmap | None:
     """The map that an array looks into; None where it lies in memory."""
-    while isinstance(array, np.ndarray):
+    while array is not None:
         if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap):
             return array
-        array = array.base
+        array = getattr(array, "base", None)  # of an array, or of what shows one to compiled loops
     return None
 
 

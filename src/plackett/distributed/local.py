@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett.data.mapped import is_mapped
 from plackett.data.queries import Queries
 from plackett.distributed.piece import n_bytes
 from plackett.distributed.tree import add_up, leaf, root
@@ -71,8 +72,8 @@ class LocalHolder:
     def _settled(self, queries: Queries) -> Queries:
         """The same queries, their rows in a mapped file where memory has enough."""
         size = n_bytes(queries)
-        if _is_mapped(queries.X) or self._n_bytes + size <= IN_MEMORY_BYTES:
-            self._n_bytes += 0 if _is_mapped(queries.X) else size
+        if is_mapped(queries.X) or self._n_bytes + size <= IN_MEMORY_BYTES:
+            self._n_bytes += 0 if is_mapped(queries.X) else size
             return queries
         X = queries.X
         if is_sparse(X):
@@ -89,12 +90,3 @@ class LocalHolder:
         path = os.path.join(self._folder, f"{len(os.listdir(self._folder))}.npy")
         np.save(path, array, allow_pickle=False)
         return np.load(path, mmap_mode="r") if array.size else array
-
-
-def _is_mapped(X: Any) -> bool:
-    array = X.data if is_sparse(X) else X
-    while array is not None:
-        if isinstance(array, np.memmap):
-            return True
-        array = getattr(array, "base", None)
-    return False

@@ -129,7 +129,7 @@ class _Window:
     """A view of an array that kernels take for writable, though none writes to it."""
 
     def __init__(self, array: np.ndarray):
-        self._array = array
+        self.base = array
         interface = dict(array.__array_interface__)
         interface["data"] = (interface["data"][0], False)
         self.__array_interface__ = interface
