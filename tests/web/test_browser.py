@@ -137,6 +137,13 @@ def visit(page, address):
     until(lambda: is_loaded(page))
 
 
+def follow(page, link):
+    """Click what leads to another page, and wait for that page: a click may return while the old one still stands."""
+    page.execute_script("document.documentElement.dataset.left = ''")
+    link.click()
+    until(lambda: is_loaded(page) and not page.find_elements("css selector", "html[data-left]"))
+
+
 def reload(page):
     page.refresh()
     until(lambda: is_loaded(page))
@@ -272,6 +279,40 @@ def test_before_and_after_stand_side_by_side(page, server):
     until(lambda: order(page, "before") == after)
 
 
+HOLD_ONE_LIST = """
+const fetched = window.fetch;
+window.fetch = async (...request) => {
+  const answer = await fetched(...request);
+  if (!request[0].includes("search?")) return answer;
+  window.fetch = fetched;
+  await new Promise((done) => { window.letGo = done; });
+  return answer;
+};
+"""
+
+
+def test_a_list_that_comes_late_does_not_hide_a_judgement_or_a_newer_choice(page, server):
+    visit(page, server.url(q="granite"))
+    before = order(page)
+    page.execute_script(HOLD_ONE_LIST)
+    one(page, "input[name=order][value=side]").click()
+    until(lambda: page.execute_script("return 'letGo' in window"))
+    judge(page, before[5], ".yes")
+    after = order(page)
+    assert after != before
+    page.execute_script("window.letGo()")
+    until(lambda: order(page, "before") == before)
+    assert order(page) == after
+    first = text_of(page, "#results .meta")
+    page.execute_script("delete window.letGo; " + HOLD_ONE_LIST)
+    one(page, "input[name=method][value=rocchio]").click()
+    until(lambda: page.execute_script("return 'letGo' in window"))
+    one(page, "input[name=method][value=multiplicative]").click()
+    until(lambda: "method=multiplicative" in page.current_url)
+    page.execute_async_script("window.letGo(); setTimeout(arguments[0], 200)")
+    assert text_of(page, "#results .meta") == first, "by the method that was chosen last"
+
+
 def test_another_method_and_another_base_ranker(page, server):
     visit(page, server.url(q="stone"))
     judge(page, order(page)[5], ".yes")
@@ -279,8 +320,8 @@ def test_another_method_and_another_base_ranker(page, server):
     one(page, "input[name=method][value=rocchio]").click()
     until(lambda: text_of(page, "#results .meta") != first)
     assert "method=rocchio" in page.current_url
-    one(page, "#base option[value=dirichlet]").click()
-    until(lambda: "base=dirichlet" in page.current_url)
+    follow(page, one(page, "#base option[value=dirichlet]"))
+    assert "base=dirichlet" in page.current_url
     assert "Dirichlet" in text_of(page, "#counts")
     visit(page, server.url())
     assert one(page, "#base").get_attribute("value") == "dirichlet", "the choice holds for the next query"
@@ -374,7 +415,7 @@ def test_users_judge_apart(page, server):
     one(page, "#who").click()
     one(page, "#name").clear()
     one(page, "#name").send_keys("Ann <b>", ENTER)
-    until(lambda: text_of(page, "#user") == "Ann <b>")
+    until(lambda: is_loaded(page) and text_of(page, "#user") == "Ann <b>")
     assert order(page) == before
     judge(page, before[3], ".no")
     visit(page, server.url("/collection"))
@@ -531,13 +572,13 @@ def test_what_is_wrong_is_said_in_words(page, server):
 
 def test_judged_lists_are_browsed(page, letor):
     visit(page, letor.url("/lists"))
-    one(page, "tbody th a").click()
+    follow(page, one(page, "tbody th a"))
     labels = [text.text for text in page.find_elements("css selector", "#results [data-part=label]")]
     assert len(labels) == 8
     assert all(text.startswith("label ") for text in labels)
     judge(page, order(page)[4], ".yes")
-    one(page, "#base option:last-child").click()
-    until(lambda: "base=length" in page.current_url)
+    follow(page, one(page, "#base option:last-child"))
+    assert "base=length" in page.current_url
     visit(page, letor.url("/features", q="8", base="length"))
     assert page.find_elements("css selector", ".features tbody b") == []
     assert "<b>age</b>" in one(page, ".features thead").text
@@ -545,5 +586,5 @@ def test_judged_lists_are_browsed(page, letor):
     assert scores == sorted(scores, reverse=True)
     screen(page, 360, 740)
     assert is_narrow(page)
-    one(page, ".features tbody a").click()
+    follow(page, one(page, ".features tbody a"))
     assert "label" in one(page, "main").text

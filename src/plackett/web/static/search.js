@@ -28,6 +28,8 @@ const data = $("#list-data");
 let list = data ? JSON.parse(data.dataset.list) : null;
 let last = null;  // the results before the last judgement
 let better = null;  // the document that was chosen as the better of two
+let turns = 0;  // lists asked for
+let shows = 0;  // lists that came with what was written
 
 const view = () => chosen("order");
 const wanted = (shown = Math.max(list.results.length, MORE)) => ({
@@ -127,6 +129,7 @@ function show(found, saved) {
   const before = new Map(list.results.map((result) => [result.docid, result.place]));
   last = list.results;
   list = found;
+  shows += 1;
   draw();
   measure(list).catch((error) => complain(error.message));
   const event = saved?.event;
@@ -185,19 +188,27 @@ if (list) {
   for (const input of [...$$('input[name="method"]'), $("#keep")]) input.addEventListener("change", () => reload());
 }
 
+// The list by the choices of now. What was asked for earlier may be answered later, and must not be shown then:
+// a newer choice asks for itself, and after a judgement the list is asked for again.
 async function reload(shown) {
-  list.method = chosen("method");
-  list.keep = $("#keep").checked;
-  const query = new URLSearchParams({ q: list.query, ...wanted(shown) });
+  const turn = ++turns;
   try {
-    list = await get(`search?${query}`);
+    let judgements, found;
+    do {
+      judgements = shows;
+      list.method = chosen("method");
+      list.keep = $("#keep").checked;
+      address();
+      found = await get(`search?${new URLSearchParams({ q: list.query, ...wanted(shown) })}`);
+    } while (turn === turns && judgements !== shows);
+    if (turn !== turns) return;
+    list = found;
     calm();
     draw();
     await measure(list);
   } catch (error) {
     complain(error.message);
   }
-  address();
 }
 
 function look(order) {
