@@ -265,6 +265,27 @@ def test_scores_of_a_net_pull_on_its_weights():
     assert_same(coef.grad.numpy(), np.column_stack([data.X.T @ slope, np.zeros(2)]))
 
 
+@pytest.mark.parametrize("weights", [None, [1.0, 0.5, 2.0, 0.0, 3.0]])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16])
+def test_value_and_slope_without_autograd_are_the_same(dtype, weights):
+    lists, rng = made_lists()
+    scores = torch.tensor(rng.normal(size=lists.n_docs), dtype=dtype, requires_grad=True)
+    f = L.ListMLE().as_torch()
+    value = f(scores, lists, weights)
+    value.backward()
+    expected = scores.grad.clone()
+    found, slope = f.value_and_slope(scores, lists, weights)
+    assert found == value
+    assert found.dtype == value.dtype
+    assert not found.requires_grad
+    assert torch.equal(slope, expected)
+    scores.grad = None
+    scores.backward(slope)  # of the right type for that
+    assert torch.equal(scores.grad, expected)
+    with pytest.raises(ValueError, match="shape"):
+        f.value_and_slope(scores[:-1], lists)
+
+
 def test_a_second_derivative_is_refused():
     lists, rng = made_lists()
     scores = torch.tensor(rng.normal(size=lists.n_docs), requires_grad=True)

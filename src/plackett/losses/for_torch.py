@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ import_optional("torch", extra="neural", needed_for="as_torch()")  # says what t
 import torch  # noqa: E402
 
 from plackett.losses import on_device  # noqa: E402
+
+_Compute = Callable[[torch.Tensor, QueryLists, "np.ndarray | None"], tuple[torch.Tensor, torch.Tensor]]
 
 
 class TorchLoss:
@@ -65,6 +68,53 @@ class TorchLoss:
         Tensor without dimensions
             Of the type of the scores, float32 at least.
         """
+        compute, lists, weights = self._checked(scores, queries, weights)
+        return _Value.apply(scores, compute, lists, weights)
+
+    def value_and_slope(
+        self, scores: torch.Tensor, queries: Queries | QueryLists, weights: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same sum, and its derivative by each score, both without autograd.
+
+        Quicker where the time of launching counts, as on a GPU: ``scores.backward(slope)`` then does for the net that
+        made the scores what ``backward`` of the value would have done.
+
+        Parameters
+        ----------
+        scores, queries, weights
+            As for a call.
+
+        Returns
+        -------
+        value : Tensor without dimensions
+        slope : Tensor of shape (n_docs,)
+            Of the type of the scores; the value is float32 at least.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import plackett as pk
+        >>> data = pk.Queries([[1.0], [2.0], [3.0]], y=[2, 1, 0])
+        >>> weight = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+        >>> scores = torch.from_numpy(data.X) @ weight
+        >>> value, slope = pk.losses.ListMLE().as_torch().value_and_slope(scores, data)
+        >>> scores.backward(slope)
+        >>> round(value.item(), 4), slope.numpy().round(4), weight.grad.numpy().round(4)
+        (1.7918, array([-0.6667, -0.1667,  0.8333]), array([1.5]))
+        """
+        compute, lists, weights = self._checked(scores, queries, weights)
+        value, slope = compute(scores, lists, weights)
+        return value, slope.to(scores.dtype)
+
+    def stays_on(self, device: torch.device) -> bool:
+        """Whether the loss of scores there is computed there, by operations of the device."""
+        return device.type != "cpu" and on_device.has_terms(self.loss)
+
+    def __repr__(self) -> str:
+        return f"{self.loss!r}.as_torch()"
+
+    def _checked(self, scores: Any, queries: Any, weights: Any) -> tuple[_Compute, QueryLists, np.ndarray | None]:
+        """How and from what to compute; what does not fit together is refused."""
         lists = queries.lists if isinstance(queries, Queries) else queries
         if not isinstance(lists, QueryLists):
             raise TypeError(f"queries is a {type(queries).__name__}; a Queries, or its lists, is needed.")
@@ -77,17 +127,8 @@ class TorchLoss:
                 f"scores has shape {tuple(scores.shape)} but the queries have {lists.n_docs:,} documents.{hint}"
             )
         self.loss.check_labels(lists)
-        if weights is not None:
-            weights = _of_queries(weights, lists)
         compute = self._on_device if self.stays_on(scores.device) else self._on_host
-        return _Value.apply(scores, compute, lists, weights)
-
-    def stays_on(self, device: torch.device) -> bool:
-        """Whether the loss of scores there is computed there, by operations of the device."""
-        return device.type != "cpu" and on_device.has_terms(self.loss)
-
-    def __repr__(self) -> str:
-        return f"{self.loss!r}.as_torch()"
+        return compute, lists, None if weights is None else _of_queries(weights, lists)
 
     def _on_host(
         self, scores: torch.Tensor, lists: QueryLists, weights: np.ndarray | None

@@ -68,9 +68,9 @@ class NetFit:
             scores = scores.float()
         if not self._loss_of.stays_on(scores.device) and not bool(torch.isfinite(scores).all()):
             raise FloatingPointError
-        value = self._loss_of(scores, batch.lists, batch.weights) / divisor
-        value.backward()
-        return value.detach()
+        value, slope = self._loss_of.value_and_slope(scores, batch.lists, batch.weights)
+        scores.backward(slope.div_(divisor))
+        return value.div_(divisor)
 
     def forget_gradient(self) -> None:
         for weight in self.net.weights.values():
