@@ -133,7 +133,7 @@ def test_taken_queries_have_the_order_and_levels_that_sorting_would_give():
 @pytest.mark.parametrize("loss", ["listmle", "p-listmle", "cs-listmle", "hinge"])
 def test_gradients_do_not_depend_on_the_composition_of_batches(loss):
     ranker = exact(loss=loss, optimizer="adam", attention=1, heads=2, max_epochs=1).fit(TRAIN)
-    net = ranker._net(ranker._shape(), ranker.weights_, torch.device("cpu"))
+    net = ranker._net(torch.device("cpu"))
     data = neural_data.TrainingData(TRAIN.X, TRAIN.lists, None, net)
     fit = neural_fits.NetFit(net, pk.losses.get_loss(loss), data, l2=0.0)
 
@@ -296,9 +296,22 @@ def test_warm_start_goes_on_and_a_fit_that_fails_changes_nothing():
     ranker.set_params(hidden=(9,))
     with pytest.raises(ValueError, match=r"warm_start: hidden0.weight must have the shape \(9, 5\) now, but.*\(8, 5\)"):
         ranker.fit(TRAIN)
-    with pytest.raises(ValueError, match=r"hidden=\(9,\) and attention=0 are not those of the last fit; set them back"):
-        ranker.predict(HELD)
-    np.testing.assert_array_equal(ranker.set_params(hidden=(8,)).predict(HELD), scores)
+    np.testing.assert_array_equal(ranker.predict(HELD), scores)
+
+
+def test_parameters_that_change_after_a_fit_wait_for_the_next():
+    ranker = made(attention=1, heads=2, precision="float64").fit(TRAIN)
+    scores = ranker.predict(HELD)
+    assert ranker.layers_ == {"hidden": (8,), "activation": "relu", "attention": 1, "heads": 2}
+    for change in ({"activation": "tanh"}, {"heads": 4}, {"attention": 0}, {"hidden": 3}, {"precision": "float32"}):
+        np.testing.assert_array_equal(ranker.set_params(**change).predict(HELD), scores)
+    np.testing.assert_array_equal(ranker.set_params(hidden="wide", normalize=None).predict(HELD), scores)
+    with pytest.raises(ValueError, match="device='tpu' is not known"):  # where to compute is asked at once
+        ranker.set_params(device="tpu").predict(HELD)
+    ranker.set_params(hidden=3, normalize="zscore", device="cpu").fit(TRAIN)
+    assert ranker.layers_ == {"hidden": (3,), "activation": "tanh", "attention": 0, "heads": 4}
+    expected = made(hidden=3, activation="tanh").fit(TRAIN)
+    np.testing.assert_array_equal(ranker.predict(HELD), expected.predict(HELD))
 
 
 def test_weights_of_queries_count_as_copies_would():
@@ -478,19 +491,26 @@ def test_a_saved_net_predicts_the_same(params, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda r: r.weights_.pop("hidden0.bias"), "the shapes that hidden and attention say"),
-        (lambda r: r.weights_.update({"more": np.zeros(2, np.float32)}), "the shapes that hidden and attention say"),
-        (lambda r: r.weights_.update({"output.weight": np.zeros((1, 9), np.float32)}), "the shapes that hidden"),
+        (lambda r: r.weights_.pop("hidden0.bias"), "the shapes that layers_ says"),
+        (lambda r: r.weights_.update({"more": np.zeros(2, np.float32)}), "the shapes that layers_ says"),
+        (lambda r: r.weights_.update({"output.weight": np.zeros((1, 9), np.float32)}), "the shapes that layers_"),
         (
             lambda r: r.weights_.update({"output.weight": np.zeros((1, 8))}),
-            "must be an array of finite numbers in float32",
+            "must hold arrays of float32, or of float64",
         ),
         (lambda r: r.weights_["hidden0.bias"].fill(np.nan), "must be an array of finite numbers"),
-        (lambda r: r.weights_.update({"output.weight": 3.0}), "must be an array of finite numbers"),
+        (lambda r: r.weights_.update({"output.weight": 3.0}), "must hold arrays of float32, or of float64"),
+        (lambda r: r.weights_.clear(), "must hold arrays of float32, or of float64"),
         (lambda r: setattr(r, "weights_", [1.0]), "weights_ must hold arrays by their names"),
-        (lambda r: setattr(r, "hidden", "wide"), "hidden='wide' must be a list"),
+        (lambda r: r.layers_.update(hidden="wide"), "hidden='wide' must be a list"),
+        (lambda r: r.layers_.update(hidden=(9,)), "the shapes that layers_ says"),
+        (lambda r: r.layers_.update(activation="sine"), "activation"),
+        (lambda r: r.layers_.update(activation=["relu"]), "activation"),
+        (lambda r: r.layers_.update(heads=0), "heads"),
+        (lambda r: r.layers_.pop("heads"), "layers_ must say what hidden, activation, attention and heads are"),
+        (lambda r: delattr(r, "layers_"), "layers_ must say what hidden, activation, attention and heads are"),
         (lambda r: setattr(r, "device", "http://x"), "device"),
-        (lambda r: r.set_params(attention=10**12), "the shapes that hidden and attention say"),
+        (lambda r: r.layers_.update(attention=10**12), "the shapes that layers_ says"),
         (lambda r: setattr(r, "n_features_in_", 6), "weights for 5 features, not for 6"),
     ],
 )

@@ -11,13 +11,13 @@ torch = pytest.importorskip("torch", reason="nets need PyTorch: pip install 'pla
 
 from plackett.scorers.neural import Net, stack_lists  # noqa: E402  it imports torch
 
-SHAPE = NetShape(5, hidden=(12, 8), attention=2, has_output_bias=True)
+SHAPE = NetShape(5, hidden=(12, 8), attention=2, has_output_bias=True, heads=2)
 
 
-def made_net(shape=SHAPE, heads=2, **options):
+def made_net(shape=SHAPE, **options):
     rng = np.random.default_rng(0)
     weights = {name: rng.normal(size=of, scale=0.5) for name, of in shape.weights.items()}
-    return Net(shape, weights, heads=heads, **options), rng
+    return Net(shape, weights, **options), rng
 
 
 def softmax(values):
@@ -38,9 +38,9 @@ def literal_scores(net, X):
         name = f"attention{place}"
         inside = normed(X, w[f"{name}.attend.scale"], w[f"{name}.attend.shift"])
         looked = inside @ w[f"{name}.look.weight"].T + w[f"{name}.look.bias"]
-        size = width // net.heads
+        size = width // net.shape.heads
         found = np.empty_like(X)
-        for head in range(net.heads):
+        for head in range(net.shape.heads):
             asked, keys, values = (
                 looked[:, part * width + head * size : part * width + (head + 1) * size] for part in range(3)
             )
@@ -57,7 +57,7 @@ def scores_of(net, X, indptr):
         return net.scores(torch.from_numpy(X), stack_lists(indptr, net.device)).numpy()
 
 
-@pytest.mark.parametrize("shape", [NetShape(5), NetShape(5, (7,)), NetShape(5, (8,), 1), SHAPE], ids=str)
+@pytest.mark.parametrize("shape", [NetShape(5), NetShape(5, (7,)), NetShape(5, (8,), 1, heads=2), SHAPE], ids=str)
 def test_scores_are_those_of_the_formulas(shape):
     net, rng = made_net(shape)
     X, indptr = rng.normal(size=(19, 5)), np.array([0, 4, 4, 5, 12, 16, 19])
@@ -83,14 +83,14 @@ def test_stacks_hold_every_row_once_in_lists_of_equal_length():
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_activation_bends(activation):
-    net, rng = made_net(NetShape(3, (6,)), activation=activation)
+    net, rng = made_net(NetShape(3, (6,), activation=activation))
     X = rng.normal(size=(5, 3))
     once, twice = (scores_of(net, factor * X, np.array([0, 5])) for factor in (1.0, 2.0))
     assert abs(twice - 2.0 * once).max() > 1e-2
 
 
 def test_dropout_leaves_out_and_makes_up_for_it_and_only_while_learning():
-    net, rng = made_net(NetShape(4, (1000,)), dropout=0.25, activation="silu")
+    net, rng = made_net(NetShape(4, (1000,), activation="silu"), dropout=0.25)
     X = torch.from_numpy(rng.normal(size=(3, 4)))
     draws = [net.scores(X, None, torch.Generator().manual_seed(seed)).detach().numpy() for seed in (0, 0, 1)]
     np.testing.assert_array_equal(draws[0], draws[1])

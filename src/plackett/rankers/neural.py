@@ -18,7 +18,7 @@ from plackett.rankers.base import Interrupted, Normalized, check_loaded_normaliz
 from plackett.rankers.fitting import HeldBack, Watch
 from plackett.rankers.linear import NO_LABELS, _seed
 from plackett.rankers.progress import Progress
-from plackett.scorers.net_shape import ACTIVATIONS, NetShape
+from plackett.scorers.net_shape import LAYERS, NetShape
 from plackett.validation import check_choice, check_number, check_positive_int, is_sparse, plain
 
 OPTIMIZERS = ("adam", "lbfgs")
@@ -83,6 +83,9 @@ class NeuralRanker(Normalized):
     ----------
     weights_ : dict of arrays
         By the names of the layers.
+    layers_ : dict
+        ``hidden``, ``activation``, ``attention`` and ``heads`` of the net that was fitted. To change these parameters
+        changes nothing before the next fit.
     n_iter_ : int
         Epochs, or iterations of L-BFGS.
     objective_ : float
@@ -105,6 +108,7 @@ class NeuralRanker(Normalized):
     package: ClassVar[str] = "torch"
 
     weights_: dict[str, np.ndarray]
+    layers_: dict[str, Any]
 
     def __init__(
         self,
@@ -184,6 +188,7 @@ class NeuralRanker(Normalized):
         self
         """
         loss = self._check_parameters()
+        self._check_device()
         self.import_package()
         from plackett.rankers.neural_fits import at_work, choose_device
 
@@ -203,21 +208,33 @@ class NeuralRanker(Normalized):
                 )
             queries = self._fit_normalizer(queries)
             held = None if held_back is None else HeldBack(self._normalized(held_back), eval_metric)
-            with at_work(device, self.batch_size, self._work(queries)):
-                return self._minimize(loss, queries, weights, held, device)
+            shape = NetShape.of(
+                self.get_params(deep=False), queries.n_features, has_output_bias=not loss.ignores_shifts
+            )
+            batch_size = None if self.optimizer == "lbfgs" else self.batch_size
+            share = 1.0 if batch_size is None else min(1.0, batch_size / queries.n_queries)
+            with at_work(device, self.batch_size, _work(shape, queries, share)):
+                return self._minimize(shape, loss, queries, weights, held, device)
 
     def _minimize(
-        self, loss: Loss, queries: Queries, weights: np.ndarray | None, held: HeldBack | None, device: Any
+        self,
+        shape: NetShape,
+        loss: Loss,
+        queries: Queries,
+        weights: np.ndarray | None,
+        held: HeldBack | None,
+        device: Any,
     ) -> NeuralRanker:
         import torch
 
         from plackett.rankers.neural_data import TrainingData
         from plackett.rankers.neural_fits import NetFit, NetValidation, minimize_at_once, minimize_by_batches
+        from plackett.scorers.neural import Net
 
         rng = np.random.default_rng(_seed(self.random_state))
-        shape = NetShape(queries.n_features, self._widths, self.attention, not loss.ignores_shifts)
         start = self._last_weights(shape) if self.warm_start and hasattr(self, "weights_") else shape.draw(rng)
-        net = self._net(shape, start, device)
+        dtype = torch.float64 if self.precision == "float64" else torch.float32
+        net = Net(shape, start, dropout=self.dropout, device=device, dtype=dtype)
         lists = QueryLists(queries.lists.labels, queries.indptr, rng if loss.is_random else None)
         fit = NetFit(
             net,
@@ -240,7 +257,8 @@ class NeuralRanker(Normalized):
                 )  # fmt: skip
         if watch.keeps_best and watch.best_coef is not None:
             net.set_vector(watch.best_coef)
-        self.weights_, self.n_iter_, self.objective_ = net.arrays(), outcome.n_iter, float(outcome.objective)
+        self.weights_, self.layers_ = net.arrays(), shape.layers
+        self.n_iter_, self.objective_ = outcome.n_iter, float(outcome.objective)
         self.stop_reason_, self.history_ = outcome.stop_reason, watch.history
         self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score
         if outcome.is_interrupted:
@@ -253,17 +271,12 @@ class NeuralRanker(Normalized):
         from plackett.rankers.neural_data import scores_of
         from plackett.rankers.neural_fits import at_work, choose_device
 
-        self._check_layers()
-        shape = self._shape()
-        if not self._has_weights_of(shape):
-            raise ValueError(
-                f"hidden={shape.hidden} and attention={shape.attention} are not those of the last fit; set them back, "
-                "or fit again."
-            )
+        self._check_device()
         scaled = self._normalized(queries)
         device = choose_device(self.device if torch.cuda.is_available() else "cpu")
-        with at_work(device, self.batch_size, self._work(scaled, at_once=True)):
-            scores = scores_of(self._net(shape, self.weights_, device), scaled.X, queries.indptr)
+        net = self._net(device)
+        with at_work(device, self.batch_size, _work(net.shape, scaled)):
+            scores = scores_of(net, scaled.X, queries.indptr)
         self._check_scores(scores, queries)
         return scores
 
@@ -272,45 +285,27 @@ class NeuralRanker(Normalized):
             return
         place = int(np.argmin(np.isfinite(scores)))
         row = place if queries.row_order is None else int(queries.row_order[place])
-        needs = "" if self.precision == "float64" else ', or fit with precision="float64"'
+        is_double = self.weights_["output.weight"].dtype == np.float64
+        needs = "" if is_double else ', or fit with precision="float64"'
         raise ValueError(
             f"the score of row {row} is beyond all numbers: its features are far from those of the fit. "
             f"Clip them{needs}."
         )
 
-    def _net(self, shape: NetShape, weights: dict[str, np.ndarray], device: Any) -> Any:
+    def _net(self, device: Any) -> Any:
+        """The net that was fitted, in the precision of its fit."""
         import torch
 
         from plackett.scorers.neural import Net
 
-        return Net(
-            shape,
-            weights,
-            activation=self.activation,
-            heads=self.heads,
-            dropout=self.dropout,
-            device=device,
-            dtype=torch.float64 if self.precision == "float64" else torch.float32,
-        )
-
-    @property
-    def _widths(self) -> tuple[int, ...]:
-        widths = (self.hidden,) if isinstance(self.hidden, (int, np.integer)) else self.hidden
-        return tuple(int(width) for width in widths)
-
-    def _work(self, queries: Queries, *, at_once: bool = False) -> float:
-        """About how many products a batch takes."""
-        shape = NetShape(queries.n_features, self._widths, self.attention)
-        n_weights = sum(float(np.prod(of)) for of in shape.weights.values())
-        batch_size = None if at_once or self.optimizer == "lbfgs" else self.batch_size
-        share = 1.0 if batch_size is None else min(1.0, batch_size / queries.n_queries)
-        return n_weights * queries.n_docs * share
+        is_double = self.weights_["output.weight"].dtype == np.float64
+        return Net(self._shape(), self.weights_, device=device, dtype=torch.float64 if is_double else torch.float32)
 
     def _shape(self) -> NetShape:
         """Of the net that was fitted."""
-        first = self.weights_.get("hidden0.weight" if self._widths else "output.weight")
+        first = self.weights_.get("hidden0.weight", self.weights_.get("output.weight"))
         n_inputs = first.shape[1] if isinstance(first, np.ndarray) and first.ndim == 2 else 0
-        return NetShape(n_inputs, self._widths, self.attention, "output.bias" in self.weights_)
+        return NetShape.of(self.layers_, n_inputs, has_output_bias="output.bias" in self.weights_)
 
     def _has_weights_of(self, shape: NetShape) -> bool:
         if shape.attention > len(self.weights_):  # without listing what a million layers would hold
@@ -330,7 +325,9 @@ class NeuralRanker(Normalized):
     def _check_parameters(self) -> Loss:
         loss = get_loss(self.loss)
         loss.check_labels(NO_LABELS)
-        self._check_layers()
+        NetShape.of(self.get_params(deep=False), 0, has_output_bias=False)  # which checks the layers
+        if check_number(self.dropout, "dropout", least=0.0) >= 1.0:
+            raise ValueError(f"dropout={plain(self.dropout)!r} must be below 1.")
         check_number(self.l2, "l2", least=0.0)
         check_number(self.learning_rate, "learning_rate", above=0.0)
         check_number(self.tol, "tol", above=0.0)
@@ -338,30 +335,14 @@ class NeuralRanker(Normalized):
         for name in ("batch_size", "patience"):
             if getattr(self, name) is not None:
                 check_positive_int(getattr(self, name), name)
+        check_choice(self.precision, "precision", PRECISIONS)
         check_choice(self.optimizer, "optimizer", OPTIMIZERS)
         if self.optimizer == "lbfgs" and (loss.is_random or not loss.is_smooth or self.dropout):
             what = "dropout=0" if self.dropout else "a loss that draws nothing" if loss.is_random else "a smooth loss"
             raise ValueError(f'optimizer="lbfgs" needs {what}; take optimizer="adam".')
         return loss
 
-    def _check_layers(self) -> None:
-        if not isinstance(self.hidden, (int, np.integer, list, tuple, np.ndarray)):
-            raise ValueError(f"hidden={plain(self.hidden)!r} must be a list of widths, such as [64, 32].")
-        for width in [self.hidden] if isinstance(self.hidden, (int, np.integer)) else self.hidden:
-            check_positive_int(width, "a width in hidden")
-        widths = self._widths
-        check_choice(self.activation, "activation", ACTIVATIONS)
-        if check_number(self.dropout, "dropout", least=0.0) >= 1.0:
-            raise ValueError(f"dropout={plain(self.dropout)!r} must be below 1.")
-        if isinstance(self.attention, bool) or not isinstance(self.attention, (int, np.integer)) or self.attention < 0:
-            raise ValueError(f"attention={plain(self.attention)!r} must be a number of layers, 0 or more.")
-        check_positive_int(self.heads, "heads")
-        if self.attention and (not widths or widths[-1] % self.heads):
-            raise ValueError(
-                f"attention needs a last hidden layer whose width is a multiple of heads={self.heads}; "
-                f"hidden is {widths}."
-            )
-        check_choice(self.precision, "precision", PRECISIONS)
+    def _check_device(self) -> None:
         if not isinstance(self.device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):
             raise ValueError(f'device={plain(self.device)!r} is not known; choose "auto", "cpu", "cuda" or "cuda:1".')
 
@@ -373,17 +354,26 @@ class NeuralRanker(Normalized):
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
         super()._check_loaded()
-        self._check_layers()
+        self._check_device()
         check_loaded_normalizer(self)
-        weights = getattr(self, "weights_", None)
+        weights, layers = getattr(self, "weights_", None), getattr(self, "layers_", None)
+        if not isinstance(layers, dict) or set(layers) != set(LAYERS):
+            raise ValueError(f"layers_ must say what {', '.join(LAYERS[:-1])} and {LAYERS[-1]} are.")
         if not isinstance(weights, dict):
             raise ValueError("weights_ must hold arrays by their names.")
-        dtype = np.float64 if self.precision == "float64" else np.float32
+        dtypes = {array.dtype if isinstance(array, np.ndarray) else None for array in weights.values()}
+        if dtypes not in ({np.dtype(np.float32)}, {np.dtype(np.float64)}):
+            raise ValueError("weights_ must hold arrays of float32, or of float64.")
         for name, array in weights.items():
-            if not isinstance(array, np.ndarray) or array.dtype != dtype or not np.isfinite(array).all():
-                raise ValueError(f"weights_[{name!r}] must be an array of finite numbers in {np.dtype(dtype)}.")
+            if not np.isfinite(array).all():
+                raise ValueError(f"weights_[{name!r}] must be an array of finite numbers.")
         shape = self._shape()
         if not self._has_weights_of(shape):
-            raise ValueError("weights_ must have the shapes that hidden and attention say.")
+            raise ValueError("weights_ must have the shapes that layers_ says.")
         if self.normalizer_ is None and shape.n_inputs != self.n_features_in_:
             raise ValueError(f"there are weights for {shape.n_inputs} features, not for {self.n_features_in_}.")
+
+
+def _work(shape: NetShape, queries: Queries, share: float = 1.0) -> float:
+    """About how many products a batch takes that has this share of the documents."""
+    return sum(float(np.prod(of)) for of in shape.weights.values()) * queries.n_docs * share

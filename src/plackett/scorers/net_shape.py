@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from plackett.validation import check_choice, check_positive_int, plain
+
 ACTIVATIONS = ("relu", "gelu", "silu", "tanh")
+LAYERS = ("hidden", "activation", "attention", "heads")  # what is said of them, and weights alone do not tell
 WIDENING = 2  # of the layers between attention layers
 
 
@@ -23,12 +28,41 @@ class NetShape:
     attention : int
         Layers of self-attention over a list, which come after the hidden ones and have the width of the last.
     has_output_bias : bool
+    activation : str
+        One of ``ACTIVATIONS``.
+    heads : int
+        Of each attention layer; divides the width.
     """
 
     n_inputs: int
     hidden: tuple[int, ...] = ()
     attention: int = 0
     has_output_bias: bool = False
+    activation: str = "relu"
+    heads: int = 1
+
+    @classmethod
+    def of(cls, layers: Mapping[str, Any], n_inputs: int, *, has_output_bias: bool) -> NetShape:
+        """The net with ``layers``, which may be what a user or a file says: the keys of ``LAYERS``, checked here."""
+        hidden, attention, heads = layers["hidden"], layers["attention"], layers["heads"]
+        if not isinstance(hidden, (int, np.integer, list, tuple, np.ndarray)):
+            raise ValueError(f"hidden={plain(hidden)!r} must be a list of widths, such as [64, 32].")
+        hidden = [hidden] if isinstance(hidden, (int, np.integer)) else hidden
+        widths = tuple(check_positive_int(width, "a width in hidden") for width in hidden)
+        check_choice(layers["activation"], "activation", ACTIVATIONS)
+        if isinstance(attention, bool) or not isinstance(attention, (int, np.integer)) or attention < 0:
+            raise ValueError(f"attention={plain(attention)!r} must be a number of layers, 0 or more.")
+        check_positive_int(heads, "heads")
+        if attention and (not widths or widths[-1] % heads):
+            raise ValueError(
+                f"attention needs a last hidden layer whose width is a multiple of heads={heads}; hidden is {widths}."
+            )
+        return cls(n_inputs, widths, int(attention), has_output_bias, str(layers["activation"]), int(heads))
+
+    @property
+    def layers(self) -> dict[str, Any]:
+        """What ``of`` takes."""
+        return {name: getattr(self, name) for name in LAYERS}
 
     @property
     def width(self) -> int:

@@ -50,10 +50,6 @@ class Net:
     shape : NetShape
     weights : mapping of names to arrays
         As ``shape.weights`` lists them.
-    activation : str
-        One of ``ACTIVATIONS``.
-    heads : int
-        Of each attention layer; divides the width.
     dropout : float
         Share of numbers behind each layer that ``scores`` sets to 0 when it is given a generator.
     device, dtype : of PyTorch
@@ -64,15 +60,13 @@ class Net:
         shape: NetShape,
         weights: Mapping[str, np.ndarray],
         *,
-        activation: str = "relu",
-        heads: int = 1,
         dropout: float = 0.0,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float64,
     ):
-        self.shape, self.heads, self.dropout = shape, heads, dropout
+        self.shape, self.dropout = shape, dropout
         self.device, self.dtype = torch.device(device), dtype
-        self._activate = _ACTIVATIONS[activation]
+        self._activate = _ACTIVATIONS[shape.activation]
         self.weights = {
             name: torch.tensor(weights[name], device=device, dtype=dtype, requires_grad=True) for name in shape.weights
         }
@@ -128,7 +122,7 @@ class Net:
         looked = self._linear(f"{name}.look", self._norm(f"{name}.attend", X)).index_select(0, stacks.order)
         found, start = [], 0
         for n_lists, length in stacks.shapes:
-            part = looked[start : start + n_lists * length].view(n_lists, length, 3, self.heads, -1)
+            part = looked[start : start + n_lists * length].view(n_lists, length, 3, self.shape.heads, -1)
             asked, keys, values = part.permute(2, 0, 3, 1, 4)
             seen = _attention(asked, keys, values)
             found.append(seen.transpose(1, 2).reshape(n_lists * length, -1))
