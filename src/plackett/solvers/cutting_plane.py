@@ -98,11 +98,12 @@ def best_weights(products: np.ndarray, offsets: np.ndarray, weights: np.ndarray,
     """
     weights = weights.copy()
     is_free = weights > 0
+    rounding = np.finfo(np.float64).eps * float(np.diag(products).max(initial=0.0))  # of a slope, and so of a gain
     for _ in range(20 * weights.size + 100):
         slope = offsets - products @ weights
         gain = slope - weights @ slope  # what a share moved to this weight gains, at first
         best = int(np.argmax(gain))
-        if gain[best] <= tol:  # the value is concave: no weights are better by more
+        if gain[best] <= max(tol, rounding):  # the value is concave: no weights are better by more
             break
         is_free[best] = True
         before = weights.copy()
