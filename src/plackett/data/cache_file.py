@@ -27,7 +27,6 @@ import numpy as np
 from plackett.data.mapped import identity
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn
-from plackett.validation import is_sparse
 
 FORMAT = 1  # of the file, and of how the readers fill the arrays: raise it when either changes
 MAGIC = b"plackett cache\n"
@@ -148,18 +147,28 @@ class CacheDraft:
         self._write(entry["offset"] + row * width, rows)
 
     def grow(self, name: str, values: np.ndarray) -> None:
-        """Append to an array whose length nobody knows before; while it grows no other one may be added."""
+        """Append rows to an array whose length nobody knows before; while it grows no other one may be added."""
         if name not in self._entries:
-            self.reserve(name, values.dtype, (0,))
+            self.reserve(name, values.dtype, (0, *values.shape[1:]))
         entry = self._entries[name]
+        assert [values.dtype.str, *values.shape[1:]] == [entry["kind"], *entry["shape"][1:]]
         self._write(entry["offset"] + self._size(name), values)
-        entry["shape"][0] += values.size
+        entry["shape"][0] += values.shape[0]
         self._end = -(-(entry["offset"] + self._size(name)) // _PAGE) * _PAGE
 
     def add(self, name: str, array: np.ndarray) -> None:
         """An array as a whole."""
         self.reserve(name, array.dtype, array.shape)
         self._write(self._entries[name]["offset"], array)
+
+    def mapped(self, name: str) -> np.ndarray:
+        """An array as far as it was written, to be read from the file."""
+        entry = self._entries[name]
+        if not self._size(name):
+            return np.empty(entry["shape"], entry["kind"])
+        self._file.flush()
+        where = {"offset": entry["offset"], "shape": tuple(entry["shape"])}
+        return np.asarray(np.memmap(self._file, dtype=entry["kind"], mode="c", **where))
 
     def _write(self, offset: int, array: np.ndarray) -> None:
         if array.size:
@@ -193,20 +202,6 @@ class CacheDraft:
         self._file.flush()
         os.fsync(self._file.fileno())  # a name must never point to data that a power cut could still take away
         os.replace(self._path, self._place)
-
-
-def arrays_of(queries: Queries) -> dict[str, np.ndarray]:
-    """The arrays of queries by the names that they have in a cache."""
-    arrays = {"y": queries.y, "ids": queries.ids, "indptr": queries.indptr}
-    if is_sparse(queries.X):
-        arrays |= {"data": queries.X.data, "indices": queries.X.indices, "indptr_of_rows": queries.X.indptr}
-    else:
-        arrays["X"] = queries.X
-    if queries.comments is not None:
-        arrays |= {"comments": queries.comments.buffer, "comment_bounds": queries.comments.bounds}
-    if queries.row_order is not None:
-        arrays["row_order"] = queries.row_order
-    return arrays
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -299,7 +294,7 @@ def _assemble(arrays: dict[str, np.ndarray], shape: tuple[int, int], names: Any)
     )
     if "row_order" in arrays:
         order = arrays["row_order"]
-        if order.shape != (n_docs,) or not np.array_equal(np.sort(order), np.arange(n_docs)):
+        if order.shape != (n_docs,) or not _is_permutation(order):
             raise Unusable
         queries.row_order = arrays["row_order"]
     return queries
@@ -312,6 +307,14 @@ def _texts(arrays: dict[str, np.ndarray], buffer: str, bounds: str, n_docs: int)
     if len(column) != n_docs or not _bounds(column.bounds, column.buffer.size):
         raise Unusable
     return column
+
+
+def _is_permutation(order: np.ndarray) -> bool:
+    if order.size and not 0 <= int(order.min()) <= int(order.max()) < order.size:
+        return False
+    is_seen = np.zeros(order.size, dtype=bool)
+    is_seen[order] = True
+    return bool(is_seen.all())
 
 
 def _bounds(bounds: np.ndarray, end: int) -> bool:

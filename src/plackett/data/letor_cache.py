@@ -1,24 +1,26 @@
-"""A copy of the arrays of LETOR files that is mapped into memory on the next read.
+"""The arrays of LETOR files in a cache that is mapped into memory, now and on the next read.
 
-That it cannot be written is a warning: the data are there all the same.
+That it cannot be written is a warning: the text can be read into memory all the same.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from plackett.data.cache_file import CacheDraft, arrays_of, cache_path, load, mode_of, signature
+from plackett.data.cache_file import cache_path, load, mode_of, signature
+from plackett.data.letor_build import NotWritten, build
 from plackett.data.letor_parse import Options
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning
 
 
 def read_through(inputs: list, options: Options, folder: Any, read_text: Callable[[], Queries]) -> Queries:
-    """The queries from a cache that fits, or else from the text, leaving a cache behind."""
+    """The queries over a cache that fits, which is made where there is none; of text that allows none, in memory."""
     for entry in inputs:
         if entry == "-" or not isinstance(entry, (str, os.PathLike)):
             raise ValueError(
@@ -32,25 +34,22 @@ def read_through(inputs: list, options: Options, folder: Any, read_text: Callabl
         return load(place, made_from, described, options.dtype)
     except Exception:  # absent, torn, foreign, not to be opened: whatever it is, the text is still there
         pass
-    queries = read_text()
+
+    def may_finish(n_rows: int) -> bool:
+        """Not without rows, nor when a file changed while it was read."""
+        return n_rows > 0 and [signature(path) for path in paths] == made_from
+
     try:
-        if [signature(path) for path in paths] == made_from:  # otherwise a file changed while it was read
-            place.parent.mkdir(parents=True, exist_ok=True)
-            _store(place, queries, made_from, described, mode_of(paths[0]))
-    except OSError as error:
+        is_built = build(place, mode_of(paths[0]), inputs, options, may_finish, made_from, described)
+    except NotWritten as error:
+        is_built = False
         warnings.warn(f"the cache {place} could not be written ({error}).", DataWarning, stacklevel=3)
-    return queries
+    with contextlib.suppress(Exception):  # whatever became of it since
+        if is_built:
+            return load(place, made_from, described, options.dtype)
+    return read_text()
 
 
 def _described(options: Options) -> dict[str, str]:
     """Options as they stand in a header; NaN as text, for JSON has none."""
     return {name: str(getattr(options, name)) for name in options.__dataclass_fields__}
-
-
-def _store(place: Path, queries: Queries, made_from: list, options: dict[str, str], mode: int) -> None:
-    if queries.ids.dtype.kind == "O":
-        raise OSError("an id is too long to be stored")
-    with CacheDraft(place, mode) as draft:
-        for name, array in arrays_of(queries).items():
-            draft.add(name, array)
-        draft.finish(queries.X.shape, made_from, options, None)

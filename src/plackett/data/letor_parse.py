@@ -7,9 +7,10 @@ is parsed straight into its rows of X, or kept as pairs when X becomes CSR.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -48,6 +49,12 @@ class Options:
             return self.sparse
         return self.may_be_sparse and n_cells >= SPARSE_FROM_CELLS and n_pairs < SPARSE_BELOW * n_cells
 
+    def looks_sparse(self, n_pairs: int, n_cells: int) -> bool:
+        """Whether a table that begins with that fill is kept as pairs for now, however small it is."""
+        if self.sparse is not None:
+            return self.sparse
+        return self.may_be_sparse and n_pairs < SPARSE_BELOW * n_cells
+
 
 class ParsedRows(NamedTuple):
     """What one chunk held. ``pairs`` is None when the rows went into X already."""
@@ -71,17 +78,32 @@ def parse(inputs: list, options: Options) -> Queries:
     """All rows of all inputs, grouped by query."""
     table = _Table(options, expected_bytes(inputs))
     parts: list[ParsedRows] = []
+    parse_into(table, parts.extend, inputs, options)
+    return _as_queries(parts, table.finish(), options)
+
+
+class Table(Protocol):
+    """Takes rows of X, wave by wave."""
+
+    def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
+        """A piece of X for each chunk, with room for its rows; None for those that shall come as pairs."""
+
+    def add(self, parts: list[ParsedRows], wave: list[Chunk]) -> None:
+        """Take in a parsed wave."""
+
+
+def parse_into(table: Table, take: Callable[[list[ParsedRows]], Any], inputs: list, options: Options) -> None:
+    """Give all rows of all inputs to ``table``, and what else stands in them to ``take``."""
     text = waves(inputs)
     try:
         wave = next(text, [])
         while wave:
-            wave = _parse_wave(wave, text, table, parts, options)
+            wave = _parse_wave(wave, text, table, take, options)
     finally:
         text.close()
-    return _as_queries(parts, table.finish(), options)
 
 
-def _parse_wave(wave: list[Chunk], text, table: _Table, parts: list[ParsedRows], options: Options) -> list[Chunk]:
+def _parse_wave(wave: list[Chunk], text, table: Table, take: Callable, options: Options) -> list[Chunk]:
     """Parse a wave on all threads while the next is read, which is returned."""
     rows = table.make_room(wave)
     tasks = [(chunk, options, X) for chunk, X in zip(wave, rows, strict=True)]
@@ -93,7 +115,7 @@ def _parse_wave(wave: list[Chunk], text, table: _Table, parts: list[ParsedRows],
         if isinstance(failure, Exception):
             raise failure
     table.add(parsed, wave)
-    parts += [part._replace(pairs=None) for part in parsed]
+    take([part._replace(pairs=None) for part in parsed])
     return ahead
 
 
@@ -291,14 +313,9 @@ class _Table:
         self._width = width
         if not self._is_started and self._n_rows:
             self._is_started = True
-            if not self._looks_sparse(width):
+            if not self._options.looks_sparse(self._n_pairs, self._n_rows * width):
                 n_bytes = sum(chunk.text.size for chunk in wave)
                 self._become_dense(int(_SPARE * self._expected_bytes * self._n_rows / n_bytes))
-
-    def _looks_sparse(self, width: int) -> bool:
-        if self._options.sparse is not None:
-            return self._options.sparse
-        return self._options.may_be_sparse and self._n_pairs < SPARSE_BELOW * self._n_rows * width
 
     def _add_dense(self, parts: list[ParsedRows], wave: list[Chunk], width: int) -> None:
         from plackett.data import _letor
@@ -420,6 +437,12 @@ def _as_queries(parts: list[ParsedRows], X, options: Options) -> Queries:
     return queries
 
 
+def id_runs(qid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first row of each run of equal ids, and the id."""
+    starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))[: qid.size]
+    return starts, qid[starts]
+
+
 def _text_ids(parts: list[ParsedRows]) -> tuple[np.ndarray, list[str]]:
     """One number per row and the text of each number, when at least one id is not a number."""
     places: dict[str, int] = {}
@@ -427,8 +450,7 @@ def _text_ids(parts: list[ParsedRows]) -> tuple[np.ndarray, list[str]]:
     for part in parts:
         runs = part.id_texts
         if runs is None:
-            starts = np.flatnonzero(np.append(True, part.qid[1:] != part.qid[:-1]))[: part.n_rows]
-            runs = [(int(row), str(int(part.qid[row]))) for row in starts]
+            runs = [(row, str(key)) for row, key in zip(*map(np.ndarray.tolist, id_runs(part.qid)), strict=True)]
         numbers = [places.setdefault(text, len(places)) for _, text in runs]
         lengths = np.diff([row for row, _ in runs] + [part.n_rows])
         codes.append(np.repeat(np.array(numbers, dtype=np.int64), lengths))

@@ -60,9 +60,9 @@ class TextColumn:
         places = np.arange(len(self))[places]  # counts negative places from the end, refuses those beyond it
         lengths = np.diff(self.bounds)[places]
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        return TextColumn(take_bytes(self.buffer, self._places_of(places, lengths), int(bounds[-1])), bounds)
+        return TextColumn(take_bytes(self.buffer, self.places_of(places, lengths), int(bounds[-1])), bounds)
 
-    def _places_of(self, texts: np.ndarray, lengths: np.ndarray) -> Iterator[np.ndarray]:
+    def places_of(self, texts: np.ndarray, lengths: np.ndarray) -> Iterator[np.ndarray]:
         """Where the bytes of these texts stand, some texts at a time: a place takes more memory than a byte."""
         for start in range(0, texts.size, _AT_ONCE):
             part = lengths[start : start + _AT_ONCE]
