@@ -35,3 +35,14 @@ def test_what_a_net_cannot_do_is_said(run):
     refused = run("explain", "model", "test.txt", "--query", "26")
     assert refused.returncode == 1
     assert refused.stderr == "plackett: error: NeuralRanker cannot explain its scores feature by feature.\n"
+
+
+def test_a_net_is_exported(run, lists):
+    pytest.importorskip("onnxruntime")
+    words = ("-r", "neural", "--set", "hidden=[4]", "--set", "max_epochs=1", "--seed", "1", "-q")
+    assert run("train", "train.txt", *words, "-o", "net.plackett").returncode == 0
+    done = run("export", "net.plackett", "--to", "onnx", "--check", "test.txt", "-o", "net.onnx")
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"checked on {lists[24:].n_docs} rows: scores differ by at most ")
+    refused = run("export", "net.plackett", "--to", "ranklib")
+    assert (refused.returncode, "ranklib, which has no form for nets" in refused.stderr) == (1, True)

@@ -32,7 +32,7 @@ def export(
     dtype: Annotated[str | None, typer.Option("--dtype", help="onnx: float32 or float64 (float32).")] = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
 ) -> None:
-    """Write a linear model or trees for Elasticsearch, OpenSearch, Solr, RankLib or ONNX, or as plain JSON."""
+    """Write a linear model, trees or a net for Elasticsearch, OpenSearch, Solr, RankLib or ONNX, or as plain JSON."""
     from plackett.cli import inputs, models, output
     from plackett.exports.forms import form_of
     from plackett.exports.targets import build, checked_options

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett.data.normalize import QueryNormalizer
-from plackett.rankers.base import Ranker
+from plackett.rankers.base import Normalized, Ranker
 from plackett.rankers.linear_scores import LinearScores
 from plackett.validation import count_of, is_sparse
 
@@ -136,7 +136,7 @@ def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> Line
     if not isinstance(ranker, LinearScores) or type(ranker)._predict_grouped is not LinearScores._predict_grouped:
         raise ValueError(_refusal(ranker))
     check_is_fitted(ranker)
-    offset, scale, scaling = _scaling(ranker)
+    offset, scale, scaling = column_scaling(ranker, ranker.coef_.size)
     names = ranker.feature_names_ if feature_names is None else feature_names
     form = LinearForm(
         np.array(ranker.coef_, dtype=np.float64), float(ranker.intercept_), offset, scale,
@@ -156,6 +156,8 @@ def _refusal(ranker: Any) -> str:
     reasons = [_WHY_NOT[parent.__name__] for parent in type(ranker).__mro__ if parent.__name__ in _WHY_NOT]
     if isinstance(ranker, type):
         return f"a fitted ranker is needed, not the class {ranker.__name__}."
+    if any(parent.__name__ == "NeuralRanker" for parent in type(ranker).__mro__):
+        return f"{name} has no linear form: its scores are those of a net, which net_form gives."
     if any(parent.__name__ in _OF_TREES for parent in type(ranker).__mro__):
         return f"{name} has no linear form: its scores are sums of trees, which tree_form gives."
     if reasons:
@@ -164,15 +166,15 @@ def _refusal(ranker: Any) -> str:
         return f"{name} cannot be exported: its scores are not known to be linear in the features."
     return (
         f"{name} cannot be exported: it is not one of the linear rankers (LinearRanker, AdaRank, PRank, SVMMap), nor "
-        "one of trees (TreeRanker, LightGBMRanker, RankBoost)."
+        "one of trees (TreeRanker, LightGBMRanker, RankBoost), nor a net (NeuralRanker)."
     )
 
 
-def _scaling(ranker: LinearScores) -> tuple[np.ndarray, np.ndarray, str]:
+def column_scaling(ranker: Normalized, n_features: int) -> tuple[np.ndarray, np.ndarray, str]:
     """What is subtracted from each column, what it is then divided by, and what these are."""
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-    scaler, n_features = ranker.normalizer_, ranker.coef_.size
+    scaler = ranker.normalizer_
     zero, one = np.zeros(n_features), np.ones(n_features)
     if scaler is None:
         return zero, one, "none"
@@ -200,7 +202,7 @@ def _scaling(ranker: LinearScores) -> tuple[np.ndarray, np.ndarray, str]:
     if type(scaler) is MinMaxScaler and not scaler.clip:
         return *_of_min_max(scaler), "minmax"
     why = "it clips" if getattr(scaler, "clip", False) else "it does more than move and stretch columns"
-    raise ValueError(f"{type(ranker).__name__} with normalize={shown!r} cannot be exported as a linear model: {why}.")
+    raise ValueError(f"{type(ranker).__name__} with normalize={shown!r} cannot be exported: {why}.")
 
 
 def _of_min_max(scaler: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -10,8 +10,8 @@ import numpy as np
 from plackett import __version__
 from plackett._optional import import_optional
 from plackett.exports.form import LinearForm
+from plackett.exports.forms import Form
 from plackett.exports.single import check_single
-from plackett.exports.tree_form import TreeForm
 
 OPSET = 13
 IR_VERSION = 7  # the oldest that goes with the opset, for the sake of old runtimes
@@ -44,7 +44,7 @@ def write_onnx(form: LinearForm, *, name: str, dtype: str) -> bytes:
 
 
 def finished_model(
-    form: LinearForm | TreeForm,
+    form: Form,
     nodes: list[Any],
     constants: list[Any],
     name: str,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.exports.form import LinearForm, dense_rows
-from plackett.exports.tree_form import TreeForm
+from plackett.exports.form import dense_rows
+from plackett.exports.forms import Form
 from plackett.validation import count_of
 
 TOLERANCE = 1e-5
@@ -44,9 +44,7 @@ class Parity:
         return f"checked on {rows}: scores differ by at most {self.relative:.1e} of their spread"
 
 
-def check_parity(
-    score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: LinearForm | TreeForm, X: Any, target: str
-) -> Parity:
+def check_parity(score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: Form, X: Any, target: str) -> Parity:
     """Compare the scores of an exported model with those of the ranker.
 
     The ranker scores the rows in float64 also where X is float32, so that what differs is the target's.
@@ -77,7 +75,7 @@ def check_parity(
     return found
 
 
-def _reason(form: LinearForm | TreeForm, rows: Any) -> str:
+def _reason(form: Form, rows: Any) -> str:
     """The feature that loses most when its values become float32, which is what most targets read."""
     shares = np.zeros(form.n_features)
     with np.errstate(over="ignore", invalid="ignore"):

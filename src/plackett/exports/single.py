@@ -9,7 +9,10 @@ from plackett.exports.form import LinearForm
 LARGEST_ERROR = 1e-6  # of a number written as float32, relative to what it is used for
 
 
-def check_single(form: LinearForm, target: str) -> None:
+ELSEWHERE = "json, ranklib or onnx with dtype='float64'"  # where there are more digits
+
+
+def check_single(form: LinearForm, target: str, *, instead: str = ELSEWHERE) -> None:
     """Refuse weights and scales that float32 cannot hold: the target would read 0 or infinity."""
     limits = np.finfo(np.float32)
     least, most = float(limits.tiny), float(limits.max)
@@ -26,7 +29,7 @@ def check_single(form: LinearForm, target: str) -> None:
         if what is not None:
             raise ValueError(
                 f"{form.call(feature)} has {what}, which float32 cannot hold; {target} computes in float32. "
-                "Scale the column before training, or export to json, ranklib or onnx with dtype='float64'."
+                f"Scale the column before training, or export to {instead}."
             )
 
 

@@ -10,9 +10,20 @@ from typing import IO, Any
 import numpy as np
 
 from plackett.data.opening import write_bytes
-from plackett.exports import engines, onnx_model, plain, ranklib, tree_engines, tree_onnx, tree_plain, tree_ranklib
-from plackett.exports.form import LinearForm
-from plackett.exports.forms import form_of
+from plackett.exports import (
+    engines,
+    net_onnx,
+    net_plain,
+    onnx_model,
+    plain,
+    ranklib,
+    tree_engines,
+    tree_onnx,
+    tree_plain,
+    tree_ranklib,
+)
+from plackett.exports.forms import Form, form_of
+from plackett.exports.net_form import NetForm
 from plackett.exports.parity import Parity, check_parity
 from plackett.exports.tree_form import TreeForm
 from plackett.validation import check_choice
@@ -108,6 +119,21 @@ TREE_TARGETS = {
     ),
 }
 
+NET_TARGETS = {
+    "onnx": Target(
+        "an ONNX graph from features to scores",
+        ("name", "dtype"),
+        net_onnx.write_onnx_net,
+        lambda content, X, names: onnx_model.score_onnx(content, X),
+    ),
+    "json": Target(
+        "plain JSON with the weights of all layers",
+        ("name",),
+        net_plain.write_json_net,
+        lambda content, X, names: net_plain.score_json_net(content, X),
+    ),
+}
+
 
 @dataclass(frozen=True)
 class Exported:
@@ -134,13 +160,14 @@ def export(
     dtype: str | None = None,
     check: Any = None,
 ) -> str | bytes:
-    """A fitted ranker, linear or of trees, in the format of another tool.
+    """A fitted ranker, linear, of trees or a net, in the format of another tool.
 
     Parameters
     ----------
-    ranker : LinearRanker, AdaRank, PRank, SVMMap, TreeRanker, LightGBMRanker or RankBoost
-        Linear ones without ``normalize``, or with one over all rows (``"minmax"``, ``"zscore"``); trees without
-        ``base_score``; RankBoost without ``normalize``. Other rankers are refused, with the reason.
+    ranker : LinearRanker, AdaRank, PRank, SVMMap, TreeRanker, LightGBMRanker, RankBoost or NeuralRanker
+        Linear ones and nets without ``normalize``, or with one over all rows (``"minmax"``, ``"zscore"``); trees
+        without ``base_score``; RankBoost without ``normalize``; nets without attention, to ``"onnx"`` and ``"json"``.
+        Other rankers are refused, with the reason.
     target : {"elasticsearch", "opensearch", "solr", "ranklib", "onnx", "json"}
     path : str, path or file object, default=None
         Where to write it as well; ``"-"`` is standard output. A file changes only when everything was written.
@@ -216,10 +243,17 @@ def checked_options(target: str, options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _target(target: str, form: LinearForm | TreeForm) -> Target:
-    return (TREE_TARGETS if isinstance(form, TreeForm) else TARGETS)[target]
+def _target(target: str, form: Form) -> Target:
+    if not isinstance(form, NetForm):
+        return (TREE_TARGETS if isinstance(form, TreeForm) else TARGETS)[target]
+    if target not in NET_TARGETS:
+        raise ValueError(
+            f"{form.ranker} cannot be exported to {target}, which has no form for nets. Export it to onnx or json and "
+            "score the documents outside of the engine, or train a linear ranker or trees."
+        )
+    return NET_TARGETS[target]
 
 
-def _checked(content: Any, ranker: Any, form: LinearForm | TreeForm, target: str, X: Any) -> Parity:
+def _checked(content: Any, ranker: Any, form: Form, target: str, X: Any) -> Parity:
     score = _target(target, form).score
     return check_parity(lambda rows: score(content, rows, form.names), ranker, form, X, target)
