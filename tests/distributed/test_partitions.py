@@ -267,7 +267,15 @@ def test_a_query_in_two_partitions_is_named():
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [([1, 2], [2, 3]), (["a", "b"], ["b", "c"]), ([1.0, 2.0], [2, 3]), ([("x", 1), "b"], ["q", ("x", 1)])],
+    [
+        ([1, 2], [2, 3]),
+        (["a", "b"], ["b", "c"]),
+        ([1.0, 2.0], [2, 3]),
+        ([("x", 1), "b"], ["q", ("x", 1)]),
+        (np.array([1, 2**63 + 8], dtype=np.uint64), ["a", 2**63 + 8]),
+        (np.array([1, 2**63], dtype=np.uint64), [0.5, 2.0**63]),
+        (np.array([-(2**63), 5]), ["a", -(2**63)]),
+    ],
 )
 def test_ids_that_are_equal_are_found_whatever_their_type(one, other):
     pieces = [of_arrays(np.zeros((2, 1)), [1, 0], qid, None, "p") for qid in (one, other)]
@@ -278,6 +286,7 @@ def test_ids_that_are_equal_are_found_whatever_their_type(one, other):
 
 def test_different_ids_are_not_taken_for_equal():
     pieces = [of_arrays(np.zeros((2, 1)), [1, 0], qid, None, "p") for qid in ([1, 2], ["1", "2"], [-1, 1.5])]
+    pieces.append(of_arrays(np.zeros((2, 1)), [1, 0], np.array([7, 2**64 - 1], dtype=np.uint64), None, "p"))
     assert shared_keys([facts_of(piece) for piece in pieces]) is None
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from plackett.distributed.piece import Piece
 from plackett.validation import count_of, plain
 
+_LARGEST = 2**63 - 1  # numbers from here down are keys themselves
+
 
 class Facts(NamedTuple):
     """One piece in a few numbers, and eight bytes for each of its queries.
@@ -102,15 +104,17 @@ def ids_of_keys(piece: Piece, keys: np.ndarray) -> list[Any]:
 
 
 def _keys(ids: np.ndarray) -> np.ndarray:
-    """A hash of 64 bits for each id; ids that compare equal have equal ones, also 7 and 7.0."""
-    if ids.dtype.kind in "iu":
+    """A hash of 64 bits for each id; ids that compare equal have equal ones, also 7 and 7.0, of whatever type."""
+    if ids.dtype.kind == "i" or (ids.dtype.kind == "u" and ids.max(initial=0) <= _LARGEST):
         return ids.astype(np.int64).view(np.uint64)
-    return np.array([_key(one) for one in ids.tolist()], dtype=np.uint64)
+    return np.array([_key(plain(one)) for one in ids.tolist()], dtype=np.uint64)
 
 
 def _key(one: Any) -> int:
-    if isinstance(one, (int, float)) and abs(one) < 1 << 63 and one == int(one):
-        return int(one) % (1 << 64)
+    if isinstance(one, float) and one.is_integer():
+        one = int(one)
+    if isinstance(one, int) and -_LARGEST - 1 <= one <= _LARGEST:
+        return one % (1 << 64)
     kind = "text" if isinstance(one, str) else "other"
-    text = one if isinstance(one, str) else repr(plain(one))
+    text = one if isinstance(one, str) else repr(one)
     return int.from_bytes(hashlib.blake2b(f"{kind} {text}".encode("utf-8", "surrogatepass"), digest_size=8).digest())
