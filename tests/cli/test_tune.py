@@ -137,7 +137,7 @@ def test_a_terminal_gets_a_progress_bar_and_standard_output_the_table_alone(list
     assert done.stdout.startswith(b"       l2  ndcg@10  seconds\n")
 
 
-def test_trees_of_xgboost_are_tuned_but_not_saved(run):
+def test_trees_of_xgboost_are_tuned_and_saved(run):
     pytest.importorskip("xgboost")
     words = (
         "tune",
@@ -151,10 +151,16 @@ def test_trees_of_xgboost_are_tuned_but_not_saved(run):
         "-g",
         "max_depth=2,3",
     )
-    assert run(*words).returncode == 0
     done = run(*words, "-o", "model")
+    assert done.returncode == 0, done.stderr
+    assert run("rank", "model", "vali.txt").returncode == 0
+
+
+def test_trees_of_catboost_are_not_tuned_to_be_saved(run):
+    pytest.importorskip("catboost")
+    done = run("tune", "train.txt", "--validation", "vali.txt", "-r", "catboost", "-g", "depth=2,3", "-o", "model")
     assert done.returncode == 2
-    assert "models of rank:ndcg are not ours to save" in done.stderr.replace("\n", " ")
+    assert "models of catboost are not ours to save" in done.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +185,7 @@ def test_trees_of_xgboost_are_tuned_but_not_saved(run):
         (["--seed", "4294967296"], "--seed=4294967296; a whole number from 0 to 4294967295"),
         (["--folds", "2", "--validation", "vali.txt"], "either --validation or --folds"),
         (["--metric", "ndgc@10"], "ndgc"),
-        (["--metric", "ndcg@10,map"], "one measure decides"),
+        (["--metric", "ndcg@10", "-m", "map"], "one measure decides"),
         (["--convention", "letor5"], "letor5"),
         (["--model", "model.gz"], "models are not compressed"),
         (["--validation", "-", "-"], "standard input (-) can stand for one file only"),

@@ -344,7 +344,7 @@ def test_what_is_not_linear_is_refused_with_the_reason(name, target, lists):
     ("ranker", "reason"),
     [
         (pk.ranker("qsvm"), "a model for each query"),
-        (pk.XGBoostRanker(), r"trees are kept by its own package.*model_"),
+        (pk.CatBoostRanker(), r"trees are kept by its own package.*model_"),
         (pk.MultiplicativeRefiner(), "refines the ranking of its own lists"),
         (pk.LinearRefiner(), "refines the ranking of its own lists"),
         (pk.RocchioRefiner(), "refines the ranking of its own lists"),

@@ -367,7 +367,7 @@ def test_contributions_sum_to_the_score_less_the_mean_of_the_list(form):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_some_rows_are_explained_as_all(form, monkeypatch):
-    monkeypatch.setattr("plackett.rankers.lightgbm_trees.CELLS_AT_ONCE", 30)
+    monkeypatch.setattr("plackett.rankers.flat_boosted_trees.CELLS_AT_ONCE", 30)
     ranker = fitted()
     order = np.random.default_rng(0).permutation(HELD_BACK.n_docs)
     X, qid, rows = form(HELD_BACK.X[order]), HELD_BACK.qid[order], [70, 3, 21]

@@ -29,7 +29,7 @@ _WHY_NOT = {
     "Pipeline": "only rankers themselves are exported; instead of a step before the ranker, use its normalize=",
 }
 
-_OF_TREES = ("LightGBMTrees", "RankBoost")
+_OF_TREES = ("FlatBoostedTrees", "RankBoost")
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _refusal(ranker: Any) -> str:
         return f"{name} cannot be exported: its scores are not known to be linear in the features."
     return (
         f"{name} cannot be exported: it is not one of the linear rankers (LinearRanker, AdaRank, PRank, SVMMap), nor "
-        "one of trees (TreeRanker, LightGBMRanker, RankBoost), nor a net (NeuralRanker)."
+        "one of trees (TreeRanker, LightGBMRanker, XGBoostRanker, RankBoost), nor a net (NeuralRanker)."
     )
 
 

@@ -164,10 +164,10 @@ def export(
 
     Parameters
     ----------
-    ranker : LinearRanker, AdaRank, PRank, SVMMap, TreeRanker, LightGBMRanker, RankBoost or NeuralRanker
+    ranker : LinearRanker, AdaRank, PRank, SVMMap, TreeRanker, LightGBMRanker, XGBoostRanker, RankBoost or NeuralRanker
         Linear ones and nets without ``normalize``, or with one over all rows (``"minmax"``, ``"zscore"``); trees
-        without ``base_score``; RankBoost without ``normalize``; nets without attention, to ``"onnx"`` and ``"json"``.
-        Other rankers are refused, with the reason.
+        without ``base_score``, XGBoost's of dense rows; RankBoost without ``normalize``; nets without attention, to
+        ``"onnx"`` and ``"json"``. Other rankers are refused, with the reason.
     target : {"elasticsearch", "opensearch", "solr", "ranklib", "onnx", "json"}
     path : str, path or file object, default=None
         Where to write it as well; ``"-"`` is standard output. A file changes only when everything was written.

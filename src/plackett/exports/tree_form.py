@@ -11,9 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from plackett.exports.form import checked_names
 from plackett.exports.tree_nodes import LEAF, Nodes
+from plackett.rankers.flat_boosted_trees import FlatBoostedTrees
 from plackett.rankers.flat_trees import FlatTrees
 from plackett.rankers.lightgbm_trees import LightGBMTrees
+from plackett.rankers.other_trees import XGBoostRanker
 from plackett.rankers.rankboost import RankBoost
+from plackett.rankers.zero_trees import ZeroTrees
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class TreeForm:
 
 def is_made_of_trees(ranker: Any) -> bool:
     """Whether ``tree_form`` is the one to ask about a ranker."""
-    return isinstance(ranker, LightGBMTrees | RankBoost)
+    return isinstance(ranker, FlatBoostedTrees | RankBoost)
 
 
 def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeForm:
@@ -85,8 +88,9 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
 
     Parameters
     ----------
-    ranker : TreeRanker, LightGBMRanker or RankBoost
-        Trees without ``base_score``; RankBoost, whose thresholds are trees of one split, without ``normalize``.
+    ranker : TreeRanker, LightGBMRanker, XGBoostRanker or RankBoost
+        Trees without ``base_score``; XGBoost's of dense rows; RankBoost, whose thresholds are trees of one split,
+        without ``normalize``.
     feature_names : sequence of str, default=None
         In the order of the columns; None takes the names of the data that the ranker was fitted to, if they had any.
 
@@ -109,16 +113,21 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
     """
     check_is_fitted(ranker)
     name = type(ranker).__name__
-    parent: type = LightGBMTrees if isinstance(ranker, LightGBMTrees) else RankBoost
-    scoring = ("predict", "_predict_grouped", "_scores" if parent is LightGBMTrees else "contribution")
+    parent: type = next((kind for kind in (LightGBMTrees, XGBoostRanker) if isinstance(ranker, kind)), RankBoost)
+    scoring = ("predict", "_predict_grouped", "contribution" if parent is RankBoost else "_scores")
     if any(getattr(type(ranker), method) is not getattr(parent, method) for method in scoring):
         raise ValueError(f"{name} cannot be exported: its scores are not known to be sums of trees.")
-    if parent is LightGBMTrees and ranker.has_base_:
+    trees = _stumps(ranker) if parent is RankBoost else ranker.trees_
+    if getattr(ranker, "has_base_", False):
         raise ValueError(
             f"this {name} cannot be exported: it was fitted with a base_score, to which its trees only add. Fit it "
             "without one."
         )
-    trees = ranker.trees_ if parent is LightGBMTrees else _stumps(ranker)
+    if isinstance(trees, ZeroTrees):
+        raise ValueError(
+            f"this {name} cannot be exported: it was fitted on sparse rows, in which XGBoost takes every 0 as missing, "
+            "and some splits send a 0 another way than the numbers around it. Fit it on dense rows."
+        )
     names = ranker.feature_names_ if feature_names is None else feature_names
     return TreeForm(
         trees,

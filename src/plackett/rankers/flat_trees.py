@@ -7,7 +7,7 @@ anything follows them, and predicting needs no other package.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,8 +21,6 @@ from plackett.validation import is_sparse
 LEAF = -1
 LARGEST_COUNT = 2**31 - 1  # that LightGBM reads
 ROWS_PER_BLOCK = 4096
-_WHOLE = ("starts_", "features_", "left_", "right_", "counts_")
-_NUMBERS = ("thresholds_", "values_", "gains_")
 
 
 @persistence.register
@@ -46,6 +44,11 @@ class FlatTrees(BaseEstimator):
     n_features_ : int
     """
 
+    _of_nodes: ClassVar[dict[str, Any]] = {
+        **dict.fromkeys(("features_", "left_", "right_", "counts_"), np.int64),
+        **dict.fromkeys(("thresholds_", "values_", "gains_"), np.float64),
+    }
+
     starts_: np.ndarray
     features_: np.ndarray
     thresholds_: np.ndarray
@@ -61,8 +64,7 @@ class FlatTrees(BaseEstimator):
         """Trees whose nodes are numbered from 0 each, as dicts of the arrays above without their underscores."""
         kept, sizes = cls(), [tree["features"].size for tree in trees]
         kept.starts_ = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        for name in (*_WHOLE[1:], *_NUMBERS):
-            dtype = np.int64 if name in _WHOLE else np.float64
+        for name, dtype in cls._of_nodes.items():
             parts = [tree[name.removesuffix("_")] for tree in trees]
             if name in ("left_", "right_"):
                 parts = [part + start for part, start in zip(parts, kept.starts_[:-1], strict=True)]
@@ -78,7 +80,7 @@ class FlatTrees(BaseEstimator):
         """The trees up to one of them, alone."""
         kept, n_nodes = type(self)(), int(self.starts_[n_trees])
         kept.starts_, kept.n_features_ = self.starts_[: n_trees + 1], self.n_features_
-        for name in (*_WHOLE[1:], *_NUMBERS):
+        for name in self._of_nodes:
             setattr(kept, name, getattr(self, name)[:n_nodes])
         return kept
 
@@ -112,14 +114,12 @@ class FlatTrees(BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Refuse what is no sum of trees: every way must end in a leaf of its own tree, by features that exist."""
-        for name in _WHOLE:
-            check_vector(self, name, np.int64)
-        for name in _NUMBERS:
-            check_vector(self, name)
+        for name, dtype in {"starts_": np.int64, **self._of_nodes}.items():
+            check_vector(self, name, dtype)
         starts, n_nodes = self.starts_, self.features_.size
         if not starts.size or starts[0] != 0 or starts[-1] != n_nodes or (np.diff(starts) < 1).any():
             raise ValueError("starts_ must rise from 0 to the number of nodes.")
-        if any(getattr(self, name).size != n_nodes for name in (*_WHOLE[1:], *_NUMBERS)):
+        if any(getattr(self, name).size != n_nodes for name in self._of_nodes):
             raise ValueError("trees must have as many thresholds, ways, values, counts and gains as nodes.")
         if type(self.n_features_) is not int or self.n_features_ < 1:
             raise ValueError("n_features_ must be the number of features.")

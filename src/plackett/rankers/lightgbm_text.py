@@ -7,8 +7,10 @@ import re
 import numpy as np
 
 from plackett.rankers.flat_trees import LEAF, FlatTrees
+from plackett.rankers.zero_trees import ZeroTrees
 
 _ZERO_IS_MISSING = 1  # of the bits 2 and 3 of a split's decision type
+_MISSING_GOES_LEFT = 2  # its bit 1
 
 
 def read_trees(text: str, n_features: int) -> FlatTrees:
@@ -51,7 +53,10 @@ def _tree(block: str) -> dict[str, np.ndarray]:
 
 
 def write_trees(trees: FlatTrees) -> str:
-    """A model that ``lightgbm.Booster(model_str=...)`` reads, with the same trees."""
+    """A model that ``lightgbm.Booster(model_str=...)`` reads, with the same trees.
+
+    Where a 0 goes its own way, LightGBM takes every number up to 1e-35 as one.
+    """
     head = [
         "tree", "version=v4", "num_class=1", "num_tree_per_iteration=1", "label_index=0",
         f"max_feature_idx={trees.n_features_ - 1}", "objective=custom",
@@ -74,6 +79,9 @@ def _block(trees: FlatTrees, tree: int) -> str:
     def ways(side: np.ndarray) -> np.ndarray:
         return place[side[nodes][~is_leaf] - nodes.start]
 
+    decisions = np.full(is_leaf.size, _MISSING_GOES_LEFT)
+    if isinstance(trees, ZeroTrees):
+        decisions = _MISSING_GOES_LEFT * trees.zeros_left_[nodes] + (_ZERO_IS_MISSING << 2)
     values, counts, n_leaves = trees.values_[nodes], trees.counts_[nodes], int(is_leaf.sum())
     rows = [
         f"num_leaves={n_leaves}",
@@ -81,7 +89,7 @@ def _block(trees: FlatTrees, tree: int) -> str:
         line("split_feature", trees.features_[nodes][~is_leaf]),
         line("split_gain", trees.gains_[nodes][~is_leaf]),
         line("threshold", trees.thresholds_[nodes][~is_leaf]),
-        line("decision_type", np.full(n_leaves - 1, 2)),
+        line("decision_type", decisions[~is_leaf]),
         line("left_child", ways(trees.left_)),
         line("right_child", ways(trees.right_)),
         line("leaf_value", values[is_leaf]),

@@ -1,4 +1,4 @@
-"""What rankers by LightGBM's trees share: base scores, growing, and what the trees say."""
+"""What rankers by LightGBM's trees share: base scores, and growing."""
 
 from __future__ import annotations
 
@@ -19,28 +19,20 @@ from plackett.rankers.base_score import (
     is_column,
     is_known_elsewhere,
 )
-from plackett.rankers.boosted_trees import NO_SPLIT, BoostedTrees, Lists, plain_rows
+from plackett.rankers.boosted_trees import NO_SPLIT, Lists, plain_rows
 from plackett.rankers.boosting import Rounds
-from plackett.rankers.explain_rows import choose_rows
+from plackett.rankers.flat_boosted_trees import FlatBoostedTrees
 from plackett.rankers.flat_trees import FlatTrees
-from plackett.rankers.lightgbm_text import read_trees, write_trees
-from plackett.rankers.linear_scores import in_row_order
+from plackett.rankers.lightgbm_text import read_trees
 from plackett.rankers.package_params import DRAWING, GROWTH, LIGHTGBM_OTHER_NAMES, LIGHTGBM_REFUSED
-from plackett.validation import check_choice, check_number, check_positive_int, is_sparse
-
-DEEPEST = 1000  # trees that are explained: a way of n nodes takes n² numbers
-CELLS_AT_ONCE = 10_000_000  # that are explained together
+from plackett.validation import check_number, check_positive_int, is_sparse
 
 
-class LightGBMTrees(BoostedTrees):
-    """A ranker by LightGBM's trees, which are kept as arrays: predicting and loading need no LightGBM.
+class LightGBMTrees(FlatBoostedTrees):
+    """A ranker by LightGBM's trees.
 
     Attributes
     ----------
-    trees_ : FlatTrees
-        Those that are used.
-    intercept_ : float
-        Added to what the trees say.
     has_base_, base_column_ : bool, and int or None
         Whether the trees go on from base scores, and the column of X that these were, if they were one.
     """
@@ -58,8 +50,6 @@ class LightGBMTrees(BoostedTrees):
     num_leaves: int
     min_data_in_leaf: int
     lambda_l2: float
-    trees_: FlatTrees
-    intercept_: float
     has_base_: bool
     base_column_: int | None
 
@@ -130,9 +120,6 @@ class LightGBMTrees(BoostedTrees):
 
     def _predict_grouped(self, queries: Queries, *, base_score: Any = None) -> np.ndarray:
         return self._scores(queries, self._start_of(queries, None, queries, base_score))
-
-    def _scores(self, queries: Queries, base: np.ndarray | None) -> np.ndarray:
-        return self.trees_.predict(queries.X, self.intercept_ if base is None else base)
 
     # --- Base scores --------------------------------------------------------------------------------------------------
 
@@ -238,23 +225,6 @@ class LightGBMTrees(BoostedTrees):
 
     # --- What the trees say -------------------------------------------------------------------------------------------
 
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Each feature's share of what all splits have gained; they sum to 1 if there is a split."""
-        gains = self.importances("gain")
-        return gains / (gains.sum() or 1.0)
-
-    def importances(self, kind: str = "gain") -> np.ndarray:
-        """What the splits by each feature have gained (``"gain"``), or how many there are (``"split"``)."""
-        check_is_fitted(self)
-        check_choice(kind, "kind", ("gain", "split"))
-        return self.trees_.importances(kind)
-
-    def to_lightgbm(self) -> Any:
-        """A ``lightgbm.Booster`` with the same trees, without ``intercept_`` and base scores."""
-        check_is_fitted(self)
-        return self.import_package().Booster(model_str=write_trees(self.trees_))
-
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None, base_score: Any = None):
         """What each feature adds to each document's score, relative to the mean of its list.
 
@@ -275,50 +245,21 @@ class LightGBMTrees(BoostedTrees):
         Explanation
             As that of ``LinearRanker.explain``.
         """
-        from plackett.rankers.explain import explain_additive
+        return self._explained(X, qid, rows, docid, base_score)
 
-        check_is_fitted(self)
-        rows = None if rows is None else list(rows)
-        if isinstance(X, Queries) and docid is None:
-            docid = X.docid
-        queries = self._check_queries(X, None, qid, needs_labels=False)
-        base = self._start_of(X, qid, queries, base_score)
-        is_needed = _in_lists_of(rows, queries)
-        given, parts = queries.X, self._contributions(queries.X, is_needed)
-        names = self.feature_names_ or [f"column {column}" for column in range(given.shape[1])]
+    def _with_base(
+        self, parts: np.ndarray, given: Any, names: list[str], base: np.ndarray | None, base_score: Any
+    ) -> tuple[np.ndarray, Any, list[str]]:
+        if base is None:
+            return parts, given, names
         if self.base_column_ is not None and base_score is None:
             parts[:, self.base_column_] += base
-        elif base is not None:
-            parts, given, names = _with_column(parts, base), _with_column(given, base), [*names, "base score"]
-        return explain_additive(
-            in_row_order(queries, parts), in_row_order(queries, given), queries.in_row_order(queries.qid),
-            scores=queries.in_row_order(self._scores(queries, base)),
-            rows=rows, feature_names=names, docid=docid,
-        )  # fmt: skip
-
-    def _contributions(self, X: Any, is_needed: np.ndarray) -> np.ndarray:
-        """LightGBM's contributions to the scores of the rows that are needed, 0 for others."""
-        parts = np.zeros(X.shape)
-        if self.trees_.depth() > DEEPEST:
-            raise ValueError(f"the trees are more than {DEEPEST:,} splits deep; such ways are not explained.")
-        if self.trees_.depth() == 0:
-            return parts
-        booster, needed = self.to_lightgbm(), np.flatnonzero(is_needed)
-        at_once = max(1, CELLS_AT_ONCE // X.shape[1])
-        for first in range(0, needed.size, at_once):
-            rows = needed[first : first + at_once]
-            some = X[rows].toarray() if is_sparse(X) else X[rows]
-            parts[rows] = booster.predict(some, pred_contrib=True, num_threads=self._n_threads)[:, :-1]
-        return parts
+            return parts, given, names
+        return _with_column(parts, base), _with_column(given, base), [*names, "base score"]
 
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
         super()._check_loaded()
-        self._check_other_params()
-        if not isinstance(getattr(self, "trees_", None), FlatTrees) or self.trees_.n_features_ != self.n_features_in_:
-            raise ValueError(f"trees_ must be trees over {self.n_features_in_} features.")
-        if type(self.intercept_) is not float or not np.isfinite(self.intercept_):
-            raise ValueError("intercept_ must be a finite number.")
         column = self.base_column_
         if type(self.has_base_) is not bool or (column is not None and not self.has_base_):
             raise ValueError("has_base_ must say whether there were base scores.")
@@ -336,17 +277,6 @@ def scores_shown(evaluate: Callable) -> np.ndarray:
 
     evaluate(look)
     return found[0]
-
-
-def _in_lists_of(rows: Any, queries: Queries) -> np.ndarray:
-    """Which of the grouped rows belong to a list with one of ``rows``, as they were given (None: all)."""
-    if rows is None:
-        return np.ones(queries.n_docs, dtype=bool)
-    sizes = np.diff(queries.indptr)
-    query_of_row = queries.in_row_order(np.repeat(np.arange(sizes.size), sizes))
-    is_chosen = np.zeros(sizes.size, dtype=bool)
-    is_chosen[query_of_row[choose_rows(queries.n_docs, None, rows, None).rows]] = True
-    return np.repeat(is_chosen, sizes)
 
 
 def _with_column(X: Any, column: np.ndarray) -> Any:

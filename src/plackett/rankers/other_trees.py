@@ -1,4 +1,7 @@
-"""Boosted trees of XGBoost and CatBoost by their own ranking objectives, so that they can take part in comparisons."""
+"""Boosted trees of XGBoost and CatBoost by their own ranking objectives, so that they can take part in comparisons.
+
+XGBoost's are kept as arrays, CatBoost's by their package.
+"""
 
 from __future__ import annotations
 
@@ -11,35 +14,21 @@ from plackett.data.queries import Queries
 from plackett.rankers.boosted_trees import BoostedTrees, Lists, plain_rows, whole_labels
 from plackett.rankers.boosting import ALL_ROUNDS, Rounds
 from plackett.rankers.fitting import NO_IMPROVEMENT
+from plackett.rankers.flat_boosted_trees import FlatBoostedTrees
+from plackett.rankers.flat_trees import FlatTrees
 from plackett.rankers.package_params import OF_XGBOOST, XGBOOST_OTHER_NAMES
+from plackett.rankers.xgboost_json import read_trees
 from plackett.validation import is_sparse
 
-CELLS_AT_ONCE = 10_000_000  # of sparse rows that are made dense to predict
 LARGEST_LABEL = 31  # above which a gain of 2**label - 1 is refused by XGBoost, and a gain of label taken instead
 
 
-class _OfOthers(BoostedTrees):
-    """Trees whose model stays the package's own.
-
-    Attributes
-    ----------
-    model_ : what the package made, of all rounds
-    """
-
-    can_be_saved = False
-    model_: Any
-
-    def save(self, path: str | os.PathLike | BinaryIO) -> None:
-        """Refused: the model is another package's, which has its own files."""
-        raise ValueError(
-            f"{type(self).__name__} holds a model of another package; save that one: ranker.model_.save_model(path)."
-        )
-
-
-class XGBoostRanker(_OfOthers):
+class XGBoostRanker(FlatBoostedTrees):
     """XGBoost's ``rank:ndcg``.
 
-    To XGBoost a number that a sparse X does not hold is missing, and not 0: fitted on sparse rows, every 0 is.
+    The trees are kept as arrays: loading and predicting need no XGBoost, and scores are those of its ``Booster``, bit
+    by bit, which are sums in single precision. To XGBoost a number that a sparse X does not hold is missing, and not
+    0: fitted on sparse rows, every 0 is.
 
     Parameters
     ----------
@@ -52,6 +41,10 @@ class XGBoostRanker(_OfOthers):
 
     Attributes
     ----------
+    trees_ : FlatTrees
+        Those that are used; a ZeroTrees where a split sends what is missing another way than the numbers around 0.
+    intercept_ : float
+        Added to what the trees say.
     zero_is_missing_ : bool
         Whether ``fit`` has seen sparse rows.
     """
@@ -59,6 +52,12 @@ class XGBoostRanker(_OfOthers):
     package = "xgboost"
     known_params: ClassVar = OF_XGBOOST
     other_names: ClassVar = XGBOOST_OTHER_NAMES
+    refused_params: ClassVar = {
+        "booster": "trees must stay as they are once they are grown, or the best number of them could not be chosen",
+        "enable_categorical": "all columns are numbers here; write categories as columns of 0 and 1",
+    }
+
+    zero_is_missing_: bool
 
     def __init__(
         self,
@@ -85,9 +84,9 @@ class XGBoostRanker(_OfOthers):
         self._keep_params(others)
 
     def _grow(self, training: Lists, held_start: np.ndarray | None, rounds: Rounds) -> str:
+        self.zero_is_missing_ = is_sparse(training.queries.X)
         xgboost, queries = self.import_package(), training.queries
         labels = whole_labels(queries.labels, "XGBoost's rank:ndcg")
-        self.zero_is_missing_ = is_sparse(queries.X)
         params = {
             "objective": "rank:ndcg",
             "learning_rate": self.learning_rate,
@@ -106,25 +105,35 @@ class XGBoostRanker(_OfOthers):
         held = None
         if rounds.validation is not None:
             held = self._matrix(self._as_fitted(rounds.validation.queries.X))
-        self.model_ = xgboost.Booster(params, [data] if held is None else [data, held])
+        self._booster = xgboost.Booster(params, [data] if held is None else [data, held])
 
         def grow_one() -> bool:
-            self.model_.update(data, rounds.n_rounds)
+            self._booster.update(data, rounds.n_rounds)
             return True
 
-        return self._in_rounds(rounds, grow_one, lambda: self.model_.predict(held, output_margin=True))
+        return self._in_rounds(rounds, grow_one, lambda: self._booster.predict(held, output_margin=True))
+
+    def _keep(self, training: Lists, rounds: Rounds) -> None:
+        super()._keep(training, rounds)
+        booster, n_features = self.__dict__.pop("_booster", None), training.queries.n_features
+        if booster is None or not self.n_rounds_:
+            self.trees_, self.intercept_ = FlatTrees.of([], n_features), 0.0
+            return
+        self.trees_, self.intercept_ = read_trees(
+            booster.save_raw("json"), self.n_rounds_, n_features, zero_is_missing=self.zero_is_missing_
+        )
 
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
-        if not self.n_rounds_:
-            return np.zeros(queries.n_docs)
-        scores, at_once = np.empty(queries.n_docs), queries.n_docs
-        if is_sparse(queries.X) and not self.zero_is_missing_:
-            at_once = max(1, CELLS_AT_ONCE // queries.n_features)
-        for first in range(0, queries.n_docs, at_once):
-            rows = self._matrix(self._as_fitted(queries.X[first : first + at_once]))
-            some = self.model_.predict(rows, output_margin=True, iteration_range=(0, self.n_rounds_))
-            scores[first : first + at_once] = some
-        return scores
+        return self._scores(queries, None)
+
+    def _scores(self, queries: Queries, base: np.ndarray | None) -> np.ndarray:
+        start = np.full(queries.n_docs, self.intercept_, dtype=np.float32)  # in which XGBoost adds up
+        return self.trees_.predict(queries.X, start).astype(np.float64)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if type(getattr(self, "zero_is_missing_", None)) is not bool:
+            raise ValueError("zero_is_missing_ must say whether the rows of fit were sparse.")
 
     def _matrix(self, X: Any, **given: Any) -> Any:
         missing = 0.0 if self.zero_is_missing_ else np.nan
@@ -135,7 +144,7 @@ class XGBoostRanker(_OfOthers):
         return X.toarray() if is_sparse(X) and not self.zero_is_missing_ else X
 
 
-class CatBoostRanker(_OfOthers):
+class CatBoostRanker(BoostedTrees):
     """CatBoost's ``YetiRank``.
 
     Parameters
@@ -148,9 +157,16 @@ class CatBoostRanker(_OfOthers):
         as it asks no other measure on the way; of these trees, those up to the best by the measure given are kept.
     **others
         Other parameters of CatBoost, by its own names.
+
+    Attributes
+    ----------
+    model_ : catboost.CatBoost
+        All rounds.
     """
 
     package = "catboost"
+    can_be_saved = False
+    model_: Any
 
     def __init__(
         self,
@@ -212,3 +228,9 @@ class CatBoostRanker(_OfOthers):
         if not self.n_rounds_:
             return np.zeros(queries.n_docs)
         return self.model_.predict(plain_rows(queries.X), ntree_end=self.n_rounds_, thread_count=self._n_threads)
+
+    def save(self, path: str | os.PathLike | BinaryIO) -> None:
+        """Refused: the model is another package's, which has its own files."""
+        raise ValueError(
+            f"{type(self).__name__} holds a model of another package; save that one: ranker.model_.save_model(path)."
+        )
