@@ -67,6 +67,26 @@ def test_a_memory_mapped_file_stays_mapped(tmp_path):
     assert np.shares_memory(Queries(mapped, Y, QID)[1:].X, mapped)
 
 
+def _read_only(values):
+    values = np.array(values)
+    values.flags.writeable = False
+    return values
+
+
+def test_read_only_labels_and_bounds_are_copied_for_the_kernels_but_rows_stay_as_they_are():
+    X, y, indptr = _read_only([[1.0], [2.0], [3.0]]), _read_only([2.0, 1.0, 0.0]), _read_only([0, 1, 3])
+    given = Queries(X, y, [1, 2, 2])
+    made = Queries.from_groups(X, y, np.array([1, 2]), indptr)
+    sent = Queries.__new__(Queries)
+    sent.__setstate__(vars(given) | {"X": X, "y": y, "indptr": indptr})  # as joblib sends what is large
+    for queries in (given, made, sent):
+        for own, values in ((queries.y, y), (queries.indptr, indptr)):
+            assert own.flags.writeable
+            assert own.tolist() == values.tolist()
+        assert queries.X is X
+        assert not queries.X.flags.writeable  # whoever writes to it by mistake is told
+
+
 def test_float32_stays_and_other_numbers_become_float64():
     assert Queries(X.astype(np.float32), qid=QID[::-1]).X.dtype == np.float32
     for dtype in (np.float64, np.float16, np.int32, np.uint8, bool, object):

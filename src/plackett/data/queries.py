@@ -151,8 +151,10 @@ class Queries:
             row_order=groups.order,
         )
 
-    def _set(self, *, X, y, ids, indptr, docid, comments, feature_names, row_order=None) -> None:
-        self.X, self.y, self.ids, self.indptr = X, y, ids, indptr
+    def _set(self, *, X: Any, y: Any, ids, indptr, docid, comments, feature_names, row_order=None) -> None:
+        self.X, self.ids = X, ids
+        self.y: Any = None if y is None else _writable(y)
+        self.indptr = _writable(indptr)
         self._docid, self.comments, self.feature_names, self.row_order = docid, comments, feature_names, row_order
 
     @classmethod
@@ -161,6 +163,11 @@ class Queries:
         queries = cls.__new__(cls)
         queries._set(X=X, y=y, ids=ids, indptr=indptr, docid=docid, comments=comments, feature_names=feature_names)
         return queries
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        # joblib sends large arrays to other processes as read-only maps
+        self.y, self.indptr = None if self.y is None else _writable(self.y), _writable(self.indptr)
 
     @property
     def n_queries(self) -> int:
@@ -382,6 +389,11 @@ def _as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
         except (TypeError, ValueError) as error:
             raise ValueError(f"X has values that are not numbers: {error}.") from error
     return rows, names
+
+
+def _writable(vector: np.ndarray) -> np.ndarray:
+    """The vector, or a copy of one that is read-only, for which every kernel would be compiled once more."""
+    return vector if vector.flags.writeable else np.array(vector)
 
 
 def _as_docid(docid: object, n_docs: int) -> np.ndarray:
