@@ -103,7 +103,9 @@ def test_evaluate_per_query_with_floors(folder):
 
 
 def test_evaluate_takes_measures_with_commas_inside(folder):
-    done = plackett(folder, "evaluate", "data.txt", "scores.txt", "-m", "ndcg@3(gain=linear, ties=average),p@2")
+    done = plackett(
+        folder, "evaluate", "data.txt", "scores.txt", "-m", "ndcg@3(gain=linear, ties=average)", "-m", "p@2"
+    )
     assert done.returncode == 0
     assert "ndcg@3(gain=linear, ties=average)" in done.stdout
 

@@ -22,7 +22,7 @@ def five_parts(lists, lists_folder):
 
 
 def test_the_table_has_means_marks_p_values_floors_and_times(run, lists):
-    done = run("compare", *FILES, "-r", "regression", "-r", "listmle", "--folds", "3", "-m", "ndcg@5,map")
+    done = run("compare", *FILES, "-r", "regression", "-r", "listmle", "--folds", "3", "-m", "ndcg@5", "-m", "map")
     assert done.returncode == 0
     expected = pk.compare("regression,listmle", lists, cv=3, metrics="ndcg@5,map")
     heading, *rows = done.stdout.splitlines()

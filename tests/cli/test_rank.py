@@ -90,7 +90,7 @@ def test_a_name_that_no_run_can_hold_is_named_with_its_query(run, model, lists_f
 
 def test_measures_are_the_result_where_scores_go_to_a_file(run, model, lists):
     means = pk.evaluate(lists[24:], model.predict(lists[24:]), metrics=["ndcg@5", "map"]).mean()
-    done = run("rank", "model.plackett", "test.txt", "-o", "scores.txt", "-m", "ndcg@5,map")
+    done = run("rank", "model.plackett", "test.txt", "-o", "scores.txt", "-m", "ndcg@5", "-m", "map")
     assert done.stdout.split() == ["standard", "ndcg@5", "map", "mean", *(f"{value:.4f}" for value in means.values())]
     done = run("rank", "model.plackett", "test.txt", "-m", "ndcg@5,map")
     assert len(done.stdout.splitlines()) == 72

@@ -218,7 +218,7 @@ def rated(lists_folder):
 
 
 def test_a_trial_of_recommendation_prints_its_table(run, rated):
-    words = ["refine", "--ratings", "u.data", "--items", "u.item", "-m", "p@2,map", "--method", "mrr,rocchio"]
+    words = ["refine", "--ratings", "u.data", "--items", "u.item", "-m", "p@2", "-m", "map", "--method", "mrr,rocchio"]
     more = ["--train-users", "4", "--given", "5", "--seed", "3", "--relevant-from", "3", "--rounds", "7"]
     done = run(*words, *more)
     refiners = {"mrr": pk.MultiplicativeRefiner(n_rounds=7), "rocchio": pk.RocchioRefiner()}

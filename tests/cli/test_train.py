@@ -99,7 +99,7 @@ def test_every_kind_of_ranker_is_trained(run, name, words):
 
 
 def test_the_summary_in_json(run):
-    done = run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "-m", "map,p@5", "--json")
+    done = run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "-m", "map", "-m", "p@5", "--json")
     facts = json.loads(done.stdout)
     model = pk.load("model")
     assert (facts["ranker"], facts["class"], facts["params"]["loss"]) == ("listmle", "LinearRanker", "listmle")
@@ -218,7 +218,7 @@ def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists
         (["-o", "model.gz"], "model.gz: models are not compressed"),
         (["--set", "kk=1"], "the ranker 'listmle' has no parameter 'kk'"),
         (["-m", "ndgc"], "ndgc"),
-        (["-m", "map,MAP"], "--metric names no measure, or one of them twice."),
+        (["-m", "map", "-m", "MAP"], "--metric names no measure, or one of them twice."),
         (["--l2", "-1"], "Invalid value for '--l2'"),
         (["--max-iter", "0"], "Invalid value for '--max-iter'"),
         (["--tune-l2"], "--tune-l2 and --l2-path need a --validation set."),

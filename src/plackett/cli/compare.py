@@ -32,7 +32,10 @@ def compare(
         str | None,
         typer.Option("--folds", "-f", metavar="N|letor", help="Number of folds, or letor: those it came with."),
     ] = None,
-    metrics: Annotated[str, typer.Option("--metrics", "-m", help="Measures, with commas.")] = "ndcg@10,map",
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metrics", "-m", metavar="NAMES", help="Measures, with commas; default: ndcg@10,map."),
+    ] = None,
     convention: Annotated[str, typer.Option("--convention", "-c", help="Whose rules; see evaluate.")] = "standard",
     normalize: Annotated[
         str | None, typer.Option(metavar="HOW", help="Scale columns, as train does; rankers that can.")
@@ -76,7 +79,7 @@ def compare(
     inputs.check_data(data)
     if report is not None:
         output.check_target(report, "report")
-    wanted = _parse(metrics, convention, select_by)
+    wanted = _parse(metrics or ["ndcg@10,map"], convention, select_by)
     if not quiet:
         output.tell_when_compiling()
     contestants = _contestants(",".join(rankers), baseline, normalize)
@@ -118,7 +121,7 @@ def compare(
 # --- What the user asked for ------------------------------------------------------------------------------------------
 
 
-def _parse(metrics: str, convention: str, select_by: str | None) -> list[str]:
+def _parse(metrics: list[str], convention: str, select_by: str | None) -> list[str]:
     from plackett.cli.measures import parse_measures
     from plackett.metrics.conventions import get_convention
 

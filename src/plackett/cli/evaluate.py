@@ -17,7 +17,10 @@ def evaluate(
         str, typer.Argument(metavar="DATA_OR_QRELS", help="A LETOR file with labels, a known set's name, or qrels.")
     ],
     scores: Annotated[str, typer.Argument(metavar="SCORES_OR_RUN", help="One score per row of DATA, or a TREC run.")],
-    metrics: Annotated[str, typer.Option("--metrics", "-m", help="Measures, separated by commas.")] = "ndcg@10,map,mrr",
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metrics", "-m", metavar="NAMES", help="Measures, with commas; default: ndcg@10,map,mrr."),
+    ] = None,
     convention: Annotated[
         str,
         typer.Option(
@@ -60,7 +63,7 @@ def evaluate(
     is_name = inputs.is_known_name(data)
     inputs.check_exists(*([scores] if is_name else [data, scores]))
     output.tell_when_compiling()
-    wanted = _parse(metrics, convention)
+    wanted = _parse(metrics or ["ndcg@10,map,mrr"], convention)
     labels, values = _load(data, scores, is_name=is_name, zero_based=zero_based, cache=cache)
     from plackett.data.trec import Qrels
 
@@ -86,12 +89,12 @@ def evaluate(
         _print_notes(result)
 
 
-def _parse(metrics: str, convention: str) -> list[str]:
+def _parse(metrics: list[str], convention: str) -> list[str]:
     """The measures' names; a wrong one, or a wrong convention, is wrong usage."""
     from plackett.metrics.conventions import get_convention
     from plackett.metrics.measure import Measure, split_measures
 
-    names = split_measures(metrics)
+    names = [name for text in metrics for name in split_measures(text)]
     try:
         get_convention(convention)
         for name in names:

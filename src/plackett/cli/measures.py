@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import typer
 
 
-def parse_measures(text: str, option: str = "--metrics") -> list[str]:
-    """The names of the measures; a wrong one is wrong usage."""
+def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> list[str]:
+    """The names of the measures, with commas or from an option given several times; a wrong one is wrong usage."""
     from plackett.metrics.measure import Measure, split_measures
 
-    names = split_measures(text)
+    names = [name for text in ([texts] if isinstance(texts, str) else texts) for name in split_measures(text)]
     try:
         measures = {Measure.parse(name) for name in names}
     except ValueError as error:

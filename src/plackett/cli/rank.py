@@ -22,7 +22,8 @@ def rank(
         str | None, typer.Option("--run", metavar="TAG", help="A TREC run under this name instead of bare scores.")
     ] = None,
     metrics: Annotated[
-        str | None, typer.Option("--metrics", "-m", help="Measure the ranking by the labels of DATA as well.")
+        list[str] | None,
+        typer.Option("--metrics", "-m", metavar="NAMES", help="Measure the ranking by the labels of DATA as well."),
     ] = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy of DATA for the next time.")] = False,
@@ -34,7 +35,7 @@ def rank(
     inputs.check_exists(model)
     inputs.check_data(data)
     output.tell_when_compiling()
-    wanted = None if metrics is None else measures.parse_measures(metrics)
+    wanted = measures.parse_measures(metrics) if metrics else None
     ranker = models.load_ranker(model)
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache, needs_labels=wanted is not None)
     queries, note = models.fit_columns(queries, ranker.n_features_in_, models.name_of_data(data), f"the model {model}")

@@ -93,7 +93,7 @@ def refine(
         float | None, _option(METHOD, "X", "Labels from this on count 1, others 0.", "--relevant-from")
     ] = None,
     metrics: Annotated[
-        str | None, _option(OUTPUT, "NAMES", "Measures of a trial (p@1,p@5,p@10,map).", "--metrics", "-m")
+        list[str] | None, _option(OUTPUT, "NAMES", "Measures of a trial (p@1,p@5,p@10,map).", "--metrics", "-m")
     ] = None,
     target: Annotated[
         str | None, _option(OUTPUT, "FILE", "Where the scores go (standard output).", "--output", "-o")

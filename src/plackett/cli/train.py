@@ -65,8 +65,9 @@ def train(
         str | None, _option("DATA", "Lists to stop by or choose l2 by.", "--validation")
     ] = None,
     metrics: Annotated[
-        str, _option("NAMES", "Measures; the first decides (ndcg@10,map).", "--metric", "--metrics", "-m")
-    ] = "ndcg@10,map",
+        list[str] | None,
+        _option("NAMES", "Measures; the first decides (ndcg@10,map).", "--metric", "--metrics", "-m"),
+    ] = None,
     patience: Annotated[
         int | None, _option("N", "Steps without a better value before the end.", "--patience", min=1)
     ] = None,
@@ -119,7 +120,7 @@ def train(
     if not quiet:
         output.tell_when_compiling()
     name = ranker or ("linear" if loss is not None else DEFAULT_RANKER)
-    wanted = measures.parse_measures(metrics, "--metric")
+    wanted = measures.parse_measures(metrics or "ndcg@10,map", "--metric")
     _check_options(name, params, is_tuned=is_tuned)
     has_own_path = name in CHOOSE_L2_IN_FIT
     if is_tuned and has_own_path:

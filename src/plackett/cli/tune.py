@@ -31,7 +31,10 @@ def tune(
     folds: Annotated[
         int | None, typer.Option(help="Or: divide DATA, each part decides in turn.", show_default="5")
     ] = None,
-    metric: Annotated[str, typer.Option("--metric", "-m", help="The measure that decides.")] = "ndcg@10",
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metric", "-m", metavar="NAME", help="The measure that decides; default: ndcg@10."),
+    ] = None,
     convention: Annotated[str, typer.Option("--convention", "-c", help="Whose rules; see evaluate.")] = "standard",
     method: Annotated[str, typer.Option(help="grid, random or optuna.")] = "grid",
     trials: Annotated[
@@ -70,6 +73,7 @@ def tune(
     if not quiet:
         output.tell_when_compiling()
     contestant = _contestant(ranker, grid, settings or [])
+    metric = ",".join(metrics or ["ndcg@10"])
     n_settings = _check_search(contestant, metric, convention, method, trials, seed)
     if model is not None:
         _check_can_be_saved(contestant)
