@@ -58,10 +58,11 @@ def read_letor(
         Whether to keep what follows ``#``, byte by byte; ``docid`` is found in it. A row with ``#`` and nothing behind
         it is as one without comment; a file without comments has ``comments=None``.
     cache : bool or path, default=False
-        True keeps a copy of the arrays beside the (first) file, a path in that folder; the next call with the same
-        options maps it into memory instead of reading the text again; writing to its arrays changes no file. A cache
-        that does not belong to the files as they are now is built anew. What is compared: size and time of change of
-        each file, hashes of samples of it and of the arrays (all of what is small), and the options.
+        True puts the arrays into a file beside the (first) text, a path into that folder, and maps it into memory, so
+        that text may be larger than memory. The next call with the same options finds it and reads no text; writing to
+        its arrays changes no file. A cache that does not belong to the files as they are now is built anew. What is
+        compared: size and time of change of each file, hashes of samples of it and of the arrays (all of what is
+        small), and the options. Where it cannot be written, a warning says so and the text is read into memory.
 
     Returns
     -------

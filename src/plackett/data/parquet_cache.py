@@ -1,6 +1,6 @@
 """Parquet files through a cache that is mapped into memory: batch by batch into the file, so that X never is in memory.
 
-Unlike the cache of LETOR text this one is not a copy of what was read anyway, so that it must be written.
+Whoever asks for it has no room for X in memory, so that it must be written.
 """
 
 from __future__ import annotations
