@@ -31,10 +31,23 @@ def test_what_a_net_cannot_do_is_said(run):
     wrong = run("train", "train.txt", "-o", "model", "-r", "neural", "--set", "hidden=wide")
     assert wrong.returncode == 2
     assert "hidden='wide' must be a list of widths, such as [64, 32]." in unboxed(wrong.stderr)
-    assert run("train", "train.txt", "-o", "model", "-r", "neural", "--set", "max_epochs=1").returncode == 0
-    refused = run("explain", "model", "test.txt", "--query", "26")
-    assert refused.returncode == 1
-    assert refused.stderr == "plackett: error: NeuralRanker cannot explain its scores feature by feature.\n"
+    attentive = ("-r", "neural", "--set", "attention=1", "--set", "hidden=4", "--set", "max_epochs=1")
+    assert run("train", "train.txt", "-o", "model", *attentive).returncode == 0
+    for words in (("explain", "model", "test.txt", "--query", "26"), ("export", "model", "--to", "json")):
+        refused = run(*words)
+        assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+        assert refused.stderr.startswith("plackett: error: NeuralRanker with attention")
+
+
+def test_a_net_explains_its_scores(run, lists):
+    words = ("-r", "neural", "--set", "hidden=[4]", "--set", "max_epochs=1", "--seed", "1", "-q")
+    assert run("train", "train.txt", *words, "-o", "model").returncode == 0
+    rows = json.loads(run("explain", "model", "test.txt", "--query", "26", "--json").stdout)["rows"]
+    scores = [row["score"] for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    for row in rows:
+        total = sum(part["contribution"] for part in row["contributions"])
+        assert total == pytest.approx(row["score"] - row["baseline"], abs=1e-5)
 
 
 def test_a_net_is_exported(run, lists):

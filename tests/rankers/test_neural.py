@@ -512,6 +512,8 @@ def test_a_saved_net_predicts_the_same(params, tmp_path):
         (lambda r: setattr(r, "device", "http://x"), "device"),
         (lambda r: r.layers_.update(attention=10**12), "the shapes that layers_ says"),
         (lambda r: setattr(r, "n_features_in_", 6), "weights for 5 features, not for 6"),
+        (lambda r: setattr(r, "mean_row_", np.zeros(6)), "mean_row_ must be a row of 5 features, not 6"),
+        (lambda r: setattr(r, "mean_row_", np.full(5, np.inf)), "mean_row_ must be a vector of finite numbers"),
     ],
 )
 def test_a_file_with_the_wrong_weights_is_refused(change, message, tmp_path):

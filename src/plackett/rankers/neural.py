@@ -15,10 +15,13 @@ from plackett.losses import get_loss
 from plackett.losses.base import Loss
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Interrupted, Normalized, check_loaded_normalizer
+from plackett.rankers.explain_rows import choose_rows
 from plackett.rankers.fitting import HeldBack, Watch
 from plackett.rankers.linear import NO_LABELS, _seed
+from plackett.rankers.linear_scores import check_vector, in_row_order
 from plackett.rankers.progress import Progress
 from plackett.scorers.net_shape import LAYERS, NetShape
+from plackett.scorers.plain_net import PlainNet
 from plackett.validation import check_choice, check_number, check_positive_int, is_sparse, plain
 
 OPTIMIZERS = ("adam", "lbfgs")
@@ -86,6 +89,8 @@ class NeuralRanker(Normalized):
     layers_ : dict
         ``hidden``, ``activation``, ``attention`` and ``heads`` of the net that was fitted. To change these parameters
         changes nothing before the next fit.
+    mean_row_ : ndarray
+        The mean of the training rows after scaling, from which explanations start; 0 with ``normalize="zscore"``.
     n_iter_ : int
         Epochs, or iterations of L-BFGS.
     objective_ : float
@@ -109,6 +114,7 @@ class NeuralRanker(Normalized):
 
     weights_: dict[str, np.ndarray]
     layers_: dict[str, Any]
+    mean_row_: np.ndarray
 
     def __init__(
         self,
@@ -258,12 +264,61 @@ class NeuralRanker(Normalized):
         if watch.keeps_best and watch.best_coef is not None:
             net.set_vector(watch.best_coef)
         self.weights_, self.layers_ = net.arrays(), shape.layers
+        self.mean_row_ = _mean_row(queries.X)
         self.n_iter_, self.objective_ = outcome.n_iter, float(outcome.objective)
         self.stop_reason_, self.history_ = outcome.stop_reason, watch.history
         self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score
         if outcome.is_interrupted:
             raise Interrupted("the fit was interrupted; the weights are the best so far.")
         return self
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
+        """What each feature adds to each document's score, relative to the mean of its list; not with attention.
+
+        These are integrated gradients on the way from the mean of the training rows (``mean_row_``) to the document,
+        less their mean over the list, so that the contributions of a document sum to its score less its list's mean
+        score: to the precision of the scores for ``activation="relu"``, else to within 1e-5 of what all features add.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all.
+        docid : array-like, default=None
+            Names of the documents, to show instead of row numbers.
+
+        Returns
+        -------
+        Explanation
+            As that of ``LinearRanker.explain``.
+        """
+        from plackett.rankers.explain import explain_additive
+        from plackett.rankers.explain_net import integrated_gradients
+
+        check_is_fitted(self)
+        shape = self._shape()
+        if shape.attention:
+            raise NotImplementedError(
+                f"{type(self).__name__} with attention cannot explain its scores feature by feature: a score depends "
+                "on the features of all documents of the list. Fit it with attention=0."
+            )
+        if isinstance(X, Queries) and docid is None:
+            docid = X.docid
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        query_of_row = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
+        chosen = choose_rows(queries.n_docs, queries.in_row_order(query_of_row), rows, None)
+        is_needed = np.isin(query_of_row, chosen.qid)
+        scaled = self._normalized(queries).X
+        some = scaled[is_needed].toarray() if is_sparse(scaled) else scaled[is_needed]
+        parts = np.zeros(scaled.shape)
+        parts[is_needed] = integrated_gradients(
+            PlainNet.of(shape, self.weights_), np.asarray(some, dtype=np.float64), self.mean_row_
+        )
+        return explain_additive(
+            in_row_order(queries, parts), in_row_order(queries, scaled), queries.in_row_order(queries.qid),
+            scores=queries.in_row_order(self._predict_grouped(queries)), rows=chosen.rows, docid=docid,
+            feature_names=self.feature_names_ if shape.n_inputs == self.n_features_in_ else None,
+        )  # fmt: skip
 
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)
@@ -372,8 +427,16 @@ class NeuralRanker(Normalized):
             raise ValueError("weights_ must have the shapes that layers_ says.")
         if self.normalizer_ is None and shape.n_inputs != self.n_features_in_:
             raise ValueError(f"there are weights for {shape.n_inputs} features, not for {self.n_features_in_}.")
+        check_vector(self, "mean_row_")
+        if self.mean_row_.size != shape.n_inputs:
+            raise ValueError(f"mean_row_ must be a row of {shape.n_inputs} features, not {self.mean_row_.size}.")
 
 
 def _work(shape: NetShape, queries: Queries, share: float = 1.0) -> float:
     """About how many products a batch takes that has this share of the documents."""
     return sum(float(np.prod(of)) for of in shape.weights.values()) * queries.n_docs * share
+
+
+def _mean_row(X: Any) -> np.ndarray:
+    """Added up in float64, whatever X is of."""
+    return np.full(X.shape[0], 1.0 / X.shape[0]) @ X if is_sparse(X) else X.mean(axis=0, dtype=np.float64)
