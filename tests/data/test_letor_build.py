@@ -115,7 +115,7 @@ def test_x_that_turns_out_sparse_or_dense_only_at_the_end_is_turned(qid, tmp_pat
 
 def test_rows_that_grow_wider_again_and_again_need_few_files(tmp_path, tiny):
     path = tmp_path / "rows.txt"
-    path.write_bytes(lines(300, lambda k: [(1, 0), *((j + 1, j) for j in range(1, 2 + k // 5))]))
+    path.write_bytes(lines(300, lambda k: [(1, 0), *((j + 1, j) for j in range(1, 2 + k // 2))]))
     opened = []
     real = Spill.__init__
 
@@ -126,14 +126,23 @@ def test_rows_that_grow_wider_again_and_again_need_few_files(tmp_path, tiny):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Spill, "__init__", counted)
         check(path, missing=7.0, sparse=False)
-    assert len(opened) < 4 * letor_build.MOST_WIDTHS
+    assert len(opened) < 3 * letor_build.MOST_WIDTHS
 
 
 def test_waves_that_would_need_much_room_are_kept_as_pairs(tmp_path, tiny, monkeypatch):
     monkeypatch.setattr(letor_build, "_ROOM_BYTES", 16)
+    real, rooms = letor_build._Rows.make_room, []
+
+    def noted(self, wave):
+        rooms.extend(real(self, wave))
+        return self._room
+
+    monkeypatch.setattr(letor_build._Rows, "make_room", noted)
     path = tmp_path / "rows.txt"
     path.write_bytes(lines(60, full))
     check(path, missing=2.0)
+    assert len(rooms) > 10
+    assert all(room is None for room in rooms)
 
 
 def test_several_files_some_of_them_packed_are_one(tmp_path, tiny):

@@ -219,16 +219,17 @@ class _PairSpill:
         return self._row_end.finish((self._n_rows,)), self._index.finish(shape), self._value.finish(shape)
 
 
-def _pair_blocks(pairs: tuple, bytes_of_row: float) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Pairs of some rows at a time, in arrays that may be written to."""
+def _pair_blocks(pairs: tuple, bytes_of_row: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Pairs of some rows at a time, few enough of both, in arrays that may be written to."""
     row_end, index, value = pairs
-    step = max(1, int(BLOCK_BYTES / max(1, bytes_of_row)))
-    first = 0
-    for start in range(0, row_end.size, step):
-        ends = row_end[start : start + step]
-        last = int(ends[-1])
-        yield ends - first, index[first:last].copy(), value[first:last].copy()
-        first = last
+    most_rows, most_pairs = BLOCK_BYTES // max(1, bytes_of_row), BLOCK_BYTES // (4 + value.itemsize)
+    start = first = 0
+    while start < row_end.size:
+        stop = min(start + most_rows, int(np.searchsorted(row_end, first + most_pairs, side="right")))
+        stop = max(stop, start + 1)
+        last = int(row_end[stop - 1])
+        yield row_end[start:stop] - first, index[first:last].copy(), value[first:last].copy()
+        start, first = stop, last
 
 
 def _dense_blocks(rows: np.ndarray | tuple, width: int, missing: float) -> Iterator[np.ndarray]:
@@ -257,7 +258,7 @@ def _csr_blocks(rows: np.ndarray | tuple, width: int, missing: float) -> Iterato
             found = csr_matrix(block)
             yield csr_matrix((found.data, found.indices, found.indptr), shape=(block.shape[0], width), copy=False)
         return
-    for row_end, index, value in _pair_blocks(rows, 8 * rows[1].size / rows[0].size):
+    for row_end, index, value in _pair_blocks(rows, rows[0].itemsize):
         kept = _letor.drop_zeros(row_end, index, value)
         indptr = np.append(0, row_end).astype(np.int32)
         yield csr_matrix((value[:kept], index[:kept], indptr), shape=(row_end.size, width), copy=False)
