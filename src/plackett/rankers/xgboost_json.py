@@ -81,11 +81,12 @@ def _from_the_root(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def _sum_up(tree: dict[str, np.ndarray], inner: np.ndarray) -> None:
     """Counts of splits as sums over their leaves, values as means."""
-    left, right, values, counts = (tree[name] for name in ("left", "right", "values", "counts"))
+    left, right, values, counts = (tree[name].tolist() for name in ("left", "right", "values", "counts"))
     for node in inner[::-1].tolist():
-        sides = [left[node], right[node]]
-        counts[node] = counts[sides].sum()
-        values[node] = values[sides] @ counts[sides] / counts[node]
+        one, other = left[node], right[node]
+        counts[node] = counts[one] + counts[other]
+        values[node] = (values[one] * counts[one] + values[other] * counts[other]) / counts[node]
+    tree["values"], tree["counts"] = np.array(values), np.array(counts)
 
 
 def _has_way_of_zero(tree: dict[str, np.ndarray]) -> bool:
