@@ -1,4 +1,4 @@
-"""What each feature adds to the score of a net: integrated gradients (Sundararajan, Taly and Yan, 2017).
+"""What each feature adds to the score of a net: integrated gradients (sundararajan2017).
 
 On the straight way from a row s to a row x, feature j adds ``(x_j - s_j) ∫ ∂score/∂x_j dt``, t going from 0 to 1. All
 features together add the score of x less the score of s. The same holds on every part of the way, which tells how good
