@@ -308,6 +308,14 @@ def test_numbers_that_float32_cannot_hold_are_refused(target, lists):
         assert_scores_agree("onnx", content, zscore, X)
 
 
+def test_a_constant_that_no_offset_can_hold_is_refused(lists):
+    ranker = pk.LinearRanker("squared").fit(lists)
+    ranker.coef_, ranker.intercept_ = np.full(6, 1e-307), 100.0
+    for target in ("elasticsearch", "solr"):
+        with pytest.raises(ValueError, match="which float32 cannot hold"):
+            pk.export(ranker, target, feature_names=NAMES)
+
+
 def test_all_weights_zero(lists):
     ranker = pk.LinearRanker("squared").fit(lists)
     ranker.coef_ = np.zeros(6)

@@ -101,7 +101,8 @@ class LinearForm:
                 f"{self.intercept:.6g}; without an intercept there is no way to say that."
             )
         offset = self.offset.copy()
-        offset[feature] -= self.intercept * self.scale[feature] / self.weights[feature]
+        with np.errstate(over="ignore"):  # targets refuse an offset that is beyond all numbers
+            offset[feature] -= self.intercept * self.scale[feature] / self.weights[feature]
         return replace(self, offset=offset, intercept=0.0)
 
 
