@@ -65,6 +65,21 @@ def test_a_queries_object_brings_its_ids_along():
         pk.evaluate(pk.Queries(data.X, qid=QID), SCORES)
 
 
+def test_files_are_read_and_scores_follow_the_order_of_their_rows(tmp_path):
+    rows, scores = ["1 qid:a 1:1", "0 qid:b 1:2", "0 qid:a 1:3", "1 qid:b 1:4"], [0.9, 0.8, 0.1, 0.2]
+    (tmp_path / "torn.txt").write_text("\n".join(rows) + "\n")
+    found = pk.evaluate(tmp_path / "torn.txt", scores, metrics="map", floors=True)
+    assert found["map"].tolist() == [1.0, 0.5]
+    assert "best feature" in found.floors
+    assert pk.evaluate(str(tmp_path / "torn.txt"), scores, metrics="map").queries.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="scores has 3 values but there are 4 labels"):
+        pk.evaluate(tmp_path / "torn.txt", scores[:3])
+    with pytest.raises(ValueError, match="qid was given, but files bring their own ids"):
+        pk.evaluate(tmp_path / "torn.txt", scores, qid="query")
+    with pytest.raises(FileNotFoundError, match="absent"):
+        pk.evaluate("absent.parquet", scores)
+
+
 def test_wrong_arguments_are_explained():
     with pytest.raises(ValueError, match="metrics is empty; name at least one"):
         pk.evaluate(LABELS, SCORES, qid=QID, metrics=[])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from plackett.data.queries import Queries
+from plackett.data.sources import read_queries
 from plackett.data.trec import Qrels, Run, join
 from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER, best_feature_floor, random_floor
 from plackett.evaluation.table import Evaluation
@@ -34,11 +36,13 @@ def evaluate(
 
     Parameters
     ----------
-    labels : array-like of shape (n_docs,), Queries, Qrels, or dict of dicts
-        A ``Queries`` brings its query ids, document ids and features along; ``Qrels`` go with a ``Run`` as scores, and
-        ``{qid: {docid: label}}`` with ``{qid: {docid: score}}``.
+    labels : array-like of shape (n_docs,), Queries, path, Qrels, or dict of dicts
+        A ``Queries`` brings its query ids, document ids and features along, as do a LETOR or Parquet file, a folder of
+        Parquet files, or a pattern; ``Qrels`` go with a ``Run`` as scores, and ``{qid: {docid: label}}`` with
+        ``{qid: {docid: score}}``.
     scores : array-like of shape (n_docs,), Run, or dict of dicts
-        Higher is better. For a ``Queries``, in the order of its rows.
+        Higher is better. For a ``Queries``, in the order of its rows; for files, in the order of theirs, which is the
+        same unless rows of one query stand apart there.
     qid : array-like of shape (n_docs,), default=None
         The query of each row, in any order; None means one list.
     metrics : sequence of str or Measure, or text with commas, default=("ndcg@10", "map", "mrr")
@@ -71,6 +75,11 @@ def evaluate(
     rules = get_convention(convention)
     measures, names = _parse_metrics(metrics)
     labels, scores = _as_trec(labels, scores)
+    if isinstance(labels, (str, os.PathLike)) and not isinstance(scores, Run):
+        _refuse(
+            "files bring their own ids; of columns with other names, read_parquet makes a Queries", qid=qid, docid=docid
+        )
+        labels, scores = _read(labels, scores)
     queries = labels if isinstance(labels, Queries) else None
     notes: list[str] = []
     if isinstance(labels, Qrels) or isinstance(scores, Run):
@@ -123,6 +132,13 @@ def _as_trec(labels: Any, scores: Any) -> tuple[Any, Any]:
     """``{qid: {docid: value}}``, the shape of pytrec_eval and ranx, as qrels and a run."""
     labels = Qrels.from_dict(labels) if isinstance(labels, Mapping) else labels
     return labels, Run.from_dict(scores) if isinstance(scores, Mapping) else scores
+
+
+def _read(path: str | os.PathLike, scores: Any) -> tuple[Queries, np.ndarray]:
+    """The queries of files, and the scores, which are in the order of their rows, in that of the queries."""
+    queries = read_queries(path)
+    values = check_scores(scores, queries.n_docs)
+    return queries, values if queries.row_order is None else values[queries.row_order]
 
 
 def _refuse(why: str, **arguments: object) -> None:
