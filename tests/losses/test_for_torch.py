@@ -286,13 +286,34 @@ def test_value_and_slope_without_autograd_are_the_same(dtype, weights):
         f.value_and_slope(scores[:-1], lists)
 
 
-def test_a_second_derivative_is_refused():
+@every_loss
+def test_a_second_derivative_is_true_or_refused(loss):
     lists, rng = made_lists()
-    scores = torch.tensor(rng.normal(size=lists.n_docs), requires_grad=True)
-    value = L.ListMLE().as_torch()(scores, lists)
-    (slope,) = torch.autograd.grad(value * value, scores, create_graph=True)
-    with pytest.raises(RuntimeError, match="differentiate twice"):
-        slope.sum().backward()
+    f, weights = loss.as_torch(), rng.random(lists.n_queries)
+    rows = torch.tensor(rng.normal(size=(lists.n_docs, 3)))
+    coef = torch.tensor(rng.normal(size=3), requires_grad=True)
+
+    def value(coef):
+        return f(2 + torch.tanh(rows @ coef), lists, weights)
+
+    (slope,) = torch.autograd.grad(value(coef), coef, create_graph=True)
+    if not loss.has_curvature_product:
+        with pytest.raises(RuntimeError, match="once, not twice"):
+            slope.square().sum().backward()
+        return
+    assert torch.autograd.gradgradcheck(value, coef)
+    (third,) = torch.autograd.grad(slope.sum(), coef, retain_graph=True)
+    assert third.isfinite().all()
+    with pytest.raises(RuntimeError, match="not three times"):
+        torch.autograd.grad(slope.sum(), coef, create_graph=True)
+
+
+def test_functions_of_torch_func_differentiate_a_loss():
+    lists, rng = made_lists()
+    scores = torch.tensor(rng.normal(size=lists.n_docs))
+    f = L.ListMLE().as_torch()
+    _, slope = f.value_and_slope(scores, lists)
+    assert torch.equal(torch.func.grad(lambda s: f(s, lists))(scores), slope)
 
 
 def test_wrong_scores_are_named():

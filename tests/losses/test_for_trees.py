@@ -171,3 +171,54 @@ def test_xgboost_with_listmle_lowers_the_loss():
     model = xgboost.train({"max_depth": 3, "nthread": 1, "base_score": 0.0}, rows, 20, obj=loss.as_xgboost(DATA))
     start = loss.value_and_slope(np.zeros(DATA.n_docs), DATA)[0]
     assert loss.value_and_slope(model.predict(rows, output_margin=True), DATA)[0] < 0.9 * start
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_classes_for_scikit_learn_grow_the_same_trees(weighted):
+    lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
+    weights = np.repeat(np.random.default_rng(0).random(DATA.n_queries), np.diff(DATA.indptr)) if weighted else None
+    objective, group = losses.ListMLE().as_lightgbm(DATA), np.diff(DATA.indptr)
+    params = {"num_leaves": 5, "verbosity": -1, "num_threads": 1, "min_child_samples": 5}
+    data = lightgbm.Dataset(DATA.X, DATA.y, weight=weights, params={"verbosity": -1})
+    expected = lightgbm.train({**params, "objective": objective}, data, num_boost_round=3).predict(DATA.X)
+    ranker = lightgbm.LGBMRanker(objective=objective, n_estimators=3, **params)
+    ranker.fit(DATA.X, DATA.y, group=group, sample_weight=weights)
+    np.testing.assert_allclose(ranker.predict(DATA.X), expected, rtol=1e-12)
+    assert np.ptp(expected) > 0
+
+    objective, params = losses.ListMLE().as_xgboost(DATA), {"max_depth": 2, "min_child_weight": 0.1, "nthread": 1}
+    params |= {"base_score": 0.0, "learning_rate": 0.3}
+    matrix = xgboost.DMatrix(DATA.X, DATA.y, weight=weights)
+    expected = xgboost.train(params, matrix, 3, obj=objective).predict(matrix)
+    ranker = xgboost.XGBRegressor(objective=objective, n_estimators=3, **params)
+    ranker.fit(DATA.X, DATA.y, sample_weight=weights)
+    np.testing.assert_allclose(ranker.predict(DATA.X), expected, rtol=1e-6)
+    assert np.ptp(expected) > 0
+
+
+@pytest.mark.parametrize("package", ["lightgbm", "xgboost"])
+def test_rows_in_the_order_of_before_are_refused(package):
+    """Queries put rows together by query; the packages' data may still hold them as they came."""
+    module = pytest.importorskip(package)
+    mixed = np.random.default_rng(1).permutation(DATA.n_docs)
+    X, y = DATA.X[mixed], DATA.y[mixed]
+    queries = pk.Queries(X, y, qid=DATA.qid[mixed])
+
+    def train(*data):
+        if package == "lightgbm":
+            params = {"objective": losses.ListMLE().as_lightgbm(queries), "verbosity": -1, "num_threads": 1}
+            return module.train(params, module.Dataset(*data, params={"verbosity": -1}), num_boost_round=1)
+        return module.train({"nthread": 1}, module.DMatrix(*data), 1, obj=losses.ListMLE().as_xgboost(queries))
+
+    train(queries.X, queries.y)
+    for data in [(X, y), (X,), (queries.X,)]:
+        with pytest.raises(ValueError, match=r"Grow the trees on queries\.X with the labels queries\.y"):
+            train(*data)
+
+
+def test_what_is_not_queries_is_named():
+    with pytest.raises(TypeError, match="queries is a ndarray; a Queries, or its lists, is needed"):
+        losses.ListMLE().as_lightgbm(DATA.qid)
+    with pytest.raises(TypeError, match="queries is a NoneType"):
+        losses.ListMLE().value_and_slope([0.0], None)
+    assert repr(losses.ListMLE().as_xgboost(DATA)).startswith("<ListMLE() as an objective of trees")

@@ -18,6 +18,14 @@ from plackett.data.queries import Queries, QueryLists
 CurvatureProduct = Callable[[np.ndarray], np.ndarray]
 
 
+def lists_of(queries: Any) -> QueryLists:
+    """What a loss sees of queries: their labels and bounds."""
+    lists = queries.lists if isinstance(queries, Queries) else queries
+    if not isinstance(lists, QueryLists):
+        raise TypeError(f"queries is a {type(queries).__name__}; a Queries, or its lists, is needed.")
+    return lists
+
+
 class Loss(Parameters, ABC):
     """Base of the losses.
 
@@ -141,7 +149,7 @@ class Loss(Parameters, ABC):
         return TorchLoss(self)
 
     def _checked(self, scores: Any, queries: Queries | QueryLists) -> tuple[np.ndarray, QueryLists]:
-        lists = queries.lists if isinstance(queries, Queries) else queries
+        lists = lists_of(queries)
         self.check_labels(lists)
         return _vector(scores, lists.n_docs, "scores"), lists
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from plackett._optional import import_optional
 from plackett.data.queries import Queries, QueryLists
-from plackett.losses.base import Loss
+from plackett.losses.base import Loss, lists_of
 
 import_optional("torch", extra="neural", needed_for="as_torch()")  # says what to install where it is missing
 
@@ -17,11 +18,11 @@ import torch  # noqa: E402
 
 from plackett.losses import on_device  # noqa: E402
 
-_Compute = Callable[[torch.Tensor, QueryLists, "np.ndarray | None"], tuple[torch.Tensor, torch.Tensor]]
+_Compute = Callable[[QueryLists, "np.ndarray | None", torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 
 
 class TorchLoss:
-    """A loss as ``f(scores, queries)``: a tensor that holds the sum over the queries and can be differentiated once.
+    """A loss as ``f(scores, queries)``: a tensor that holds the sum over the queries and can be differentiated.
 
     Scores in main memory go to the compiled kernels without a copy when they are float64; others are converted, and the
     arithmetic is done in float64. Scores on an accelerator stay there: the listwise losses, ``exponential`` and
@@ -30,7 +31,8 @@ class TorchLoss:
     travel to the kernels of the processor, and the slope back.
 
     What a loss derives from the labels (orders, levels, weights) is kept on ``queries.lists``, so pass the same object
-    again. Nothing is derived from scores that are NaN or infinite: on the host they are refused, on a device the value
+    again. Losses that have ``curvature_product`` can be differentiated twice, on the processor; others say that they
+    cannot. Nothing is derived from scores that are NaN or infinite: on the host they are refused, on a device the value
     is not finite either.
 
     Parameters
@@ -69,7 +71,8 @@ class TorchLoss:
             Of the type of the scores, float32 at least.
         """
         compute, lists, weights = self._checked(scores, queries, weights)
-        return _Value.apply(scores, compute, lists, weights)
+        compute, curve = partial(compute, lists, weights), partial(self._curvature_product, lists, weights)
+        return _Value.apply(scores, compute, curve)[0]
 
     def value_and_slope(
         self, scores: torch.Tensor, queries: Queries | QueryLists, weights: Any = None
@@ -103,7 +106,7 @@ class TorchLoss:
         (1.7918, array([-0.6667, -0.1667,  0.8333]), array([1.5]))
         """
         compute, lists, weights = self._checked(scores, queries, weights)
-        value, slope = compute(scores, lists, weights)
+        value, slope = compute(lists, weights, scores)
         return value, slope.to(scores.dtype)
 
     def stays_on(self, device: torch.device) -> bool:
@@ -115,9 +118,7 @@ class TorchLoss:
 
     def _checked(self, scores: Any, queries: Any, weights: Any) -> tuple[_Compute, QueryLists, np.ndarray | None]:
         """How and from what to compute; what does not fit together is refused."""
-        lists = queries.lists if isinstance(queries, Queries) else queries
-        if not isinstance(lists, QueryLists):
-            raise TypeError(f"queries is a {type(queries).__name__}; a Queries, or its lists, is needed.")
+        lists = lists_of(queries)
         if not isinstance(scores, torch.Tensor) or not scores.is_floating_point():
             kind = f"a tensor of {scores.dtype}" if isinstance(scores, torch.Tensor) else f"a {type(scores).__name__}"
             raise TypeError(f"scores are {kind}; a tensor of floating-point numbers is needed.")
@@ -131,7 +132,7 @@ class TorchLoss:
         return compute, lists, None if weights is None else _of_queries(weights, lists)
 
     def _on_host(
-        self, scores: torch.Tensor, lists: QueryLists, weights: np.ndarray | None
+        self, lists: QueryLists, weights: np.ndarray | None, scores: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         numbers = scores.detach().to(device="cpu", dtype=torch.float64).contiguous().numpy()
         if not np.isfinite(numbers).all():
@@ -145,7 +146,7 @@ class TorchLoss:
         return value, torch.from_numpy(slope).to(device=scores.device, dtype=value.dtype)
 
     def _on_device(
-        self, scores: torch.Tensor, lists: QueryLists, weights: np.ndarray | None
+        self, lists: QueryLists, weights: np.ndarray | None, scores: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         scores = scores.detach().to(_at_least_single(scores.dtype))
         if weights is None:
@@ -153,22 +154,63 @@ class TorchLoss:
         counts = torch.from_numpy(weights).to(device=scores.device, dtype=scores.dtype)
         return on_device.value_and_slope(self.loss, scores, lists, counts)
 
+    def _curvature_product(
+        self, lists: QueryLists, weights: np.ndarray | None, scores: torch.Tensor, vector: torch.Tensor
+    ) -> torch.Tensor:
+        """The second derivative times a vector, by the compiled kernels."""
+        if not self.loss.has_curvature_product:
+            raise RuntimeError(f"{self.loss!r} can be differentiated once, not twice.")
+        at, along = (each.detach().to(device="cpu", dtype=torch.float64).contiguous() for each in (scores, vector))
+        found = self.loss.curvature_at(at.numpy(), lists)(along.numpy())
+        if weights is not None:
+            found = found * np.repeat(weights, np.diff(lists.indptr))
+        return torch.from_numpy(found).to(device=scores.device, dtype=_at_least_single(scores.dtype))
+
 
 class _Value(torch.autograd.Function):
-    """The value, which remembers the slope: both come from one pass."""
+    """The value and its slope, which come from one pass; autograd is told of the value alone."""
 
     @staticmethod
-    def forward(ctx, scores, compute, lists, weights):
-        value, slope = compute(scores, lists, weights)
-        ctx.save_for_backward(slope)
-        ctx.dtype = scores.dtype
-        return value
+    def forward(scores, compute, curve):
+        return compute(scores)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, step):
-        (slope,) = ctx.saved_tensors
-        return (slope * step).to(ctx.dtype), None, None, None
+    def setup_context(ctx, inputs, output):
+        scores, _, ctx.curve = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(scores, output[1])
+
+    @staticmethod
+    def backward(ctx, step, _):
+        if step is None:
+            return None, None, None
+        scores, slope = ctx.saved_tensors
+        if torch.is_grad_enabled():  # somebody will ask for the derivative of this again
+            return _Slope.apply(scores, slope, step, ctx.curve), None, None
+        return (slope * step).to(scores.dtype), None, None
+
+
+class _Slope(torch.autograd.Function):
+    """The slope times what came from behind, as a function of the scores: its derivative is a curvature product."""
+
+    @staticmethod
+    def forward(scores, slope, step, curve):
+        return (slope * step).to(scores.dtype)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        scores, slope, step, ctx.curve = inputs
+        ctx.save_for_backward(scores, slope, step)
+
+    @staticmethod
+    def backward(ctx, pull):
+        if torch.is_grad_enabled():
+            raise RuntimeError("losses can be differentiated twice, not three times.")
+        scores, slope, step = ctx.saved_tensors
+        curved = ctx.curve(scores, pull) if ctx.needs_input_grad[0] else None
+        along = (slope * pull).sum().to(step.dtype) if ctx.needs_input_grad[2] else None
+        return None if curved is None else (curved * step).to(scores.dtype), None, along, None
 
 
 def _of_queries(weights: Any, lists: QueryLists) -> np.ndarray:

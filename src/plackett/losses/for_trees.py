@@ -18,13 +18,13 @@ import numpy as np
 
 from plackett._threads import deal, query_blocks
 from plackett.data.queries import Queries, QueryLists
-from plackett.losses.base import Loss
+from plackett.losses.base import Loss, lists_of
 from plackett.validation import count_of
 
 SMALLEST = 1e-9  # of a curvature: leaves divide by sums of them
 DOCS_PER_BLOCK = 4096  # worth the trouble of handing them to a thread
 
-Objective = Callable[[np.ndarray, Any], tuple[np.ndarray, np.ndarray]]
+Objective = Callable[..., tuple[np.ndarray, np.ndarray]]
 
 
 class TreeObjective:
@@ -44,7 +44,7 @@ class TreeObjective:
     """
 
     def __init__(self, loss: Loss, queries: Queries | QueryLists, weights: np.ndarray | None = None):
-        lists = queries.lists if isinstance(queries, Queries) else queries
+        lists = lists_of(queries)
         if loss.is_random:
             raise ValueError(
                 f"{loss!r} draws anew at every pass, but trees need the same slope for the same scores. "
@@ -54,6 +54,7 @@ class TreeObjective:
         self.loss, self.n_docs = loss, lists.n_docs
         self._sizes = np.diff(lists.indptr)
         self._weights = weights
+        self._regrouped = lists.labels if isinstance(queries, Queries) and queries.row_order is not None else None
         has_diagonal = loss.is_convex and type(loss).diagonal_at is not Loss.diagonal_at
         self._blocks = []
         for first, last in query_blocks(lists.indptr, DOCS_PER_BLOCK):
@@ -78,24 +79,45 @@ class TreeObjective:
         of_rows = np.repeat(self._weights, self._sizes)
         return float(values @ self._weights), slope * of_rows, curvature * of_rows
 
-    def __call__(self, scores: Any, data: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Slope and curvature, with the weights of the package's data, if it has some, of rows or queries."""
+    def __call__(self, scores: Any, data: Any = None, sample_weight: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Slope and curvature, with the weights of the package's data, if it has some, of rows or queries.
+
+        The packages call ``f(scores, data)``; their classes for scikit-learn ``f(labels, scores, weights of rows)``.
+        """
+        labels = None
+        if hasattr(data, "get_weight"):
+            sample_weight = data.get_weight()
+        elif data is not None:
+            labels, scores = scores, data
         scores = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1)
         if scores.size != self.n_docs:
             raise ValueError(
                 f"the trees are grown on {count_of(scores.size, 'row')} but the queries have {self.n_docs:,} documents."
             )
+        if data is not None and self._regrouped is not None:
+            self._check_order(data.get_label() if labels is None else labels)
         if self.loss.is_flat_at_zero and not scores.any():
             raise ValueError(
                 f"{self.loss!r} has no slope where all scores are 0. Start from others (init_score of LightGBM's "
                 "Dataset, base_margin of XGBoost's DMatrix), such as 1 for every row."
             )
         _, slope, curvature = self.evaluate(scores)
-        weights = None if data is None else data.get_weight()
-        if weights is None or not len(weights):
+        if sample_weight is None or not len(sample_weight):
             return slope, curvature
-        of_rows = weights if len(weights) == self.n_docs else np.repeat(weights, self._sizes)
+        of_rows = sample_weight if len(sample_weight) == self.n_docs else np.repeat(sample_weight, self._sizes)
         return slope * of_rows, curvature * of_rows
+
+    def _check_order(self, labels: Any) -> None:
+        """Refuse rows as they stood before they were put together by query; their labels tell."""
+        if labels is None or not np.array_equal(np.float32(labels), np.float32(self._regrouped)):
+            raise ValueError(
+                "rows of one query did not stand together, so the queries hold them in another order than they came, "
+                "and the labels of the data that the trees are grown on are not in that order. Grow the trees on "
+                "queries.X with the labels queries.y, or sort the rows by query before all else."
+            )
+
+    def __repr__(self) -> str:
+        return f"<{self.loss!r} as an objective of trees, {self.n_docs:,} documents>"
 
 
 class _Block(NamedTuple):
@@ -119,6 +141,8 @@ def _usual_slope(loss: Loss, lists: QueryLists) -> np.ndarray:
 def lightgbm_objective(loss: Loss, queries: Queries | QueryLists) -> Objective:
     """A loss as ``params["objective"]`` of ``lightgbm.train``, for a Dataset of these queries' rows in their order.
 
+    ``LGBMRanker(objective=…)`` takes it as well.
+
     LightGBM's trees start at a score of 0. Losses to which a constant added to all scores makes a difference may start
     elsewhere: give the Dataset an ``init_score``, and add it to what the trees predict.
     """
@@ -127,6 +151,8 @@ def lightgbm_objective(loss: Loss, queries: Queries | QueryLists) -> Objective:
 
 def xgboost_objective(loss: Loss, queries: Queries | QueryLists) -> Objective:
     """A loss as ``obj`` of ``xgboost.train``, for a DMatrix of these queries' rows in their order.
+
+    ``XGBRegressor(objective=…)`` takes it as well.
 
     XGBoost adds 1 to the curvature of a leaf (``reg_lambda``) and wants at least 1 of it (``min_child_weight``), which
     is much for losses that are means over pairs: lower both.
