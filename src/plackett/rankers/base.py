@@ -19,6 +19,7 @@ from plackett.data.normalize_blocks import fit_transform, transform
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning
 from plackett.metrics.measure import Measure
+from plackett.rankers.unread import refuse_unread
 from plackett.validation import check_finite, check_labels, check_numbers, count_of, is_sparse
 
 
@@ -57,6 +58,7 @@ class Ranker(BaseEstimator, ABC):
         else ``predict`` needs is passed on.
         """
         check_is_fitted(self)
+        queries = self._check_queries(X, y, qid)
         if qid is None and not isinstance(X, Queries) and getattr(self, "n_queries_", 1) > 1:
             warnings.warn(
                 f"score was called without qid and takes all rows as one list, but the ranker was fitted on "
@@ -65,7 +67,6 @@ class Ranker(BaseEstimator, ABC):
                 DataWarning,
                 stacklevel=2,
             )
-        queries = self._check_queries(X, y, qid)
         weights = self._check_query_weights(sample_weight, queries)
         measure = Measure.parse(metric)
         values = measure.values(queries.labels, self._predict_grouped(queries, **predict_params), qid=queries.qid)
@@ -133,6 +134,12 @@ class Ranker(BaseEstimator, ABC):
             if y is not None or qid is not None:
                 raise ValueError("X is a Queries, which has its labels and qid; give neither y nor qid.")
             X, y = given.X, given.y
+            if needs_labels and y is None:
+                raise ValueError(
+                    f"X is a Queries without labels, which {type(self).__name__} needs: Queries(X, y, qid)."
+                )
+        else:
+            refuse_unread(X, type(self).__name__, is_fit=reset)
         if needs_labels and y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         new_names = given.feature_names if given is not None else _columns_of(X)
