@@ -66,7 +66,7 @@ def check_levels(labels: Any, *, name: str = "labels") -> np.ndarray:
     """As ``check_labels``, but whole numbers stay as they are: they need no look at each of them."""
     vector = np.asarray(labels)
     if vector.ndim == 1 and vector.dtype.kind in "iu" and not np.ma.is_masked(labels):
-        return vector
+        return np.require(vector, requirements="W")
     return check_labels(labels, name=name)
 
 
@@ -107,7 +107,8 @@ def _as_numbers(values: object, name: str, *, keep_float32: bool = False) -> np.
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} has values that are not numbers: {error}.") from error
     dtype = np.float32 if keep_float32 and vector.dtype == np.float32 else np.float64
-    return np.ascontiguousarray(vector, dtype=dtype)
+    # kernels are compiled once more for what is read-only; a vector is quickly copied
+    return np.require(vector, dtype, ("C", "W"))
 
 
 def check_finite(X: Any, feature_names: Sequence[str] | None = None, *, row_numbers: np.ndarray | None = None) -> None:

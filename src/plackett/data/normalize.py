@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
+from plackett._read_only import for_kernels
 from plackett._threads import deal, query_blocks
 from plackett.data.grouping import group_rows
 from plackett.validation import check_choice, check_finite, is_sparse
@@ -96,7 +97,7 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
         rows = np.arange(X.shape[0]) if groups.order is None else groups.order
         kernel = self._kernel(_normalize)
         blocks = query_blocks(groups.indptr, max(1, VALUES_PER_BLOCK // max(1, X.shape[1])))
-        deal(lambda first, last: kernel(X, rows, groups.indptr, first, last, out), blocks)
+        deal(lambda first, last: kernel(*for_kernels(X), rows, groups.indptr, first, last, out), blocks)
         return out
 
     @abstractmethod
@@ -165,9 +166,10 @@ class QueryUnitLength(QueryNormalizer):
             X.sum_duplicates()
         out = np.zeros_like(X.data)
         rows = np.arange(X.shape[0]) if groups.order is None else groups.order
-        parts = (X.data, X.indices, X.indptr, rows, groups.indptr)
+        kernel: Any = _normalize.unit_length_sparse
+        parts = (*for_kernels(X), rows, groups.indptr)
         blocks = query_blocks(groups.indptr, max(1, VALUES_PER_BLOCK * X.shape[0] // max(1, X.nnz)))
-        deal(lambda first, last: _normalize.unit_length_sparse(*parts, first, last, X.shape[1], out), blocks)
+        deal(lambda first, last: kernel(*parts, first, last, X.shape[1], out), blocks)
         return type(X)((out, X.indices.copy(), X.indptr.copy()), shape=X.shape)
 
     def _kernel(self, kernels: Any) -> Any:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from plackett._read_only import readable
 from plackett.data.file_names import is_parquet
 from plackett.data.parquet_rows import opened
 from plackett.data.queries import Queries
 from plackett.data.sources import Source
-from plackett.scorers.linear import readable
 from plackett.validation import check_finite, check_labels, check_numbers, is_sparse
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._read_only import readable
 from plackett._threads import deal, query_blocks
 from plackett.data.queries import QueryLists
 from plackett.rankers import _discovery
@@ -224,4 +225,4 @@ def count_label_pairs(lists: QueryLists, top: int | None = None) -> np.ndarray:
 
 def _rows(X: Any, indptr: np.ndarray, first: int, last: int) -> np.ndarray:
     rows = X[int(indptr[first]) : int(indptr[last])]
-    return rows.toarray() if is_sparse(rows) else rows
+    return rows.toarray() if is_sparse(rows) else readable(rows)

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from plackett import persistence
+from plackett._read_only import for_kernels
 from plackett._threads import deal
 from plackett.rankers import _flat_trees
 from plackett.rankers.linear_scores import check_vector
@@ -89,13 +90,15 @@ class FlatTrees(BaseEstimator):
         scores = np.full(X.shape[0], start, dtype=np.float64) if np.ndim(start) == 0 else np.array(start)
         arrays = (self.starts_, self.features_, self.thresholds_, self.left_, self.right_, self.values_)
         blocks = [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)]
+        rows = for_kernels(X)
 
         def work(first: int, last: int) -> None:
             if is_sparse(X):
-                indptr = X.indptr[first : last + 1]
-                _flat_trees.add_scores_sparse(X.data, X.indices, indptr, X.shape[1], *arrays, scores[first:last])
+                data, indices, indptr = rows
+                own = indptr[first : last + 1]
+                _flat_trees.add_scores_sparse(data, indices, own, X.shape[1], *arrays, scores[first:last])
             else:
-                _flat_trees.add_scores(X[first:last], *arrays, scores[first:last])
+                _flat_trees.add_scores(rows[0][first:last], *arrays, scores[first:last])
 
         deal(work, blocks)
         return scores

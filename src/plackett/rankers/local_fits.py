@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._read_only import readable
 from plackett._threads import n_threads, one_blas_thread, query_blocks
 from plackett.data.queries import QueryLists
 from plackett.losses import PairwiseHinge, PairwiseLogistic
@@ -18,7 +19,7 @@ from plackett.objective import Objective
 from plackett.penalties import L2
 from plackett.rankers import _local_newton
 from plackett.rankers.query_neighbors import Neighbors
-from plackett.scorers.linear import LinearScorer, readable
+from plackett.scorers.linear import LinearScorer
 from plackett.solvers import Newton
 
 LOSSES = {

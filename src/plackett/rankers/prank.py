@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from plackett._read_only import for_kernels
 from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
 from plackett.rankers import _prank
@@ -201,7 +202,7 @@ class _Perceptron:
 
     def __init__(self, X: Any, levels: np.ndarray, n_levels: int):
         self._pass: Any = _prank.pass_sparse if is_sparse(X) else _prank.pass_dense
-        self._rows = (X.data, X.indices, X.indptr) if is_sparse(X) else (X,)
+        self._rows = for_kernels(X)
         self._levels, self._n_steps = levels, 0
         self._coef, self._moved_coef = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         self._thresholds, self._moved = np.zeros(n_levels - 1), np.zeros(n_levels - 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._read_only import for_kernels
 from plackett._threads import deal
 from plackett.scorers import _linear
 from plackett.validation import is_sparse
@@ -34,9 +35,10 @@ class LinearScorer:
         self.is_sparse = is_sparse(X)
         self._parts: tuple[np.ndarray, ...]
         if self.is_sparse:
-            self._parts = (readable(X.data), readable(X.indices), readable(X.indptr.astype(np.int64, copy=False)))
+            data, indices, row_ptr = for_kernels(X)
+            self._parts = (data, indices, row_ptr.astype(np.int64, copy=False))
         else:
-            self._parts = (readable(np.ascontiguousarray(X)),)
+            self._parts = for_kernels(np.ascontiguousarray(X))
 
     @property
     def X(self) -> np.ndarray:
@@ -123,24 +125,3 @@ class LinearScorer:
         if self.has_intercept:
             block[:, -1] = 1.0
         return block
-
-
-class _Window:
-    """A view of an array that kernels take for writable, though none writes to it."""
-
-    def __init__(self, array: np.ndarray):
-        self.base = array
-        interface = dict(array.__array_interface__)
-        interface["data"] = (interface["data"][0], False)
-        self.__array_interface__ = interface
-
-
-def readable(array: np.ndarray) -> np.ndarray:
-    """The array, or a view of it that kernels take for writable.
-
-    numba compiles every kernel once more for read-only arrays, which memory maps, data frames and messages between
-    processes often give.
-    """
-    if array.flags.writeable or array.size == 0:
-        return array.view(np.ndarray)
-    return np.asarray(_Window(array))
