@@ -348,6 +348,37 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(processes, files,
     np.testing.assert_allclose(found.coef_, pk.LinearRanker(tol=1e-10).fit(DATA).coef_, rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize("when", ["loading", "fitting"])
+def test_workers_that_all_die_and_come_back_change_nothing(when, processes, files, monkeypatch):
+    expected = pk.LinearRanker(tol=1e-10).fit([pk.read_letor(file) for file in files])
+    processes.wait_for_workers(2)
+    killed = []
+
+    def kill_all():
+        killed.extend(processes.run(os.getpid).values())
+        for process in killed:
+            os.kill(process, signal.SIGKILL)
+
+    if when == "fitting":
+        act_at_call(monkeypatch, 5, kill_all)
+    else:
+        plain = ClusterHolder._slots
+
+        def slots(self, n):
+            found = plain(self, n)
+            kill_all()
+            return found
+
+        monkeypatch.setattr(ClusterHolder, "_slots", slots)
+    found = pk.LinearRanker(tol=1e-10)
+    fit = threading.Thread(target=found.fit, args=(files,), daemon=True)
+    fit.start()
+    fit.join(timeout=60)
+    assert not fit.is_alive(), "the fit waits for workers that will not come back"
+    assert len(killed) == 2
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
 def test_no_partition_s_data_pass_through_the_client(processes, monkeypatch):
     n_docs, n_features, n_parts = 20_000, 20, 4
 

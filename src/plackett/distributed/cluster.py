@@ -14,7 +14,7 @@ import contextlib
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,7 @@ class ClusterHolder:
         self._n_workers = self._check_workers()
         self._name, self._generation = f"plackett-{uuid.uuid4().hex}", 0
         self._too_long: set[Callable] = set()  # whose answers are too many bytes for the scheduler
+        self._bound: dict[str, str] = {}  # the worker that each piece was meant for, by the piece's key
         self._parts = self._submitted(recipes)
         self._wait(self._parts)
 
@@ -104,19 +105,21 @@ class ClusterHolder:
         parts, slots = [], self._slots(len(recipes))
         with _quiet_about_size():
             for number, (make, given) in enumerate(recipes):
-                is_free = any(is_future(value) for value in given)
-                where = {} if is_free else {"workers": [slots[number]], "allow_other_workers": True}
+                key, where = self._key(number), {}
+                if slots and not any(is_future(value) for value in given):
+                    self._bound[key] = slots[number]
+                    where = {"workers": [slots[number]], "allow_other_workers": True}
                 arguments = [next(computed) if has_graph(value) else value for value in given]
-                parts.append(self._client.submit(make, *arguments, key=self._key(number), **where))
+                parts.append(self._client.submit(make, *arguments, key=key, **where))
         return parts
 
     def _key(self, number: int) -> str:
         return f"{self._name}-{self._generation}-{number}"
 
     def _slots(self, n: int) -> list[str]:
-        """A worker for each of ``n`` parts, by their threads."""
+        """A worker for each of ``n`` parts, by their threads; none where all have just gone."""
         threads = [address for address, count in sorted(self._client.nthreads().items()) for _ in range(count)]
-        return [threads[place * len(threads) // n] for place in range(n)]
+        return [threads[place * len(threads) // n] for place in range(n if threads else 0)]
 
     # what the solver asks
 
@@ -190,9 +193,11 @@ class ClusterHolder:
                     break
                 except TimeoutError:
                     pass
-                n_workers = len(self._client.nthreads())
+                workers = self._client.nthreads()
+                if workers:
+                    self._unbind(workers)
             now = time.monotonic()
-            lonely_since = None if n_workers else (lonely_since or now)
+            lonely_since = None if workers else (lonely_since or now)
             if lonely_since is not None and now - lonely_since > NO_WORKERS_SECONDS:
                 raise ConnectionError(
                     f"all workers of the Dask cluster at {self._address} are gone, and none came back within "
@@ -206,6 +211,18 @@ class ClusterHolder:
                 future.release()
             with self._explained():
                 raise error
+
+    def _unbind(self, workers: Mapping[str, int]) -> None:
+        """Leave the pieces that were meant for workers now gone to any worker.
+
+        Dask gives them to others by itself, unless for a moment there were none: then it holds them back until the
+        worker they were meant for is there, which comes back, if at all, under another address.
+        """
+        lost = [key for key, worker in self._bound.items() if worker not in workers]
+        if lost:
+            self._client.run_on_scheduler(_free, keys=lost)
+            for key in lost:
+                del self._bound[key]
 
     def _check_workers(self) -> int:
         """Refuse a cluster that cannot do the work; the answer is the number of workers."""
@@ -261,6 +278,18 @@ def on_workers(client: Any, work: Callable[..., Any], items: Sequence[Any], *arg
     """``work(item, *arguments)`` of each item, in their order, done on the workers of a client's cluster."""
     given = client.submit(_as_it_is, arguments, pure=False)
     return ClusterHolder(client, [Recipe(_alone, (item, work, given)) for item in items]).each(_as_it_is)
+
+
+# --- On the scheduler -------------------------------------------------------------------------------------------------
+
+
+def _free(*, dask_scheduler: Any, keys: Sequence[str]) -> None:
+    """Let any worker run these tasks, and now those that were held back."""
+    tasks = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks]
+    for task in tasks:
+        task.worker_restrictions = None
+    held_back = {task.key: "processing" for task in tasks if task.state == "no-worker"}
+    dask_scheduler.transitions(held_back, stimulus_id="plackett-free")
 
 
 # --- On the workers ---------------------------------------------------------------------------------------------------
