@@ -54,7 +54,7 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="For all that is random.")] = 0,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of files start at 0.")] = False,
     cache: Annotated[
-        bool, typer.Option("--cache", help="Keep a fast copy of files; Parquet is then mapped from it.")
+        bool, typer.Option("--cache", help="Keep a fast copy of files, which is then mapped, not read.")
     ] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="With --json or --csv: every query.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
