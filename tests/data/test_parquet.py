@@ -193,7 +193,9 @@ def test_wrong_columns_are_named(tmp_path):
     read(good)
     with pytest.raises(ValueError, match=r"has no column 'qid'. Its columns are 'label', 'bm25'."):
         read({"label": [1], "bm25": [0.5]})
-    with pytest.raises(ValueError, match=r"has no column 'label'. .* Without labels: label=None."):
+    with pytest.raises(
+        ValueError, match=r"has no column 'label'. .* \(in fit: y=...\); files without any: label=None."
+    ):
         read({"qid": [1], "bm25": [0.5]})
     with pytest.raises(ValueError, match=r"has no column 'bm52'. Did you mean 'bm25'\?"):
         read(good, features=["bm52"])
@@ -207,13 +209,13 @@ def test_wrong_columns_are_named(tmp_path):
         read(good | {"label": ["bad", "good"]})
     with pytest.raises(ValueError, match="ids must be whole numbers or text, but column 'qid' is double"):
         read(good | {"qid": [1.0, 1.0]})
-    with pytest.raises(ValueError, match=r"column 'qid' is null in row 1. Every row needs an id."):
+    with pytest.raises(ValueError, match=r"data.parquet: column 'qid' is null in row 1. Every row needs an id."):
         read(good | {"qid": [1, None]})
     with pytest.raises(ValueError, match="column 'docid' is null in row 0"):
         read(good | {"docid": [None, "b"]})
-    with pytest.raises(ValueError, match=r"column 'label' has an infinite label in row 1"):
+    with pytest.raises(ValueError, match=r"data.parquet: column 'label' has an infinite label in row 1"):
         read(good | {"label": [1.0, np.inf]})
-    with pytest.raises(ValueError, match="write them as text"):
+    with pytest.raises(ValueError, match=r"data.parquet: an id is 9223372036854775808, beyond .* as text"):
         read(good | {"qid": pa.array([2**63, 1], pa.uint64())})
     with pytest.raises(ValueError, match="has 1 row groups; 0 to 1 were asked for"):
         read(good, row_groups=(0, 2))
@@ -324,3 +326,59 @@ def test_an_empty_folder_is_filled(tmp_path):
     write_parquet(made(), tmp_path / "empty", partitions=2)
     assert sorted(os.listdir(tmp_path / "empty")) == ["part-00000.parquet", "part-00001.parquet"]
     assert_same(read_parquet(tmp_path / "empty"), made())
+
+
+# --- Folders by the values of a column --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def by_day(tmp_path):
+    """Queries of two days as Spark and others lay them out, with what else such folders hold."""
+    queries = made(feature_names=["a", "b", "c"])
+    for day, part in (("day=0", queries[:2]), ("day=1", queries[2:])):
+        (tmp_path / "lists" / day).mkdir(parents=True)
+        write_parquet(part, tmp_path / "lists" / day / "part-0.snappy.parquet")
+    (tmp_path / "lists" / "_SUCCESS").touch()
+    for folder in ("_temporary", ".tmp", "day=0/_x=1"):
+        (tmp_path / "lists" / folder).mkdir()
+        (tmp_path / "lists" / folder / "part-1.parquet").write_bytes(b"unfinished")
+    return tmp_path / "lists", queries
+
+
+def test_files_in_folders_by_the_values_of_a_column_are_read_without_it(by_day):
+    folder, queries = by_day
+    assert_same(read_parquet(folder), queries)
+    assert_same(read_parquet(folder, cache=True), queries)
+    assert_same(read_parquet(folder / "day=1"), queries[2:])
+    with pytest.raises(ValueError, match=r"no column 'day'.* only query ids are taken from there, not 'day'"):
+        read_parquet(folder, features=["a", "day"])
+
+
+def test_folders_that_are_not_called_by_a_column_may_hold_other_sets(by_day, tmp_path):
+    folder, queries = by_day
+    (tmp_path / "sets").mkdir()
+    folder.rename(tmp_path / "sets" / "train")
+    with pytest.raises(FileNotFoundError, match=r"holds no files \*.parquet; name those inside that do \(.*train"):
+        read_parquet(tmp_path / "sets")
+    assert_same(read_parquet(tmp_path / "sets" / "*"), queries)
+
+
+@pytest.mark.parametrize("keys", [[7, 30, -4], ["7", "007", "a b/c"]])
+def test_query_ids_may_be_told_by_folders_alone(tmp_path, keys):
+    rows = {"qid": np.repeat(keys, 2), "label": [1, 0, 2, 0, 0, 3], "bm25": np.arange(6.0)}
+    pq.write_to_dataset(pa.table(rows), tmp_path / "lists", partition_cols=["qid"])
+    read = read_parquet(tmp_path / "lists")
+    assert sorted(read.ids.tolist()) == sorted(keys)
+    for place, key in enumerate(keys):
+        np.testing.assert_array_equal(read.subset([key]).X[:, 0], [2 * place, 2 * place + 1])
+    assert_same(read_parquet(tmp_path / "lists", cache=True), read)
+    write_parquet(tmp_path / "lists", tmp_path / "one.parquet")
+    assert_same(read_parquet(tmp_path / "one.parquet"), read)
+
+
+def test_a_cache_knows_when_the_folder_that_told_the_query_was_renamed(tmp_path):
+    (tmp_path / "qid=5").mkdir()
+    pq.write_table(pa.table({"label": [1.0], "bm25": [0.5]}), tmp_path / "qid=5" / "x.parquet")
+    assert read_parquet(tmp_path / "qid=5", cache=True).ids.tolist() == [5]
+    (tmp_path / "qid=5").rename(tmp_path / "qid=6")
+    assert read_parquet(tmp_path / "qid=6", cache=True).ids.tolist() == [6]

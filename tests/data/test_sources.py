@@ -140,3 +140,12 @@ def test_what_cannot_be_read_is_said(queries, tmp_path):
         sources([])
     with pytest.raises(TypeError, match="not int"):
         sources(7)
+
+
+def test_a_file_whose_folder_tells_its_query_is_one_piece(tmp_path):
+    for key in ("a", "b"):
+        (tmp_path / f"qid={key}").mkdir()
+        table = pa.table({"label": [1.0, 0.0], "bm25": [0.5, 0.1]})
+        pq.write_table(table, tmp_path / f"qid={key}" / "x.parquet", row_group_size=1)
+    pieces = sources(tmp_path, pieces=4)
+    assert [piece.load().ids.tolist() for piece in pieces] == [["a"], ["b"]]

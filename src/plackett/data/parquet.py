@@ -35,11 +35,14 @@ def read_parquet(
     Parameters
     ----------
     source : path, folder, pattern or sequence of these
-        Of a folder the files ``*.parquet`` are read, in order of their names. Several files are read as one.
+        Of a folder the files ``*.parquet`` are read, in order of their names, and those in its folders
+        ``column=value``, as Spark, Dask and pyarrow write them by the values of a column. Several files are read as
+        one.
     label : str or None, default="label"
         Column of the labels; a null means "not judged". None: the files have no labels.
     qid : str, default="qid"
-        Column of the query ids, whole numbers or text, in any row order. Nulls are refused.
+        Column of the query ids, whole numbers or text, in any row order. Nulls are refused. Where the files have no
+        such column, the names of their folders (``qid=7``) may tell it; other columns are not taken from there.
     docid : str or None, default="docid"
         Column of the document names. "docid" need not be there.
     features : sequence of str, default=None
@@ -177,7 +180,7 @@ def _in_memory(rows: ParquetRows) -> Queries:
         X, docid = X[order], None if docid is None else docid[order]
         labels = None if labels is None else labels[order]
     if labels is not None:
-        check_labels(labels, name=f"column {rows.label!r}", allow_nan=True, row_numbers=order)
+        check_labels(labels, name=f"{rows.name}: column {rows.label!r}", allow_nan=True, row_numbers=order)
     if isinstance(docid, TextColumn):
         docid = as_str_array(list(docid))
     queries = Queries.from_groups(X, labels, ids, indptr, docid=docid, feature_names=rows.feature_names)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data.cache_file import CacheDraft, cache_path, load, mode_of, signature
+from plackett.data.file_names import value_in_path
 from plackett.data.parquet_rows import ParquetRows
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
@@ -21,7 +22,7 @@ from plackett.validation import check_labels
 def read_mapped(files: list[str], folder: Any, rows_of: Any, columns: dict[str, Any]) -> Queries:
     """The queries over a cache that fits, which is made where there is none."""
     paths = [Path(file) for file in files]
-    options = _described(columns)
+    options = _described(columns | _told_by_folders(files, columns["qid"]))
     place = cache_path(paths, options, folder)
     made_from = [signature(path) for path in paths]
     try:
@@ -50,6 +51,12 @@ def _described(columns: dict[str, Any]) -> dict[str, str]:
     return {"format": "parquet"} | label | {name: json.dumps(value) for name, value in names.items()}
 
 
+def _told_by_folders(files: list[str], qid: str) -> dict[str, list]:
+    """The query ids in the names of folders, which may be called otherwise the next time."""
+    values = [value_in_path(file, qid) for file in files]
+    return {} if values == [None] * len(values) else {"folders": values}
+
+
 def _build(place: Path, rows: ParquetRows, made_from: list, options: dict[str, str], mode: int) -> None:
     with CacheDraft(place, mode) as draft:
         shape = (rows.n_rows, len(rows.features))
@@ -67,7 +74,7 @@ def _build(place: Path, rows: ParquetRows, made_from: list, options: dict[str, s
             draft.fill("X", row, batch.X)
             if batch.labels is not None:
                 place_of = np.arange(row, row + n)
-                name = f"column {rows.label!r}"
+                name = f"{rows.name}: column {rows.label!r}"
                 draft.fill("y", row, check_labels(batch.labels, name=name, allow_nan=True, row_numbers=place_of))
             if isinstance(batch.docid, TextColumn):
                 draft.fill("docid_bounds", row, batch.docid.bounds + n_bytes)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._optional import import_optional
+from plackett.data.file_names import value_in_path
 from plackett.data.frames import COLUMNS_LISTED, columns_in_words
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataFormatError
@@ -21,6 +22,7 @@ BATCH_BYTES = 1 << 22  # of X, decoded at once
 MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
 READ_BYTES = 1 << 16  # of one column, read at once: a row group may be larger than memory
 METADATA = b"plackett"  # key of what write_parquet notes in a file
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
 class Batch(NamedTuple):
@@ -70,6 +72,7 @@ class ParquetRows:
         self.name = self._files[0] + (f" and {len(files) - 1} more" if len(files) > 1 else "")
         self.label, self.qid, self.n_rows = label, qid, 0
         self.docid: str | None = docid
+        self._folder_ids: dict[str, Any] = {}  # where the query ids are in the names of folders, by file
         kinds: dict[str, str] = {}
         for place, path in enumerate(self._files):
             with opened(path) as file:
@@ -84,6 +87,8 @@ class ParquetRows:
         self.has_text_ids = kinds["ids"] == "text"
 
     def _choose(self, path: str, schema: Any, features: Sequence[str] | None) -> None:
+        if self.qid not in schema.names:
+            self._folder_ids = _ids_of_folders(self._files, self.qid)
         if self.docid == "docid" and self.docid not in schema.names:
             self.docid = None  # the default names a column that need not be there
         named = [name for name in (self.label, self.qid, self.docid) if name is not None]
@@ -111,13 +116,15 @@ class ParquetRows:
     def _check_present(self, path: str, schema: Any) -> None:
         present = list(schema.names)
         for name in [name for name in (self.label, self.qid, self.docid) if name is not None] + self.features:
-            if present.count(name) == 1:
+            if present.count(name) == 1 or (name == self.qid and path in self._folder_ids):
                 continue
             if name in present:
                 raise ValueError(f"{path} has {present.count(name)} columns {name!r}; it must have one.")
             hint = columns_in_words(name, present)
-            if name == self.label:
-                hint += " Without labels: label=None."
+            if name != self.qid and value_in_path(path, name) is not None:
+                hint += f" The folder's name has it, but only query ids are taken from there, not {name!r}."
+            elif name == self.label:
+                hint += " Labels of another name: label=... (in fit: y=...); files without any: label=None."
             raise ValueError(f"{path} has no column {name!r}. {hint}")
 
     def _check_types(self, path: str, schema: Any, kinds: dict[str, str], *, chosen_by_us: bool) -> None:
@@ -130,6 +137,8 @@ class ParquetRows:
             raise ValueError(f"{path}: features must be numbers, but these columns are not: {listed}{more}.{hint}")
         if self.label is not None and _kind(types[self.label]) not in ("float", "number"):
             raise ValueError(f"{path}: labels must be numbers, but column {self.label!r} is {types[self.label]}.")
+        if path in self._folder_ids:
+            types[self.qid] = self._folder_ids[path].type
         for name in [self.qid] + ([] if self.docid is None else [self.docid]):
             if _kind_of_ids(types[name]) is None:
                 raise ValueError(f"{path}: ids must be whole numbers or text, but column {name!r} is {types[name]}.")
@@ -146,34 +155,42 @@ class ParquetRows:
         """All rows, in order."""
         named = [name for name in (self.label, self.qid, self.docid) if name is not None]
         width = max(1, len(self.features) * self.dtype.itemsize)
-        for row, table in self._tables(named + self.features, BATCH_BYTES // width):
-            yield self._as_batch(table, row)
+        for path, row, table in self._tables(named + self.features, BATCH_BYTES // width):
+            yield self._as_batch(path, row, table)
 
     def runs(self) -> Iterator[tuple[np.ndarray | list[str], np.ndarray]]:
         """The query ids of all rows as runs of equal ones, and their lengths; no other column is read."""
-        for row, table in self._tables([self.qid], MOST_ROWS):
-            yield _runs(_ids(table.column(self.qid), self.qid, row))
+        for path, row, table in self._tables([self.qid], MOST_ROWS):
+            yield _runs(self._query_ids(path, row, table), path)
 
-    def _tables(self, columns: list[str], n_rows: int) -> Iterator[tuple[int, Any]]:
-        """About ``n_rows`` rows of these columns at a time, and the number of the first."""
-        row = 0
+    def _tables(self, columns: list[str], n_rows: int) -> Iterator[tuple[str, int, Any]]:
+        """About ``n_rows`` rows of these columns at a time, their file, and the number of the first in it."""
         for path in self._files:
-            start = row
             with opened(path) as file:
-                bounds = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
+                first, last = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
                 expected = _count_rows(path, file, self._row_groups)
+                row = start = _count_rows(path, file, (0, first))
                 for table in file.iter_batches(
                     min(MOST_ROWS, max(FEWEST_ROWS, n_rows)),
-                    row_groups=list(range(*bounds)),
-                    columns=list(dict.fromkeys(columns)),
+                    row_groups=list(range(first, last)),
+                    columns=[
+                        name for name in dict.fromkeys(columns) if name != self.qid or path not in self._folder_ids
+                    ],
                 ):
                     if table.num_rows:
-                        yield row, table
+                        yield path, row, table
                     row += table.num_rows
             if row - start != expected:
                 raise DataFormatError(path, None, f"the file promises {expected:,} rows but has {row - start:,}.")
 
-    def _as_batch(self, table: Any, row: int) -> Batch:
+    def _query_ids(self, path: str, row: int, table: Any) -> Any:
+        if path not in self._folder_ids:
+            return _ids(table.column(self.qid), self.qid, path, row)
+        import pyarrow
+
+        return pyarrow.repeat(self._folder_ids[path], table.num_rows)
+
+    def _as_batch(self, path: str, row: int, table: Any) -> Batch:
         X = np.empty((table.num_rows, len(self.features)), dtype=self.dtype)
         values = [_as_floats(table.column(name)) for name in self.features]
         step = max(1, (1 << 18) // max(1, X.shape[1] * X.itemsize))  # rows that stay in the processor's cache
@@ -181,11 +198,11 @@ class ParquetRows:
             for place, column in enumerate(values):
                 X[start : start + step, place] = column[start : start + step]
         labels = None if self.label is None else _as_floats(table.column(self.label)).astype(np.float64)
-        ids, lengths = _runs(_ids(table.column(self.qid), self.qid, row))
+        ids, lengths = _runs(self._query_ids(path, row, table), path)
         docid = None
         if self.docid is not None:
-            names = _ids(table.column(self.docid), self.docid, row)
-            docid = _as_numbers(names, self.docid) if _kind_of_ids(names.type) == "number" else _as_texts(names)
+            names = _ids(table.column(self.docid), self.docid, path, row)
+            docid = _as_numbers(names, path) if _kind_of_ids(names.type) == "number" else _as_texts(names)
         return Batch(X, labels, ids, lengths, docid)
 
 
@@ -269,7 +286,21 @@ def _as_floats(column: Any) -> np.ndarray:
     return column.to_numpy(zero_copy_only=False)
 
 
-def _ids(column: Any, name: str, row: int) -> Any:
+def _ids_of_folders(files: Sequence[str], qid: str) -> dict[str, Any]:
+    """The query ids that the names of folders tell, by file: numbers where all of them are, else text."""
+    import pyarrow
+
+    found = {path: value_in_path(path, qid) for path in files}
+    texts = {path: value for path, value in found.items() if value is not None and value != _NULL_FOLDER}
+    is_number = all(_is_plain_number(value) for value in texts.values())
+    return {path: pyarrow.scalar(int(value) if is_number else value) for path, value in texts.items()}
+
+
+def _is_plain_number(text: str) -> bool:
+    return text.isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text and abs(int(text)) < 2**63
+
+
+def _ids(column: Any, name: str, path: str, row: int) -> Any:
     """The column of ids, if none of them is missing; categories written out."""
     import pyarrow.compute as compute
     import pyarrow.types as types
@@ -278,18 +309,18 @@ def _ids(column: Any, name: str, row: int) -> Any:
         column = column.dictionary_decode()
     if column.null_count:
         where = row + int(np.argmax(compute.is_null(column).to_numpy(zero_copy_only=False)))
-        raise ValueError(f"column {name!r} is null in row {where}. Every row needs an id.")
+        raise ValueError(f"{path}: column {name!r} is null in row {where}. Every row needs an id.")
     return column
 
 
-def _runs(ids: Any) -> tuple[np.ndarray | list[str], np.ndarray]:
+def _runs(ids: Any, path: str) -> tuple[np.ndarray | list[str], np.ndarray]:
     """The ids without those that equal the one before, and how often each stands."""
     is_text = _kind_of_ids(ids.type) == "text"
     if is_text:
         coded = ids.dictionary_encode()
         codes = coded.indices.to_numpy(zero_copy_only=False)
     else:
-        codes = _as_numbers(ids, "qid")
+        codes = _as_numbers(ids, path)
     starts = np.concatenate([[0], np.flatnonzero(codes[1:] != codes[:-1]) + 1])
     lengths = np.diff(np.append(starts, codes.size))
     if not is_text:
@@ -298,10 +329,10 @@ def _runs(ids: Any) -> tuple[np.ndarray | list[str], np.ndarray]:
     return [texts[code] for code in codes[starts].tolist()], lengths
 
 
-def _as_numbers(ids: Any, name: str) -> np.ndarray:
+def _as_numbers(ids: Any, path: str) -> np.ndarray:
     numbers = ids.to_numpy(zero_copy_only=False)
     if numbers.dtype == np.uint64 and numbers.max(initial=0) > np.iinfo(np.int64).max:
-        raise ValueError(f"column {name!r} has ids beyond 2**63 - 1; write them as text.")
+        raise ValueError(f"{path}: an id is {numbers.max()}, beyond 2**63 - 1; write such ids as text.")
     return numbers.astype(np.int64)
 
 
