@@ -153,6 +153,47 @@ def test_weights_of_queries_come_as_a_column_or_a_series(frame, client):
         np.testing.assert_allclose(found.coef_, expected.coef_, rtol=0, atol=1e-8)
 
 
+def test_missing_values_of_a_frame_are_named_by_row_and_column_whatever_their_type(client):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    rows = pd.DataFrame({**columns_of(DATA), "grade": DATA.y, "query": DATA.qid})
+    counts = pd.array(np.arange(len(rows)) % 3, dtype="Int64")
+    found = pk.LinearRanker().fit(dd.from_pandas(rows.assign(x1=counts), npartitions=1), "grade", qid="query")
+    plain = rows.assign(x1=np.arange(len(rows)) % 3.0)
+    expected = pk.LinearRanker().fit(dd.from_pandas(plain, npartitions=1), "grade", qid="query")
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    counts[4] = pd.NA
+    with pytest.raises(ValueError, match=r'partition 0: X has a NaN in row 4, column 1 \("x1"\)'):
+        pk.LinearRanker().fit(dd.from_pandas(rows.assign(x1=counts), npartitions=1), "grade", qid="query")
+
+
+def test_columns_that_are_not_numbers_are_named_before_anything_is_computed(client):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+
+    def never():
+        raise AssertionError("the frame was computed")
+
+    numbers = pd.DataFrame({"x": [0.0], "grade": [0], "query": ["a"]})
+    texts = {"title": ["t"], "brand": pd.Categorical(["b"])}
+    frame = dd.from_delayed([dask.delayed(never)()], meta=numbers.assign(**texts), verify_meta=False)
+    with pytest.raises(ValueError, match=r"features must be numbers, .*: 'title' \(.*\), 'brand' \(category\)\. Leave"):
+        pk.LinearRanker().fit(frame, "grade", qid="query")
+    with pytest.raises(ValueError, match="labels must be numbers, but column 'query' of X is"):
+        pk.LinearRanker().fit(frame, "query", qid="grade")
+    with pytest.raises(ValueError, match=r"these columns of X are not: 'title' \("):
+        pk.LinearRanker().fit(frame[["x", "title"]], frame["grade"], qid=frame["query"])
+
+
+def test_a_column_docid_of_a_frame_is_no_feature_as_in_parquet(tmp_path, client):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    pytest.importorskip("pyarrow")
+    names = [f"d{row}" for row in range(DATA.n_docs)]
+    rows = pd.DataFrame({**columns_of(DATA), "docid": names, "label": DATA.y, "qid": DATA.qid})
+    rows.to_parquet(tmp_path / "all.parquet")
+    found = pk.LinearRanker().fit(dd.from_pandas(rows, npartitions=1), "label", qid="qid")
+    of_file = pk.LinearRanker().fit(tmp_path / "all.parquet")
+    np.testing.assert_array_equal(found.coef_, of_file.coef_)
+
+
 def test_the_index_of_a_frame_may_be_the_query(client):
     pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
     rows = pd.DataFrame({**columns_of(DATA), "grade": DATA.y}, index=pd.Index(DATA.qid, name="query"))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from plackett.data.file_names import files_of
+from plackett.data.frames import COLUMNS_LISTED
 from plackett.data.queries import Queries
 from plackett.data.sources import Source, sources
 from plackett.distributed import piece
@@ -14,6 +15,7 @@ from plackett.distributed.cluster import ClusterHolder, active_client, has_graph
 from plackett.distributed.local import LocalHolder, Recipe
 
 BYTES_PER_PIECE = 1 << 26  # of a Parquet file that is read piece by piece on this machine
+DOCID = "docid"  # the column of document names, which need not be there: no feature, as in read_parquet
 
 
 class Given(NamedTuple):
@@ -108,13 +110,15 @@ def _of_frame(X: Any, y: Any, qid: Any, weight: Any) -> list[Recipe]:
     roles = {"label": y, "qid": qid, "weight": weight}
     if X.index.name not in X.columns and X.index.name in [value for value in roles.values() if isinstance(value, str)]:
         X = X.reset_index()
+    named = [value for value in roles.values() if isinstance(value, str)]
+    _check_columns(X, named)
+    if named and DOCID in X.columns and DOCID not in named:
+        X = X.drop(columns=DOCID)
+    _check_numbers(X, roles)
     if all(value is None or isinstance(value, str) for value in roles.values()):
-        _check_columns(X, [value for value in roles.values() if value is not None])
         return [
             Recipe(piece.of_frame, (frame, roles, f"partition {number}")) for number, frame in enumerate(X.to_delayed())
         ]
-    named = [value for value in roles.values() if isinstance(value, str)]
-    _check_columns(X, named)
     series = {role: X[value] if isinstance(value, str) else value for role, value in roles.items()}
     frames = (X.drop(columns=named) if named else X).to_delayed()
     return _side_by_side(frames, series, None)
@@ -123,7 +127,24 @@ def _of_frame(X: Any, y: Any, qid: Any, weight: Any) -> list[Recipe]:
 def _check_columns(X: Any, named: Sequence[str]) -> None:
     for name in named:
         if name not in X.columns:
-            raise ValueError(f"X has no column {name!r}; it has {', '.join(map(str, X.columns[:12]))}.")
+            raise ValueError(f"X has no column {name!r}; it has {', '.join(map(str, X.columns[:COLUMNS_LISTED]))}.")
+
+
+def _check_numbers(X: Any, roles: dict[str, Any]) -> None:
+    """Refuse columns of other kinds before anything is computed: a frame knows the types of its columns."""
+    other = {name: dtype for name, dtype in X.dtypes.items() if not piece.is_number(dtype)}
+    named = {role: value for role, value in roles.items() if isinstance(value, str)}
+    for role, what in (("label", "labels"), ("weight", "weights")):
+        if named.get(role) in other:
+            raise ValueError(f"{what} must be numbers, but column {named[role]!r} of X is {other[named[role]]}.")
+    features = [f"{name!r} ({dtype})" for name, dtype in other.items() if name != named.get("qid")]
+    if features:
+        more = f" and {len(features) - COLUMNS_LISTED} more" if len(features) > COLUMNS_LISTED else ""
+        raise ValueError(
+            "features must be numbers, but these columns of X are not: "
+            f"{', '.join(features[:COLUMNS_LISTED])}{more}. Leave them out, X.drop(columns=[...]), or make numbers of "
+            "them, X.astype({...})."
+        )
 
 
 def _of_array(X: Any, y: Any, qid: Any, weight: Any) -> list[Recipe]:

@@ -84,12 +84,13 @@ def of_frame(frame: Any, columns: dict[str, str | None], name: str) -> Piece:
     if missing:
         raise ValueError(f"{name} has no column {missing[0]!r}; it has {', '.join(map(str, frame.columns[:12]))}.")
     features = frame.drop(columns=[column for column in columns.values() if column is not None])
-    values = {role: None if column is None else frame[column].to_numpy() for role, column in columns.items()}
+    values = {role: None if column is None else frame[column] for role, column in columns.items()}
     return of_arrays(features, values["label"], values["qid"], values["weight"], name)
 
 
 def of_arrays(X: Any, labels: Any, qid: Any, weight: Any, name: str) -> Piece:
     """Rows, labels, query ids and possibly weights, one entry per row each."""
+    X, labels, weight = (_with_nan(given) for given in (X, labels, weight))
     labels, qid, weight = (getattr(given, "to_numpy", lambda given=given: given)() for given in (labels, qid, weight))
     try:
         queries = Queries(X, labels, qid)
@@ -97,6 +98,22 @@ def of_arrays(X: Any, labels: Any, qid: Any, weight: Any, name: str) -> Piece:
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
     return _checked(queries, weights, name)
+
+
+def _with_nan(table: Any) -> Any:
+    """A data frame or series of numbers whose missing values are NaN, whatever their types call them."""
+    if not hasattr(table, "dtypes"):
+        return table
+    types = list(table.dtypes) if table.ndim == 2 else [table.dtypes]
+    if all(isinstance(one, np.dtype) for one in types) or not all(map(is_number, types)):
+        return table
+    is_float32 = all(getattr(one, "numpy_dtype", one) == np.float32 for one in types)
+    return table.astype(np.float32 if is_float32 else np.float64)
+
+
+def is_number(dtype: Any) -> bool:
+    """Whether a column of a data frame holds numbers, be it by a type of numpy's or one with missing values."""
+    return getattr(dtype, "kind", None) in tuple("fiub")
 
 
 def _of_queries(weights: np.ndarray, queries: Queries) -> np.ndarray:
