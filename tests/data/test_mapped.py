@@ -201,8 +201,12 @@ def test_where_nobody_may_write_temporary_files_go_elsewhere(tmp_path, monkeypat
     spill = Spill(np.float64, str(tmp_path / "absent"))
     spill.append(np.arange(6.0))
     np.testing.assert_array_equal(spill.finish((2, 3)), np.arange(6.0).reshape(2, 3))
-    monkeypatch.setenv("PLACKETT_CACHE", str(tmp_path / "absent"))
-    with pytest.raises(FileNotFoundError):
+    monkeypatch.setenv("PLACKETT_CACHE", str(tmp_path / "absent" / "as" / "yet"))
+    Spill(np.float64)
+    assert (tmp_path / "absent" / "as" / "yet").is_dir()
+    (tmp_path / "a file").touch()
+    monkeypatch.setenv("PLACKETT_CACHE", str(tmp_path / "a file"))
+    with pytest.raises(OSError, match=r"the folder that PLACKETT_CACHE names cannot be written to .*a file"):
         Spill(np.float64)
     monkeypatch.delenv("PLACKETT_CACHE")
     assert Spill(np.float32).finish((0, 3)).shape == (0, 3)

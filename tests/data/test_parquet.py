@@ -1,6 +1,7 @@
 """Parquet: what is written comes back, no row group splits a query, odd files are refused in words."""
 
 import decimal
+import errno
 import itertools
 import os
 
@@ -286,6 +287,12 @@ def test_what_cannot_be_written_is_said_and_leaves_nothing(tmp_path):
         write_parquet(made(feature_names=["a", "label", "c"]), tmp_path / "x.parquet")
     with pytest.raises(ValueError, match=r"query ids must be whole numbers or text in Parquet, but one is 0\.5"):
         write_parquet(pk.Queries([[1.0]], [1], [0.5]), tmp_path / "x.parquet")
+    with pytest.raises(
+        ValueError, match=r"query ids are text in one place \('a'\) and something else in another \(1\)"
+    ):
+        write_parquet(pk.Queries([[1.0], [2.0]], [1, 0], [1, "a"]), tmp_path / "x.parquet")
+    with pytest.raises(FileNotFoundError, match=r"there is no folder to write x.parquet to: .*absent'$"):
+        write_parquet(queries, tmp_path / "absent" / "x.parquet")
     with pytest.raises(ValueError, match="no text"):
         write_parquet(made(docid=["\udcff"] * 18), tmp_path / "x.parquet")
     with pytest.raises(ValueError, match="nothing to write"):
@@ -319,6 +326,21 @@ def test_an_interrupted_write_leaves_what_was_there(tmp_path, monkeypatch, parti
         write_parquet(made(lengths=[3] * 20), target, partitions=partitions, rows_per_group=5)
     assert [path.name for path in tmp_path.iterdir()] == (["data"] if partitions == 1 else [])
     assert partitions > 1 or target.read_bytes() == b"before"
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), OSError("9 requested and 0 written")]
+)
+def test_a_full_disk_is_told_with_the_name_of_the_target(tmp_path, monkeypatch, partitions, error):
+    def full(self, *args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    with pytest.raises(OSError, match=r"could not be written \((No space|9 requested).*data'$") as caught:
+        write_parquet(made(), tmp_path / "data", partitions=partitions)
+    assert caught.value.errno == errno.ENOSPC
+    assert os.listdir(tmp_path) == []
 
 
 def test_an_empty_folder_is_filled(tmp_path):

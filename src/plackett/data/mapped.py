@@ -59,11 +59,17 @@ class Spill:
 
     def __init__(self, dtype: Any, folder: str | None = None):
         self._dtype, self._size = np.dtype(dtype), 0
-        self._folder = os.environ.get("PLACKETT_CACHE") or folder or tempfile.gettempdir()
+        wanted = os.environ.get("PLACKETT_CACHE")
+        self._folder = wanted or folder or tempfile.gettempdir()
         try:
+            if wanted:
+                os.makedirs(wanted, exist_ok=True)
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
-        except OSError:
-            if os.environ.get("PLACKETT_CACHE") or folder is None:
+        except OSError as error:
+            if wanted:
+                message = f"the folder that PLACKETT_CACHE names cannot be written to ({error.strerror})"
+                raise OSError(error.errno, message, wanted) from error
+            if folder is None:
                 raise
             self._folder = tempfile.gettempdir()  # the data may lie where nobody may write
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -14,7 +15,7 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett._threads import query_blocks
-from plackett.data.opening import write_bytes
+from plackett.data.opening import name_of, write_bytes
 from plackett.data.parquet_rows import METADATA
 from plackett.data.queries import Queries
 from plackett.validation import check_choice, is_sparse
@@ -56,10 +57,17 @@ class PartWriter:
             self._folder = self._stack.enter_context(_folder_at_once(self._target))
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        is_finished = self._file.__exit__(*error)
-        self._stack.__exit__(*error)
-        assert not is_finished
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            with self._stack, self._file:  # what is still open is closed, or taken away where there is an error
+                if error is not None:
+                    raise error
+        except OSError as found:
+            if found.filename is None and found.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                reason = found.strerror or str(found)  # numpy tells how much was written, and no number
+                target = name_of(self._target)
+                raise OSError(found.errno or errno.ENOSPC, f"could not be written ({reason})", target) from found
+            raise
 
     def write(self, queries: Queries) -> None:
         """Append whole queries, in groups; a new file begins where the one before has its share of the rows."""
@@ -116,6 +124,9 @@ def check_layout(
             raise ValueError(
                 f"{path}: Parquet is compressed inside; choose compression= and a name without that ending."
             )
+        parent = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(parent):
+            raise FileNotFoundError(errno.ENOENT, f"there is no folder to write {os.path.basename(path)} to", parent)
         if partitions == 1 and os.path.isdir(path):
             raise IsADirectoryError(f"{path} is a folder. Name a file, or ask for more than one of the partitions.")
         if partitions > 1 and os.path.exists(path) and not (os.path.isdir(path) and not os.listdir(path)):
@@ -169,4 +180,10 @@ def _as_ids(ids: np.ndarray, what: str, pa: Any) -> Any:
         except UnicodeEncodeError as error:
             raise ValueError(f"a {what} id holds bytes that are no text: {error.object!r}.") from error
     other = next(text for text in texts if type(text) is not str)
+    some = next((text for text in texts if type(text) is str), None)
+    if some is not None:
+        raise ValueError(
+            f"{what} ids are text in one place ({some!r}) and something else in another ({other!r}), but a column of "
+            "Parquet holds one kind. Make all of them text."
+        )
     raise ValueError(f"{what} ids must be whole numbers or text in Parquet, but one is {other!r}.")
