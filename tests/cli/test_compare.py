@@ -54,7 +54,7 @@ def test_folders_of_parts_are_taken_by_their_published_folds(run, lists, five_pa
     same = json.loads(run("compare", ".", *given, "--folds", "letor", "--json").stdout)
     assert same["mean"] == result.mean()
     assert "values" not in same
-    three = json.loads(run("compare", ".", *given, "--folds", "3", "--json").stdout)
+    three = json.loads(run("compare", ".", *given, "--cv", "3", "--json").stdout)
     assert three["settings"]["n_folds"] == 3
 
 

@@ -30,7 +30,7 @@ def compare(
     ],
     folds: Annotated[
         str | None,
-        typer.Option("--folds", "-f", metavar="N|letor", help="Number of folds, or letor: those it came with."),
+        typer.Option("--folds", "--cv", "-f", metavar="N|letor", help="Number of folds, or letor: those it came with."),
     ] = None,
     metrics: Annotated[
         list[str] | None,

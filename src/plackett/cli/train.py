@@ -59,7 +59,7 @@ def train(
                 "--normalize"),
     ] = None,
     settings: Annotated[
-        list[str] | None, _option("KEY=VALUE", "Any other parameter; repeatable.", "--set")
+        list[str] | None, _option("KEY=VALUE", "Any parameter; repeatable.", "--set")
     ] = None,
     validation: Annotated[
         str | None, _option("DATA", "Lists to stop by or choose l2 by.", "--validation")
@@ -100,15 +100,15 @@ def train(
         "random_state": seed,
     }
     params: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    params.update(_settings(settings or [], params))
     is_tuned = tune_l2 or l2_path is not None
     if validation is None and is_tuned:
         raise typer.BadParameter("--tune-l2 and --l2-path need a --validation set.")
-    if is_tuned and (l2 is not None or patience is not None):
+    if is_tuned and ("l2" in params or "patience" in params):
         raise typer.BadParameter("--l2 and --patience have no place beside --tune-l2 and --l2-path.")
     if data.count("-") + (validation == "-") > 1:
         raise typer.BadParameter("standard input (-) can stand for one file only.")
     strengths = None if l2_path is None else _numbers(l2_path)
-    params.update(_settings(settings or []))
 
     from plackett.cli import clusters, inputs, measures, models, output
 
@@ -119,7 +119,7 @@ def train(
         inputs.check_data([validation])
     if not quiet:
         output.tell_when_compiling()
-    name = ranker or ("linear" if loss is not None else DEFAULT_RANKER)
+    name = ranker or ("linear" if "loss" in params else DEFAULT_RANKER)
     wanted = measures.parse_measures(metrics or "ndcg@10,map", "--metric")
     _check_options(name, params, is_tuned=is_tuned)
     has_own_path = name in CHOOSE_L2_IN_FIT
@@ -128,7 +128,7 @@ def train(
     estimator = _build(name, params)
     if not getattr(estimator, "can_be_saved", True):
         raise typer.BadParameter(f"--ranker {name}: its models are not ours to save; compare and tune take it.")
-    if patience is not None and validation is None and type(estimator).__name__ not in WATCH_TRAINING:
+    if params.get("patience") is not None and validation is None and type(estimator).__name__ not in WATCH_TRAINING:
         raise typer.BadParameter("--patience needs a --validation set.")
     if (cluster or local_cluster) and not getattr(estimator, "_takes_parts", False):
         raise typer.BadParameter(f"a cluster fits linear rankers, which {name!r} is not.")
@@ -184,13 +184,15 @@ def _train(
 # --- What the user asked for ------------------------------------------------------------------------------------------
 
 
-def _settings(words: list[str]) -> dict[str, Any]:
-    """Parameters given as ``key=value``; those with an option of their own are wrong usage."""
-    for word in words:
-        name = word.partition("=")[0].strip()
-        if name in FLAGS:
-            raise typer.BadParameter(f"--set {word}: {name} has an option of its own, {FLAGS[name]}.")
-    return parameters.settings_of(words)
+def _settings(words: list[str], given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters given as ``key=value``; wrong usage where an option of their own was ``given`` as well."""
+    answer = parameters.settings_of(words)
+    for name in answer:
+        if name == "verbose":
+            raise typer.BadParameter(f"--set {name}: {name} has an option of its own, {FLAGS[name]}.")
+        if name in given:
+            raise typer.BadParameter(f"--set {name} and {FLAGS[name]} are the same parameter; give one of them.")
+    return answer
 
 
 def _numbers(text: str) -> list[float]:

@@ -29,7 +29,7 @@ def tune(
     ] = None,
     validation: Annotated[str | None, typer.Option(metavar="DATA", help="Judged lists that decide.")] = None,
     folds: Annotated[
-        int | None, typer.Option(help="Or: divide DATA, each part decides in turn.", show_default="5")
+        int | None, typer.Option("--folds", "--cv", help="Or: divide DATA; each part decides once.", show_default="5")
     ] = None,
     metrics: Annotated[
         list[str] | None,
