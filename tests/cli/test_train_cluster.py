@@ -3,13 +3,16 @@
 import json
 import logging
 import os
+import signal
 import sys
 import tempfile
+import threading
 
 import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.cli import clusters
 
 distributed = pytest.importorskip("distributed", reason="training on clusters needs dask[distributed]")
 
@@ -132,3 +135,32 @@ def test_without_dask_the_extra_is_named(run, monkeypatch):
     done = run("train", "train.txt", "--model", "model.plackett", "--local-cluster", "2")
     assert done.returncode == 1
     assert "--local-cluster needs distributed. Install it with: pip install 'plackett[dask]'" in done.stderr
+
+
+# --- Ctrl-C while a cluster of this machine starts or ends ------------------------------------------------------------
+
+
+def test_ctrl_c_waits_until_a_cluster_is_there():
+    before, is_there = signal.getsignal(signal.SIGINT), False
+    with pytest.raises(KeyboardInterrupt), clusters._ctrl_c_held_back():
+        signal.raise_signal(signal.SIGINT)
+        is_there = True
+    assert is_there
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be blocked")
+def test_processes_that_a_cluster_will_start_hear_nothing_of_ctrl_c():
+    is_over, blocked = threading.Event(), []
+
+    def start_a_process_later():
+        is_over.wait()
+        blocked.extend(signal.pthread_sigmask(signal.SIG_BLOCK, []))  # what a process would take over
+
+    with clusters._processes_deaf_to_ctrl_c():
+        thread = threading.Thread(target=start_a_process_later)
+        thread.start()
+    is_over.set()
+    thread.join()
+    assert signal.SIGINT in blocked
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])

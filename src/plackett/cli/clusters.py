@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import signal
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,7 +58,8 @@ def connection(address: str | None, n_local: int | None) -> Iterator[Any]:
         if n_local is not None:
             address = stack.enter_context(_local_cluster(n_local))
         try:
-            client = stack.enter_context(distributed.Client(address, timeout=CONNECT_SECONDS))
+            with contextlib.nullcontext() if n_local is None else _ctrl_c_held_back():
+                client = stack.enter_context(distributed.Client(address, timeout=CONNECT_SECONDS))
         except (OSError, TimeoutError) as error:
             raise ConnectionError(
                 f"no Dask scheduler answers at {address}. Is it running, and can this machine reach it? ({error})"
@@ -78,18 +81,65 @@ def _local_cluster(n_workers: int) -> Iterator[Any]:
     with (
         tempfile.TemporaryDirectory(prefix="plackett-") as folder,
         dask.config.set({"temporary-directory": folder, "distributed.scheduler.reuse-broadcast-comm": True}),
-        distributed.LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL, scheduler_kwargs={"dashboard": False},
-        ) as cluster,
-    ):  # fmt: skip
-        yield cluster
+        contextlib.ExitStack() as stack,
+    ):
+        with _ctrl_c_held_back(), _processes_deaf_to_ctrl_c():
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL, scheduler_kwargs={"dashboard": False},
+                )
+            )  # fmt: skip
+        try:
+            yield cluster
+        finally:
+            with _ctrl_c_held_back():
+                stack.close()
+
+
+@contextlib.contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """Ctrl-C counts when this is over: a cluster that is half there can be neither used nor closed."""
+    is_pressed = False
+
+    def note(number: int, frame: Any) -> None:
+        nonlocal is_pressed
+        is_pressed = True
+
+    if threading.current_thread() is not threading.main_thread():  # others are not told of it anyway
+        yield
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if is_pressed:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _processes_deaf_to_ctrl_c() -> Iterator[None]:
+    """A terminal tells all processes of Ctrl-C; those that threads made here will ever start are spared it.
+
+    Threads and processes take over which signals are blocked. Where signals cannot be blocked (Windows), a process
+    hears of Ctrl-C until ``_leave_ctrl_c_to_the_command`` has run in it.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # which unblocks what is blocked when it starts its own process
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _leave_ctrl_c_to_the_command() -> None:
     """On a worker: a terminal tells all processes of Ctrl-C, but the fit ends in the command, which needs answers."""
-    import signal
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
