@@ -141,11 +141,16 @@ def test_without_dask_the_extra_is_named(run, monkeypatch):
 
 
 def test_ctrl_c_waits_until_a_cluster_is_there():
-    before, is_there = signal.getsignal(signal.SIGINT), False
-    with pytest.raises(KeyboardInterrupt), clusters._ctrl_c_held_back():
-        signal.raise_signal(signal.SIGINT)
-        is_there = True
-    assert is_there
+    before, steps = signal.getsignal(signal.SIGINT), []
+
+    def start():
+        with clusters._ctrl_c_held_back():
+            signal.raise_signal(signal.SIGINT)
+            steps.append("there")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert steps == ["there"]
     assert signal.getsignal(signal.SIGINT) is before
 
 
