@@ -1,6 +1,7 @@
 """A cache that is written wave by wave holds what the same text gives in memory, bit for bit, whatever comes late."""
 
 import errno
+import gc
 import os
 import tracemalloc
 
@@ -222,6 +223,38 @@ def test_a_full_disk_costs_a_warning_and_the_text_is_read_into_memory(tmp_path, 
                 data = read_letor(path, cache=True)
         assert_same_bits(data, read_letor(path))
         assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("most_bytes", [9000, 12_000])
+def test_so_does_a_disk_that_is_full_when_the_draft_is_closed(most_bytes, tmp_path, tiny):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "rows.txt"
+    path.write_bytes(lines(1000, full))
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, limit[1]))  # a file may not grow any further
+    try:
+        with pytest.warns(DataWarning, match=r"could not be written \(.*File too large"):
+            data = read_letor(path, cache=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert data.n_docs == 1000
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_errors_leave_no_files_open_and_no_circles(tmp_path, tiny):
+    path = tmp_path / "rows.txt"
+    path.write_bytes(lines(60, full) + b"1 qid:1 9:1 4:x\n")  # too wide for X as it is, and wrong as well
+    gc.collect()
+    gc.disable()
+    try:
+        n_open = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+        with pytest.raises(DataFormatError, match="line 61") as caught:
+            read_letor(path, cache=True)
+        assert caught.value.__context__ is None
+        del caught
+        assert n_open is None or len(os.listdir("/proc/self/fd")) == n_open
+    finally:
+        gc.enable()
 
 
 def test_reading_that_fails_is_no_matter_of_the_cache(tmp_path, tiny, monkeypatch, recwarn):

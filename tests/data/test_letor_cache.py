@@ -153,6 +153,15 @@ def test_several_files_share_one_cache(path, parses):
     assert read_letor([second, path], cache=True).X[0, 0] == 8
 
 
+def test_a_cache_is_as_private_as_the_most_private_of_its_files(path):
+    other = path.with_name("more.txt")
+    other.write_bytes(TEXT)
+    path.chmod(0o644)
+    other.chmod(0o640)
+    read_letor([path, other], cache=True)
+    assert caches(path.parent)[0].stat().st_mode & 0o777 == 0o640
+
+
 def test_a_torn_cache_is_built_anew(path, parses):
     expected = built(path)
     (cache,) = caches(path.parent)

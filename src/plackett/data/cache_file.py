@@ -11,6 +11,7 @@ none, and two processes may build one at once.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -78,9 +79,12 @@ def signature(path: Path) -> list:
         return [status.st_size, status.st_mtime_ns, _sample_hash(file, 0, status.st_size)]
 
 
-def mode_of(path: Path) -> int:
-    """The permissions of a cache: what others may not read there they may not read here."""
-    return (stat.S_IMODE(path.stat().st_mode) & 0o666) | 0o600
+def mode_of(*paths: Path) -> int:
+    """The permissions of a cache: what others may not read in one of the files they may not read here."""
+    mode = 0o666
+    for path in paths:
+        mode &= stat.S_IMODE(path.stat().st_mode)
+    return mode | 0o600
 
 
 def _sample_hash(file, start: int, size: int) -> str:
@@ -129,7 +133,8 @@ class CacheDraft:
 
     def __exit__(self, *error: Any) -> None:
         try:
-            self._file.close()
+            with contextlib.suppress(OSError):  # of a full disk: what counts was flushed, or has said so already
+                self._file.close()
         finally:
             self._path.unlink(missing_ok=True)
 

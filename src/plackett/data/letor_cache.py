@@ -40,7 +40,7 @@ def read_through(inputs: list, options: Options, folder: Any, read_text: Callabl
         return n_rows > 0 and [signature(path) for path in paths] == made_from
 
     try:
-        is_built = build(place, mode_of(paths[0]), inputs, options, may_finish, made_from, described)
+        is_built = build(place, mode_of(*paths), inputs, options, may_finish, made_from, described)
     except NotWritten as error:
         is_built = False
         warnings.warn(f"the cache {place} could not be written ({error}).", DataWarning, stacklevel=3)

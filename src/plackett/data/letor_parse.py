@@ -6,6 +6,7 @@ is parsed straight into its rows of X, or kept as pairs when X becomes CSR.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -111,9 +112,12 @@ def _parse_wave(wave: list[Chunk], text, table: Table, take: Callable, options: 
     ahead = _read_ahead(text)  # by the caller's own thread, which may wait for a pipe, and be interrupted
     parsed = finish()
     del rows, tasks, finish  # views of a buffer that may move
-    for failure in [*parsed, ahead]:
-        if isinstance(failure, Exception):
+    failure = next((found for found in [*parsed, ahead] if isinstance(found, Exception)), None)
+    if failure is not None:
+        try:
             raise failure
+        finally:
+            del failure, parsed, ahead  # the error holds this frame: a circle that keeps X, and files open
     table.add(parsed, wave)
     take([part._replace(pairs=None) for part in parsed])
     return ahead
@@ -130,12 +134,11 @@ def _read_ahead(text):
 def _parse_chunk(chunk: Chunk, options: Options, X: np.ndarray | None):
     """The rows of a chunk, or the error to raise. Without X, or where X is too narrow, they stay pairs."""
     try:
-        try:
+        with contextlib.suppress(_TooWide):
             return _parse(chunk, options, X)
-        except _TooWide:
-            return _parse(chunk, options, None)
+        return _parse(chunk, options, None)
     except DataFormatError as error:
-        return error
+        return error.with_traceback(None)  # whose frames hold the error: a circle that keeps the text
 
 
 def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
