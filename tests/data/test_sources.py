@@ -121,6 +121,8 @@ def test_what_cannot_be_read_is_said(queries, tmp_path):
     pk.write_letor(queries, tmp_path / "data.txt")
     with pytest.raises(ValueError, match=r"is Parquet but .* is not"):
         sources([tmp_path / "data.parquet", tmp_path / "data.txt"])
+    with pytest.raises(ValueError, match=r"data\.txt is given twice"):
+        sources([tmp_path / "data.txt", str(tmp_path / "*.txt")])
     with pytest.raises(TypeError, match="n_features is not an argument of read_parquet; there are label, qid"):
         sources(tmp_path / "data.parquet", n_features=3)
     with pytest.raises(TypeError, match="features is not an argument of read_letor"):
@@ -140,6 +142,15 @@ def test_what_cannot_be_read_is_said(queries, tmp_path):
         sources([])
     with pytest.raises(TypeError, match="not int"):
         sources(7)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR", b"<html>not found</html>"])
+def test_a_damaged_file_among_those_of_a_folder_is_told_as_read_parquet_tells_it(content, queries, tmp_path):
+    write(queries, tmp_path / "a.parquet", [4])
+    (tmp_path / "b.parquet").write_bytes(content)
+    for read in (sources, read_queries, pk.read_parquet):
+        with pytest.raises(pk.exceptions.DataFormatError, match=r"b\.parquet: not a Parquet file, or a damaged one"):
+            read(tmp_path)
 
 
 def test_a_file_whose_folder_tells_its_query_is_one_piece(tmp_path):

@@ -376,6 +376,20 @@ def test_files_that_cannot_be_read_are_named(files):
         pk.LinearRanker().fit(str(files / "*.csv"))
 
 
+def test_files_without_rows_are_passed_over_unless_all_are(files):
+    expected = pk.LinearRanker().fit(str(files / "*.txt"))
+    (files / "0-empty.txt").write_bytes(b"")
+    (files / "3-empty.txt").write_bytes(b"\n  \n# written by hand\n")
+    np.testing.assert_array_equal(pk.LinearRanker().fit(str(files / "*.txt")).coef_, expected.coef_)
+    with pytest.raises(ValueError, match="no rows in any partition"):
+        pk.LinearRanker().fit(str(files / "*-empty.txt"))
+
+
+def test_a_file_that_is_given_twice_is_named(files):
+    with pytest.raises(ValueError, match=r"1\.txt is given twice; each file must be given once"):
+        pk.LinearRanker().fit([str(files / "1.txt"), str(files / "*.txt")])
+
+
 def test_what_does_not_go_with_files_is_refused(files):
     with pytest.raises(ValueError, match="sample_weight does not go with a list of partitions or paths"):
         pk.LinearRanker().fit(str(files / "*.txt"), sample_weight=[1.0])

@@ -6,6 +6,7 @@ import heapq
 import inspect
 import itertools
 import os
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +56,7 @@ def sources(paths: Any, *, pieces: int | None = None, **options: Any) -> list[So
     Parameters
     ----------
     paths : path, folder, pattern or sequence of these
-        LETOR text (plain or compressed) or Parquet, told apart by their first bytes.
+        LETOR text (plain or compressed) or Parquet, told apart by their first bytes; each file once.
     pieces : int, default=None
         At least so many sources, as far as the row groups of Parquet files allow; None makes one of each file. Files
         are cut between row groups, and never where a query goes on from one to the next.
@@ -64,6 +65,9 @@ def sources(paths: Any, *, pieces: int | None = None, **options: Any) -> list[So
         (``n_features``, ``first_index``, ...).
     """
     files = [os.path.abspath(file) for file in files_of(paths)]
+    twice = [file for file, count in Counter(files).items() if count > 1]
+    if twice:
+        raise ValueError(f"{twice[0]} is given twice; each file must be given once.")
     reader = _reader_of(files)
     kept = _checked(reader, options)
     if pieces is None or check_positive_int(pieces, "pieces") <= len(files) or reader is read_letor:
@@ -87,6 +91,10 @@ def read_queries(paths: Any, **options: Any) -> Queries:
 
 def _reader_of(files: list[str]) -> Callable[..., Queries]:
     are_parquet = [is_parquet(file) for file in files]
+    for file, is_one in zip(files, are_parquet, strict=True):
+        if not is_one and file.endswith(".parquet") and (any(are_parquet) or not os.path.getsize(file)):
+            with opened(file):  # which says what is wrong with it
+                pass
     if any(are_parquet) and not all(are_parquet):
         other = files[are_parquet.index(False)]
         raise ValueError(f"{files[are_parquet.index(True)]} is Parquet but {other} is not; read them one by one.")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
 from plackett._read_only import readable
 from plackett.data.file_names import is_parquet
+from plackett.data.opening import open_bytes
 from plackett.data.parquet_rows import opened
 from plackett.data.queries import Queries
 from plackett.data.sources import Source
+from plackett.exceptions import DataFormatError
 from plackett.validation import check_finite, check_labels, check_numbers, is_sparse
 
 
@@ -57,18 +60,33 @@ def n_bytes(queries: Queries) -> int:
 
 
 def of_source(source: Source) -> Piece:
-    """The rows of a file, or of a part of it; a Parquet file without rows is an empty piece."""
+    """The rows of a file, or of a part of it; one without rows is an empty piece.
+
+    Programs that write many files leave some of them empty.
+    """
     is_text = not is_parquet(source.path)
     if not is_text and not _has_rows(source):
         return Piece(_no_queries(), None, str(source))
-    return of_queries(source.load(), str(source), may_widen=is_text)
+    try:
+        queries = source.load()
+    except DataFormatError:
+        if is_text and os.path.isfile(source.path) and not _has_lines(source.path):
+            return Piece(_no_queries(), None, str(source))
+        raise
+    return of_queries(queries, str(source), may_widen=is_text)
 
 
 def _has_rows(source: Source) -> bool:
-    """Whether some rows of a Parquet file are there: programs that write many files leave some of them empty."""
+    """Whether some rows of a Parquet file are there."""
     with opened(source.path) as file:
         groups = range(file.num_row_groups) if source.row_groups is None else range(*source.row_groups)
         return any(file.metadata.row_group(group).num_rows for group in groups)
+
+
+def _has_lines(path: str) -> bool:
+    """Whether a LETOR file has lines that are neither blank nor a comment alone."""
+    with open_bytes(path) as file:
+        return any(line.lstrip()[:1] not in (b"", b"#") for line in file)
 
 
 def of_queries(queries: Any, name: str, *, may_widen: bool = False) -> Piece:
