@@ -174,7 +174,7 @@ class LinearRanker(LinearScores):
         loss = get_loss(self.loss)
         if eval_metric is not None:
             Measure.parse(eval_metric)
-        if is_in_parts(X):
+        if self._takes_parts and is_in_parts(X):
             return self._prepare_parts(X, y, qid, sample_weight, eval_set, eval_metric)
         queries = self._check_queries(X, y, qid, reset=True)
         self.n_queries_ = queries.n_queries
@@ -188,8 +188,6 @@ class LinearRanker(LinearScores):
         self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any, eval_metric: Any
     ) -> tuple[Any, Validation | None]:
         """The same for data in parts; their objective looks to a solver as any other."""
-        if not self._takes_parts:
-            raise ValueError(f"{type(self).__name__} needs all rows in one place; paths and Dask collections are not.")
         objective: Any = prepare_parts(self, parts_of(X, y, qid, sample_weight))
         held_back = self._check_eval_set(eval_set)
         return objective, None if held_back is None else self._validation(held_back, eval_metric, objective)
