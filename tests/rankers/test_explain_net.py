@@ -60,6 +60,24 @@ def test_blocks_bound_the_memory_and_change_nothing(monkeypatch):
     np.testing.assert_allclose(integrated_gradients(net, X, np.zeros(4)), whole, rtol=1e-12)
 
 
+@pytest.mark.parametrize("activation", ["gelu", "silu", "tanh"])
+@pytest.mark.parametrize("distance", [1e-9, 1e-12, 1e-15])
+def test_what_is_only_rounding_is_not_pursued(activation, distance, monkeypatch):
+    net, rng = made(activation, hidden=(8, 8))
+    start, n_points, gradient = 10.0 * rng.normal(size=4), [], PlainNet.gradient
+    X = start + distance * rng.normal(size=(6, 4))
+    monkeypatch.setattr(PlainNet, "gradient", lambda net, X: n_points.append(len(X)) or gradient(net, X))
+    parts = integrated_gradients(net, X, start)
+    assert sum(n_points) < 6 * 8 * 40
+    np.testing.assert_allclose(parts, (X - start) * gradient(net, start[None]), rtol=1e-6, atol=1e-3 * distance)
+
+
+def test_a_net_that_bends_without_end_is_left_at_a_number_of_parts(monkeypatch):
+    monkeypatch.setattr(explain_net, "MOST_PARTS", 32)
+    net, rng = made("tanh", hidden=(16,) * 6, steep=30.0)
+    assert np.isfinite(integrated_gradients(net, 3.0 * rng.normal(size=(2, 4)), np.zeros(4))).all()
+
+
 # ---- the ranker --------------------------------------------------------------------------------------------------
 
 DATA = pk.datasets.make_web_like(6, n_features=5, random_state=0)

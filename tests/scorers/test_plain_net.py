@@ -39,6 +39,19 @@ def test_the_gradient_matches_finite_differences(activation):
         assert gap < 1e-4 * np.abs(net.gradient(row[None])).max()
 
 
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_rounding_is_about_what_the_order_of_sums_changes(activation):
+    _, _, net, rng = made((50, 50), activation)
+    X, order = rng.normal(size=(200, 4), scale=3.0), rng.permutation(50)
+    (first, second, last), (one, two, three) = net.weights, net.biases
+    other = PlainNet(
+        [first[order], second[:, order][order], last[:, order]], [one[order], two[order], three], activation
+    )
+    gaps, limits = np.abs(net.scores(X) - other.scores(X)), net.rounding(X)
+    assert (gaps <= limits).all()
+    assert gaps.max() > 1e-3 * limits.mean()
+
+
 def test_between_corners_a_score_is_a_straight_line():
     _, _, net, rng = made((9, 7, 5), seed=3)
     for start, end in rng.normal(size=(6, 2, 4), scale=2.0):

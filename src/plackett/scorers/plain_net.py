@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import erf, expit
+from scipy.special import expit, ndtr
 
 from plackett.scorers.net_shape import NetShape
 
+ROUNDING = 4.0 * np.finfo(np.float64).eps  # of a sum, relative to the sizes of its terms
 FORMULAS = {
     "relu": "relu(z) = max(z, 0)",
     "gelu": "gelu(z) = z / 2 * (1 + erf(z / sqrt(2)))",
@@ -18,13 +19,13 @@ FORMULAS = {
 }
 _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda z: np.maximum(z, 0.0),
-    "gelu": lambda z: 0.5 * z * (1.0 + erf(z / np.sqrt(2.0))),
+    "gelu": lambda z: z * ndtr(z),
     "silu": lambda z: z * expit(z),
     "tanh": np.tanh,
 }
 _SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda z: (z > 0.0).astype(float),
-    "gelu": lambda z: 0.5 * (1.0 + erf(z / np.sqrt(2.0))) + z * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi),
+    "gelu": lambda z: ndtr(z) + z * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi),
     "silu": lambda z: expit(z) * (1.0 + z * (1.0 - expit(z))),
     "tanh": lambda z: 1.0 - np.tanh(z) ** 2,
 }
@@ -73,6 +74,16 @@ class PlainNet:
         for weight, sums in zip(self.weights[-2::-1], reversed(hidden), strict=True):
             back = (back * slope(sums)) @ weight
         return back
+
+    def rounding(self, X: np.ndarray) -> np.ndarray:
+        """By about how much the score of each row may be wrong, as its sums are rounded, layer by layer."""
+        sums, slope, activate = self._sums(X), _SLOPES[self.activation], _ACTIVATIONS[self.activation]
+        found, back = np.zeros(X.shape[0]), np.ones((X.shape[0], 1))
+        for place in range(len(self.weights) - 1, -1, -1):
+            weight, bias, given = self.weights[place], self.biases[place], activate(sums[place - 1]) if place else X
+            found += (np.abs(back) * (np.abs(given) @ np.abs(weight).T + np.abs(bias))).sum(axis=1)
+            back = back @ weight * (slope(sums[place - 1]) if place else 1.0)
+        return ROUNDING * found
 
     def corners(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
         """Where on the way from one row (0) to another (1) a ReLU turns on or off; with both ends, in order.
