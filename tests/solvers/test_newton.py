@@ -117,6 +117,15 @@ def test_the_gap_is_no_smaller_than_the_distance_to_the_minimum(make):
         assert result.details["duality_gap"] >= result.value - best - 1e-9
 
 
+@pytest.mark.parametrize("name", ["strong penalty", "weak penalty", "four decades"])
+def test_more_steps_do_not_make_the_gap_much_wider(name):
+    problem = HINGES[name]()
+    results = [minimize(problem, tol=1e-9, max_iter=max_iter) for max_iter in range(1, 25)]
+    gaps = [result.details["duality_gap"] for result in results]
+    least = np.minimum.accumulate(gaps)
+    assert (gaps[1:] <= 3 * least[:-1]).all()  # though the first steps of a new width have large gradients
+
+
 def test_the_hinge_value_is_that_of_liblinear():
     from sklearn.svm import LinearSVC
 

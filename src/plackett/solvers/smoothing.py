@@ -59,7 +59,8 @@ class _Continuation:
         self.floor = tol * abs(self.region.value)
         self.n_gaps = len(gaps)
         self.rate = np.inf  # bound on what a squared gradient of 1 adds to the gap; 1 / (2 l2) in truth
-        self.gap_before = np.inf  # with the width before
+        self.gap_before = np.inf  # with the width before, and where
+        self.coef_before = self.region.coef
         self.gap = np.inf
         self.gap_at: np.ndarray | None = None  # the coefficients that the gap belongs to
         self._note(gaps[self.width])
@@ -86,12 +87,20 @@ class _Continuation:
         if self.gap_at is not self.region.coef:
             self._measure()
         value, _ = self.objective.value_and_gradient(self.region.coef)
+        n_evaluations = self.region.n_evaluations + self.n_gaps + 1
+        if self.gap_before < self.gap:
+            # the gradient of a new width hides what is known: the minimum is no lower than the width before has shown
+            n_evaluations += 1
+            value_before, _ = self.objective.value_and_gradient(self.coef_before)
+            self.gap = min(self.gap, max(0.0, self.gap_before + (value - value_before)))
+            if stop_reason in (MAX_ITER, STALLED) and self.is_converged():
+                stop_reason = GAP_BELOW_TOL
         return Result(
             coef=self.region.coef,
             value=value,
             gradient_norm=self.region.gradient_norm,  # of the smoothed objective
             n_iter=n_iter,
-            n_evaluations=self.region.n_evaluations + self.n_gaps + 1,
+            n_evaluations=n_evaluations,
             n_products=self.region.n_products,
             stop_reason=stop_reason,
             is_converged=stop_reason == GAP_BELOW_TOL,
@@ -125,7 +134,7 @@ class _Continuation:
     def _narrow(self) -> bool:
         if self.width <= NARROWEST:
             return False
-        self.gap_before = self.gap
+        self.gap_before, self.coef_before = self.gap, self.region.coef
         # no narrower than what the tolerance asks for
         self.width *= max(SHRINK, min(0.9, 0.5 * self._target() / self.gap)) if self.gap > 0.0 else SHRINK
         self.region.turn_to(self.objective.smoothed(self.width))
