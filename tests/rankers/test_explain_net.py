@@ -72,6 +72,16 @@ def test_what_is_only_rounding_is_not_pursued(activation, distance, monkeypatch)
     np.testing.assert_allclose(parts, (X - start) * gradient(net, start[None]), rtol=1e-6, atol=1e-3 * distance)
 
 
+@pytest.mark.parametrize("activation", ["gelu", "silu", "tanh"])
+def test_a_row_far_away_is_explained_too(activation):
+    net, rng = made(activation)
+    X = 1e20 * rng.normal(size=(5, 4))
+    parts = integrated_gradients(net, X, np.zeros(4))
+    gains = net.scores(X) - net.scores(np.zeros((1, 4)))
+    assert np.abs(gains).min() > 0.1
+    np.testing.assert_allclose(parts.sum(axis=1), gains, rtol=0, atol=1e-5 * np.abs(parts).sum(axis=1).max())
+
+
 def test_a_net_that_bends_without_end_is_left_at_a_number_of_parts(monkeypatch):
     monkeypatch.setattr(explain_net, "MOST_PARTS", 32)
     net, rng = made("tanh", hidden=(16,) * 6, steep=30.0)

@@ -299,6 +299,15 @@ def test_warm_start_goes_on_and_a_fit_that_fails_changes_nothing():
     np.testing.assert_array_equal(ranker.predict(HELD), scores)
 
 
+def test_warm_start_leaves_no_layer_behind():
+    ranker = made(warm_start=True, hidden=(8, 8), attention=1, heads=2, loss="squared", max_epochs=1).fit(TRAIN)
+    for change, name in (({"attention": 0}, "attention0.attend.scale"), ({"hidden": (8,)}, "hidden1.weight")):
+        with pytest.raises(ValueError, match=f"warm_start: the last fit left {name}, for which there is no place now"):
+            clone(ranker).set_params(warm_start=False).fit(TRAIN).set_params(warm_start=True, **change).fit(TRAIN)
+    assert "output.bias" in ranker.weights_
+    assert "output.bias" not in ranker.set_params(loss="listmle").fit(TRAIN).weights_  # but a bias orders nothing
+
+
 def test_parameters_that_change_after_a_fit_wait_for_the_next():
     ranker = made(attention=1, heads=2, precision="float64").fit(TRAIN)
     scores = ranker.predict(HELD)

@@ -13,7 +13,7 @@ from plackett.scorers.plain_net import PlainNet
 
 TOLERANCE = 1e-7  # of a part of the way, relative to all that the features add
 FIRST_PARTS = 4
-SHORTEST = 2.0**-40  # part of the way
+SHORTEST = 2.0**-40  # part of the way, relative to where it begins: a row far away leaves the start's bends at once
 MOST_PARTS = 1024  # of a way, above which they are halved no more: nets that bend without end would never be done
 CELLS_AT_ONCE = 4_000_000
 _PLACES, _SHARES = np.polynomial.legendre.leggauss(8)
@@ -56,7 +56,7 @@ def _along_curves(net: PlainNet, X: np.ndarray, start: np.ndarray) -> np.ndarray
     begins = np.tile(np.arange(FIRST_PARTS) / FIRST_PARTS, X.shape[0])
     length, at_once = 1.0 / FIRST_PARTS, max(1, CELLS_AT_ONCE // (_PLACES.size * max(1, X.shape[1])))
     while rows.size:
-        is_open = (np.bincount(rows)[rows] <= MOST_PARTS) & (length > SHORTEST)
+        is_open = (np.bincount(rows)[rows] <= MOST_PARTS) & (length > SHORTEST * begins)
         for first in range(0, rows.size, at_once):
             some = slice(first, first + at_once)
             row, begin = rows[some], begins[some]

@@ -368,13 +368,16 @@ class NeuralRanker(Normalized):
         return {name: array.shape for name, array in self.weights_.items()} == shape.weights
 
     def _last_weights(self, shape: NetShape) -> dict[str, np.ndarray]:
-        found = {name: array.shape for name, array in self.weights_.items()}
-        for name, wanted in shape.weights.items():
-            if found.get(name) != wanted:
+        found, wanted = {name: array.shape for name, array in self.weights_.items()}, shape.weights
+        keep = "Keep hidden, attention, the loss and the columns as they were, or set warm_start=False."
+        for name, of in wanted.items():
+            if found.get(name) != of:
                 raise ValueError(
-                    f"warm_start: {name} must have the shape {wanted} now, but the last fit left {found.get(name)}. "
-                    "Keep hidden, attention, the loss and the columns as they were, or set warm_start=False."
+                    f"warm_start: {name} must have the shape {of} now, but the last fit left {found.get(name)}. {keep}"
                 )
+        for name in found:
+            if name not in wanted and name != "output.bias":  # without which documents are ordered as before
+                raise ValueError(f"warm_start: the last fit left {name}, for which there is no place now. {keep}")
         return self.weights_
 
     def _check_parameters(self) -> Loss:
