@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -19,6 +21,21 @@ import torch  # noqa: E402
 from plackett.losses import on_device  # noqa: E402
 
 _Compute = Callable[[QueryLists, "np.ndarray | None", torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+
+
+def _not_compiled(function: Callable) -> Callable:
+    """The function, called as it is by what torch.compile makes, which would take NumPy's arrays for tensors."""
+    kept: list[Callable] = []
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        if not kept:
+            if "torch._dynamo" not in sys.modules:  # nobody compiles, and to import it takes seconds
+                return function(*arguments, **named)
+            kept.append(torch.compiler.disable(function))
+        return kept[0](*arguments, **named)
+
+    return call
 
 
 class TorchLoss:
@@ -54,6 +71,7 @@ class TorchLoss:
     def __init__(self, loss: Loss):
         self.loss = loss
 
+    @_not_compiled
     def __call__(self, scores: Any, queries: Queries | QueryLists, weights: Any = None) -> torch.Tensor:
         """The loss summed over all queries.
 
@@ -74,6 +92,7 @@ class TorchLoss:
         compute, curve = partial(compute, lists, weights), partial(self._curvature_product, lists, weights)
         return _Value.apply(scores, compute, curve)[0]
 
+    @_not_compiled
     def value_and_slope(
         self, scores: torch.Tensor, queries: Queries | QueryLists, weights: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -167,7 +186,15 @@ class TorchLoss:
         return torch.from_numpy(found).to(device=scores.device, dtype=_at_least_single(scores.dtype))
 
 
-class _Value(torch.autograd.Function):
+class _OfAllScores(torch.autograd.Function):
+    """Computed by NumPy from the scores of all queries, not from one of many tensors alike."""
+
+    @staticmethod
+    def vmap(info, in_dims, *inputs):
+        raise RuntimeError("a loss cannot be taken by torch.vmap, nor what uses it; call it for one vector at a time.")
+
+
+class _Value(_OfAllScores):
     """The value and its slope, which come from one pass; autograd is told of the value alone."""
 
     @staticmethod
@@ -191,7 +218,7 @@ class _Value(torch.autograd.Function):
         return (slope * step).to(scores.dtype), None, None
 
 
-class _Slope(torch.autograd.Function):
+class _Slope(_OfAllScores):
     """The slope times what came from behind, as a function of the scores: its derivative is a curvature product."""
 
     @staticmethod
@@ -205,12 +232,26 @@ class _Slope(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, pull):
-        if torch.is_grad_enabled():
-            raise RuntimeError("losses can be differentiated twice, not three times.")
-        scores, slope, step = ctx.saved_tensors
-        curved = ctx.curve(scores, pull) if ctx.needs_input_grad[0] else None
-        along = (slope * pull).sum().to(step.dtype) if ctx.needs_input_grad[2] else None
-        return None if curved is None else (curved * step).to(scores.dtype), None, along, None
+        asked = ctx.needs_input_grad[0], ctx.needs_input_grad[2]
+        of_scores, of_step = _Curvature.apply(*ctx.saved_tensors, pull, ctx.curve, asked)
+        return of_scores, None, of_step, None
+
+
+class _Curvature(_OfAllScores):
+    """What the scores and what came from behind mean for the slope pulled in a direction; no further derivatives."""
+
+    @staticmethod
+    def forward(scores, slope, step, pull, curve, asked):
+        of_scores = (curve(scores, pull) * step).to(scores.dtype) if asked[0] else None
+        return of_scores, (slope * pull).sum().to(step.dtype) if asked[1] else None
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, *pulls):
+        raise RuntimeError("losses can be differentiated twice, not three times.")
 
 
 def _of_queries(weights: Any, lists: QueryLists) -> np.ndarray:
