@@ -67,7 +67,10 @@ class TrustRegion:
             if not is_finite(value, gradient):
                 self.radius = 0.1 * length
             elif promised <= ROUNDING * abs(self.value):
-                if float(np.linalg.norm(self.scaling.pull(gradient))) < self._norm:
+                pulled = self.scaling.pull(gradient)
+                if float(np.linalg.norm(pulled)) < self._norm:
+                    if np.linalg.norm(pulled - self._slope - curved) <= POOR * np.linalg.norm(curved):  # as promised
+                        self.radius = max(self.radius, GROW * length)
                     self._move(coef, value, gradient)
                     return True
                 self.radius = SHRINK_MOST * length
