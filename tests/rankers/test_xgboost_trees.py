@@ -154,6 +154,33 @@ def test_what_is_no_sum_of_trees_over_numbers_is_refused():
         read_trees(linear.save_raw("json"), 1, 6, zero_is_missing=False)
 
 
+def test_constraints_may_be_lists_and_name_columns():
+    names = list("abcdef")
+    frame = pytest.importorskip("pandas").DataFrame(TRAIN.X, columns=names)
+
+    def scores(**constraints):
+        return clone(FEW).set_params(**constraints).fit(frame, TRAIN.y, qid=TRAIN.qid).predict(frame)
+
+    for name, text, others in [
+        ("monotone_constraints", "(-1,0,0,1,0,0)", [[-1, 0, 0, 1, 0, 0], {"d": 1, "a": -1}, {3: 1, 0: -1}]),
+        ("interaction_constraints", "[[0,1],[2,5]]", [[[0, 1], [2, 5]], (("a", "b"), ["c", np.int64(5)])]),
+    ]:
+        expected = booster_of(TRAIN.X, {name: text}).predict(matrix(TRAIN.X), output_margin=True)
+        assert (expected != scores()).any()
+        for value in others:
+            np.testing.assert_array_equal(scores(**{name: value}), expected)
+    with pytest.raises(ValueError, match="interaction_constraints names 'z', which is no column of X"):
+        scores(interaction_constraints=[["a", "z"]])
+    with pytest.raises(ValueError, match="monotone_constraints names 6, which is no column of X"):
+        scores(monotone_constraints={6: 1})
+
+
+def test_leaves_beyond_all_numbers_are_refused():
+    pytest.importorskip("xgboost")
+    with pytest.raises(ValueError, match=r"beyond all numbers\. Lower learning_rate"):
+        clone(FEW).set_params(learning_rate=3e38).fit(TRAIN)
+
+
 # --- What the trees say -----------------------------------------------------------------------------------------------
 
 

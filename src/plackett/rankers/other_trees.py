@@ -18,7 +18,7 @@ from plackett.rankers.flat_boosted_trees import FlatBoostedTrees
 from plackett.rankers.flat_trees import FlatTrees
 from plackett.rankers.package_params import OF_XGBOOST, XGBOOST_OTHER_NAMES
 from plackett.rankers.xgboost_json import read_trees
-from plackett.validation import is_sparse
+from plackett.validation import is_sparse, plain
 
 LARGEST_LABEL = 31  # above which a gain of 2**label - 1 is refused by XGBoost, and a gain of label taken instead
 
@@ -99,7 +99,7 @@ class XGBoostRanker(FlatBoostedTrees):
             "seed": self._seed,
             "verbosity": 0,
             "disable_default_eval_metric": True,
-            **self._other_params(),
+            **self._passed_on(),
         }
         data = self._matrix(queries.X, label=labels, group=np.diff(queries.indptr), weight=training.weights)
         held = None
@@ -112,6 +112,28 @@ class XGBoostRanker(FlatBoostedTrees):
             return True
 
         return self._in_rounds(rounds, grow_one, lambda: self._booster.predict(held, output_margin=True))
+
+    def _passed_on(self) -> dict[str, Any]:
+        """The other parameters, constraints by the numbers of columns: XGBoost is told no names, and takes no lists."""
+        others = self._other_params()
+        signs, groups = (others.get(f"{kind}_constraints") for kind in ("monotone", "interaction"))
+        if isinstance(signs, dict):
+            by_place = {self._place(column, "monotone_constraints"): sign for column, sign in signs.items()}
+            signs = [by_place.get(place, 0) for place in range(self.n_features_in_)]
+        if isinstance(signs, list | tuple | np.ndarray):
+            others["monotone_constraints"] = tuple(plain(sign) for sign in signs)
+        if isinstance(groups, list | tuple):
+            others["interaction_constraints"] = str(
+                [[self._place(column, "interaction_constraints") for column in group] for group in groups]
+            )
+        return others
+
+    def _place(self, column: Any, where: str) -> int:
+        """The number of a column by its name or number."""
+        names, numbers = self.feature_names_ or [], range(self.n_features_in_)
+        if column not in names and column not in numbers:
+            raise ValueError(f"{where} names {plain(column)!r}, which is no column of X (they count from 0).")
+        return names.index(column) if column in names else int(column)
 
     def _keep(self, training: Lists, rounds: Rounds) -> None:
         super()._keep(training, rounds)

@@ -55,6 +55,8 @@ def _tree(tree: dict[str, Any]) -> dict[str, np.ndarray]:
         return np.array(tree[name], dtype=np.float32)[order]
 
     conditions, cover = numbers("split_conditions"), numbers("sum_hessian").astype(np.float64)
+    if not (np.isfinite(conditions[is_leaf]).all() and np.isfinite(cover).all()):
+        raise ValueError("XGBoost has made leaves that are beyond all numbers. Lower learning_rate.")
     found = {
         "features": np.where(is_leaf, LEAF, np.array(tree["split_indices"], dtype=np.int64)[order]),
         "thresholds": np.where(is_leaf, 0.0, last_below(conditions)),
