@@ -468,3 +468,12 @@ def test_data_of_foreign_byte_order_keep_their_precision():
 def test_mixed_document_ids_can_be_described():
     data = Queries(np.zeros((3, 1)), [1, 0, 0], docid=np.array([7, "a", "a"], dtype=object))
     assert data.describe().n_duplicate_docids == 1
+
+
+def test_what_is_no_number_in_a_frame_is_named():
+    rows = {"a": pd.array([1, 2, None], dtype="Int64"), "b": pd.array([1.0, None, 2], dtype="Float32")}
+    np.testing.assert_array_equal(Queries(pd.DataFrame(rows), [1, 0, 1]).X, [[1, 1], [2, np.nan], [np.nan, 2]])
+    with pytest.raises(ValueError, match=r'column 1 \("name"\) of X has values that are not numbers: .*\'x\'\. Leave'):
+        Queries(pd.DataFrame({"a": [1, 2], "name": ["x", "y"]}), [1, 0])
+    with pytest.raises(ValueError, match=r"column 0 of X has values that are not numbers"):
+        Queries(np.array([["x", 1]], dtype=object), [1])

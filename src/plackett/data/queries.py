@@ -370,7 +370,10 @@ def _as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
     else:
         if hasattr(X, "columns") and hasattr(X, "to_numpy"):
             names = [str(name) for name in X.columns]
-            X = X.to_numpy()
+            values = X.to_numpy()
+            if values.dtype == object and hasattr(X, "isna"):  # pandas' NA is no number, and NaN is one
+                values = np.where(X.isna().to_numpy(), np.nan, values)
+            X = values
         elif hasattr(X, "column_names") and hasattr(X, "to_pydict"):  # a pyarrow table
             names = list(X.column_names)
         rows = np.asarray(X)
@@ -384,11 +387,24 @@ def _as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
     if rows.dtype not in (np.float32, np.float64):
         if rows.dtype.kind not in "fiubO":
             raise ValueError(f"X has values of type {rows.dtype}; numbers are needed.")
-        try:
-            rows = rows.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"X has values that are not numbers: {error}.") from error
+        rows = _as_floats(rows, names)
     return rows, names
+
+
+def _as_floats(rows: np.ndarray, names: list[str] | None) -> np.ndarray:
+    try:
+        return rows.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    for column in range(rows.shape[1]):
+        try:
+            rows[:, column].astype(np.float64)
+        except (TypeError, ValueError) as error:
+            which = f"column {column}" if names is None else f'column {column} ("{names[column]}")'
+            raise ValueError(
+                f"{which} of X has values that are not numbers: {error}. Leave it out, or make it numbers."
+            ) from None
+    raise AssertionError("a table is numbers if all of its columns are")
 
 
 def _writable(vector: np.ndarray) -> np.ndarray:
