@@ -275,3 +275,11 @@ def test_a_file_must_say_what_a_zero_is():
     ranker.zero_is_missing_ = 1
     with pytest.raises(pk.exceptions.ModelFormatError, match="zero_is_missing_ must say"):
         pk.load(saved(ranker))
+
+
+def test_a_file_must_hold_leaves_of_single_precision():
+    pytest.importorskip("xgboost")
+    ranker = clone(FEW).fit(TRAIN)
+    ranker.trees_.values_[-1] = 1e39
+    with pytest.raises(pk.exceptions.ModelFormatError, match="leaves must be numbers that single precision can hold"):
+        pk.load(saved(ranker))

@@ -277,7 +277,8 @@ class NeuralRanker(Normalized):
 
         These are integrated gradients on the way from the mean of the training rows (``mean_row_``) to the document,
         less their mean over the list, so that the contributions of a document sum to its score less its list's mean
-        score: to the precision of the scores for ``activation="relu"``, else to within 1e-5 of what all features add.
+        score: to the precision of the scores for ``activation="relu"``, else to within 1e-5 of what all features add,
+        or to that precision. Wide nets of ReLU take long: each corner on the way is visited.
 
         Parameters
         ----------

@@ -156,6 +156,8 @@ class XGBoostRanker(FlatBoostedTrees):
         super()._check_loaded()
         if type(getattr(self, "zero_is_missing_", None)) is not bool:
             raise ValueError("zero_is_missing_ must say whether the rows of fit were sparse.")
+        if max(abs(self.intercept_), np.abs(self.trees_.values_).max(initial=0.0)) > np.finfo(np.float32).max:
+            raise ValueError("intercept_ and the leaves must be numbers that single precision can hold.")
 
     def _matrix(self, X: Any, **given: Any) -> Any:
         missing = 0.0 if self.zero_is_missing_ else np.nan
