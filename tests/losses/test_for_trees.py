@@ -173,6 +173,12 @@ def test_xgboost_with_listmle_lowers_the_loss():
     assert loss.value_and_slope(model.predict(rows, output_margin=True), DATA)[0] < 0.9 * start
 
 
+def test_weights_of_neither_rows_nor_queries_are_refused():
+    objective = losses.ListMLE().as_lightgbm(DATA)
+    with pytest.raises(ValueError, match=f"7 weights, but there are {DATA.n_docs} rows of {DATA.n_queries} queries"):
+        objective(DATA.y, scores_of(), np.ones(7))
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_classes_for_scikit_learn_grow_the_same_trees(weighted):
     lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")

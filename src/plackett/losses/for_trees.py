@@ -104,6 +104,9 @@ class TreeObjective:
         _, slope, curvature = self.evaluate(scores)
         if sample_weight is None or not len(sample_weight):
             return slope, curvature
+        if len(sample_weight) not in (self.n_docs, self._sizes.size):
+            n_weights, n_queries = count_of(len(sample_weight), "weight"), self._sizes.size
+            raise ValueError(f"the data have {n_weights}, but there are {self.n_docs:,} rows of {n_queries:,} queries.")
         of_rows = sample_weight if len(sample_weight) == self.n_docs else np.repeat(sample_weight, self._sizes)
         return slope * of_rows, curvature * of_rows
 
