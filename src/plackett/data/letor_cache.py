@@ -35,15 +35,21 @@ def read_through(inputs: list, options: Options, folder: Any, read_text: Callabl
     except Exception:  # absent, torn, foreign, not to be opened: whatever it is, the text is still there
         pass
 
+    is_built = has_changed = False
+
     def may_finish(n_rows: int) -> bool:
         """Not without rows, nor when a file changed while it was read."""
-        return n_rows > 0 and [signature(path) for path in paths] == made_from
+        nonlocal has_changed
+        has_changed = [signature(path) for path in paths] != made_from
+        return n_rows > 0 and not has_changed
 
     try:
         is_built = build(place, mode_of(*paths), inputs, options, may_finish, made_from, described)
     except NotWritten as error:
-        is_built = False
         warnings.warn(f"the cache {place} could not be written ({error}).", DataWarning, stacklevel=3)
+    if has_changed:
+        message = f"there is no cache {place}, for the text changed while it was read; it is read into memory instead."
+        warnings.warn(message, DataWarning, stacklevel=3)
     with contextlib.suppress(Exception):  # whatever became of it since
         if is_built:
             return load(place, made_from, described, options.dtype)
