@@ -298,3 +298,19 @@ def test_processes_may_build_a_cache_at_once(tmp_path):
     running = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(4)]
     assert [process.wait(timeout=300) for process in running] == [0, 0, 0, 0]
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([path.name, caches(tmp_path)[0].name])
+
+
+def test_drafts_of_killed_writers_are_removed_after_a_day(tmp_path):
+    path = tmp_path / "lists[1].txt"
+    path.write_text("1 qid:1 1:0.5\n0 qid:1 1:0.25\n")
+    read_letor(path, cache=True)
+    (place,) = tmp_path.glob("*.plackett-cache")
+    old, new = (place.with_name(f".{place.name}.{name}.part") for name in ("77.abcd", "78.abcd"))
+    for draft in (old, new):
+        draft.write_bytes(b"torn")
+    os.utime(old, (0, 0))
+    place.unlink()
+    read_letor(path, cache=True)
+    assert place.exists()
+    assert not old.exists()
+    assert new.exists()  # its writer may be at work

@@ -335,3 +335,19 @@ def test_fits_evaluations_and_comparisons_take_a_small_share_of_the_rows(tmp_pat
         [sys.executable, "-c", WATCHED, str(tmp_path / "data.parquet")], capture_output=True, text=True, check=True
     )
     assert float(answer.stdout) < 0.4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no limits of file sizes")
+def test_a_disk_that_is_full_is_named_with_a_way_out(tmp_path):
+    script = (
+        "import resource, sys, numpy as np\n"
+        "from plackett.data.mapped import Spill\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))\n"
+        "spill = Spill(np.float64, sys.argv[1])\n"
+        "try:\n"
+        "    for _ in range(1000): spill.append(np.zeros(100))\n"
+        "except OSError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert "name a folder with room in the environment variable PLACKETT_CACHE" in done.stdout
+    assert done.stderr == ""

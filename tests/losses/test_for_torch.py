@@ -237,6 +237,8 @@ def test_weights_count_queries():
         first, slope = L.ListMLE().value_and_slope(numbers[:5], lists.part(0, 1))
         assert_same(value.item(), 2.0 * first)
         assert_same(scores.grad.numpy(), np.append(2.0 * slope, np.zeros(6)))
+    with pytest.raises(ValueError, match=r"give weights\.detach\(\)"):
+        L.ListMLE().as_torch()(scores, lists, torch.ones(2, requires_grad=True))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -20,6 +21,7 @@ import re
 import secrets
 import stat
 import struct
+import time
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ _PAGE = 4096
 _WHOLE_BELOW = 1 << 18  # bytes that are hashed completely; more are sampled
 _SAMPLES = 16
 _LONGEST_HEADER = 1 << 24
+_ABANDONED = 24 * 3600.0  # seconds since a draft was last written to
 # types of the arrays, as numpy writes them; None: the type of X, which the caller may know
 _KINDS = {
     "X": None,
@@ -123,6 +126,7 @@ class CacheDraft:
         self._end = _PAGE
 
     def __enter__(self) -> CacheDraft:
+        self._remove_abandoned()
         self._file = open(self._path, "x+b")
         try:
             os.fchmod(self._file.fileno(), self._mode)
@@ -137,6 +141,13 @@ class CacheDraft:
                 self._file.close()
         finally:
             self._path.unlink(missing_ok=True)
+
+    def _remove_abandoned(self) -> None:
+        """Drafts of the same cache whose writer was killed; nobody, on whatever machine, writes to one for so long."""
+        for path in self._place.parent.glob(f".{glob.escape(self._place.name)}.*.part"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _ABANDONED:
+                    path.unlink()
 
     def reserve(self, name: str, dtype: Any, shape: tuple[int, ...]) -> None:
         """Keep a place for an array whose rows come later."""

@@ -6,6 +6,7 @@ folder that ``PLACKETT_CACHE`` names, else beside the file that the rows came fr
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
@@ -73,7 +74,7 @@ class Spill:
                 raise
             self._folder = tempfile.gettempdir()  # the data may lie where nobody may write
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
-        self._close = weakref.finalize(self, self._file.close)
+        self._close = weakref.finalize(self, _close, self._file)
 
     def append(self, values: np.ndarray) -> None:
         """The next values, row by row."""
@@ -99,10 +100,15 @@ class Spill:
         self._file.flush()
         found = np.memmap(self._file, dtype=self._dtype, mode="c", shape=shape)
         self._close.detach()
-        weakref.finalize(found, self._file.close)  # until then others may open it by its number
+        weakref.finalize(found, _close, self._file)  # until then others may open it by its number
         found.plackett_file = self._file  # type: ignore[attr-defined]
         found.plackett_folder = self._folder  # type: ignore[attr-defined]
         return np.asarray(found)
+
+
+def _close(file: Any) -> None:
+    with contextlib.suppress(OSError):  # of a full disk, which was told of before, or matters to nobody by now
+        file.close()
 
 
 class RowSpill:

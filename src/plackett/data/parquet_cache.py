@@ -32,7 +32,7 @@ def read_mapped(files: list[str], folder: Any, rows_of: Any, columns: dict[str, 
     rows = rows_of()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        _build(place, rows, made_from, options, mode_of(paths[0]))
+        _build(place, rows, made_from, options, mode_of(*paths))
     except OSError as error:
         raise OSError(
             error.errno,

@@ -256,6 +256,8 @@ class _Curvature(_OfAllScores):
 
 def _of_queries(weights: Any, lists: QueryLists) -> np.ndarray:
     if isinstance(weights, torch.Tensor):
+        if weights.requires_grad:
+            raise ValueError("weights are taken as numbers, by which nothing is differentiated; give weights.detach().")
         weights = weights.detach().cpu().double().numpy()
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (lists.n_queries,):
