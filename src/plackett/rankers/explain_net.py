@@ -14,6 +14,7 @@ from plackett.scorers.plain_net import PlainNet
 TOLERANCE = 1e-7  # of a part of the way, relative to all that the features add
 FIRST_PARTS = 4
 SHORTEST = 2.0**-40  # part of the way, relative to where it begins: a row far away leaves the start's bends at once
+WORST = 1e-3  # gap that is left at the end, relative to what the features add, above which nothing is said
 MOST_PARTS = 1024  # of a way, above which they are halved no more: nets that bend without end would never be done
 CELLS_AT_ONCE = 4_000_000
 _PLACES, _SHARES = np.polynomial.legendre.leggauss(8)
@@ -72,7 +73,17 @@ def _along_curves(net: PlainNet, X: np.ndarray, start: np.ndarray) -> np.ndarray
         length *= 0.5
         rows = np.repeat(rows[is_open], 2)
         begins = np.repeat(begins[is_open], 2) + np.tile([0.0, length], int(is_open.sum()))
+    _check_sums(net, X, start, parts)
     return parts
+
+
+def _check_sums(net: PlainNet, X: np.ndarray, start: np.ndarray, parts: np.ndarray) -> None:
+    gaps = np.abs(parts.sum(axis=1) - (net.scores(X) - net.scores(start[np.newaxis])))
+    if (gaps > WORST * np.abs(parts).sum(axis=1) + net.rounding(X) + net.rounding(start[np.newaxis])).any():
+        raise ValueError(
+            "the score of this net goes up and down so often between the mean row and a document that what its "
+            "features add cannot be summed up. Fit it with a larger l2 or fewer layers, or with activation='relu'."
+        )
 
 
 def _added(net: PlainNet, start: np.ndarray, way: np.ndarray, begin: np.ndarray, length: float) -> np.ndarray:
