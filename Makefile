@@ -10,8 +10,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
 
+# The tests start hundreds of commands: without compiled modules each of them takes a second longer.
 test: .venv/installed-test
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: .venv/installed-check
 	$(BIN)/python -m ruff check .

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -102,6 +102,8 @@ def test_the_best_rounds_are_kept_and_without_one_all_scores_are_zero(monkeypatc
 
 
 @given(st.floats(width=32, allow_nan=False))
+@example(-float(np.finfo(np.float32).max))
+@example(float(np.finfo(np.float32).max))
 def test_a_double_is_at_or_below_a_threshold_where_single_precision_is_below_it(threshold):
     single = np.float32(threshold)
     if single == -np.inf:

@@ -37,9 +37,10 @@ def read_trees(text: bytes, n_rounds: int, n_features: int, *, zero_is_missing: 
 
 def last_below(thresholds: np.ndarray) -> np.ndarray:
     """The largest doubles that single precision rounds to less than these numbers, which are of single precision."""
-    limits = np.array([np.nextafter(thresholds, np.float32(-np.inf)), thresholds], dtype=np.float64)
-    middle = np.clip(limits, -(2.0**128), 2.0**128).mean(axis=0)  # beyond the largest, the next power of 2 would follow
     with np.errstate(over="ignore"):
+        limits = np.array([np.nextafter(thresholds, np.float32(-np.inf)), thresholds], dtype=np.float64)
+        limits = np.clip(limits, -(2.0**128), 2.0**128)  # beyond the largest, the next power of 2 would follow
+        middle = limits.mean(axis=0)
         is_less = middle.astype(np.float32) < thresholds
     return np.where(is_less, middle, np.nextafter(middle, -np.inf))
 
