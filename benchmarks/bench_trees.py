@@ -15,7 +15,7 @@ N_DOCS, N_FEATURES, N_TREES, N_LEAVES = 100_000, 136, 100, 31
 LOSSES = {"listmle": 1.0, "p-listmle": 1.0, "cs-listmle": None, "logistic": None}  # and what lambdarank is to take
 
 
-def run(n_docs: int = N_DOCS, n_trees: int = N_TREES, rounds: int = 2) -> list[Result]:
+def run(n_docs: int = N_DOCS, n_trees: int = N_TREES, rounds: int = 4) -> list[Result]:
     lightgbm = peer("lightgbm")
     queries = made_queries(n_docs)
     size = f"{n_docs:,} × {N_FEATURES}, {n_trees} trees"
