@@ -119,6 +119,7 @@ def explain_additive(
     rows: Iterable[int] | None = None,
     feature_names: Sequence[str] | None = None,
     docid: Sequence[Any] | None = None,
+    numbers: np.ndarray | None = None,
 ) -> Explanation:
     """The same for scores that are any sum over the features: ``score of i = Σ_j parts[i, j]``, up to a constant.
 
@@ -134,6 +135,8 @@ def explain_additive(
         The scores as the ranker gives them, where they differ from the sums of the parts by a constant, or were added
         up in another order; None takes the sums.
     rows, feature_names, docid : as in :func:`explain_linear`
+    numbers : ndarray of shape (n_docs,), default=None
+        What the rows are called in the explanation, where X holds only some of them; None counts them from 0.
 
     Returns
     -------
@@ -161,7 +164,7 @@ def explain_additive(
         scores=scores[chosen.rows],
         baseline=_means(scores[:, None], chosen)[chosen.place, 0],
         feature_names=names,
-        rows=chosen.rows,
+        rows=chosen.rows if numbers is None else numbers[chosen.rows],
         qid=chosen.qid,
         docid=chosen.docid,
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett.data.grouping import Groups, group_rows
+from plackett.data.queries import Queries
 from plackett.rankers.explain_text import aligned, csv_text, number, plain_id
 from plackett.validation import count_of, is_sparse, plain
 
@@ -209,9 +210,7 @@ def choose_rows(n_docs: int, qid: Any, rows: Any, docid: Any) -> ChosenRows:
     """The rows of ``rows`` (all, for None), their queries and names."""
     groups = group_rows(qid, n_docs)
     chosen = _checked(rows, n_docs)
-    names = None if docid is None else list(docid)
-    if names is not None and len(names) != n_docs:
-        raise ValueError(f"docid has {len(names):,} ids but X has {n_docs:,} rows.")
+    names = _checked_names(docid, n_docs)
     query_of_row = np.empty(n_docs, dtype=np.int64)
     order = slice(None) if groups.order is None else groups.order
     query_of_row[order] = np.repeat(np.arange(groups.ids.size), np.diff(groups.indptr))
@@ -225,6 +224,42 @@ def choose_rows(n_docs: int, qid: Any, rows: Any, docid: Any) -> ChosenRows:
         place=place,
         sizes=np.diff(groups.indptr)[queries][place],
     )
+
+
+class NeededLists(NamedTuple):
+    """The whole lists of the rows to explain, and nothing of the others."""
+
+    queries: Queries
+    places: np.ndarray  # of their rows among the grouped ones of all queries
+    numbers: np.ndarray  # of their rows, as these were given
+    rows: np.ndarray  # those to explain, by their place in ``queries``
+    docid: list | None
+
+
+def needed_lists(queries: Queries, rows: Iterable[int] | None, docid: Iterable[Any] | None) -> NeededLists:
+    """The lists that ``rows`` belong to; these and ``docid`` are as the user gives them."""
+    chosen, names = _checked(rows, queries.n_docs), _checked_names(docid, queries.n_docs)
+    numbers = np.arange(queries.n_docs) if queries.row_order is None else queries.row_order
+    place_of = np.empty_like(numbers)
+    place_of[numbers] = np.arange(numbers.size)
+    wanted = place_of[chosen] if chosen.size else np.zeros(min(1, numbers.size), dtype=np.int64)  # for the normalizer
+    is_needed = np.zeros(queries.n_queries, dtype=bool)
+    is_needed[np.searchsorted(queries.indptr, wanted, side="right") - 1] = True
+    places = np.flatnonzero(np.repeat(is_needed, np.diff(queries.indptr)))
+    return NeededLists(
+        queries=queries if is_needed.all() else queries[is_needed],
+        places=places,
+        numbers=numbers[places],
+        rows=np.searchsorted(places, place_of[chosen]),
+        docid=None if names is None else [names[number] for number in numbers[places].tolist()],
+    )
+
+
+def _checked_names(docid: Iterable[Any] | None, n_docs: int) -> list | None:
+    names = None if docid is None else list(docid)
+    if names is not None and len(names) != n_docs:
+        raise ValueError(f"docid has {len(names):,} ids but X has {n_docs:,} rows.")
+    return names
 
 
 def _checked(rows: Iterable[int] | None, n_docs: int) -> np.ndarray:

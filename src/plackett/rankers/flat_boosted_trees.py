@@ -10,10 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from plackett._optional import import_optional
 from plackett.data.queries import Queries
 from plackett.rankers.boosted_trees import BoostedTrees
-from plackett.rankers.explain_rows import choose_rows
+from plackett.rankers.explain_rows import needed_lists
 from plackett.rankers.flat_trees import FlatTrees
 from plackett.rankers.lightgbm_text import write_trees
-from plackett.rankers.linear_scores import in_row_order
 from plackett.validation import check_choice, is_sparse
 
 DEEPEST = 1000  # trees that are explained: a way of n nodes takes n² numbers
@@ -82,18 +81,18 @@ class FlatBoostedTrees(BoostedTrees):
         from plackett.rankers.explain import explain_additive
 
         check_is_fitted(self)
-        rows = None if rows is None else list(rows)
         if isinstance(X, Queries) and docid is None:
             docid = X.docid
         queries = self._check_queries(X, None, qid, needs_labels=False)
         base = self._start_of(X, qid, queries, base_score)
-        parts = self._contributions(queries.X, _in_lists_of(rows, queries))
-        names = self.feature_names_ or [f"column {column}" for column in range(queries.n_features)]
-        parts, given, names = self._with_base(parts, queries.X, names, base, base_score)
+        needed = needed_lists(queries, rows, docid)
+        base = None if base is None else base[needed.places]
+        some = needed.queries
+        names = self.feature_names_ or [f"column {column}" for column in range(some.n_features)]
+        parts, given, names = self._with_base(self._contributions(some.X), some.X, names, base, base_score)
         return explain_additive(
-            in_row_order(queries, parts), in_row_order(queries, given), queries.in_row_order(queries.qid),
-            scores=queries.in_row_order(self._scores(queries, base)),
-            rows=rows, feature_names=names, docid=docid,
+            parts, given, some.qid, scores=self._scores(some, base),
+            rows=needed.rows, numbers=needed.numbers, feature_names=names, docid=needed.docid,
         )  # fmt: skip
 
     def _with_base(
@@ -102,19 +101,18 @@ class FlatBoostedTrees(BoostedTrees):
         """The contributions, features and their names, with those of base scores where there are some."""
         return parts, given, names
 
-    def _contributions(self, X: Any, is_needed: np.ndarray) -> np.ndarray:
-        """LightGBM's contributions to the scores of the rows that are needed, 0 for others."""
+    def _contributions(self, X: Any) -> np.ndarray:
+        """LightGBM's contributions to the score of each row."""
         parts = np.zeros(X.shape)
         if self.trees_.depth() > DEEPEST:
             raise ValueError(f"the trees are more than {DEEPEST:,} splits deep; such ways are not explained.")
         if self.trees_.depth() == 0:
             return parts
-        booster, needed = self.to_lightgbm(), np.flatnonzero(is_needed)
-        at_once = max(1, CELLS_AT_ONCE // X.shape[1])
-        for first in range(0, needed.size, at_once):
-            rows = needed[first : first + at_once]
-            some = X[rows].toarray() if is_sparse(X) else X[rows]
-            parts[rows] = booster.predict(some, pred_contrib=True, num_threads=self._n_threads)[:, :-1]
+        booster, at_once = self.to_lightgbm(), max(1, CELLS_AT_ONCE // X.shape[1])
+        for first in range(0, X.shape[0], at_once):
+            some = slice(first, first + at_once)
+            rows = X[some].toarray() if is_sparse(X) else X[some]
+            parts[some] = booster.predict(rows, pred_contrib=True, num_threads=self._n_threads)[:, :-1]
         return parts
 
     def _check_loaded(self) -> None:
@@ -125,14 +123,3 @@ class FlatBoostedTrees(BoostedTrees):
             raise ValueError(f"trees_ must be trees over {self.n_features_in_} features.")
         if type(self.intercept_) is not float or not np.isfinite(self.intercept_):
             raise ValueError("intercept_ must be a finite number.")
-
-
-def _in_lists_of(rows: Any, queries: Queries) -> np.ndarray:
-    """Which of the grouped rows belong to a list with one of ``rows``, as they were given (None: all)."""
-    if rows is None:
-        return np.ones(queries.n_docs, dtype=bool)
-    sizes = np.diff(queries.indptr)
-    query_of_row = queries.in_row_order(np.repeat(np.arange(sizes.size), sizes))
-    is_chosen = np.zeros(sizes.size, dtype=bool)
-    is_chosen[query_of_row[choose_rows(queries.n_docs, None, rows, None).rows]] = True
-    return np.repeat(is_chosen, sizes)

@@ -15,10 +15,10 @@ from plackett.losses import get_loss
 from plackett.losses.base import Loss
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Interrupted, Normalized, check_loaded_normalizer
-from plackett.rankers.explain_rows import choose_rows
+from plackett.rankers.explain_rows import needed_lists
 from plackett.rankers.fitting import HeldBack, Watch
 from plackett.rankers.linear import NO_LABELS, _seed
-from plackett.rankers.linear_scores import check_vector, in_row_order
+from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.progress import Progress
 from plackett.scorers.net_shape import LAYERS, NetShape
 from plackett.scorers.plain_net import PlainNet
@@ -306,18 +306,16 @@ class NeuralRanker(Normalized):
         if isinstance(X, Queries) and docid is None:
             docid = X.docid
         queries = self._check_queries(X, None, qid, needs_labels=False)
-        query_of_row = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
-        chosen = choose_rows(queries.n_docs, queries.in_row_order(query_of_row), rows, None)
-        is_needed = np.isin(query_of_row, chosen.qid)
-        scaled = self._normalized(queries).X
-        some = scaled[is_needed].toarray() if is_sparse(scaled) else scaled[is_needed]
-        parts = np.zeros(scaled.shape)
-        parts[is_needed] = integrated_gradients(
-            PlainNet.of(shape, self.weights_), np.asarray(some, dtype=np.float64), self.mean_row_
+        needed = needed_lists(queries, rows, docid)
+        scaled = self._normalized(needed.queries).X
+        parts = integrated_gradients(
+            PlainNet.of(shape, self.weights_),
+            np.asarray(scaled.toarray() if is_sparse(scaled) else scaled, dtype=np.float64),
+            self.mean_row_,
         )
         return explain_additive(
-            in_row_order(queries, parts), in_row_order(queries, scaled), queries.in_row_order(queries.qid),
-            scores=queries.in_row_order(self._predict_grouped(queries)), rows=chosen.rows, docid=docid,
+            parts, scaled, needed.queries.qid, scores=self._predict_grouped(needed.queries),
+            rows=needed.rows, numbers=needed.numbers, docid=needed.docid,
             feature_names=self.feature_names_ if shape.n_inputs == self.n_features_in_ else None,
         )  # fmt: skip
 
