@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from plackett.data import cache_file, letor_parse
+from plackett.data.drafts import draft_of
 from plackett.data.letor import read_letor
 from plackett.exceptions import DataFormatError, DataWarning
 
@@ -300,17 +301,19 @@ def test_processes_may_build_a_cache_at_once(tmp_path):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([path.name, caches(tmp_path)[0].name])
 
 
-def test_drafts_of_killed_writers_are_removed_after_a_day(tmp_path):
+def test_drafts_of_killed_writers_are_removed_and_those_of_living_ones_are_not(tmp_path):
     path = tmp_path / "lists[1].txt"
     path.write_text("1 qid:1 1:0.5\n0 qid:1 1:0.25\n")
     read_letor(path, cache=True)
     (place,) = tmp_path.glob("*.plackett-cache")
-    old, new = (place.with_name(f".{place.name}.{name}.part") for name in ("77.abcd", "78.abcd"))
-    for draft in (old, new):
-        draft.write_bytes(b"torn")
-    os.utime(old, (0, 0))
+    draft = place.with_name(f".{place.name}.plackett-0.part")
+    draft.write_bytes(b"torn")
     place.unlink()
     read_letor(path, cache=True)
     assert place.exists()
-    assert not old.exists()
-    assert new.exists()  # its writer may be at work
+    assert not draft.exists()
+    place.unlink()
+    with draft_of(place.with_name(f".{place.name}")) as file:
+        read_letor(path, cache=True)
+        assert place.exists()
+        assert os.path.exists(file.name)

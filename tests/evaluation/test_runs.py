@@ -6,7 +6,6 @@ import linecache
 import os
 import pickle
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -17,8 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import plackett as pk
+from plackett.data.drafts import draft_of
 from plackett.evaluation import fingerprints
-from plackett.evaluation.runs import STALE_AFTER, RunStore
+from plackett.evaluation.runs import RunStore
 
 KEY = {"ranker": "listmle", "fold": 1, "l2": {"float": (0.1).hex()}}
 
@@ -161,13 +161,14 @@ def test_drafts_of_killed_runs_are_removed_and_those_of_others_are_not(tmp_path)
     store = RunStore(tmp_path)
     store.put(KEY, {})
     name = only_file(store).name
-    old, new, other = tmp_path / f"{name}.77.abc.part", tmp_path / f"{name}.78.abc.part", tmp_path / "mine.part"
-    for path in (old, new, other):
+    dead, other = tmp_path / f"{name}.plackett-0.part", tmp_path / "mine.part"
+    for path in (dead, other):
         path.write_bytes(b"half")
-    for path in (old, other):
-        os.utime(path, (0, time.time() - STALE_AFTER - 60))
     RunStore(tmp_path)
-    assert (old.exists(), new.exists(), other.exists()) == (False, True, True)
+    assert (dead.exists(), other.exists()) == (False, True)
+    with draft_of(tmp_path / name) as living:
+        RunStore(tmp_path)
+        assert os.path.exists(living.name)
 
 
 def test_a_folder_that_cannot_be_written_to_is_an_error_at_once(tmp_path, monkeypatch):

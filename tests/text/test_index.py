@@ -143,10 +143,6 @@ def test_a_killed_process_leaves_the_old_index_and_its_litter_is_swept(tmp_path)
     assert litter
     assert open_index(tmp_path).n_docs == 4
     build_index(["other"]).save(tmp_path)
-    assert litter < set(os.listdir(tmp_path))  # another process might be writing it just now
-    for name in litter:
-        os.utime(tmp_path / name, (0, 0))
-    build_index(["other"]).save(tmp_path)
     assert len(os.listdir(tmp_path)) == 2
     assert open_index(tmp_path).n_docs == 1
 

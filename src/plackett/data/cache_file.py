@@ -13,20 +13,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import glob
 import hashlib
 import json
 import os
 import re
-import secrets
 import stat
 import struct
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from plackett.data.drafts import draft_of, publish
 from plackett.data.mapped import identity
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn
@@ -37,7 +35,6 @@ _PAGE = 4096
 _WHOLE_BELOW = 1 << 18  # bytes that are hashed completely; more are sampled
 _SAMPLES = 16
 _LONGEST_HEADER = 1 << 24
-_ABANDONED = 24 * 3600.0  # seconds since a draft was last written to
 # types of the arrays, as numpy writes them; None: the type of X, which the caller may know
 _KINDS = {
     "X": None,
@@ -121,33 +118,19 @@ class CacheDraft:
 
     def __init__(self, place: Path, mode: int):
         self._place, self._mode = place, mode
-        self._path = place.with_name(f".{place.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+        self._stack = contextlib.ExitStack()
         self._entries: dict[str, dict[str, Any]] = {}
         self._end = _PAGE
 
     def __enter__(self) -> CacheDraft:
-        self._remove_abandoned()
-        self._file = open(self._path, "x+b")
-        try:
+        with contextlib.ExitStack() as stack:
+            self._file: Any = stack.enter_context(draft_of(self._place.with_name(f".{self._place.name}")))
             os.fchmod(self._file.fileno(), self._mode)
-        except BaseException:
-            self.__exit__()
-            raise
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        try:
-            with contextlib.suppress(OSError):  # of a full disk: what counts was flushed, or has said so already
-                self._file.close()
-        finally:
-            self._path.unlink(missing_ok=True)
-
-    def _remove_abandoned(self) -> None:
-        """Drafts of the same cache whose writer was killed; nobody, on whatever machine, writes to one for so long."""
-        for path in self._place.parent.glob(f".{glob.escape(self._place.name)}.*.part"):
-            with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > _ABANDONED:
-                    path.unlink()
+        self._stack.close()
 
     def reserve(self, name: str, dtype: Any, shape: tuple[int, ...]) -> None:
         """Keep a place for an array whose rows come later."""
@@ -215,9 +198,7 @@ class CacheDraft:
         self._file.write(struct.pack("<QQ", self._end, len(text)) + MAGIC)
         self._file.seek(0)
         self._file.write(MAGIC)
-        self._file.flush()
-        os.fsync(self._file.fileno())  # a name must never point to data that a power cut could still take away
-        os.replace(self._path, self._place)
+        publish(self._file, self._place)
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------

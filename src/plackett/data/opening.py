@@ -5,16 +5,15 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import secrets
 import stat
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any, BinaryIO
 
 from plackett._optional import import_optional
-from plackett.exceptions import DataFormatError
+from plackett.data.drafts import draft_of, publish
+from plackett.data.unpacking import Unpacked, unpacker_of
 
 BLOCK = 1 << 20
 
@@ -34,6 +33,7 @@ def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     """A binary file that reads ``source``, decompressed when it begins as gzip, xz, bzip2 or Zstandard files do.
 
     The first bytes decide, never the name. What was opened here is closed here; file objects of the caller stay open.
+    Compressed data that expand out of proportion are refused; see ``unpacking``.
 
     Parameters
     ----------
@@ -51,28 +51,11 @@ def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     buffered: Any = open(source, "rb") if is_path else _buffered(source)  # type: ignore[arg-type]  # noqa: SIM115
     try:
         yield _decompressed(buffered, name_of(source))
-    except _damage() as error:
-        message = f"the compressed data are damaged or end too early ({error})."
-        raise DataFormatError(name_of(source), None, message) from error
-    except OSError as error:
-        if error.errno is not None:  # bz2 raises an OSError without one
-            raise
-        message = f"the compressed data are damaged or end too early ({error})."
-        raise DataFormatError(name_of(source), None, message) from error
     finally:
         if is_path:
             buffered.close()
         elif buffered is not source and buffered is not getattr(source, "buffer", None) and source != "-":
             buffered.detach()
-
-
-def _damage() -> tuple[type[Exception], ...]:
-    """What the decompressors raise."""
-    try:
-        import lzma
-    except ImportError:  # a Python that was built without it
-        return EOFError, zlib.error, gzip.BadGzipFile
-    return EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError
 
 
 def _buffered(source: Any) -> Any:
@@ -95,19 +78,8 @@ def _decompressed(file: io.BufferedReader, name: str) -> Any:
     if not file.seekable():  # a pipe may deliver its first bytes one by one
         file = io.BufferedReader(_Prefixed(file.read(10), file), BLOCK)
     head = file.peek(10)[:10]
-    if head.startswith(b"\x1f\x8b"):
-        return gzip.GzipFile(fileobj=file)
-    if head.startswith(b"\xfd7zXZ\x00"):
-        import lzma
-
-        return lzma.LZMAFile(file)
-    if head.startswith(b"BZh") and head[4:] == b"1AY&SY":  # "BZh" alone may begin a text
-        import bz2
-
-        return bz2.BZ2File(file)
-    if head.startswith(b"\x28\xb5\x2f\xfd"):
-        return io.BufferedReader(_ZstdReader(file, name), BLOCK)
-    return file
+    unpacker = unpacker_of(head, name)
+    return file if unpacker is None else Unpacked(file, unpacker, name)
 
 
 class _Prefixed(io.RawIOBase):
@@ -125,37 +97,6 @@ class _Prefixed(io.RawIOBase):
             target[:n], self._head = self._head[:n], self._head[n:]
             return n
         return self._file.readinto1(target)  # type: ignore[attr-defined]
-
-
-class _ZstdReader(io.RawIOBase):
-    """Frames of Zstandard one after the other; unlike the package's own reader it notices a file that was cut off."""
-
-    def __init__(self, file: BinaryIO, name: str):
-        self._zstd = import_optional("zstandard", extra="zstd", needed_for=f"Reading {name}")
-        self._file, self._name = file, name
-        self._frame = self._zstd.ZstdDecompressor().decompressobj()
-        self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, target) -> int:
-        while not self._ready:
-            packed = self._frame.unused_data if self._frame.eof else b""
-            packed = packed or self._file.read(BLOCK)
-            if not packed:
-                if not self._frame.eof:
-                    raise EOFError("Zstandard frame without an end")
-                return 0
-            if self._frame.eof:
-                self._frame = self._zstd.ZstdDecompressor().decompressobj()
-            try:
-                self._ready = memoryview(self._frame.decompress(packed))
-            except self._zstd.ZstdError as error:
-                raise EOFError(str(error)) from error
-        n = min(len(target), len(self._ready))
-        target[:n], self._ready = self._ready[:n], self._ready[n:]
-        return n
 
 
 @contextmanager
@@ -189,22 +130,14 @@ def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
 
 
 def _replacing(path: str) -> Iterator[BinaryIO]:
-    draft = f"{path}.{os.getpid()}.{secrets.token_hex(4)}.part"  # threads, and other machines, may write here as well
-    try:
-        with open(draft, "xb") as plain:
-            if os.path.exists(path):
-                os.fchmod(plain.fileno(), stat.S_IMODE(os.stat(path).st_mode))
-            packed = _compressed(plain, path)
-            yield packed
-            if packed is not plain:
-                packed.close()
-            plain.flush()
-            os.fsync(plain.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        if os.path.exists(draft):
-            os.unlink(draft)
-        raise
+    with draft_of(path) as plain:
+        if os.path.exists(path):
+            os.fchmod(plain.fileno(), stat.S_IMODE(os.stat(path).st_mode))
+        packed = _compressed(plain, path)
+        yield packed
+        if packed is not plain:
+            packed.close()
+        publish(plain, path)
 
 
 def _compressed(file: BinaryIO, path: str):

@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from plackett._threads import query_blocks
+from plackett.data.drafts import draft_folder
 from plackett.data.parquet_rows import ParquetRows
 from plackett.data.parquet_write import Layout, PartWriter
 from plackett.data.queries import Queries
@@ -32,10 +34,17 @@ def arrange(rows: ParquetRows, target: Any, layout: Layout, memory: int) -> None
             for queries in _as_they_stand(rows, plan, layout.rows_at_once(rows.n_rows)):
                 writer.write(queries)
             return
-        place = Path(os.path.abspath(os.fspath(target))).parent if isinstance(target, (str, os.PathLike)) else None
-        with tempfile.TemporaryDirectory(prefix=".plackett-", suffix=".part", dir=place) as folder:
+        with _scratch_folder(target) as folder:
             for queries in _sorted(rows, plan, Path(folder), memory):
                 writer.write(queries)
+
+
+def _scratch_folder(target: Any) -> AbstractContextManager[str]:
+    """A folder beside the target, which vanishes at the end."""
+    if not isinstance(target, (str, os.PathLike)) or target == "-":
+        return tempfile.TemporaryDirectory(prefix="plackett-")
+    folder, name = os.path.split(os.path.abspath(os.fspath(target)))
+    return draft_folder(os.path.join(folder, f".{name}.rows"))
 
 
 class _Plan:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -15,6 +13,7 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett._threads import query_blocks
+from plackett.data.drafts import draft_folder
 from plackett.data.opening import name_of, write_bytes
 from plackett.data.parquet_rows import METADATA
 from plackett.data.queries import Queries
@@ -140,14 +139,9 @@ def check_layout(
 def _folder_at_once(target: Any) -> Iterator[str]:
     """A folder to write to, which takes its name at the end; an error leaves nothing behind."""
     path = os.path.abspath(os.fspath(target))
-    draft = f"{path}.{os.getpid()}.{secrets.token_hex(4)}.part"
-    os.mkdir(draft)
-    try:
+    with draft_folder(path) as draft:
         yield draft
         os.replace(draft, path)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
 
 
 def _as_table(queries: Queries, layout: Layout) -> Any:

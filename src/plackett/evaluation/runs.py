@@ -12,20 +12,19 @@ import hashlib
 import io
 import json
 import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett.data.drafts import remove_abandoned
 from plackett.data.opening import write_bytes
 from plackett.evaluation import fingerprints
 
 FORMAT = "plackett run 1"
 ENDING = ".run"
-DRAFTS = f"*{ENDING}.*.part"
-STALE_AFTER = 3600.0  # seconds after which a draft belongs to a run that was killed
+DRAFTS = f"*{ENDING}.plackett-*.part"
 NAME_LENGTH = 32  # of the 64 digits of a key; the file holds them all
 
 
@@ -65,7 +64,7 @@ class RunStore:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not os.access(self.folder, os.W_OK | os.X_OK):  # every fit would fail at its end
             raise PermissionError(f"{self.folder} cannot be written to; results are kept there. Choose another folder.")
-        self._remove_stale_drafts()
+        remove_abandoned(self.folder.glob(DRAFTS))
 
     def get(self, parts: Mapping[str, Any]) -> Record | None:
         """The record stored under exactly these parts of a key; None when there is none that is whole."""
@@ -92,12 +91,6 @@ class RunStore:
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key[:NAME_LENGTH]}{ENDING}"
-
-    def _remove_stale_drafts(self) -> None:
-        for draft in self.folder.glob(DRAFTS):
-            with contextlib.suppress(OSError):  # another run may remove it at the same time
-                if time.time() - draft.stat().st_mtime > STALE_AFTER:
-                    draft.unlink()
 
     def __len__(self) -> int:
         return sum(1 for _ in self.folder.glob(f"*{ENDING}"))

@@ -7,19 +7,18 @@ after any interruption, finds the old index, the new one or none. Nothing in the
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import secrets
-import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from plackett.data.drafts import DRAFT, folder_lock, locked_file, remove_abandoned
 from plackett.data.opening import write_bytes
 from plackett.exceptions import DataFormatError
 
@@ -31,7 +30,6 @@ DTYPES = ("|u1", "<i4", "<i8", "<f8")
 _PAGE = 4096
 _LONGEST_HEADER = 1 << 26
 _BLOCK = 1 << 22
-_OLD_DRAFT, _OLD = 24 * 3600.0, 3600.0  # seconds after which nobody is still writing a draft, or a header to its file
 
 
 def write_folder(folder: str | os.PathLike, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -40,38 +38,53 @@ def write_folder(folder: str | os.PathLike, facts: Mapping[str, Any], arrays: Ma
     check_folder(place)
     place.mkdir(parents=True, exist_ok=True)
     name = f"arrays-{secrets.token_hex(8)}.bin"
-    entries: dict[str, dict[str, Any]] = {}
     try:
-        with write_bytes(place / name) as file:
-            end = 0
-            for key, array in arrays.items():
-                values = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
-                if values.dtype.str not in DTYPES:
-                    raise TypeError(f"{key} is of type {values.dtype}, which an index does not hold.")
-                content = values.reshape(-1).view(np.uint8).data if values.size else memoryview(b"")
-                file.write(content)
-                entries[key] = {
-                    "dtype": values.dtype.str,
-                    "shape": list(values.shape),
-                    "offset": end,
-                    "crc32": zlib.crc32(content),
-                }
-                padding = -len(content) % _PAGE
-                file.write(bytes(padding))
-                end += len(content) + padding
-        body = json.dumps({"facts": dict(facts), "file": name, "size": end, "arrays": entries}, allow_nan=False)
-        heading = {"format": FORMAT, "version": VERSION, "crc32": zlib.crc32(body.encode("ascii"))}
-        before = (place / HEADER).read_text("latin-1") if (place / HEADER).exists() else ""
-        with write_bytes(place / HEADER) as file:  # from here on the new index counts
-            file.write(json.dumps(heading).encode("ascii") + b"\n" + body.encode("ascii") + b"\n")
+        with locked_file(place / name) as file:
+            entries = _write_arrays(file, arrays)
+            body = json.dumps(
+                {"facts": dict(facts), "file": name, "size": file.tell(), "arrays": entries}, allow_nan=False
+            )
+            file.flush()
+            os.fsync(file.fileno())
+            with folder_lock(place):  # others write their arrays at the same time, and then wait here
+                _replace_header(place, body)
+                file.close()  # from here on the new index counts, and the next writer may delete this one
+                _remove_others(place, name)
     except BaseException:
         if not _names(place / HEADER, name):
             (place / name).unlink(missing_ok=True)
         raise
-    for other in os.listdir(place):  # what the earlier index, or a process that was killed, left here
-        if other not in (name, HEADER) and _is_ours(other) and (other in before or _is_old(place / other)):
-            with contextlib.suppress(OSError):  # where a file in use cannot be deleted it stays for the next time
-                (place / other).unlink(missing_ok=True)
+
+
+def _replace_header(place: Path, body: str) -> None:
+    heading = {"format": FORMAT, "version": VERSION, "crc32": zlib.crc32(body.encode("ascii"))}
+    with write_bytes(place / HEADER) as file:
+        file.write(json.dumps(heading).encode("ascii") + b"\n" + body.encode("ascii") + b"\n")
+
+
+def _write_arrays(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, Any]]:
+    """Write all arrays, each from a page of its own: what the header says of them."""
+    entries: dict[str, dict[str, Any]] = {}
+    for key, array in arrays.items():
+        values = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
+        if values.dtype.str not in DTYPES:
+            raise TypeError(f"{key} is of type {values.dtype}, which an index does not hold.")
+        content = values.reshape(-1).view(np.uint8).data if values.size else memoryview(b"")
+        entries[key] = {
+            "dtype": values.dtype.str,
+            "shape": list(values.shape),
+            "offset": file.tell(),
+            "crc32": zlib.crc32(content),
+        }
+        file.write(content)
+        file.write(bytes(-len(content) % _PAGE))
+    return entries
+
+
+def _remove_others(place: Path, name: str) -> None:
+    """Delete the arrays of the index before, and what crashed writers left; living ones hold locks on their files."""
+    others = (other for other in os.listdir(place) if other not in (name, HEADER) and _is_ours(other))
+    remove_abandoned(place / other for other in others)
 
 
 def check_folder(folder: str | os.PathLike) -> None:
@@ -89,17 +102,9 @@ def check_folder(folder: str | os.PathLike) -> None:
         raise FileExistsError(f"{place} holds {foreign[0]} and is no index. Give a new or an empty folder.")
 
 
-def _is_old(path: Path) -> bool:
-    """Whether nobody can still be writing this file, or be about to write the header that names it."""
-    try:
-        return time.time() - path.stat().st_mtime > (_OLD_DRAFT if path.suffix == ".part" else _OLD)
-    except OSError:
-        return False
-
-
 def _is_ours(name: str) -> bool:
-    """Whether we write files of this name: the header, arrays, and drafts of both."""
-    stem = re.sub(r"\.\d+\.[0-9a-f]{8}\.part$", "", name)
+    """Whether we write files of this name: the header, its drafts, and arrays."""
+    stem = re.sub(f"{DRAFT}$", "", name)
     return stem == HEADER or ARRAYS.fullmatch(stem) is not None
 
 

@@ -1,0 +1,157 @@
+"""Temporary files that become visible only when complete, and the removal of those that crashed writers left behind.
+
+A writer holds a lock on its temporary file. The system releases the lock when the process ends, however it ends, so a
+temporary file whose lock is free has no writer any more. A draft of ``model.plackett`` is called
+``model.plackett.plackett-0.part``; the next writer to the same path deletes it if its writer is dead, and otherwise
+takes the number 1. So no folder needs to be searched, and at most as many drafts exist as there are living writers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where drafts are told by their age
+    fcntl = None  # type: ignore[assignment]
+
+ABANDONED_AFTER = 24 * 3600.0  # seconds since the last write, where the file system has no locks
+DRAFT = r"\.plackett-\d{1,3}\.part"  # what the name of a draft adds to that of its target
+_MOST_WRITERS = 1000
+
+
+@contextlib.contextmanager
+def draft_of(path: str | os.PathLike, mode: str = "x+b") -> Iterator[BinaryIO]:
+    """Yield a locked temporary file beside ``path``; delete it at the end unless ``publish`` moved it to its place."""
+    for draft in _draft_names(path):
+        try:
+            file = open(draft, mode)  # noqa: SIM115
+        except FileExistsError:
+            continue
+        if _take(file.fileno(), draft):
+            break
+        file.close()
+    try:
+        yield file  # type: ignore[misc]
+    finally:
+        if os.path.lexists(draft) and _is_same(file.fileno(), draft):
+            os.unlink(draft)  # before its lock is released
+        with contextlib.suppress(OSError):  # of a full disk: what counts was flushed, or has raised already
+            file.close()
+
+
+def publish(file: BinaryIO, path: str | os.PathLike) -> None:
+    """Move a draft to its place, complete on disk: a name must never point to data that a power cut can still lose."""
+    file.flush()
+    os.fsync(file.fileno())
+    os.replace(file.name, path)
+
+
+@contextlib.contextmanager
+def draft_folder(path: str | os.PathLike) -> Iterator[str]:
+    """Yield a locked temporary folder beside ``path``; delete it at the end unless it was moved to its place."""
+    for draft in _draft_names(path):
+        try:
+            os.mkdir(draft)
+        except FileExistsError:
+            continue
+        handle = os.open(draft, os.O_RDONLY)
+        if _take(handle, draft):
+            break
+        os.close(handle)
+    try:
+        yield draft
+    finally:
+        if os.path.lexists(draft) and _is_same(handle, draft):
+            shutil.rmtree(draft, ignore_errors=True)
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def locked_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """Yield a new file that is locked until it is closed."""
+    with open(path, "x+b") as file:
+        _locked(file.fileno())
+        yield file
+
+
+@contextlib.contextmanager
+def folder_lock(folder: str | os.PathLike) -> Iterator[None]:
+    """Wait for a folder's lock and hold it; where there are no locks, go on without."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def remove_abandoned(paths: Iterable[str | os.PathLike]) -> None:
+    """Delete those of our temporary files and folders whose writer has ended."""
+    for path in paths:
+        with contextlib.suppress(OSError):  # already deleted, or not ours to delete
+            _remove_if_abandoned(os.fspath(path))
+
+
+def _locked(handle: int) -> bool | None:
+    """Whether the lock could be taken; None where there are no locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return False if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES) else None
+    return True
+
+
+def _draft_names(path: str | os.PathLike) -> Iterator[str]:
+    """Names for a draft, each free of abandoned files; the caller stops at the first that it can create."""
+    for number in range(_MOST_WRITERS):
+        draft = f"{os.fspath(path)}.plackett-{number}.part"
+        yield draft
+        if os.path.lexists(draft):
+            with contextlib.suppress(OSError):
+                _remove_if_abandoned(draft)
+            yield draft
+    raise FileExistsError(errno.EEXIST, f"{_MOST_WRITERS} others are writing the same file", os.fspath(path))
+
+
+def _take(handle: int, draft: str) -> bool:
+    """Lock a new draft; False where another process took it for abandoned before it was locked."""
+    return _locked(handle) is not False and os.path.lexists(draft) and _is_same(handle, draft)
+
+
+def _is_same(handle: int, path: str) -> bool:
+    return os.path.samestat(os.fstat(handle), os.lstat(path))
+
+
+def _remove_if_abandoned(path: str) -> None:
+    status = os.lstat(path)
+    is_folder = stat.S_ISDIR(status.st_mode)
+    if not is_folder and not stat.S_ISREG(status.st_mode):
+        return
+    is_writable = not is_folder and os.access(path, os.W_OK)  # network file systems lock only what is open for writing
+    handle = os.open(path, os.O_RDWR if is_writable else os.O_RDONLY)
+    try:
+        is_free = _locked(handle)
+        if is_free is None:
+            is_free = time.time() - status.st_mtime > ABANDONED_AFTER
+        if not is_free or not _is_same(handle, path):
+            return
+        if is_folder:
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.unlink(path)
+    finally:
+        os.close(handle)
