@@ -125,6 +125,10 @@ def test_judged_documents_may_keep_their_places_also_where_nothing_was_learned(r
     done = run(*pairs, "--keep")
     assert done.stdout == run(*pairs).stdout
     assert done.stderr.splitlines()[-1] == "no document was judged: --keep changes nothing"
+    (lists_folder / "one.txt").write_text(f"{named.ids[0]} 0 d9 1\n")
+    done = run(*pairs, "-f", "one.txt", "--keep")
+    assert np.argmax(numbers(done.stdout)[:12]) == 9
+    assert "1 query has labels that are all equal; mrr learns from the preferences alone there\n" in done.stderr
 
 
 def test_judgements_may_be_letor_rows_and_come_by_standard_input(run, named, lists_folder):

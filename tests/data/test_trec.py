@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from plackett.data import columns
 from plackett.data.queries import Queries
-from plackett.data.trec import Qrels, Run, join, read_qrels, read_trec_run, write_qrels, write_trec_run
+from plackett.data.trec import (
+    LARGEST_LABEL,
+    Qrels,
+    Run,
+    join,
+    read_qrels,
+    read_trec_run,
+    write_qrels,
+    write_trec_run,
+)
 from plackett.exceptions import DataFormatError
 
 RUN = b"301\tQ0\tFT-2\t1\t2.5\tbm25\n302 Q0 FT-2 1 0.25 bm25\n301  Q0 FT-9  2   -1e3\tbm25\n"
@@ -261,8 +270,8 @@ def test_scores_and_ids_must_fit_a_run():
 def test_files_are_written_as_others_read_them(tmp_path):
     write_trec_run(Run(["301", "301"], ["d7", "d2"], [0.1 + 0.2, 1e-7]), tmp_path / "run")
     assert (tmp_path / "run").read_text() == "301 Q0 d7 1 0.30000000000000004 plackett\n301 Q0 d2 2 1e-07 plackett\n"
-    write_qrels(Qrels(["301", "302"], ["d7", "d2"], [2, 0.5], iteration=[0, 3]), tmp_path / "qrels")
-    assert (tmp_path / "qrels").read_text() == "301 0 d7 2\n302 3 d2 0.5\n"
+    write_qrels(Qrels(["301", "302"], ["d7", "d2"], [2, -1], iteration=[0, 3]), tmp_path / "qrels")
+    assert (tmp_path / "qrels").read_text() == "301 0 d7 2\n302 3 d2 -1\n"
 
 
 def test_the_tag_is_the_runs_own_unless_another_is_given():
@@ -312,7 +321,7 @@ def test_runs_survive_the_round_trip_bit_by_bit(found):
 
 @given(
     st.dictionaries(
-        query_ids, st.dictionaries(words, st.floats(allow_nan=False, allow_infinity=False), min_size=1), max_size=5
+        query_ids, st.dictionaries(words, st.integers(-LARGEST_LABEL, LARGEST_LABEL), min_size=1), max_size=5
     )
 )
 def test_qrels_survive_the_round_trip_bit_by_bit(judged):

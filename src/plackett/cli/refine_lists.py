@@ -102,9 +102,14 @@ def _learns(queries: Queries, rows: FeedbackRows, methods: Methods) -> np.ndarra
     has_pairs[np.searchsorted(queries.indptr, rows.pairs[:, 0], side="right") - 1] = True
     preferences = count_of(len(rows.pairs), "preference")
     if methods.is_boosted:
-        learns = has_pairs | (np.fmax.reduceat(rows.y, starts) > np.fmin.reduceat(rows.y, starts))
+        has_levels = np.fmax.reduceat(rows.y, starts) > np.fmin.reduceat(rows.y, starts)
+        learns = has_pairs | has_levels
         if has_pairs.any():
             output.note(f"{preferences} between documents, eta {methods.options.get('eta', rows.eta):.2g}")
+        n_level = int((has_labels & has_pairs & ~has_levels).sum())
+        if n_level:
+            have = count_of(n_level, "query has", "queries have")
+            output.note(f"{have} labels that are all equal; {methods.names[0]} learns from the preferences alone there")
     else:
         learns = has_labels
         if not has_labels.any():

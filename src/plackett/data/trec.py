@@ -23,6 +23,7 @@ RUN_LINE = "qid Q0 docid rank score tag"
 BEIR_LINE = "query-id corpus-id score"
 DEFAULT_TAG = "plackett"
 ROWS_PER_WRITE = 1 << 16
+LARGEST_LABEL = 2**31 - 1  # that other tools read as the same number
 
 _BLANK = re.compile(r"[ \t\r\n\v\f\0]")
 
@@ -71,6 +72,19 @@ class Qrels:
     def groups(self) -> Groups:
         """The rows by query, queries in order of first appearance."""
         return group_rows(self.qid, self.qid.size)
+
+    def rounded(self) -> Qrels:
+        """The same judgements with whole labels: the nearest whole number, halves down.
+
+        The mean label of several judges can be a fraction, which qrels files cannot hold. Of an even split between
+        relevant and not relevant (0.5) nothing becomes relevant; a majority decides.
+
+        Examples
+        --------
+        >>> Qrels(["301"] * 3, ["d7", "d2", "d5"], [0.5, 2 / 3, 2.5]).rounded().labels
+        array([0., 1., 2.])
+        """
+        return self._of_checked(self.qid, self.docid, np.ceil(self.labels - 0.5) + 0.0, self.iteration)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """``{qid: {docid: label}}``; the labels are ints when all of them are whole, as pytrec_eval wants them."""
@@ -256,12 +270,23 @@ def read_trec_run(source: str | os.PathLike | IO) -> Run:
 
 
 def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:
-    """Write judgements as ``qid iteration docid label``, rows in their order; whole labels without a point.
+    """Write judgements as ``qid iteration docid label``, rows in their order.
 
     A path is replaced only when everything was written; names that end in .gz, .xz, .bz2 or .zst are compressed.
+
+    Raises
+    ------
+    ValueError
+        If a label is not a whole number: trec_eval and other tools stop at it, or cut it off. ``qrels.rounded()``
+        makes whole ones.
     """
     _check_writable(qrels.qid, qrels.docid, iteration=qrels.iteration)
-    labels = [_as_label(label) for label in qrels.labels.tolist()]
+    for row in np.flatnonzero((qrels.labels != np.floor(qrels.labels)) | (np.abs(qrels.labels) > LARGEST_LABEL))[:1]:
+        raise ValueError(
+            f"document {str(qrels.docid[row])!r} of query {str(qrels.qid[row])!r} has the label {qrels.labels[row]:g}; "
+            f"qrels hold whole numbers up to {LARGEST_LABEL:,}. Write qrels.rounded(), or change the labels."
+        )
+    labels = qrels.labels.astype(np.int64).tolist()
     rows = zip(qrels.qid.tolist(), qrels.iteration.tolist(), qrels.docid.tolist(), labels, strict=True)
     _write_lines((f"{qid} {iteration} {docid} {label}\n" for qid, iteration, docid, label in rows), target)
 
@@ -477,10 +502,6 @@ def _refuse(bad: np.ndarray, words: np.ndarray, lines: np.ndarray, name: str, ne
     if bad.any():
         row = int(np.argmax(bad))
         raise DataFormatError(name, int(lines[row]), f'expected {needed}, found "{words[row].decode()}".')
-
-
-def _as_label(label: float) -> str:
-    return str(int(label)) if label.is_integer() and abs(label) < 2**53 else repr(label)
 
 
 def _check_writable(qid: np.ndarray, docid: np.ndarray, **others: np.ndarray) -> None:

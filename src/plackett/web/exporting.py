@@ -52,8 +52,9 @@ def export_judgements(
     Parameters
     ----------
     format : {"json", "qrels", "letor", "run"}
-        ``"json"`` says who said what and when. ``"qrels"`` has the mean grade of every judged document. ``"letor"`` has
-        its features too, and its id as comment. ``"run"`` is the refined order of every judged query.
+        ``"json"`` says who said what and when. ``"qrels"`` has the mean grade of every judged document as a whole
+        number (``Qrels.rounded``: the nearest, halves down). ``"letor"`` has the mean grade as it is, the features, and
+        the document's id as comment. ``"run"`` is the refined order of every judged query.
     judgements, preferences : iterables, as the store gives them
     base, method, k : as in ``Collection.search`` and ``refine``, for ``"letor"`` and ``"run"``
 
@@ -113,7 +114,7 @@ def _qrels(query: str, judged: Judged) -> bytes:
         return b""
     docid = [escape_id(one) for one in judged.labels]
     buffer = io.BytesIO()
-    write_qrels(Qrels([escape_id(query)] * len(docid), docid, list(judged.labels.values())), buffer)
+    write_qrels(Qrels([escape_id(query)] * len(docid), docid, list(judged.labels.values())).rounded(), buffer)
     return buffer.getvalue()
 
 

@@ -18,10 +18,11 @@ from plackett.web.collection import Hits
 
 METHODS = ("multiplicative", "linear", "rocchio")
 RELEVANT_FROM = 1.0  # the smallest grade that says "relevant"
-IN_BETWEEN = 0.5  # where a document without a judgement stands as long as all judgements agree
+IN_BETWEEN = 0.5  # label of documents without a grade as long as all grades agree; grades are then 0 or 1
 REASONS = 5  # per document
 KEPT = "kept where its judgement puts it"
 NO_JUDGEMENTS = "Nothing was judged yet: this is the order of the base ranker."
+NO_GRADES = "Only graded documents are kept first or last; preferences alone fix no place."
 Name = TypeVar("Name", bound=Hashable)  # of a document
 
 
@@ -57,8 +58,21 @@ class Refined(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Judgements by row of a list, as a refiner takes them: labels, or pairs in their place."""
+    """Judgements by row of a list.
 
+    Attributes
+    ----------
+    grades : ndarray of shape (n_docs,)
+        As the user gave them; NaN where there is none.
+    y : ndarray of shape (n_docs,)
+        Labels for a refiner.
+    pairs : ndarray of int of shape (n_pairs, 2), or None
+        What a refiner takes in place of ``y``: preferences, and those that the labels imply.
+    eta : float
+    notes : list of str
+    """
+
+    grades: np.ndarray
     y: np.ndarray
     pairs: np.ndarray | None
     eta: float
@@ -79,7 +93,8 @@ def refine(hits: Hits, judged: Judged, method: str = "multiplicative", keep_judg
     method : {"multiplicative", "linear", "rocchio"}, default="multiplicative"
         "rocchio" knows relevant and other documents only; of preferences it takes the first as relevant.
     keep_judged : bool, default=False
-        Whether documents that are judged relevant come first and the others last, whatever the refiner says.
+        Whether documents that are graded relevant come first and those graded otherwise last, whatever the refiner
+        says. Preferences fix no place; they count in the order of equal grades, and of documents without a grade.
     """
     check_choice(method, "method", METHODS)
     told = _told(hits, judged, method)
@@ -133,11 +148,11 @@ def _fitted(
 def _told(hits: Hits, judged: Judged, method: str = "multiplicative") -> Told:
     """What the judgements say of the rows of a list."""
     row_of = {docid: row for row, docid in enumerate(hits.docid)}
-    y, notes = np.full(len(hits.docid), np.nan), []
+    grades, notes = np.full(len(hits.docid), np.nan), []
     n_elsewhere = sum(docid not in row_of for docid in judged.labels)
     for docid, grade in judged.labels.items():
         if docid in row_of:
-            y[row_of[docid]] = grade
+            grades[row_of[docid]] = grade
     pairs = [(better, worse) for better, worse in judged.pairs if better in row_of and worse in row_of]
     n_elsewhere += len(judged.pairs) - len(pairs)
     if not (judged.labels or judged.pairs):
@@ -145,42 +160,46 @@ def _told(hits: Hits, judged: Judged, method: str = "multiplicative") -> Told:
     if n_elsewhere:
         notes.append(f"{count_of(n_elsewhere, 'judgement is', 'judgements are')} about documents not in this list.")
     if not pairs:
-        return Told(_against_unjudged(y, notes), None, ETA["judgements"], notes)
-    return _told_by_pairs(hits, y, pairs, method, notes)
+        return Told(grades, _against_unjudged(grades, notes), None, ETA["judgements"], notes)
+    return _told_by_pairs(hits, grades, pairs, method, notes)
 
 
-def _told_by_pairs(hits: Hits, y: np.ndarray, pairs: list[tuple[str, str]], method: str, notes: list[str]) -> Told:
+def _told_by_pairs(hits: Hits, grades: np.ndarray, pairs: list[tuple[str, str]], method: str, notes: list[str]) -> Told:
     """Preferences, and the labels as preferences among them."""
     one = "list"
-    graded = np.flatnonzero(~np.isnan(y))
+    graded = np.flatnonzero(~np.isnan(grades))
     feedback = Feedback.from_pairs([one] * len(pairs), *map(list, zip(*pairs, strict=True)))
-    feedback += Feedback.from_judgements([one] * graded.size, [hits.docid[row] for row in graded.tolist()], y[graded])
+    docid = [hits.docid[row] for row in graded.tolist()]
+    feedback += Feedback.from_judgements([one] * graded.size, docid, grades[graded])
     if feedback.n_contradictory:
         n = count_of(feedback.n_contradictory, "pair of documents", "pairs of documents")
         notes.append(f"The judgements contradict each other about {n}.")
     n_docs = len(hits.docid)
     found = feedback.for_queries(Queries(np.zeros((n_docs, 0)), qid=[one] * n_docs, docid=hits.docid))
     if method == "rocchio":
-        known = {row: y[row] for row in graded.tolist()}
+        known, y = {row: grades[row] for row in graded.tolist()}, grades.copy()
         for row, label in labels_of_pairs(known, found.pairs.tolist()).items():
             y[row] = label
-        return Told(_against_unjudged(y, notes), None, found.eta, notes)
-    return Told(found.y, found.as_pairs()[0], found.eta, notes)
+        return Told(grades, _against_unjudged(y, notes), None, found.eta, notes)
+    y = _against_unjudged(grades, notes)
+    y[np.setdiff1d(found.pairs, graded)] = np.nan  # compared by their preferences only, which may say otherwise
+    return Told(grades, y, found._replace(y=y).as_pairs()[0], found.eta, notes)
 
 
 def _against_unjudged(y: np.ndarray, notes: list[str]) -> np.ndarray:
     """Labels of one level say nothing of each other, but of the documents without one."""
     is_judged = ~np.isnan(y)
     if not is_judged.any() or is_judged.all() or np.unique(y[is_judged]).size > 1:
-        return y
+        return y.copy()
     notes.append("All judgements agree so far, so the judged documents are compared with those that are not.")
     return np.where(is_judged, np.where(y >= RELEVANT_FROM, RELEVANT_FROM, 0.0), IN_BETWEEN)
 
 
 def _answer(hits: Hits, scores: np.ndarray, why: list[list[Reason]], told: Told, keep_judged: bool) -> Refined:
-    if keep_judged and hits.docid and told.pairs is None:
-        y = np.where(told.y == IN_BETWEEN, np.nan, told.y)
-        before, scores = scores, kept(scores, y, relevant_from=RELEVANT_FROM)
+    if keep_judged and hits.docid:
+        before, scores = scores, kept(scores, told.grades, relevant_from=RELEVANT_FROM)
+        if np.isnan(told.grades).all() and (told.pairs is not None or not np.isnan(told.y).all()):
+            told.notes.append(NO_GRADES)
         for row in np.flatnonzero(scores != before).tolist():
             why[row] = [Reason(KEPT, float(scores[row] - before[row])), *why[row]][:REASONS]
     order = np.argsort(-scores, kind="stable")

@@ -16,7 +16,7 @@ class View(Request):
 
     base: Base = Field(default="", description="A base ranker; empty: the query's last, or the collection's first.")
     method: Method = "multiplicative"
-    keep: bool = Field(default=False, description="Whether judged documents stay first or last.")
+    keep: bool = Field(default=False, description="Whether graded documents stay first or last.")
     k: int = Field(default=50, ge=1, le=MAX_K, description="Documents that are found and refined.")
     shown: int = Field(default=20, ge=1, le=MAX_K, description="Documents in the answer.")
     side_by_side: bool = Field(default=False, description="Whether the base order comes along.")

@@ -32,7 +32,7 @@ class RefineRequest(Request):
         default=[], description="Preferences: the first belongs above the second."
     )
     method: Method = "multiplicative"
-    keep: bool = Field(default=False, description="Whether judged documents stay first or last.")
+    keep: bool = Field(default=False, description="Whether graded documents stay first or last.")
 
     @model_validator(mode="after")
     def _fits(self):
