@@ -88,7 +88,11 @@ def slow_keys(column, centres):
 
 
 def slow_ranks(keys):
-    """Ranks 1..n of a list of numbers or pairs; ties (closer than 1e-10 to the next) share their mean rank."""
+    """Ranks 1..n of a list of (part, value) or of sums; ties share their mean rank.
+
+    Values tie where they are equal, sums where they are closer than 1e-10 to the next.
+    """
+    tie = 0.0 if isinstance(keys[0], tuple) else 1e-10
     keys = [key if isinstance(key, tuple) else (0, key) for key in keys]
     order = sorted(range(len(keys)), key=lambda i: keys[i])
     ranks = np.empty(len(keys))
@@ -97,7 +101,7 @@ def slow_ranks(keys):
         stop = start + 1
         while stop < len(order):
             one, other = keys[order[stop - 1]], keys[order[stop]]
-            if one[0] != other[0] or other[1] - one[1] >= 1e-10:
+            if one[0] != other[0] or (other[1] != one[1] and other[1] - one[1] >= tie):
                 break
             stop += 1
         ranks[order[start:stop]] = (start + 1 + stop) / 2

@@ -1,5 +1,7 @@
 """The ranking in a single feature: against literal loops, the paper's examples, and degenerate lists."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -67,9 +69,8 @@ def test_pairs_and_ranks_of_long_lists_match_numpy(n, levels):
     assert count_label_pairs(lists) == better.sum()
     for feature in range(4):
         column = X[:, feature]
-        is_tied = np.abs(column[:, None] - column) < 1e-10
-        is_above = (column[:, None] > column) & ~is_tied
-        # no chain of small gaps in these columns: sharing a mean rank is an equivalence
+        is_tied = column[:, None] == column
+        is_above = column[:, None] > column
         twice = 2 * is_above.sum(1) + is_tied.sum(1) + 1
         np.testing.assert_array_equal(counted.twice[feature], twice[lists.order])
         assert counted.right[0, feature] == (better & is_above).sum()
@@ -159,8 +160,11 @@ def test_equal_centres_and_constant_features_give_ties():
 
 
 def test_centres_that_differ_by_rounding_alone_are_equal():
-    # found by hypothesis: 13/30 twice, one unit in the last place apart; far values belonged to either part
-    discovery = Discovery(np.array([[0.43333333333333335, -0.2, 0.4333333333333333]]))
+    # 13/30 twice, the sums one unit in the last place apart; far values belonged to either part
+    column = np.array([0.1, 0.2, 1.0, -0.2, -0.2, -0.2, 0.7, 0.3, 0.3])
+    assert math.fsum(column[:3]) != math.fsum(column[6:])
+    centres = find_centres(column[:, None], QueryLists(np.arange(9.0), np.array([0, 9])), 3)
+    discovery = Discovery(centres)
     assert discovery.parts([0.4, 1.5], feature=0).tolist() == [1, 1]
     assert discovery.ranks(np.array([[0.4], [1.5], [-1]]), np.array([0, 3])).tolist() == [[2, 1, 3]]
 
@@ -176,9 +180,10 @@ def test_a_single_centre_ranks_by_value():
     assert Discovery(centres).ranks(np.array([[9.0], [-1]]), np.array([0, 2])).tolist() == [[2, 1]]
 
 
-def test_values_closer_than_1e_10_tie():
-    X = np.array([[0.0], [0.9e-10], [2e-10]])
-    assert Discovery.linear(np.array([1])).ranks(X, np.array([0, 3])).tolist() == [[1.5, 1.5, 3]]
+@pytest.mark.parametrize("scale", [1.0, 1e-11, 1e-300, 1e11])
+def test_values_tie_only_where_they_are_equal(scale):
+    X = scale * np.array([[1.0], [1.0], [2.0], [np.nextafter(2.0, 3.0)]])
+    assert Discovery.linear(np.array([1])).ranks(X, np.array([0, 4])).tolist() == [[1.5, 1.5, 3, 4]]
 
 
 @pytest.mark.parametrize("is_tied", [False, True])

@@ -9,7 +9,7 @@ from numba import njit
 from numba.core import types
 from numba.extending import intrinsic
 
-TIE = 1e-10  # values closer than this are tied
+TIE = 1e-10  # sums of ranks closer than this are tied; values of features tie only where they are equal
 _RUN = 12
 
 
@@ -47,15 +47,16 @@ def _chosen(start, stop, centre):
 
 
 @njit(cache=True, nogil=True)
-def add_to_centres(X, order, level_start, indptr, weights, centre, first, last, totals, rests, counts):
-    """Sums of the features over each part of the queries, and what they count.
+def add_to_centres(X, order, level_start, indptr, weights, centre, first, last, totals, rests, sizes):
+    """Sums of the features over each part of the queries; the last column is the sum of the weights.
 
     ``order`` has the rows of each query by falling label; X begins with the row ``indptr[first]``. Documents of a level
     share its places, so that a part gets the level's mean for each of the places that it takes from it. Sums keep what
-    rounding would lose: they do not depend on the order of the rows.
+    rounding would lose: they do not depend on the order of the rows. ``sizes`` are sums of absolute values, which bound
+    the rounding error.
     """
-    n_features, n_parts = X.shape[1], counts.size
-    total, rest = np.empty(n_features), np.empty(n_features)
+    n_features, n_parts = X.shape[1], totals.shape[0]
+    total, rest, absolute = np.empty(n_features), np.empty(n_features), np.empty(n_features)
     for q in range(first, last):
         start, n = indptr[q], indptr[q + 1] - indptr[q]
         stop = n
@@ -64,10 +65,12 @@ def add_to_centres(X, order, level_start, indptr, weights, centre, first, last, 
             size = stop - begin
             total[:] = 0.0
             rest[:] = 0.0
+            absolute[:] = 0.0
             for i in range(begin, stop):
                 row = X[order[start + i] - indptr[first]]
                 for f in range(n_features):
                     total[f], rest[f] = _add(total[f], rest[f], np.float64(row[f]))
+                    absolute[f] += abs(np.float64(row[f]))
             low, high = n - stop, n - begin  # its places by rising relevance
             part = low * n_parts // n
             while part < n_parts:
@@ -79,10 +82,13 @@ def add_to_centres(X, order, level_start, indptr, weights, centre, first, last, 
                 n_places = min(high, chosen_stop) - max(low, chosen_start)
                 if n_places > 0:
                     share = weights[q] * n_places
-                    counts[part] += share
+                    totals[part, n_features], rests[part, n_features] = _add(
+                        totals[part, n_features], rests[part, n_features], share
+                    )
                     for f in range(n_features):
                         mean = (total[f] + rest[f]) / size
                         totals[part, f], rests[part, f] = _add(totals[part, f], rests[part, f], share * mean)
+                        sizes[part, f] += share * (absolute[f] / size)
                 part += 1
             stop = begin
 
@@ -170,13 +176,16 @@ def argsort(keys, order, spare_keys, spare_order):
 
 
 @njit(cache=True, nogil=True)
-def _rank_run(values, order, start, stop, sign, base, sequence, ranks):
-    """Ranks of the sorted values from start to stop, the next places after ``base``; equal for all if the sign is 0."""
+def _rank_run(values, order, start, stop, sign, base, tie, sequence, ranks):
+    """Ranks of the sorted values from start to stop, the next places after ``base``; equal for all if the sign is 0.
+
+    Neighbours tie if they are equal or closer than ``tie``.
+    """
     step = -1 if sign < 0 else 1
     i, end = (stop - 1, start - 1) if sign < 0 else (start, stop)
     while i != end:
         j = i + step
-        while j != end and (sign == 0 or abs(values[j] - values[j - step]) < TIE):
+        while j != end and (sign == 0 or values[j] == values[j - step] or abs(values[j] - values[j - step]) < tie):
             j += step
         size = abs(j - i)
         while i != j:
@@ -189,8 +198,8 @@ def _rank_run(values, order, start, stop, sign, base, sequence, ranks):
 
 @njit(cache=True, nogil=True)
 def rank(values, order, sequence, ranks):
-    """Twice the ranks of sorted values, larger is larger; ``sequence`` becomes the documents by rising rank."""
-    _rank_run(values, order, 0, values.size, 1, 0, sequence, ranks)
+    """Twice the ranks of sorted sums of ranks, larger is larger; ``sequence`` becomes the documents by rising rank."""
+    _rank_run(values, order, 0, values.size, 1, 0, TIE, sequence, ranks)
 
 
 @njit(cache=True, nogil=True)
@@ -217,7 +226,7 @@ def _rank_by_parts(values, order, centres, parts, signs, places, bounds, sequenc
     base = 0
     for k in range(n_centres):
         c = places[k]
-        base = _rank_run(values, order, bounds[c], bounds[c + 1], signs[c], base, sequence, ranks)
+        base = _rank_run(values, order, bounds[c], bounds[c + 1], signs[c], base, 0.0, sequence, ranks)
 
 
 @njit(inline="always")

@@ -14,15 +14,18 @@ import numpy as np
 from plackett.rankers import _refinement
 
 TOP = 10  # documents that set the scale of the base scores
-NO_SPREAD = 1e-12  # relative to the scores themselves: rounding, not an opinion
+NO_SPREAD = 1e-12  # of computed scores, relative to their size: rounding, not an opinion
 
 
-def confidence_of(base: np.ndarray) -> float:
-    """λ: one over the standard deviation of the ten best base scores; 0 where these are equal."""
+def confidence_of(base: np.ndarray, *, is_column: bool = False) -> float:
+    """λ: one over the standard deviation of the ten best base scores; 0 where these are equal.
+
+    Values of a column are equal only where they are the same; other scores are sums, which may differ by rounding.
+    """
     best = np.partition(base, base.size - TOP)[-TOP:] if base.size > TOP else base
     best = 0.5 * best  # so that the difference of two huge ones stays a number
     size = np.abs(best).max()
-    if best.max() - best.min() <= NO_SPREAD * size:
+    if best.max() - best.min() <= (0.0 if is_column else NO_SPREAD * size):
         return 0.0
     deviation = float(size * np.std((best - best.max()) / size))  # neither tiny nor huge scores leave the range
     return 0.5 / deviation if deviation > 1e-300 else 0.0
@@ -37,6 +40,8 @@ class BasePairs:
         Base scores.
     confidence : float or None
         λ; None: see :func:`confidence_of`.
+    is_column : bool, default=False
+        Whether the base scores are values of a column of X.
 
     Attributes
     ----------
@@ -47,8 +52,8 @@ class BasePairs:
         By which each exponential falls from one document to the next.
     """
 
-    def __init__(self, base: np.ndarray, confidence: float | None = None):
-        self.confidence = confidence_of(base) if confidence is None else float(confidence)
+    def __init__(self, base: np.ndarray, confidence: float | None = None, *, is_column: bool = False):
+        self.confidence = confidence_of(base, is_column=is_column) if confidence is None else float(confidence)
         self.order = np.argsort(base, kind="stable")
         steps = np.zeros(base.size)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -20,6 +20,7 @@ from plackett.validation import is_sparse
 CENTRES = ("mean", "prior", "middle", "posterior")
 DISCOVERIES = ("quasi-knn", "linear")
 DOCS_PER_BLOCK = 16384
+ROUNDING = 8 * np.finfo(np.float64).eps  # of a centre, relative to the mean absolute value of its part
 
 
 class LevelBounds(NamedTuple):
@@ -53,7 +54,7 @@ def find_centres(
     """Centres of the parts of every feature, the least relevant part first; NaN for parts that no list fills.
 
     A list of n documents has the place p = 0, 1, … (by rising label) in part ⌊p K / n⌋; documents with equal labels
-    share their places.
+    share their places. Centres that differ by rounding error alone are made equal.
 
     Parameters
     ----------
@@ -77,24 +78,27 @@ def find_centres(
     start = LevelBounds.of(lists).start
 
     def work(first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        totals, rests = np.zeros((n_intervals, X.shape[1])), np.zeros((n_intervals, X.shape[1]))
-        counts = np.zeros(n_intervals)
+        totals, rests, sizes = (np.zeros((n_intervals, X.shape[1] + 1)) for _ in range(3))
         rows = _rows(X, lists.indptr, first, last)
         _discovery.add_to_centres(
-            rows, lists.order, start, lists.indptr, weights, code, first, last, totals, rests, counts
+            rows, lists.order, start, lists.indptr, weights, code, first, last, totals, rests, sizes
         )
-        return totals, rests, counts
+        return totals, rests, sizes
 
     answers = deal(work, query_blocks(lists.indptr, DOCS_PER_BLOCK))
     # long doubles where there are some: the order of the queries must not show in the last digit
     total = sum(part.astype(np.longdouble) + rest for part, rest, _ in answers)
-    count = sum(counts for _, _, counts in answers)
+    count = total[:, -1:]
     with np.errstate(invalid="ignore"):
-        centres = np.ascontiguousarray((total / count[:, None]).astype(np.float64).T)
-    is_lost = ~np.isfinite(centres) & (count > 0)
+        centres = np.ascontiguousarray((total[:, :-1] / count).astype(np.float64).T)
+        sizes = np.nan_to_num(sum(size for _, _, size in answers)[:, :-1] / count.astype(np.float64)).T
+    is_lost = ~np.isfinite(centres) & (count.T > 0)
     if is_lost.any():
         column = int(np.flatnonzero(is_lost.any(axis=1))[0])
         raise ValueError(f"X has values in column {column} that are too large to be averaged. Scale it first.")
+    for own, size in zip(centres, sizes, strict=True):
+        is_known = ~np.isnan(own)
+        own[is_known] = _level_out(own[is_known], ROUNDING * size[is_known])
     return centres
 
 
@@ -104,7 +108,7 @@ class Discovery:
     Parameters
     ----------
     centres : ndarray of shape (n_features, n_intervals)
-        As :func:`find_centres` gives them; NaN for a part without a centre. Centres closer than 1e-10 are equal.
+        As :func:`find_centres` gives them; NaN for a part without a centre.
 
     Examples
     --------
@@ -127,7 +131,7 @@ class Discovery:
 
     def _fill(self, feature: int, row: np.ndarray) -> None:
         parts = np.flatnonzero(~np.isnan(row))
-        own = _level_out(row[parts])
+        own = row[parts]
         steps = np.sign(own[1:] - own[:-1]).astype(np.int64)
         signs = np.concatenate([steps[:1], steps]) if own.size > 1 else np.ones(own.size, np.int64)
         centres, lowest = np.unique(own, return_index=True)  # of equal centres the lowest part is taken
@@ -194,10 +198,11 @@ class Discovery:
         return FeatureRanks(twice, right, wrong)
 
 
-def _level_out(centres: np.ndarray) -> np.ndarray:
-    """Centres that are closer than values that tie, made equal: means that differ by rounding alone give no sign."""
+def _level_out(centres: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Make centres equal that differ by no more than their rounding errors: such a difference gives no sign."""
     order = np.argsort(centres, kind="stable")
-    is_new = np.diff(centres[order], prepend=-np.inf) >= _discovery.TIE
+    gaps = np.diff(centres[order], prepend=-np.inf)
+    is_new = gaps > errors[order] + np.concatenate([[0.0], errors[order[:-1]]])
     level = np.empty_like(centres)
     level[order] = centres[order][is_new][np.cumsum(is_new) - 1]
     return level

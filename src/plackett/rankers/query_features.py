@@ -15,7 +15,7 @@ from plackett.validation import check_positive_int, count_of, is_sparse, plain
 
 DOCS_PER_BLOCK = 16384
 ROWS_PER_COPY = 4096
-ALIKE = 1e-12  # columns that spread less than this, beside their largest value, are constant but for rounding
+ALIKE = 1e-12  # means that spread less than this, beside their largest value, are constant but for rounding
 
 
 class QueryFeatureSource(Parameters):
@@ -126,7 +126,8 @@ class QueryFeatureSource(Parameters):
         self.scaled = [place for place in range(n_features) if place not in other]
         features = self._features(queries, matrix)
         if scale:
-            self.centre, self.factor = _scaling(features[:, self.scaled].astype(np.float64))
+            alike = ALIKE if self.kind == "mean" else 0.0
+            self.centre, self.factor = _scaling(features[:, self.scaled].astype(np.float64), alike)
             self._scale(features)
         return self.documents(queries), features
 
@@ -417,8 +418,10 @@ def _check_matrix(matrix: Any, queries: Queries) -> QueryTable:
     return table
 
 
-def _scaling(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means, and one over the deviations; 0 for columns that are constant."""
-    centre, deviation = features.mean(axis=0), features.std(axis=0)
-    is_constant = np.ptp(features, axis=0) <= ALIKE * abs(features).max(axis=0)
+def _scaling(features: np.ndarray, alike: float) -> tuple[np.ndarray, np.ndarray]:
+    """Means, and one over the deviations; 0 for columns that are constant up to the relative spread ``alike``."""
+    centre, spread = features.mean(axis=0), np.ptp(features, axis=0)
+    is_constant = spread <= alike * abs(features).max(axis=0)
+    unit = np.where(is_constant, 1.0, spread)  # so that no square vanishes
+    deviation = unit * ((features - centre) / unit).std(axis=0)
     return centre, np.where(is_constant, 0.0, 1.0 / np.where(is_constant, 1.0, deviation))

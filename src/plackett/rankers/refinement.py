@@ -84,7 +84,8 @@ class BoostedRefiner(Refiner):
         common = (int(self.n_rounds), float(self.eta), self._gamma())
 
         def refine(query: int, rows: np.ndarray) -> tuple[Rounds, float]:
-            pairs = BasePairs(base[queries.indptr[query] : queries.indptr[query + 1]], confidence)
+            own_base = base[queries.indptr[query] : queries.indptr[query + 1]]
+            pairs = BasePairs(own_base, confidence, is_column=self.base_column_ is not None)
             own = feedback.of(query, pairs.order)
             if self.estimator is None:
                 return boost_stumps(rows, pairs, own, *common), pairs.confidence
