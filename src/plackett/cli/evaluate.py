@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -108,8 +107,9 @@ def _parse(metrics: list[str], convention: str) -> list[str]:
 
 def _load(data: str, scores: str, *, is_name: bool, zero_based: bool, cache: bool) -> tuple[Any, Any]:
     from plackett.cli import inputs
+    from plackett.data.opening import rereadable
 
-    source = inputs.StandardInput(sys.stdin.buffer.read()) if data == "-" else data
+    source = rereadable(data)
     if is_name or inputs.is_letor(source):
         from plackett.data.score_file import read_scores
 

@@ -18,19 +18,21 @@ def info(
 ) -> None:
     """Describe judged lists (sizes, labels, list lengths, constant and duplicate columns) or a trained model."""
     from plackett.cli import inputs, models, output
+    from plackett.data.opening import rereadable
 
     inputs.check_data(data)
-    if len(data) == 1 and models.is_model(data[0]):
+    sources = data if inputs.is_known_name(data[0]) else [rereadable(name) for name in data]
+    if len(data) == 1 and models.is_model(sources[0]):
         from plackett.persistence import describe
 
-        found = describe(data[0])
+        found = describe(sources[0])
         if as_json:
             output.write_json(found)
         else:
             output.write_pairs(_rows_of_model(found))
         return
     output.tell_when_compiling()
-    queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
+    queries = inputs.load_queries(sources, zero_based=zero_based, cache=cache)
     description = queries.describe(relevant_from=relevant_from)
     if as_json:
         output.write_json(description.to_dict())

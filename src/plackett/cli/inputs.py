@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import Iterable
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from plackett.data.file_names import is_parquet
-from plackett.data.opening import name_of, open_bytes
+from plackett.data.file_names import is_parquet, parquet_in_pipe
+from plackett.data.opening import Stream, name_of, open_to_examine, rereadable
 from plackett.exceptions import DataFormatError
 
 if TYPE_CHECKING:
@@ -33,13 +32,14 @@ def load_queries(names: list, *, zero_based: bool, cache: bool, needs_labels: bo
         if not isinstance(loaded, Queries):
             raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
         return loaded
-    if any(isinstance(name, str) and is_parquet_name(name) for name in names):
+    names = [rereadable(name) for name in names]
+    if any(is_parquet_name(name) for name in names):
         return _load_parquet(names, cache=cache, needs_labels=needs_labels)
     from plackett.data.letor import read_letor
 
     source = names[0] if len(names) == 1 else names
-    if not all(isinstance(name, str) and name != "-" for name in names):
-        cache = False  # standard input cannot be recognised again
+    if any(isinstance(name, Stream) for name in names):
+        cache = False  # what a pipe delivered cannot be recognised again
     return read_letor(source, first_index=0 if zero_based else 1, cache=cache)
 
 
@@ -48,16 +48,20 @@ def _load_parquet(names: list, *, cache: bool, needs_labels: bool) -> Queries:
     from plackett.data.parquet import has_column
     from plackett.data.sources import read_queries
 
-    other = [name for name in names if not (isinstance(name, str) and is_parquet_name(name))]
+    other = [name for name in names if not is_parquet_name(name)]
     if other:
         raise ValueError(f"{name_of(other[0])} is not Parquet, but other files are; give files of one kind.")
     has_labels = needs_labels or has_column(files_of(names)[0], "label")
     return read_queries(names, cache=cache, label="label" if has_labels else None)
 
 
-def is_parquet_name(name: str) -> bool:
+def is_parquet_name(name: str | Stream) -> bool:
     """Whether a path is a Parquet file, or a folder, in which such files are then looked for."""
-    return name != "-" and (os.path.isdir(name) or is_parquet(name))
+    if isinstance(name, Stream):
+        if is_parquet(name):
+            raise parquet_in_pipe(name.name)
+        return False
+    return os.path.isdir(name) or is_parquet(name)
 
 
 def is_known_name(name: str) -> bool:
@@ -69,21 +73,12 @@ def is_known_name(name: str) -> bool:
     return name in datasets.names()
 
 
-class StandardInput(io.BytesIO):
-    """All of standard input, so that it can be looked at before it is read."""
-
-    name = "standard input"
-
-
-def is_letor(source: str | StandardInput) -> bool:
+def is_letor(source: str | Stream) -> bool:
     """Whether a file holds judged lists, as LETOR rows or as Parquet, rather than qrels; by its first row."""
-    if isinstance(source, str) and is_parquet_name(source):
+    if is_parquet_name(source):
         return True
-    with open_bytes(source) as file:
-        answer = _is_letor(name_of(source), file)
-    if isinstance(source, StandardInput):
-        source.seek(0)
-    return answer
+    with open_to_examine(source) as file:
+        return _is_letor(name_of(source), file)
 
 
 def _is_letor(name: str, lines: Iterable[bytes]) -> bool:

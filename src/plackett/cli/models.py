@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from plackett.data.opening import Stream
     from plackett.data.queries import Queries
 
 
 MODEL_START = b"PK\x03\x04"  # as zip files begin, which data never are
 
 
-def is_model(path: str) -> bool:
-    """Whether a file is a model rather than data."""
-    if not os.path.isfile(path):
-        return False
-    with open(path, "rb") as file:
-        return file.read(len(MODEL_START)) == MODEL_START
+def is_model(source: str | Stream) -> bool:
+    """Whether a file, or what a pipe delivers, is a model rather than data."""
+    from plackett.data.opening import first_bytes
+
+    return first_bytes(source, len(MODEL_START)) == MODEL_START
 
 
 def check_target(path: str) -> None:
@@ -33,14 +32,15 @@ def check_target(path: str) -> None:
     output.check_target(path, "model")
 
 
-def load_ranker(path: str) -> Any:
+def load_ranker(path: str | Stream) -> Any:
     """The ranker in a model file."""
+    from plackett.data.opening import name_of
     from plackett.rankers.base import Ranker
     from plackett.rankers.registry import load
 
     loaded = load(path)
     if not isinstance(loaded, Ranker):
-        raise ValueError(f"{path} holds a {type(loaded).__name__}, not a ranker.")
+        raise ValueError(f"{name_of(path)} holds a {type(loaded).__name__}, not a ranker.")
     return loaded
 
 
@@ -73,9 +73,11 @@ def fit_columns(queries: Queries, n_features: int, name: str, wanted_by: str) ->
     return _padded(queries, n_features), note
 
 
-def name_of_data(data: list[str]) -> str:
+def name_of_data(data: list) -> str:
     """What to call the data in a message."""
-    first = "standard input" if data[0] == "-" else data[0]
+    from plackett.data.opening import name_of
+
+    first = name_of(data[0])
     return first if len(data) == 1 else f"{first} and {len(data) - 1} more"
 
 

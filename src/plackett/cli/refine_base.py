@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from plackett.data.opening import Stream
     from plackett.data.queries import Queries
 
 WORDS_OF_RUN = 6
@@ -19,6 +20,7 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
     Columns that the data lack and a model has are added to them.
     """
     from plackett.cli import inputs, models
+    from plackett.data.opening import rereadable
 
     if base == "-":
         raise typer.BadParameter("standard input (-) can stand for DATA or for feedback, not for --base.")
@@ -35,34 +37,36 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
         raise FileNotFoundError(
             f"--base {base}: {name} has no column of this name, and there is no file {base!r} in {os.getcwd()}."
         )
-    if models.is_model(base):
-        return _scored_by_model(base, queries, name)
-    if _n_words(base) == WORDS_OF_RUN:
+    source = rereadable(base)
+    if models.is_model(source):
+        return _scored_by_model(source, queries, name)
+    if _n_words(source) == WORDS_OF_RUN:
         from plackett.data.trec import read_trec_run
         from plackett.rankers.base_score import as_base_score
 
-        return queries, as_base_score(read_trec_run(base), queries)
+        return queries, as_base_score(read_trec_run(source), queries)
     from plackett.data.score_file import read_scores
 
-    scores = read_scores(base)
+    scores = read_scores(source)
     if scores.size != queries.n_docs:
         raise ValueError(f"{base} has {scores.size:,} scores but {name} has {queries.n_docs:,} rows.")
     return queries, scores if queries.row_order is None else scores[queries.row_order]
 
 
-def _scored_by_model(path: str, queries: Queries, name: str) -> tuple[Queries, Any]:
+def _scored_by_model(source: str | Stream, queries: Queries, name: str) -> tuple[Queries, Any]:
     from plackett.cli import models, output
+    from plackett.data.opening import name_of
 
-    ranker = models.load_ranker(path)
-    queries, note = models.fit_columns(queries, ranker.n_features_in_, name, f"the model {path}")
+    ranker = models.load_ranker(source)
+    queries, note = models.fit_columns(queries, ranker.n_features_in_, name, f"the model {name_of(source)}")
     if note is not None:
         output.note(note)
     return queries, ranker.predict(queries)
 
 
-def _n_words(path: str) -> int:
+def _n_words(source: str | Stream) -> int:
     """How many words the first line has that is not empty."""
-    from plackett.data.opening import open_bytes
+    from plackett.data.opening import open_to_examine
 
-    with open_bytes(path) as file:
+    with open_to_examine(source) as file:
         return next((len(line.split()) for line in file if line.strip()), 0)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from plackett.cli import inputs, output
 from plackett.data.columns import UTF8_MARK
-from plackett.data.opening import name_of, open_bytes
+from plackett.data.opening import Stream, name_of, open_to_examine, rereadable
 from plackett.exceptions import DataFormatError
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def on_rows(feedback: Feedback, queries: Queries, name: str) -> FeedbackRows:
 def _read_one(path: str, strategy: str | None) -> Feedback:
     from plackett.data.feedback import Feedback
 
-    source = inputs.StandardInput(sys.stdin.buffer.read()) if path == "-" else path
+    source = rereadable(path)
     kind = _kind_of(source)
     if kind == LOG:
         from plackett.data.feedback_log import read_feedback
@@ -59,12 +58,10 @@ def _read_one(path: str, strategy: str | None) -> Feedback:
     return Feedback.from_judgements(qrels.qid, qrels.docid, qrels.labels)
 
 
-def _kind_of(source: str | inputs.StandardInput) -> str:
+def _kind_of(source: str | Stream) -> str:
     """LETOR rows, qrels or a log, by the first line that says something."""
-    with open_bytes(source) as file:
+    with open_to_examine(source) as file:
         kind = next((kind for kind in (_kind_of_line(line) for line in file) if kind is not None), "")
-    if isinstance(source, inputs.StandardInput):
-        source.seek(0)
     if not kind:
         expected = (
             'qrels ("qid 0 docid label"), LETOR rows ("label qid:ID 1:value …"), JSON lines, or CSV with a header'

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from plackett.data.markup import text_of_html, text_of_markdown
-from plackett.data.opening import name_of, open_bytes
+from plackett.data.opening import is_stream, name_of, open_bytes
 from plackett.exceptions import DataFormatError
 
 ID_KEYS = ("id", "_id", "docid", "doc_id")
@@ -111,8 +111,8 @@ def files_of(source: str) -> list[Path]:
 
 def _documents_of_file(path: str, name: str, encoding: str, is_lenient: bool, remedy: str) -> Iterator[Document]:
     kind, text = _kind(path), read_text(path, encoding, is_lenient=is_lenient, remedy=remedy)
-    if path == "-":  # has no name that could tell
-        name, kind = "standard input", ".jsonl" if text.lstrip().startswith("{") else ".txt"
+    if is_stream(path):  # its name says nothing about its kind
+        name, kind = name_of(path), ".jsonl" if text.lstrip().startswith("{") else ".txt"
     if kind == ".json" and text.lstrip().startswith("["):
         yield from _numbered(name, _json_array(path, text))
     elif kind in (".jsonl", ".ndjson", ".json"):

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from plackett.data.opening import Stream, first_bytes
+
 _MAGIC = b"PAR1"
 
 
@@ -80,9 +82,14 @@ def value_in_path(path: str, column: str) -> str | None:
     return None
 
 
-def is_parquet(path: str | os.PathLike) -> bool:
-    """Whether a file begins as Parquet files do; the name does not matter."""
-    if not os.path.isfile(path):  # a pipe would lose what is read from it
-        return False
-    with open(path, "rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+def is_parquet(path: str | os.PathLike | Stream) -> bool:
+    """Whether a file begins as Parquet files do; the name does not matter. False for the path of a pipe."""
+    return first_bytes(path, len(_MAGIC)) == _MAGIC
+
+
+def parquet_in_pipe(name: str) -> ValueError:
+    """The error for Parquet that comes from a pipe."""
+    return ValueError(
+        f"{name} is a pipe, from which Parquet cannot be read: such files have their directory at the end. "
+        "Save its content as a file first."
+    )

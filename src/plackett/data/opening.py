@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import IO, Any, BinaryIO
 
 from plackett._optional import import_optional
@@ -56,6 +56,87 @@ def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
             buffered.close()
         elif buffered is not source and buffered is not getattr(source, "buffer", None) and source != "-":
             buffered.detach()
+
+
+class Stream(io.RawIOBase):
+    """Standard input or a pipe, whose first bytes can be examined and are then read again.
+
+    A pipe delivers every byte once. Opening it a second time loses what was buffered before, or waits forever.
+    """
+
+    def __init__(self, source: str | os.PathLike):
+        self.name = name_of(source)
+        self._file: Any = sys.stdin.buffer if source == "-" else open(source, "rb")  # noqa: SIM115
+        self._is_ours = source != "-"
+        self._kept, self._at, self._is_examined = bytearray(), 0, False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target) -> int | None:
+        if self._at < len(self._kept):
+            n = min(len(target), len(self._kept) - self._at)
+            target[:n] = self._kept[self._at : self._at + n]
+            self._at += n
+            return n
+        n = self._file.readinto1(target)
+        if self._is_examined and n:
+            self._kept += target[:n]
+            self._at += n
+        return n
+
+    @contextmanager
+    def examined(self) -> Iterator[None]:
+        """What is read inside is read again afterwards."""
+        self._is_examined = True
+        try:
+            yield
+        finally:
+            self._at, self._is_examined = 0, False
+
+    def close(self) -> None:
+        if not self.closed and self._is_ours:
+            self._file.close()
+        super().close()
+
+
+def is_stream(source: object) -> bool:
+    """Whether ``source`` is standard input, or a path whose bytes can be read once only: a pipe or a device."""
+    if source == "-":
+        return True
+    return (
+        isinstance(source, (str, os.PathLike))
+        and os.path.exists(source)
+        and not (os.path.isfile(source) or os.path.isdir(source))
+    )
+
+
+def rereadable(source: Any) -> Any:
+    """``source`` as it is where it can be opened again, else a ``Stream`` over it, to be passed on in its place."""
+    return Stream(source) if is_stream(source) else source
+
+
+@contextmanager
+def open_to_examine(source: Any) -> Iterator[BinaryIO]:
+    """``open_bytes`` for a look at what a source holds: a reader that comes later sees every byte of it."""
+    if is_stream(source):
+        raise ValueError(f"{name_of(source)} can be read once only; rereadable() makes a Stream of it.")
+    with source.examined() if isinstance(source, Stream) else nullcontext(), open_bytes(source) as file:
+        yield file
+
+
+def first_bytes(source: Any, n: int) -> bytes:
+    """The first ``n`` bytes as they are in a plain file or a ``Stream``, without decompression."""
+    if isinstance(source, Stream):
+        with source.examined():
+            head = b""
+            while len(head) < n and (more := source.read(n - len(head))):
+                head += more
+            return head
+    if not os.path.isfile(source):
+        return b""
+    with open(source, "rb") as file:
+        return file.read(n)
 
 
 def _buffered(source: Any) -> Any:

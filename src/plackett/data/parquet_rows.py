@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._optional import import_optional
-from plackett.data.file_names import value_in_path
+from plackett.data.file_names import parquet_in_pipe, value_in_path
 from plackett.data.frames import COLUMNS_LISTED, columns_in_words
+from plackett.data.opening import is_stream
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataFormatError
 
@@ -211,6 +212,8 @@ def opened(path: str) -> Iterator[Any]:
     """A ``pyarrow.parquet.ParquetFile``; what pyarrow finds wrong with it, here and in the body, names the file."""
     parquet = import_optional("pyarrow.parquet", extra="frames", needed_for="Reading Parquet")
     arrow = import_optional("pyarrow", extra="frames", needed_for="Reading Parquet")
+    if is_stream(path):
+        raise parquet_in_pipe(path)
     file = None
     try:
         file = parquet.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from plackett.data.file_names import files_of, is_parquet
 from plackett.data.letor import read_letor
+from plackett.data.opening import is_stream
 from plackett.data.parquet import read_parquet
 from plackett.data.parquet_rows import ParquetRows, opened
 from plackett.data.queries import Queries
@@ -68,6 +69,11 @@ def sources(paths: Any, *, pieces: int | None = None, **options: Any) -> list[So
     twice = [file for file, count in Counter(files).items() if count > 1]
     if twice:
         raise ValueError(f"{twice[0]} is given twice; each file must be given once.")
+    streams = [file for file in files if is_stream(file)]
+    if streams:
+        raise ValueError(
+            f"{streams[0]} is a pipe, which other processes cannot open. Save its content as a file first."
+        )
     reader = _reader_of(files)
     kept = _checked(reader, options)
     if pieces is None or check_positive_int(pieces, "pieces") <= len(files) or reader is read_letor:

@@ -73,6 +73,9 @@ def _opened(path: str | os.PathLike | IO[bytes], kind: Callable[..., Any]) -> It
     """A reader of the model at ``path``; whatever goes wrong with its content becomes a ModelFormatError."""
     name = name_of(path)
     file: Any = open(path, "rb") if isinstance(path, (str, os.PathLike)) else io.BytesIO(path.read())  # noqa: SIM115
+    if not file.seekable():  # a pipe; the directory of a zip file is at its end
+        with file:
+            file = io.BytesIO(file.read())
     with file:
         try:
             with _archive(file, name) as archive:

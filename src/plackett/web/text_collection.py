@@ -14,6 +14,7 @@ import numpy as np
 
 from plackett.data.documents import Document as ReadDocument
 from plackett.data.documents import as_text, columns_of, read_documents
+from plackett.data.opening import is_stream
 from plackett.text import TextIndex, build_index, letor_features, open_index, parse_boolean
 from plackett.text.boolean_search import search_boolean, wanted_terms
 from plackett.text.snippets import snippet_of
@@ -151,6 +152,8 @@ def open_texts(source: str | None, cache: str | PathLike | None) -> TextCollecti
     key = f"{name}-{hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:10]}"
     if (place / HEADER).is_file():
         return TextCollection(open_index(place), name, key)
+    if is_stream(source):  # which can be read once, and not recognised again
+        return TextCollection(_index_of(source), name, key)
     index = kept_index(cache, key, content_key(source), lambda: _index_of(source))
     return TextCollection(index, name, key)
 
