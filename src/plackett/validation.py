@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 LARGEST_SEED = 2**32 - 1  # that numpy's RandomState takes
+INDICES_PER_BLOCK = 1 << 20  # that one thread looks at
 ROWS_PER_CHECK = 1 << 16  # finite checks run over blocks of rows, so that they need no second copy of X
 
 
@@ -24,6 +25,78 @@ def count_of(n: int, one: str, many: str | None = None) -> str:
 def is_sparse(X: object) -> bool:
     """Whether X is a scipy sparse matrix or array, asked without importing scipy."""
     return hasattr(X, "nnz") and hasattr(X, "tocsr")
+
+
+def as_csr(X: Any, name: str = "X") -> Any:
+    """Return a sparse matrix of any format as CSR, checked before and after the conversion."""
+    check_csr(X, name)
+    if X.format == "csr":
+        return X
+    rows = X.tocsr()
+    check_csr(rows, name)
+    return rows
+
+
+def check_csr(X: Any, name: str = "X") -> None:
+    """Refuse a sparse matrix whose index arrays point outside of it: compiled code trusts them.
+
+    CSR, CSC, BSR and COO are looked at in one pass; other formats hold no index arrays, and are checked by ``as_csr``
+    after the conversion, and dense rows pass. scipy's own check looks at no index when ``indptr`` ends with a negative
+    number.
+    """
+    if not is_sparse(X):
+        return
+    if X.format == "coo":
+        for indices, size in zip(X.coords, X.shape, strict=True):
+            if len(indices) != len(X.data):
+                _raise_not_sound(name, f"it has {len(X.data):,} values but {len(indices):,} row or column numbers")
+            _check_indices(indices, size, name)
+    elif X.format in ("csr", "csc", "bsr") and len(X.shape) == 2:
+        _check_compressed(X, name)
+
+
+def _check_compressed(X: Any, name: str) -> None:
+    from plackett import _sparse_check  # compiled code, which takes a while to import
+    from plackett._read_only import readable
+
+    sizes = X.shape if X.format != "bsr" else [size // block for size, block in zip(X.shape, X.blocksize, strict=True)]
+    n_groups, n_places = reversed(sizes) if X.format == "csc" else sizes
+    for part, array in (("indptr", X.indptr), ("indices", X.indices)):
+        if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype not in (np.int32, np.int64):
+            _raise_not_sound(name, f"{part} must be a vector of int32 or int64")
+    indptr = readable(np.ascontiguousarray(X.indptr))
+    if indptr.size != n_groups + 1:
+        _raise_not_sound(name, f"indptr has {indptr.size:,} numbers where {n_groups + 1:,} are needed")
+    if indptr[0] != 0:
+        _raise_not_sound(name, f"indptr begins with {indptr[0]}, not with 0")
+    if not indptr[-1] == len(X.indices) == len(X.data):
+        _raise_not_sound(
+            name,
+            f"indptr ends with {indptr[-1]}, but there are {len(X.indices):,} indices and {len(X.data):,} values "
+            "(X.prune() drops those at the end that no row uses)",
+        )
+    if not _sparse_check.is_rising(indptr):
+        _raise_not_sound(name, f"indptr falls after row {int(np.argmax(indptr[1:] < indptr[:-1]))}")
+    _check_indices(X.indices, n_places, name)
+
+
+def _check_indices(indices: np.ndarray, size: int, name: str) -> None:
+    from plackett import _sparse_check
+    from plackett._read_only import readable
+    from plackett._threads import deal
+
+    if not len(indices):
+        return
+    places = readable(np.ascontiguousarray(indices))
+    parts = [(places[start : start + INDICES_PER_BLOCK],) for start in range(0, places.size, INDICES_PER_BLOCK)]
+    lows, highs = zip(*deal(_sparse_check.bounds, parts), strict=True)
+    low, high = min(lows), max(highs)
+    if low < 0 or high >= size:
+        _raise_not_sound(name, f"it has the index {low if low < 0 else high}, outside of 0 to {size - 1}")
+
+
+def _raise_not_sound(name: str, what: str) -> None:
+    raise ValueError(f"{name} is a damaged sparse matrix: {what}. Build it again from its rows, columns and values.")
 
 
 def check_labels(

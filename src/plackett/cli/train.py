@@ -55,7 +55,8 @@ def train(
     tol: Annotated[float | None, _option("X", "The fit ends at this norm of the gradient.", "--tol", min=0.0)] = None,
     normalize: Annotated[
         str | None,
-        _option("NAME", "Scale columns: query-minmax, query-zscore, query-unit, query-rank, minmax, zscore, quantile.",
+        _option("NAME", "Scale columns: query-minmax, query-zscore, query-unit, query-rank, minmax, maxabs, zscore, "
+                "quantile.",
                 "--normalize"),
     ] = None,
     settings: Annotated[

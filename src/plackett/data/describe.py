@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from plackett._threads import query_blocks
-from plackett.validation import is_sparse
+from plackett.validation import check_csr, is_sparse
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -110,6 +110,7 @@ def describe(queries: Queries, *, relevant_from: float) -> Description:
     """Describe ``queries``; ``relevant_from`` is the smallest label that counts as relevant."""
     lengths = np.diff(queries.indptr)
     X = queries.X
+    check_csr(X)
     stored = X.data if is_sparse(X) else X
     n_nan, n_infinite, n_nonzero = _count_values(stored)
     constant, query_level = _constant_columns(queries)

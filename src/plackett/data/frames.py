@@ -10,7 +10,7 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett.data.queries import Queries
-from plackett.validation import is_sparse
+from plackett.validation import check_csr, is_sparse
 
 COLUMNS_LISTED = 12
 
@@ -106,6 +106,7 @@ def to_frame(
         raise ValueError(
             f"a feature is called {taken[0]!r}, like a column of its own. Choose another: to_frame(..., qid=...)."
         )
+    check_csr(queries.X)
     X = queries.X.toarray() if is_sparse(queries.X) else queries.X
     columns |= {name: np.ascontiguousarray(X[:, place]) for place, name in enumerate(names)}
     return nw.from_dict(columns, backend=backend).to_native()

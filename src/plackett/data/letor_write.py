@@ -11,7 +11,7 @@ from plackett._threads import deal, n_threads
 from plackett.data.opening import write_bytes
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, docids_of_comments
-from plackett.validation import is_sparse
+from plackett.validation import check_csr, is_sparse
 
 CELLS_PER_BLOCK = 1 << 18
 _LONGEST_NUMBER = 26  # sign, 24 digits with the zeros in front, a point
@@ -44,6 +44,7 @@ class _Decimals(NamedTuple):
 
 def write(queries: Queries, target: object, first_index: int, comments: bool, zeros: bool | None) -> None:
     """See ``write_letor``."""
+    check_csr(queries.X)
     rows = _Rows(
         queries.X,
         _finite_labels(queries),

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from plackett._read_only import for_kernels
 from plackett._threads import deal, query_blocks
 from plackett.data.grouping import group_rows
-from plackett.validation import check_choice, check_finite, is_sparse
+from plackett.validation import as_csr, check_choice, check_finite, is_sparse
 
 VALUES_PER_BLOCK = 1 << 18
 
@@ -79,7 +79,7 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
         accept_sparse = "csr" if self._accepts_sparse else False
         checked = validate_data(
             self,
-            X,
+            as_csr(X) if is_sparse(X) else X,
             reset=reset,
             accept_sparse=accept_sparse,
             dtype=(np.float64, np.float32),
@@ -193,7 +193,7 @@ class QueryRank(QueryNormalizer):
         return kernels.rank
 
 
-NAMES = ("query-minmax", "query-zscore", "query-unit", "query-rank", "minmax", "zscore", "quantile")
+NAMES = ("query-minmax", "query-zscore", "query-unit", "query-rank", "minmax", "maxabs", "zscore", "quantile")
 
 
 def get_normalizer(normalizer: Any) -> Any:
@@ -203,7 +203,9 @@ def get_normalizer(normalizer: Any) -> Any:
     ----------
     normalizer : str or transformer
         Within queries ``"query-minmax"``, ``"query-zscore"``, ``"query-unit"``, ``"query-rank"``; over all rows, by
-        what scikit-learn learns from the training data, ``"minmax"``, ``"zscore"``, ``"quantile"``.
+        what scikit-learn learns from the training data, ``"minmax"``, ``"maxabs"``, ``"zscore"``, ``"quantile"``. Of
+        these ``"maxabs"`` and ``"quantile"`` take sparse rows, as ``"query-unit"`` does (``"quantile"`` no negative
+        ones). Above 10,000 rows ``"quantile"`` learns from a sample, which is another one where X is sparse.
 
     Returns
     -------
@@ -230,4 +232,5 @@ def get_normalizer(normalizer: Any) -> Any:
 
     if name == "quantile":
         return preprocessing.QuantileTransformer(random_state=0)  # it may draw rows; the same ones every time
-    return preprocessing.MinMaxScaler() if name == "minmax" else preprocessing.StandardScaler()
+    scalers = {"minmax": preprocessing.MinMaxScaler, "maxabs": preprocessing.MaxAbsScaler}
+    return scalers.get(name, preprocessing.StandardScaler)()

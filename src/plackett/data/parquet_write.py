@@ -17,7 +17,7 @@ from plackett.data.drafts import draft_folder
 from plackett.data.opening import name_of, write_bytes
 from plackett.data.parquet_rows import METADATA
 from plackett.data.queries import Queries
-from plackett.validation import check_choice, is_sparse
+from plackett.validation import check_choice, check_csr, is_sparse
 
 COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
 PAGE_BYTES = 1 << 16  # of one column: who reads row by row holds a page of each
@@ -70,6 +70,7 @@ class PartWriter:
 
     def write(self, queries: Queries) -> None:
         """Append whole queries, in groups; a new file begins where the one before has its share of the rows."""
+        check_csr(queries.X)
         for first, last in query_blocks(queries.indptr, self._layout.rows_at_once(self._n_rows)):
             part = queries[first:last]
             share = self._n_rows * self._n_files / self._layout.partitions

@@ -12,7 +12,7 @@ from plackett.data.describe import Description, describe
 from plackett.data.grouping import as_objects, group_rows
 from plackett.data.mapped import is_mapped, stack_rows, take_rows
 from plackett.data.text_column import TextColumn, as_str_array, docids_of_comments
-from plackett.validation import check_labels, count_of, is_sparse, plain
+from plackett.validation import as_csr, check_labels, count_of, is_sparse, plain
 
 
 class QueryLists:
@@ -130,7 +130,7 @@ class Queries:
         feature_names: Sequence[str] | None = None,
         comments: Sequence[str] | None = None,
     ):
-        rows, names = _as_rows(X)
+        rows, names = as_rows(X)
         groups = group_rows(qid, rows.shape[0])
         labels = None if y is None else check_labels(y, rows.shape[0], allow_nan=True)
         names_of_docs = None if docid is None else _as_docid(docid, rows.shape[0])
@@ -359,11 +359,11 @@ class Queries:
         return f"Queries({', '.join(parts)})"
 
 
-def _as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
+def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
     """X as a two-dimensional float array or CSR matrix, and its column names if it has any."""
     names = None
     if is_sparse(X):
-        rows = X.tocsr()  # type: ignore[attr-defined]
+        rows = as_csr(X)
         if not rows.has_canonical_format:  # a value stored in parts, or columns out of order
             rows = rows.copy()
             rows.sum_duplicates()

@@ -9,7 +9,7 @@ import numpy as np
 
 from plackett.data.grouping import as_objects, is_missing
 from plackett.data.movielens import Movies, Ratings
-from plackett.validation import check_numbers, count_of, is_sparse, plain
+from plackett.validation import check_csr, check_numbers, count_of, is_sparse, plain
 
 
 class RatingTable(NamedTuple):
@@ -93,6 +93,7 @@ def item_features(features: Any, table: RatingTable) -> np.ndarray:
 
 
 def _dense(features: Any) -> np.ndarray:
+    check_csr(features, "features")
     rows = np.asarray(features.toarray() if is_sparse(features) else features, dtype=np.float64)
     if rows.ndim != 2:
         raise ValueError(f"features must be a table of items by features, not of shape {rows.shape}.")
@@ -123,6 +124,7 @@ def _of_mapping(ratings: Mapping) -> RatingTable:
 
 
 def _of_sparse(ratings: Any) -> RatingTable:
+    check_csr(ratings, "ratings")
     matrix = ratings.tocoo()
     if matrix.ndim != 2:
         raise ValueError(f"ratings has shape {matrix.shape}; a matrix of users by items is needed.")

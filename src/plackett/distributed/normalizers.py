@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data.normalize import QueryNormalizer, get_normalizer
+from plackett.data.normalize_blocks import refuse_to_fill
 from plackett.distributed.piece import Piece
 
 
@@ -16,14 +17,16 @@ def check_normalizer(normalize: Any) -> Any:
     if normalize is None:
         return None
     from sklearn.base import clone
-    from sklearn.preprocessing import MinMaxScaler, StandardScaler
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
     normalizer = clone(get_normalizer(normalize))
-    is_mergeable = type(normalizer) is MinMaxScaler or (type(normalizer) is StandardScaler and normalizer.with_std)
+    is_mergeable = type(normalizer) in (MinMaxScaler, MaxAbsScaler) or (
+        type(normalizer) is StandardScaler and normalizer.with_std
+    )
     if not is_mergeable and not isinstance(normalizer, QueryNormalizer):
         raise ValueError(
             f"normalize={normalize!r} needs all rows in one place. Over partitions there are those within queries "
-            '("query-minmax", "query-zscore", "query-unit", "query-rank"), "minmax" and "zscore".'
+            '("query-minmax", "query-zscore", "query-unit", "query-rank"), "minmax", "maxabs" and "zscore".'
         )
     return normalizer
 
@@ -39,7 +42,9 @@ def fitted_to(piece: Piece, normalizer: Any, n_features: int) -> Any:
 
     if not piece.queries.n_docs:
         return None
-    return clone(normalizer).fit(piece.rows(n_features))
+    rows = piece.rows(n_features)
+    refuse_to_fill(normalizer, rows)
+    return clone(normalizer).fit(rows)
 
 
 def merged(normalizer: Any, fitted: Sequence[Any], n_features: int) -> Any:
@@ -48,8 +53,9 @@ def merged(normalizer: Any, fitted: Sequence[Any], n_features: int) -> Any:
         return None
     if not learns(normalizer):
         return normalizer.fit(np.zeros((1, n_features)))
-    if hasattr(fitted[0], "data_min_"):
-        rows = np.array([getattr(one, name) for one in fitted for name in ("data_min_", "data_max_")])
+    extremes = [name for name in ("data_min_", "data_max_", "max_abs_") if hasattr(fitted[0], name)]
+    if extremes:
+        rows = np.array([getattr(one, name) for one in fitted for name in extremes])
         whole = normalizer.fit(rows)
         whole.n_samples_seen_ = sum(int(one.n_samples_seen_) for one in fitted)
         return whole

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._threads import one_blas_thread
-from plackett.data.normalize import QueryNormalizer
+from plackett.data.normalize_blocks import transform
 from plackett.data.queries import Queries
 from plackett.distributed.piece import Piece, n_bytes
 from plackett.losses.base import Loss
@@ -82,12 +82,11 @@ class Form(NamedTuple):
 def partition_of(piece: Piece, plan: Plan) -> Partition:
     """The partition that a piece becomes: columns added that it left out, scaled, its labels accepted by the loss."""
     queries, weights = piece.queries, piece.weights
-    X = piece.rows(plan.n_features)
-    if isinstance(plan.normalizer, QueryNormalizer):
-        X = plan.normalizer.transform(X, qid=queries.qid)
-    elif plan.normalizer is not None:
-        X = plan.normalizer.transform(X)
-    scaled = Queries.from_groups(X, queries.y, queries.ids, queries.indptr, feature_names=queries.feature_names)
+    scaled = Queries.from_groups(
+        piece.rows(plan.n_features), queries.y, queries.ids, queries.indptr, feature_names=queries.feature_names
+    )
+    if plan.normalizer is not None:
+        scaled.X = transform(plan.normalizer, scaled)
     try:
         plan.loss.check_labels(scaled.lists)
     except ValueError as error:

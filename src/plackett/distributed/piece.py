@@ -14,7 +14,7 @@ from plackett.data.parquet_rows import opened
 from plackett.data.queries import Queries
 from plackett.data.sources import Source
 from plackett.exceptions import DataFormatError
-from plackett.validation import check_finite, check_labels, check_numbers, is_sparse
+from plackett.validation import check_csr, check_finite, check_labels, check_numbers, is_sparse
 
 
 class Piece:
@@ -149,9 +149,8 @@ def _of_queries(weights: np.ndarray, queries: Queries) -> np.ndarray:
 
 def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_widen: bool = False) -> Piece:
     try:
+        check_csr(queries.X)
         check_finite(queries.X, queries.feature_names, row_numbers=queries.row_order)
-        if is_sparse(queries.X):
-            queries.X.check_format(full_check=True)  # kernels trust the indices
         labels = check_labels(queries.labels, queries.n_docs, row_numbers=queries.row_order)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error

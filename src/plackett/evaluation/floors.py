@@ -12,7 +12,7 @@ from plackett.evaluation.table import mean_of_counted
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.validation import is_sparse
+from plackett.validation import check_csr, is_sparse
 
 RANDOM_ORDER, BEST_FEATURE = "random order", "best feature"
 PASSES = 64  # over X, at most, to look at every column; their inverse is the share of X that is copied, or twice that
@@ -89,6 +89,7 @@ def best_feature_floor(
 
 def _every_column(X) -> Iterator[tuple[int, np.ndarray]]:
     """Columns and their numbers. Several are gathered at once, because reading one row by row touches all of X."""
+    check_csr(X)  # it may have been changed since the queries were made of it
     step = max(1, X.shape[1] // PASSES)
     for first in range(0, X.shape[1], step):
         for column, values in enumerate(_columns(X, first, min(first + step, X.shape[1])), first):

@@ -25,6 +25,7 @@ from plackett.metrics.measure import Measure
 from plackett.persistence.foreign import unsafe_parts
 from plackett.persistence.layout import FORMAT, FORMAT_VERSION, KINDS, MAX_DEPTH, MAX_NPY_HEADER, MAX_RATIO, is_learned
 from plackett.persistence.names import BY_NAME, registered
+from plackett.validation import check_csr
 
 
 def load(path: str | os.PathLike | IO[bytes]) -> Any:
@@ -305,7 +306,7 @@ class _Reader:
         if not is_whole or data.ndim != 1 or data.dtype.kind not in "biufc" or len(shape) != 2:
             raise ValueError("not the parts of a CSR matrix")
         answer = kinds[self._field(node, "kind", str, where)]((data, indices, indptr), shape=shape)
-        answer.check_format(full_check=True)  # compiled code trusts the indices
+        check_csr(answer, where)
         return answer
 
     def _read_skops(self, node: dict[str, Any], where: str, depth: int) -> Any:

@@ -20,7 +20,7 @@ from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning
 from plackett.metrics.measure import Measure
 from plackett.rankers.unread import refuse_unread
-from plackett.validation import check_finite, check_labels, check_numbers, count_of, is_sparse
+from plackett.validation import as_csr, check_finite, check_labels, check_numbers, count_of, is_sparse
 
 
 class Interrupted(KeyboardInterrupt):
@@ -148,15 +148,13 @@ class Ranker(BaseEstimator, ABC):
                 warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
             rows = validate_data(
                 self,
-                X,
+                as_csr(X) if is_sparse(X) else X,
                 reset=reset,
                 accept_sparse="csr",
                 dtype=(np.float64, np.float32),
                 order="C",
                 ensure_all_finite=False,  # looked at below, with a message that says where
             )
-        if is_sparse(rows):
-            rows.check_format(full_check=True)  # kernels trust the indices
         names = self._names_of(given)
         if reset:
             self.feature_names_ = names
@@ -254,8 +252,7 @@ def check_loaded_normalizer(ranker: Normalized) -> None:
 
 
 def _with_rows(queries: Queries, X: Any) -> Queries:
-    changed = Queries.from_groups(
-        X, queries.y, queries.ids, queries.indptr, docid=queries._docid, feature_names=queries.feature_names
-    )
+    names = queries.feature_names if X.shape[1] == queries.n_features else None  # of other columns
+    changed = Queries.from_groups(X, queries.y, queries.ids, queries.indptr, docid=queries._docid, feature_names=names)
     changed.row_order = queries.row_order
     return changed

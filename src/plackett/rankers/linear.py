@@ -52,9 +52,10 @@ class LinearRanker(LinearScores):
         curvature; for the hinge, when the duality gap is at most this share of the objective.
     normalize : str, transformer or None, default=None
         How columns are scaled first: within queries ``"query-minmax"``, ``"query-zscore"``, ``"query-unit"``,
-        ``"query-rank"``; over all rows ``"minmax"``, ``"zscore"``, ``"quantile"``. Kept, and applied by ``predict``.
-        The penalty then acts on the coefficients of the scaled columns. Needs room for a second X: memory, or disk
-        where X is mapped from a file.
+        ``"query-rank"``; over all rows ``"minmax"``, ``"maxabs"``, ``"zscore"``, ``"quantile"``. Kept, and applied
+        by ``predict``. Sparse X takes ``"query-unit"``, ``"maxabs"`` and ``"quantile"``, which keep zeros. The penalty
+        then acts on the coefficients of the scaled columns. Needs room for a second X: memory, or disk where X is
+        mapped from a file.
     patience : int or None, default=10
         With a validation set, the fit ends after so many iterations without a better value of its measure, and the
         coefficients of the best iteration are kept. None records the measure and changes nothing.

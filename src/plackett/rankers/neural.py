@@ -207,11 +207,6 @@ class NeuralRanker(Normalized):
             self.n_queries_ = queries.n_queries
             weights = self._check_query_weights(sample_weight, queries)
             held_back = self._check_eval_set(eval_set)
-            if is_sparse(queries.X) and isinstance(self.normalize, str) and self.normalize == "zscore":
-                raise ValueError(
-                    'X is sparse, and normalize="zscore" would leave no zeros. Take normalize=None, or a transformer '
-                    "that keeps zeros, such as MaxAbsScaler()."
-                )
             queries = self._fit_normalizer(queries)
             held = None if held_back is None else HeldBack(self._normalized(held_back), eval_metric)
             shape = NetShape.of(

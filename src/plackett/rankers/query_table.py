@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data.grouping import as_objects
-from plackett.validation import is_sparse, plain
+from plackett.validation import check_csr, is_sparse, plain
 
 
 class QueryTable:
@@ -33,6 +33,7 @@ class QueryTable:
         self.names: list[str] | None = None
         self._columns: list[Any]
         if is_sparse(features):
+            check_csr(features, "the table of query features")
             features = features.toarray()
         if hasattr(features, "columns") and hasattr(features, "__getitem__"):
             self.names = [str(name) for name in getattr(features, "column_names", None) or features.columns]

@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import kernel_metrics, manhattan_distances, pairwi
 from sklearn.utils import check_random_state
 
 from plackett.scorers.linear import LinearScorer
-from plackett.validation import check_choice, check_number, count_of, is_sparse, plain
+from plackett.validation import check_choice, check_csr, check_number, count_of, is_sparse, plain
 
 VALUES_PER_BLOCK = 1 << 21  # of a kernel matrix that are computed at a time where the whole is not needed
 LEAST_PIVOT = 1e-10  # of a factor, relative to the largest diagonal entry of the kernel matrix
@@ -70,6 +70,7 @@ class Kernel:
         X, support = as_float64(X), as_float64(support)
         if callable(self.kernel):
             values = self.kernel(X, support)
+            check_csr(values, "what the kernel returned")
             # a copy, because the factor is written over it and the function may have kept it
             values = np.array(values.toarray() if is_sparse(values) else values, dtype=np.float64)
             if values.shape != (X.shape[0], support.shape[0]):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plackett.exceptions import ConvergenceWarning
-from plackett.validation import check_number, check_positive_int, is_sparse, plain
+from plackett.validation import check_csr, check_number, check_positive_int, is_sparse, plain
 
 
 def as_links(links: Any, n_docs: int) -> np.ndarray:
@@ -16,6 +16,7 @@ def as_links(links: Any, n_docs: int) -> np.ndarray:
     from scipy.sparse import coo_matrix
 
     if is_sparse(links):
+        check_csr(links, "links")
         table = links.tocoo()
         if table.shape != (n_docs, n_docs):
             raise ValueError(
