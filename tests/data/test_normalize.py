@@ -286,7 +286,8 @@ def test_a_pipeline_passes_the_ids_on_when_routing_is_enabled(scattered):
 
 def test_every_name_gives_a_fresh_transformer():
     expected = [QueryMinMax, QueryZScore, QueryUnitLength, QueryRank]
-    expected += [preprocessing.MinMaxScaler, preprocessing.StandardScaler, preprocessing.QuantileTransformer]
+    expected += [preprocessing.MinMaxScaler, preprocessing.MaxAbsScaler, preprocessing.StandardScaler]
+    expected += [preprocessing.QuantileTransformer]
     assert [type(get_normalizer(name)) for name in NAMES] == expected
     assert get_normalizer("query-rank") is not get_normalizer("query-rank")
     assert [isinstance(get_normalizer(name), QueryNormalizer) for name in NAMES] == [True] * 4 + [False] * 3
