@@ -290,7 +290,7 @@ def test_every_name_gives_a_fresh_transformer():
     expected += [preprocessing.QuantileTransformer]
     assert [type(get_normalizer(name)) for name in NAMES] == expected
     assert get_normalizer("query-rank") is not get_normalizer("query-rank")
-    assert [isinstance(get_normalizer(name), QueryNormalizer) for name in NAMES] == [True] * 4 + [False] * 3
+    assert [isinstance(get_normalizer(name), QueryNormalizer) for name in NAMES] == [True] * 4 + [False] * 4
 
 
 def test_transformers_pass_and_unknown_names_are_answered_with_the_known_ones():
