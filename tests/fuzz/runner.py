@@ -59,7 +59,7 @@ def run(name: str, count: int, *, seed: int = 0, first: int = 0, keep: Path | No
             Path(folder, f"{place:03d}").write_bytes(content)
         number, last = first, first + count
         while number < last:
-            for number, outcome, detail in _results(name, folder, seed, number, last):  # noqa: B007, B020
+            for number, outcome, detail in _results(name, folder, seed, number, last):  # noqa: B020
                 outcomes[outcome] += 1
                 if outcome in FINE:
                     continue
