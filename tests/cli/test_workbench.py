@@ -41,6 +41,7 @@ def test_texts_are_served_and_judgements_kept_under_their_name(run, served, list
     kept = Path(bench.store.location)
     assert (kept.parent, kept.suffix) == (lists_folder / "data" / "plackett", ".db")
     assert kept.stem == bench.collection.key
+    assert "plain HTTP" not in done.stderr
     assert first == f"docs: 2 documents; judgements in {kept}"
     assert second == f"The workbench is at http://127.0.0.1:{bench.settings.port}/ (Ctrl-C ends it)"
     assert bench.settings.port > 0
@@ -76,6 +77,7 @@ def test_others_come_in_with_a_token_that_is_made_up_and_printed(run, served):
     token = served[0].settings.token
     assert len(token) >= 32
     assert f"/?token={token} " in done.stderr
+    assert "plain HTTP" in done.stderr
 
 
 def test_a_token_is_taken_from_the_words_or_the_environment(run, served, monkeypatch):

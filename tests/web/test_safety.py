@@ -259,20 +259,27 @@ def test_what_is_not_there_is_a_clean_error(make):
     assert "<script>alert" not in client.get("/<script>alert(1)</script>").text
 
 
+def nothing_more():
+    """The ``receive`` of a request without a body whose client stays."""
+    to_come = [{"type": "http.request", "body": b""}]
+
+    async def receive():
+        return to_come.pop() if to_come else await asyncio.Future()
+
+    return receive
+
+
 def get_as_it_is(app, path):
     """The status and the body for a path that no client has tidied up."""
     scope = {"type": "http", "method": "GET", "path": unquote(path), "raw_path": path.encode(), "query_string": b"",
              "headers": [(b"host", b"127.0.0.1")], "scheme": "http", "server": ("127.0.0.1", 80), "root_path": "",
              "http_version": "1.1", "client": None}  # fmt: skip
-    sent, to_come = [], [{"type": "http.request", "body": b""}]
-
-    async def receive():
-        return to_come.pop() if to_come else await asyncio.Future()  # the client stays
+    sent = []
 
     async def send(message):
         sent.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    asyncio.run(app(scope, nothing_more(), send))
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent)
 
 
@@ -357,7 +364,7 @@ def test_an_answer_that_has_begun_is_sent_as_long_as_it_goes_on(monkeypatch, pau
         sent.append(message.get("body", b""))
 
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [(b"host", b"localhost")]}
-    asyncio.run(safety.Guard(app, Settings(seconds=0.05))(scope, None, send))
+    asyncio.run(safety.Guard(app, Settings(seconds=0.05))(scope, nothing_more(), send))
     assert b"".join(sent) == (b"xxxxxxend" if is_whole else b"x")
 
 

@@ -36,7 +36,9 @@ def workbench(
         str | None,
         typer.Option("--store", metavar="PATH|URL", help="Where judgements are kept; postgresql://… for a server."),
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="Another than this machine's own needs a token.")] = HOST,
+    host: Annotated[
+        str, typer.Option("--host", help="Beyond this machine: with a token, sent over plain HTTP.")
+    ] = HOST,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = PORT,
     token: Annotated[
         str | None,
@@ -78,6 +80,8 @@ def workbench(
             address = address_of(listener, settings)
             size = count_of(collection.n_docs, "document")
             output.note(f"{collection.name}: {size}; judgements in {opened.location}")
+            if not settings.is_local:
+                output.note("plain HTTP: whoever can read the network's traffic can read the token and use it")
             output.note(f"The workbench is at {address} (Ctrl-C ends it)")
             if not no_browser and _has_screen():
                 _open(address)

@@ -12,12 +12,12 @@ from plackett.web.problems import Problem
 
 LOG = logging.getLogger("plackett.web")
 API = "/api/"
-RETRY = {503: {"Retry-After": "1"}, 429: {"Retry-After": "5"}}
+HEADERS = {503: {"Retry-After": "1"}, 429: {"Retry-After": "5"}, 408: {"Connection": "close"}}
 
 
 def answer_problem(request: Request, problem: Problem, number: str | None = None) -> Response:
     """The answer to a request that cannot be granted; pages may bring their own (``app.state.error_page``)."""
-    headers = dict(RETRY.get(problem.status, {}))
+    headers = dict(HEADERS.get(problem.status, {}))
     if problem.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if request.url.path.startswith(API):

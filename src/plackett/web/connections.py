@@ -1,7 +1,8 @@
-"""Connections that do not wait for ever: who opens one, or begins a request, has some seconds to say what it is.
+"""Connections with a time limit for headers, and for answers that the client does not read.
 
-``timeout_keep_alive`` of uvicorn counts between requests only, and a request's time (see ``safety.py``) from its last
-header on. In between, a client that sends a letter now and then would hold its connection as long as it likes.
+``timeout_keep_alive`` of uvicorn counts between requests only, and the limits of a request (see ``safety.py``) from its
+last header on. In between, a client that sends a letter now and then would hold its connection as long as it likes; so
+would one that reads nothing, as a connection is closed only after all that was sent to it.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 SECONDS_FOR_HEADERS = 15.0
+SECONDS_UNREAD = 120.0
 
 
 class BoundedConnection(H11Protocol):
-    """HTTP/1.1 that hangs up on a client whose headers do not come to an end in time."""
+    """HTTP/1.1 that hangs up on a client whose headers do not end in time, or that does not read its answer."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
         self._clock: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -35,7 +38,21 @@ class BoundedConnection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
+        self._is_read()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._unread = self.loop.call_later(SECONDS_UNREAD, self.transport.abort)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._is_read()
+        super().resume_writing()
+
+    def _is_read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     @property
     def _is_idle(self) -> bool:

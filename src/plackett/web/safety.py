@@ -6,7 +6,8 @@
   ``/?token=…`` once leaves behind.
 - **Writes**: whoever writes with a browser's cookies comes from a page of ours (``Origin``, ``Sec-Fetch-Site``) and
   knows the page's token (``X-CSRF-Token``, the same as in a cookie that is never sent from other sites).
-- **Limits**: on the size of a request while it arrives, on its time, and on how many there are.
+- **Limits**: on the size and the rate of a request while it arrives (``bodies.py``), on its time, and on how many there
+  are. Only a request that has arrived counts among these, and answers that a client does not read give way to others.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from plackett.web.answers import answer_problem, answer_unknown
+from plackett.web.bodies import Bodies, replayed, too_large
 from plackett.web.limits import MAX_NAME
 from plackett.web.problems import Problem
 from plackett.web.settings import Settings, is_loopback
@@ -38,6 +39,8 @@ WRITES_NOTHING = ("/api/v1/refine",)  # no page's token needed: what is sent is 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 TIME_TO_SEND = 60.0  # seconds until some more of an answer that has begun is made and read
 LONGEST_ANSWER = 3600.0  # seconds
+TIME_TO_READ = 1.0  # seconds that a client may leave an answer unread while others wait for its slot
+BODIES_AT_ONCE = 8  # unfinished bodies of the largest size that fit into memory
 YEAR = 365 * 24 * 3600
 _JOINERS = dict.fromkeys((0x200C, 0x200D))
 _CSRF = re.compile(r"[A-Za-z0-9_-]{32,64}")
@@ -68,20 +71,13 @@ class Visitor(NamedTuple):
     is_bearer: bool
 
 
-class TooLarge(HTTPException):
-    """A request that is larger than allowed; noticed while it is read."""
-
-    def __init__(self, limit: int):
-        super().__init__(413, f"the request has more than {limit:,} bytes.")
-
-
 class Guard:
     """An application behind the checks above; see ``Settings`` for their measures."""
 
     def __init__(self, app: ASGIApp, settings: Settings):
         self._app, self._settings = app, settings
-        self._n_requests = 0
-        self._left_behind: set[asyncio.Task] = set()
+        self._bodies = Bodies(settings.max_body, settings.max_requests, BODIES_AT_ONCE * settings.max_body)
+        self._doors: dict[asyncio.Task, _Door] = {}  # of the requests that take a slot
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -181,13 +177,15 @@ class Guard:
         limit = self._settings.max_body
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or int(length[:20]) > limit:
-            raise Problem(413, "too-large", f"the request has more than {limit:,} bytes.")
-        if self._n_requests >= self._settings.max_requests:
+            raise too_large(limit)
+        body = await self._bodies.read(receive)
+        if body is None:
+            return
+        if len(self._doors) >= self._settings.max_requests and not self._drop_unread():
             raise Problem(503, "busy", "there are too many requests at the same time.", "Try again in a moment.")
-        self._n_requests += 1
-        task = asyncio.ensure_future(self._app(scope, _Counted(receive, limit), door.send))
+        task = asyncio.ensure_future(self._app(scope, replayed(body, receive), door.send))
         task.add_done_callback(self._ended)
-        self._left_behind.add(task)
+        self._doors[task] = door
         await asyncio.wait({task}, timeout=self._settings.seconds)
         if not task.done() and door.is_open:
             await self._sent(task, door)
@@ -207,9 +205,19 @@ class Guard:
             n_sent = door.n_sent
             await asyncio.wait({task}, timeout=TIME_TO_SEND)
 
+    def _drop_unread(self) -> bool:
+        """End the answer that its client has left unread for longest; False where all are read."""
+        latest = asyncio.get_running_loop().time() - TIME_TO_READ
+        unread = {task: door.waits_since for task, door in self._doors.items() if door.waits_since < latest}
+        if not unread:
+            return False
+        task = min(unread, key=lambda task: unread[task])
+        task.cancel()
+        del self._doors[task]
+        return True
+
     def _ended(self, task: asyncio.Task) -> None:
-        self._n_requests -= 1
-        self._left_behind.discard(task)
+        self._doors.pop(task, None)
         if not task.cancelled():
             task.exception()  # looked at, so that nothing is written about one that nobody waits for
 
@@ -221,6 +229,7 @@ class _Door:
         self._send, self._scope, self._csrf, self._origin = send, scope, new_csrf, origin
         self.is_open = self.is_shut = False
         self.n_sent = 0
+        self.waits_since = float("inf")  # for the client to read what was sent
 
     async def send(self, message: Message) -> None:
         if self.is_shut:
@@ -238,27 +247,15 @@ class _Door:
                 headers["Access-Control-Allow-Origin"] = self._origin
                 headers["Cross-Origin-Resource-Policy"] = "cross-origin"
                 headers.append("Vary", "Origin")
+        self.waits_since = asyncio.get_running_loop().time()
         await self._send(message)
+        self.waits_since = float("inf")
         self.n_sent += 1
 
     def instead(self) -> Send:
         """A way out for another answer; whoever held the door before finds it shut."""
         self.is_shut = True
         return _Door(self._send, self._scope, self._csrf, self._origin).send
-
-
-class _Counted:
-    """A request's body that complains once it is too long."""
-
-    def __init__(self, receive: Receive, limit: int):
-        self._receive, self._limit, self._n_bytes = receive, limit, 0
-
-    async def __call__(self) -> Message:
-        message = await self._receive()
-        self._n_bytes += len(message.get("body", b""))
-        if self._n_bytes > self._limit:
-            raise TooLarge(self._limit)
-        return message
 
 
 def user_cookie(answer: Response, user: str) -> None:

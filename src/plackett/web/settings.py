@@ -27,9 +27,10 @@ class Settings:
     max_body : int
         Bytes in a request.
     seconds : float
-        Until a request is answered, by an error if need be.
+        Until a request that has arrived is answered, by an error if need be.
     max_requests : int
-        At the same time; more are turned away.
+        Answered at the same time, and unfinished bodies at the same time; more of the former are turned away, of the
+        latter the slowest are dropped.
     threads : int
         That searching and refining share.
     max_jobs : int

@@ -69,7 +69,7 @@ export async function once(path, options) {
   let problem = {};
   try { problem = await answer.json(); } catch { /* something between us and the server */ }
   const words = [problem.error ?? `The server answered ${answer.status}.`, problem.hint].filter(Boolean).join(" ");
-  if (answer.status === 502 || answer.status === 503 || answer.status === 504) throw new Unreachable(words);
+  if ([408, 502, 503, 504].includes(answer.status)) throw new Unreachable(words);
   const refusal = new Refusal(words);
   refusal.status = answer.status;
   refusal.code = problem.code;
