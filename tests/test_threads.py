@@ -81,3 +81,75 @@ def test_blocks_hold_whole_queries_and_all_of_them(docs_per_block):
     assert blocks[-1][1] == 6
     assert all(first < last for first, last in blocks)
     assert _threads.query_blocks(np.array([0]), docs_per_block) == []
+
+
+def blas_limits():
+    return [library["num_threads"] for library in _threads._blas_controller().info()]
+
+
+@pytest.fixture
+def two_blas_threads():
+    with _threads._blas_controller().limit(limits=2, user_api="blas"):
+        if set(blas_limits()) != {2}:
+            pytest.skip("this BLAS takes no limit of 2 threads")
+        yield
+
+
+def hold_blas_limit(is_in, is_let_go):
+    with _threads.one_blas_thread():
+        is_in.set()
+        assert is_let_go.wait(30)
+
+
+@pytest.mark.parametrize("first_out", [0, 1])
+def test_overlapping_blas_limits_leave_what_was_there_before(two_blas_threads, first_out):
+    _threads._release_control(_threads._blas_controller())  # the fixture's thread holds no block of its own
+    entered, let_go = ([threading.Event() for _ in range(2)] for _ in range(2))
+    threads = []
+    for place in range(2):
+        threads.append(threading.Thread(target=hold_blas_limit, args=(entered[place], let_go[place])))
+        threads[-1].start()
+        assert entered[place].wait(30)
+        assert set(blas_limits()) == {1}
+    let_go[first_out].set()
+    threads[first_out].join(30)
+    assert set(blas_limits()) == {1}, "the other thread is still inside"
+    let_go[1 - first_out].set()
+    threads[1 - first_out].join(30)
+    assert set(blas_limits()) == {2}
+
+
+def test_the_last_thread_out_restores_the_blas_limit_while_the_first_one_lives_on(two_blas_threads):
+    _threads._release_control(_threads._blas_controller())
+    is_in, is_let_go = threading.Event(), threading.Event()
+    with _threads.one_blas_thread():
+        other = threading.Thread(target=hold_blas_limit, args=(is_in, is_let_go))
+        other.start()
+        assert is_in.wait(30)
+    assert set(blas_limits()) == {1}
+    is_let_go.set()
+    other.join(30)
+    assert set(blas_limits()) == {2}
+
+
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+def test_a_fork_during_another_threads_fit_has_all_blas_threads(two_blas_threads):
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("this system cannot fork")
+    _threads._release_control(_threads._blas_controller())
+    is_in, is_let_go = threading.Event(), threading.Event()
+    other = threading.Thread(target=hold_blas_limit, args=(is_in, is_let_go))
+    other.start()
+    assert is_in.wait(30)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        outside, inside, after = pool.apply_async(_limits_in_child).get(timeout=60)
+    is_let_go.set()
+    other.join(30)
+    assert (set(outside), set(inside), set(after)) == ({2}, {1}, {2})
+
+
+def _limits_in_child():
+    outside = blas_limits()
+    with _threads.one_blas_thread():
+        inside = blas_limits()
+    return outside, inside, blas_limits()

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,8 @@ _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _n_threads: int | None = None
 _worker = threading.local()
+_blas_users = 0  # threads inside `one_blas_thread`, under the lock
+_blas_limit: Any = None  # what the first of them set and the last one restores
 
 
 def n_threads() -> int:
@@ -51,8 +54,17 @@ def _forget_pool() -> None:
     _pool = None
 
 
+def _forget_threads() -> None:
+    """In the child of a fork only the forking thread is left: forget the pool, and the other threads' BLAS limits."""
+    global _blas_users
+    _forget_pool()
+    _blas_users = getattr(_worker, "n_blas_limits", 0)
+    if _blas_users == 0:
+        _lift_blas_limit()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
+    os.register_at_fork(after_in_child=_forget_threads)
 
 
 def _get_pool() -> ThreadPoolExecutor:
@@ -115,13 +127,44 @@ def query_blocks(indptr: np.ndarray, docs_per_block: int) -> list[tuple[int, int
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let BLAS use one thread for a while: its idle workers spin, and take the cores from ours."""
+    """Limit BLAS to one thread inside the block: its idle workers spin, and take the cores from ours.
+
+    The limit is that of the whole process. Blocks of several threads may overlap in any order: the first one sets the
+    limit, and the last one restores what was there before the first.
+    """
+    global _blas_users, _blas_limit
     controller = _blas_controller()
     if controller is None:
         yield
         return
-    with controller.limit(limits=1, user_api="blas"):
+    with _lock:
+        if _blas_users == 0:
+            _blas_limit = controller.limit(limits=1, user_api="blas")
+            _release_control(controller)
+        _blas_users += 1
+    _worker.n_blas_limits = getattr(_worker, "n_blas_limits", 0) + 1
+    try:
         yield
+    finally:
+        _worker.n_blas_limits -= 1
+        with _lock:
+            _blas_users -= 1
+            if _blas_users == 0:
+                _lift_blas_limit()
+
+
+def _lift_blas_limit() -> None:
+    global _blas_limit
+    if _blas_limit is not None:
+        _blas_limit.restore_original_limits()
+        _blas_limit = None
+        _release_control(_blas_controller())
+
+
+def _release_control(controller: Any) -> None:
+    """Let any thread change the limit: threadpoolctl 3.8 ignores all threads but the one that set it."""
+    for library in controller.lib_controllers:
+        getattr(library, "clear_controlling_thread", lambda: None)()
 
 
 @functools.cache

@@ -8,21 +8,27 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
 import pytest
+from numba import njit
+from numba.core import event
 from scipy import stats
+from sklearn.linear_model import Ridge
 
 import plackett as pk
 from plackett.data.datasets import Fold
+from plackett.evaluation import one_fold
 from plackett.evaluation.all_folds import prepare
-from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.comparison import Comparison, FoldFit, SummaryRow
 from plackett.evaluation.contestants import as_contestants
-from plackett.evaluation.cost import measured
+from plackett.evaluation.cost import COMPILING, measured
 from plackett.evaluation.one_fold import attempt
 from plackett.evaluation.splits import as_folds
 from plackett.evaluation.table import Evaluation
+from plackett.report.tables import tables
 
 GRID = {"l2": [1.0, 0.1, 0.001]}
 METRICS = ["ndcg@5", "map"]
@@ -43,7 +49,7 @@ def without_times(comparison):
     plain = comparison.to_dict()
     for fits in plain["fits"].values():
         for fit in fits:
-            fit["seconds"] = fit["peak_mb"] = None
+            fit["seconds"] = None
     return plain
 
 
@@ -335,7 +341,7 @@ def test_what_cannot_be_recognised_again_is_not_kept(data, tmp_path):
     assert result.notes == [
         "odd is not kept in the folder: verbose is a function, which cannot be recognised in another run."
     ]
-    kept = [json.loads(path.read_bytes().partition(b"\n")[0])["parts"]["what"] for path in tmp_path.iterdir()]
+    kept = [json.loads(path.read_bytes().split(b"\n")[1])["parts"]["what"] for path in tmp_path.iterdir()]
     assert sorted(kept) == ["best feature"] * 3 + ["scores"] * 3 + ["setting"] * 3
 
 
@@ -591,20 +597,42 @@ def test_cross_validation_lets_errors_out_with_their_fold(data, counting):
 # --- What it costs ----------------------------------------------------------------------------------------------------
 
 
-def test_memory_is_the_rise_to_the_peak():
+def test_time_in_which_kernels_are_compiled_is_not_counted(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("plackett.evaluation.cost.time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(event, "timer", lambda: now[0])
     with measured() as cost:
-        block = np.ones(40 << 17)  # 40 MB
-        del block
-    assert cost.seconds > 0
-    assert math.isnan(cost.peak_mb) or 35 < cost.peak_mb < 60
-    with measured() as cost:
-        pass
-    assert math.isnan(cost.peak_mb) or cost.peak_mb < 5
+        now[0] += 1.0
+        with event.trigger_event(COMPILING):
+            now[0] += 50.0
+        now[0] += 2.0
+    assert cost.seconds == 3.0
+    with event.install_recorder(COMPILING) as compiled:
+        assert njit(lambda values: values.sum())(np.ones(3)) == 3.0
+    assert compiled.buffer, "numba tells of its work by another name"
 
 
-def test_memory_is_not_known_where_the_system_does_not_tell(monkeypatch):
-    monkeypatch.setattr("plackett.evaluation.cost.PROC", Path("/nowhere"))
-    with measured() as cost:
-        pass
-    assert math.isnan(cost.peak_mb)
-    assert cost.seconds >= 0
+def test_our_rankers_are_fitted_once_before_they_are_timed(data, monkeypatch):
+    sizes = []
+    real = one_fold.fit_setting
+    monkeypatch.setattr(one_fold, "_warm", set())
+    monkeypatch.setattr(one_fold, "fit_setting", lambda *args: sizes.append(args[2].n_queries) or real(*args))
+    pk.compare({"a": pk.LinearRanker(l2=1), "b": pk.LinearRanker(l2=2), "c": Ridge()}, data, cv=2, metrics="map")
+    n_train = data.n_queries // 2
+    assert sizes[0] == one_fold.WARM_UP_QUERIES
+    assert sizes[1:] == [n_train] * 6, "and nobody else, and nothing twice"
+
+
+def test_a_warm_up_that_fails_leaves_no_trace(data, monkeypatch):
+    monkeypatch.setattr(one_fold, "_warm", set())
+    monkeypatch.setattr(one_fold, "WARM_UP_QUERIES", 0)
+    result = pk.compare({"a": pk.LinearRanker(l2=1)}, data, cv=2, metrics="map")
+    assert result.failures == {}
+    assert len(result.fits["a"]) == 2
+
+
+def test_no_table_tells_of_memory_which_depends_on_who_came_before(data):
+    result = pk.compare({"a": pk.LinearRanker(l2=1)}, data, cv=2, metrics="map")
+    assert "MB" not in str(result)
+    assert not any("mb" in name for name in (*SummaryRow._fields, *FoldFit.__dataclass_fields__))
+    assert all(column.name != "MB" for table in tables(result) for column in table.columns)

@@ -51,9 +51,8 @@ def made_up(
             FoldFit(
                 fold,
                 {"l2": 10.0**-fold, "loss": "listmle"},
-                0.4 + 0.01 * fold,
+                float("nan") if fold == 2 else 0.4 + 0.01 * fold,
                 0.1 * 3**place * fold,
-                float("nan") if fold == 2 else 12.5,
                 4,
                 [{"objective": 1 / step, "ndcg@10": 0.5 - 0.1 / step} for step in range(1, 20)]
                 if place % 2 == 0

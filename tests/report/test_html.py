@@ -263,7 +263,7 @@ def test_learning_curves_show_the_validation_measure_or_else_what_the_fit_improv
         ({"r": [0.1, 0.2], "bound": [1.0, 0.5]}, "bound"),
         ({"r": [0.1, 0.2]}, "r"),
     ):
-        fits = {"listmle": [FoldFit(1, {}, 0.5, 1.0, 1.0, 1, history)]}
+        fits = {"listmle": [FoldFit(1, {}, 0.5, 1.0, 1, history)]}
         assert plots._curves(made_up(n_queries=1, fits=fits), "listmle") == (quantity, [history[quantity]])
 
 

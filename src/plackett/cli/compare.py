@@ -199,8 +199,8 @@ def _print_table(result: Comparison) -> None:
         headings += [f"{metric}   ", "p"]
     rows = [_cells(row, result) for row in result.summary()]
     for name in result.failures:
-        rows.append([name, *(["failed   ", ""] * len(result.metrics)), "", ""])
-    output.write_table([*headings, "seconds", "MB"], rows)
+        rows.append([name, *(["failed   ", ""] * len(result.metrics)), ""])
+    output.write_table([*headings, "seconds"], rows)
 
 
 def _cells(row: SummaryRow, result: Comparison) -> list[str]:
@@ -210,8 +210,8 @@ def _cells(row: SummaryRow, result: Comparison) -> list[str]:
     for metric in result.metrics:
         cells += [f"{number(row.means[metric])} {row.marks.get(metric, ''):<2}", _p_value(row.p_values.get(metric))]
     if row.is_floor:
-        return [*cells, "", ""]
-    return [*cells, *("-" if math.isnan(value) else f"{value:,.1f}" for value in (row.seconds, row.peak_mb))]
+        return [*cells, ""]
+    return [*cells, "-" if math.isnan(row.seconds) else f"{row.seconds:,.1f}"]
 
 
 def _p_value(p: float | None) -> str:

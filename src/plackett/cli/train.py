@@ -164,17 +164,18 @@ def _train(
 ) -> None:
     """Fit, save, measure, tell."""
     from plackett.cli import output, summary
+    from plackett.evaluation.cost import measured as timed
 
     fitting = time.perf_counter()
     job.estimator.set_params(verbose=sys.stderr.isatty() and not quiet)
-    path = _fit_path(job, strengths) if is_path else None
-    fitted = _fit(job) if path is None else path.best
-    fitting_ended = time.perf_counter()
+    with timed() as cost:
+        path = _fit_path(job, strengths) if is_path else None
+        fitted = _fit(job) if path is None else path.best
     fitted.set_params(verbose=False)  # how it was trained is not how it will be used
     fitted.save(job.model)
     sizes, measured = _measured(fitted, job)
 
-    seconds = {"reading": fitting - start, "fitting": fitting_ended - fitting}
+    seconds = {"reading": fitting - start, "fitting": cost.seconds}
     outcome = summary.Outcome(job.name, fitted, sizes, job.held_back, path, measured, seconds, job.model)
     if as_json:
         output.write_json(summary.as_dict(outcome))

@@ -36,8 +36,6 @@ class FoldFit:
         What the chosen setting reached on the validation queries; NaN where there was nothing to choose.
     seconds : float
         All fits of the fold, the choice among settings included.
-    peak_mb : float
-        How far the resident memory of the process rose while fitting, in megabytes; NaN where that is not known.
     n_settings : int
         How many settings were tried.
     history : list of dict, or None
@@ -48,7 +46,6 @@ class FoldFit:
     params: dict[str, Any]
     validation: float
     seconds: float
-    peak_mb: float
     n_settings: int
     history: list[dict[str, float]] | None = None
 
@@ -69,7 +66,6 @@ class SummaryRow(NamedTuple):
     marks: dict[str, str]
     p_values: dict[str, float]
     seconds: float
-    peak_mb: float
     is_floor: bool
 
 
@@ -260,12 +256,11 @@ class Comparison:
                     {metric: marks[metric][name] for metric in self.metrics},
                     p_values[name],
                     sum(fit.seconds for fit in fits) if fits else math.nan,
-                    max((fit.peak_mb for fit in fits if not math.isnan(fit.peak_mb)), default=math.nan),
                     False,
                 )
             )
         for name, table in self.floors.items():
-            rows.append(SummaryRow(name, table.mean(), {}, {}, math.nan, math.nan, True))
+            rows.append(SummaryRow(name, table.mean(), {}, {}, math.nan, True))
         return rows
 
     def remarks(self) -> list[str]:
@@ -388,10 +383,7 @@ class Comparison:
             )
 
         fits = {
-            name: [
-                FoldFit(**{**one, "validation": _nan(one["validation"]), "peak_mb": _nan(one["peak_mb"])})
-                for one in fits
-            ]
+            name: [FoldFit(**{**one, "validation": _nan(one["validation"])}) for one in fits]
             for name, fits in values["fits"].items()
         }
         return cls(

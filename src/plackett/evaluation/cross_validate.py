@@ -32,7 +32,7 @@ class CrossValidation:
     fold_of : ndarray of shape (n_queries,)
         The fold, from 1, of each of them.
     fits : list of FoldFit
-        How each fold was fitted: the chosen setting, its validation value, seconds and memory.
+        How each fold was fitted: the chosen setting, its validation value and its seconds.
     queries : Queries
         All test documents, in the same order.
     scores : ndarray of shape (n_docs,)

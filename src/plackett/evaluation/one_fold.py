@@ -5,6 +5,7 @@ The test queries come without labels, so that nothing here could look at them.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -32,6 +33,8 @@ from plackett.metrics.conventions import Convention
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.fitting import is_better
+
+WARM_UP_QUERIES = 8
 
 
 class Rules(NamedTuple):
@@ -175,7 +178,6 @@ class _Trial(NamedTuple):
 
     validation: float
     seconds: float
-    peak_mb: float
     warnings: list[str]
 
 
@@ -217,6 +219,8 @@ def _try(estimator: Any, data: FoldData, rules: Rules) -> tuple[Any, _Trial]:
     validation = math.nan
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        _warm_up(estimator, data, rules)
+        caught.clear()
         with measured() as cost:
             ranker = _fit(estimator, data, rules)
         if data.validation is not None:
@@ -224,7 +228,23 @@ def _try(estimator: Any, data: FoldData, rules: Rules) -> tuple[Any, _Trial]:
             name = str(rules.select_by)
             validation = evaluate(data.validation, scores, metrics=[name], convention=rules.convention).mean()[name]
     told = [f"{one.category.__name__}: {one.message}" for one in caught]
-    return ranker, _Trial(validation, cost.seconds, cost.peak_mb, told)
+    return ranker, _Trial(validation, cost.seconds, told)
+
+
+_warm: set[type] = set()  # classes of rankers that were fitted in this process
+
+
+def _warm_up(estimator: Any, data: FoldData, rules: Rules) -> None:
+    """Fit a class for the first time, to a few queries: that imports modules and starts threads, and is not timed.
+
+    Only our own rankers: other estimators may do anything in ``fit``, and are called as often as they must be.
+    """
+    if type(estimator) in _warm or not type(estimator).__module__.startswith("plackett."):
+        return
+    _warm.add(type(estimator))
+    few = dataclasses.replace(data, train=data.train[:WARM_UP_QUERIES])
+    with contextlib.suppress(Exception):  # so few queries may be too few; the fit that counts will tell
+        _fit(estimator, few, rules)
 
 
 def _fit(estimator: Any, data: FoldData, rules: Rules) -> Any:
@@ -242,7 +262,6 @@ def _score(candidates: Sequence[Any], tried: _Tried, data: FoldData, rules: Rule
     fit = {
         "validation": best.validation,
         "seconds": sum(trial.seconds for trial in trials),
-        "peak_mb": max((trial.peak_mb for trial in trials if not math.isnan(trial.peak_mb)), default=math.nan),
         "history": history_of(fitted),
     }
     told = best.warnings  # those about settings that lose concern nobody
@@ -278,13 +297,25 @@ def best_features_of(data: FoldData, rules: Rules, store: RunStore | None) -> li
             "convention": convention_key(rules.convention),
             "code": fingerprints.of_code(None),
         }
-        stored = store.get(key)
-        if stored is not None:
+        stored = store.get(key, {"features": list})
+        if stored is not None and _are_features(stored.values["features"], len(rules.measures), data.train.n_features):
             return [SingleFeature(*one) for one in stored.values["features"]]
     features = best_single_features(rules.measures, _lists(data.train), rules.convention, data.train)
     if store is not None:
         store.put(key, {"features": [list(feature) for feature in features]})
     return features
+
+
+def _are_features(values: list, n_measures: int, n_features: int) -> bool:
+    """Whether a stored list holds, for each measure, a column, a sign and a mean."""
+    return len(values) == n_measures and all(
+        isinstance(one, list)
+        and len(one) == 3
+        and isinstance(one[0], int)
+        and one[0] in range(n_features)
+        and all(isinstance(part, float) for part in one[1:])
+        for one in values
+    )
 
 
 def _lists(queries: Queries) -> JudgedLists:

@@ -1,15 +1,15 @@
 """Finished results on disk, one file each, so that a run that was killed goes on where it stood.
 
-A file is one line of JSON (what it is, its record, a checksum) and, where the result has an array, its bytes in numpy's
-format. It is written beside its place and moved there when it is complete, so that a reader finds all of it or
-nothing, whoever else writes into the folder. What is damaged, or was made from anything else, does not count.
+A file is a line with the format and a checksum of all that follows, a line of JSON (the key, the record), and the
+bytes of the result's array if it has one. It is written beside its place and moved there when it is complete, so that a
+reader finds all of it or nothing, whoever else writes into the folder. What is damaged, or was made from anything else,
+does not count.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import os
 from collections.abc import Mapping
@@ -22,10 +22,11 @@ from plackett.data.drafts import remove_abandoned
 from plackett.data.opening import write_bytes
 from plackett.evaluation import fingerprints
 
-FORMAT = "plackett run 1"
+FORMAT = "plackett run 2"
 ENDING = ".run"
 DRAFTS = f"*{ENDING}.plackett-*.part"
 NAME_LENGTH = 32  # of the 64 digits of a key; the file holds them all
+LONGEST_RECORD = 16 << 20  # bytes of JSON; lists of lists take twenty times as much once they are parsed
 
 
 class Record(NamedTuple):
@@ -66,27 +67,36 @@ class RunStore:
             raise PermissionError(f"{self.folder} cannot be written to; results are kept there. Choose another folder.")
         remove_abandoned(self.folder.glob(DRAFTS))
 
-    def get(self, parts: Mapping[str, Any]) -> Record | None:
-        """The record stored under exactly these parts of a key; None when there is none that is whole."""
+    def get(self, parts: Mapping[str, Any], kinds: Mapping[str, type] | None = None) -> Record | None:
+        """The record stored under exactly these parts of a key; None when there is none that is whole.
+
+        With ``kinds``, the names and types of all values that a record must have, any other record does not count.
+        """
         key = fingerprints.of_key(parts)
         try:
             content = self._path(key).read_bytes()
         except OSError:
             return None
         try:
-            return _parsed(content, key)
-        except (ValueError, KeyError, TypeError, AttributeError, EOFError):
-            return None  # torn, changed, or not ours: it is made again
+            record = _parsed(content, key)
+            return record if kinds is None or has_kinds(record.values, kinds) else None
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+            return None  # damaged, changed, or not ours: the result is made again
 
     def put(self, parts: Mapping[str, Any], values: Mapping[str, Any], array: np.ndarray | None = None) -> None:
         """Store a record; it is complete on disk when this returns."""
         key = fingerprints.of_key(parts)
-        content = b"" if array is None else _array_bytes(array)
-        body = {"format": FORMAT, "key": key, "parts": dict(parts), "record": dict(values)}
-        heading = json.dumps({**body, "sha256": _checksum(body, content)})
+        body: dict[str, Any] = {"key": key, "parts": dict(parts), "record": dict(values)}
+        content = b""
+        if array is not None:
+            if array.dtype.hasobject:
+                raise ValueError("an array of objects cannot be stored; give one of numbers or of text.")
+            body["array"] = {"dtype": array.dtype.str, "shape": array.shape}
+            content = array.tobytes()
+        whole = json.dumps(body).encode() + b"\n" + content
         path = self._path(key)
         with write_bytes(path) as file:
-            file.write(heading.encode() + b"\n" + content)
+            file.write(_heading(whole) + whole)
         _sync_folder(self.folder)
 
     def _path(self, key: str) -> Path:
@@ -99,26 +109,35 @@ class RunStore:
         return f"RunStore({str(self.folder)!r})"
 
 
+def has_kinds(values: Any, kinds: Mapping[str, type]) -> bool:
+    """Whether these are values of exactly these names, each of its type; a list of warnings holds text."""
+    return (
+        isinstance(values, dict)
+        and values.keys() == kinds.keys()
+        and all(isinstance(values[name], kind) for name, kind in kinds.items())
+        and all(isinstance(text, str) for text in values.get("warnings", ()))
+    )
+
+
+def _heading(whole: bytes) -> bytes:
+    return f"{FORMAT} {hashlib.sha256(whole).hexdigest()}\n".encode()
+
+
 def _parsed(content: bytes, key: str) -> Record:
-    heading, newline, rest = content.partition(b"\n")
-    body = json.loads(heading)
-    checksum = body.pop("sha256")
-    if not newline or body["format"] != FORMAT or body["key"] != key or checksum != _checksum(body, rest):
-        raise ValueError("not the whole of the file that was asked for.")
-    array = np.load(io.BytesIO(rest), allow_pickle=False) if rest else None
-    return Record(body["record"], array)
-
-
-def _checksum(body: Mapping[str, Any], content: bytes) -> str:
-    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode())
-    digest.update(content)
-    return digest.hexdigest()
-
-
-def _array_bytes(array: np.ndarray) -> bytes:
-    content = io.BytesIO()
-    np.save(content, array, allow_pickle=False)
-    return content.getvalue()
+    """The record of a file; ValueError and its like where the file is not what `RunStore.put` wrote under this key."""
+    heading, _, whole = content.partition(b"\n")
+    if heading + b"\n" != _heading(whole):
+        raise ValueError("damaged, or of another format.")
+    text, _, rest = whole.partition(b"\n")
+    if len(text) > LONGEST_RECORD:
+        raise ValueError(f"a record of {len(text):,} bytes.")
+    body = json.loads(text)
+    if body["key"] != key or not isinstance(body["record"], dict):
+        raise ValueError("another result.")
+    if "array" not in body:
+        return Record(body["record"], None)
+    values = np.frombuffer(rest, dtype=np.dtype(body["array"]["dtype"]))  # a view: no shape can ask for memory
+    return Record(body["record"], values.reshape(body["array"]["shape"]).copy())
 
 
 def _sync_folder(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.evaluation import estimators, fingerprints
 from plackett.evaluation.contestants import Contestant, contestant_of
+from plackett.evaluation.cost import measured
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.proposals import proposals
 from plackett.evaluation.runs import RunStore
@@ -164,16 +164,15 @@ class _Attempt:
 
 
 def _try(params: dict[str, Any], estimator: Any, judge: _HeldBack | _Folds) -> _Attempt:
-    start = time.perf_counter()
     value, fitted, error = np.nan, None, None
-    with warnings.catch_warnings(record=True) as caught:  # those about settings that lose concern nobody
-        warnings.simplefilter("always")
+    with measured() as cost, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")  # those about settings that lose are dropped
         try:
             value, fitted = judge.judge(estimator)
         except Exception as problem:  # anything may go wrong in a ranker; other settings may be right
             error = problem
     words = None if error is None else in_one_line(error)
-    attempt = _Attempt(Trial(params, value, time.perf_counter() - start, words), estimator)
+    attempt = _Attempt(Trial(params, value, cost.seconds, words), estimator)
     attempt.fitted, attempt.error, attempt.warnings = fitted, error, caught
     return attempt
 
@@ -257,6 +256,9 @@ def _values(fitted: Any, queries: Queries, measure: Measure, rules: Convention) 
 # --- What is known already --------------------------------------------------------------------------------------------
 
 
+TRIAL = {"value": float, "seconds": float}  # what a record holds
+
+
 class _Shelf:
     """Where trials stand in a store; without a store all are missing. Trials that failed are tried again."""
 
@@ -273,7 +275,7 @@ class _Shelf:
 
     def get(self, params: dict[str, Any], estimator: Any) -> _Attempt | None:
         key = self._key(estimator)
-        stored = None if self._store is None or key is None else self._store.get(key)
+        stored = None if self._store is None or key is None else self._store.get(key, TRIAL)
         if stored is None:
             return None
         return _Attempt(Trial(params, stored.values["value"], stored.values["seconds"]), estimator)

@@ -6,12 +6,19 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from plackett.evaluation import fingerprints
 from plackett.evaluation.contestants import Contestant
-from plackett.evaluation.runs import Record, RunStore
+from plackett.evaluation.runs import Record, RunStore, has_kinds
 from plackett.evaluation.settings import with_setting
 from plackett.metrics.conventions import Convention
 from plackett.metrics.measure import Measure
+
+# what records hold; where one holds anything else, its result is made again
+TRIAL = {"validation": float, "seconds": float, "warnings": list}
+SCORES = {"chosen": int, "fit": dict, "warnings": list}
+FIT = {"validation": float, "seconds": float, "history": list | None}
 
 
 class Shelf:
@@ -59,7 +66,7 @@ class Shelf:
 
     def trial(self, place: int) -> dict[str, Any] | None:
         """What a setting reached."""
-        stored = None if self._store is None else self._store.get(self._key_of_trial(place))
+        stored = None if self._store is None else self._store.get(self._key_of_trial(place), TRIAL)
         return None if stored is None else stored.values
 
     def put_trial(self, place: int, values: Mapping[str, Any]) -> None:
@@ -68,8 +75,11 @@ class Shelf:
 
     def scores(self, places: Sequence[int], n_docs: int) -> Record | None:
         """Who was chosen among these settings, and its scores of the test documents."""
-        stored = None if self._store is None else self._store.get(self._key_of_scores(places))
-        return stored if stored is not None and getattr(stored.array, "shape", None) == (n_docs,) else None
+        stored = None if self._store is None else self._store.get(self._key_of_scores(places), SCORES)
+        if stored is None or getattr(stored.array, "shape", None) != (n_docs,) or stored.array.dtype != np.float64:
+            return None
+        is_whole = stored.values["chosen"] in range(len(places)) and has_kinds(stored.values["fit"], FIT)
+        return stored if is_whole else None
 
     def put_scores(self, places: Sequence[int], record: Record) -> None:
         if self._store is not None:

@@ -58,28 +58,28 @@ def standing(comparison: Comparison) -> list[str]:
 
 
 def summary_table(comparison: Comparison) -> Table:
-    """One row per contestant, the best first, with marks, the difference to the baseline, time and memory."""
+    """One row per contestant, the best first, with marks, the difference to the baseline, and time."""
     first, by_name = comparison.metrics[0], {row.name: row for row in comparison.summary() if not row.is_floor}
     best = {metric: _best_of([row.means[metric] for row in by_name.values()], metric) for metric in comparison.metrics}
     gaps = {pair.a: _interval(pair) for pair in _against_baseline(comparison, first)}
     columns = [Column("#", digits=0), Column("ranker", "text"), *(Column(m, "marked") for m in comparison.metrics)]
     if gaps:
         columns.append(Column(f"Δ {first}", "interval"))
-    columns += [Column("seconds", digits=None), Column("MB", digits=None)]
+    columns.append(Column("seconds", digits=None))
     rows = []
     for place, name in enumerate(standing(comparison), start=1):
         row = by_name[name]
         means = [Marked(row.means[m], row.marks.get(m, ""), row.means[m] == best[m]) for m in comparison.metrics]
         gap = [gaps.get(name, "baseline")] if gaps else []
-        rows.append([place, name, *means, *gap, row.seconds, row.peak_mb])
+        rows.append([place, name, *means, *gap, row.seconds])
     foot: list[list[Any]] = []
     for name, table in comparison.floors.items():
         means = [Marked(table.mean()[m]) for m in comparison.metrics]
-        foot.append([math.nan, name, *means, *([""] if gaps else []), math.nan, math.nan])
+        foot.append([math.nan, name, *means, *([""] if gaps else []), math.nan])
     for name in comparison.failures:
         if name not in comparison.tables:
             missing = [Marked(math.nan) for _ in comparison.metrics]
-            foot.append([math.nan, f"{name} (failed)", *missing, *([""] if gaps else []), math.nan, math.nan])
+            foot.append([math.nan, f"{name} (failed)", *missing, *([""] if gaps else []), math.nan])
     notes = [remark for remark in comparison.remarks() if not remark.startswith("failed: ")]  # a table of their own
     for name, table in comparison.floors.items():
         notes += [f"{name} by {metric}: {feature}" for metric, feature in table.best_features.items()]
@@ -132,14 +132,13 @@ def fits_table(comparison: Comparison) -> Table:
         Column("validation"),
         Column("settings tried", digits=0),
         Column("seconds", digits=None),
-        Column("MB", digits=None),
     ]
     rows = [
-        [name, fit.fold, setting_text(fit.params), fit.validation, fit.n_settings, fit.seconds, fit.peak_mb]
+        [name, fit.fold, setting_text(fit.params), fit.validation, fit.n_settings, fit.seconds]
         for name, fits in comparison.fits.items()
         for fit in fits
     ]
-    notes = ["seconds include the choice among settings; MB is how far resident memory rose while fitting"]
+    notes = ["seconds include the choice among settings, and no compilation"]
     return Table("fits", "Fits", columns, rows, notes=notes)
 
 

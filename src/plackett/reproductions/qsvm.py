@@ -8,7 +8,6 @@ our means have it too.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from joblib import Parallel, delayed
 
 from plackett._threads import n_threads
 from plackett.data.synthetic import QueryDependentData, make_query_dependent
+from plackett.evaluation.cost import measured
 from plackett.exceptions import ConvergenceWarning
 from plackett.rankers.query_dependent import QueryDependentRanker
 from plackett.rankers.query_models import L2_GRID
@@ -303,13 +303,12 @@ def _seconds(data: QueryDependentData, n_times: int) -> list[float]:
     for options in OPTIONS.values():
         found = []
         for _ in range(n_times):
-            start = time.perf_counter()
-            with warnings.catch_warnings():
+            with measured() as cost, warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 QueryDependentRanker(l2=L2_OF_TIMES, tol=SHARPNESS, **options).fit(
                     data.queries, query_features=data.query_features
                 )
-            found.append(time.perf_counter() - start)
+            found.append(cost.seconds)
         best.append(min(found))
     return best
 

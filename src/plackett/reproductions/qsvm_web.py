@@ -8,7 +8,6 @@ of Yahoo's, and the five inverse document frequencies of MSLR.
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from scipy.stats import rankdata
 from plackett import metrics
 from plackett.data import datasets
 from plackett.data.queries import Queries
+from plackett.evaluation.cost import measured
 from plackett.rankers.query_dependent import QueryDependentRanker
 from plackett.reproductions.base import Job
 from plackett.reproductions.qsvm_simulations import chosen_and_refitted, documents, predict
@@ -111,11 +111,11 @@ def replicate(lists: WebLists, seed: int, strengths: tuple[float, ...]) -> tuple
     common: dict[str, Any] = {"bandwidth": float(np.median(pdist(seen))), "n_jobs": 1, "random_state": seed}
     values, seconds = [], []
     for options in OPTIONS.values():
-        start = time.perf_counter()
-        make = partial(QueryDependentRanker, **common, **options)
-        ranker = chosen_and_refitted(make, train, validation, both, seen, strengths)
-        scores = predict(ranker, test, lists.query_features)
-        seconds.append(time.perf_counter() - start)
+        with measured() as cost:
+            make = partial(QueryDependentRanker, **common, **options)
+            ranker = chosen_and_refitted(make, train, validation, both, seen, strengths)
+            scores = predict(ranker, test, lists.query_features)
+        seconds.append(cost.seconds)
         values.append(by_part(test, scores, parts.is_new))
     return np.stack(values, axis=-1), np.array(seconds)
 
