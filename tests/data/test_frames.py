@@ -37,13 +37,14 @@ def make(request):
     return request.param
 
 
-def test_columns_are_found_by_name_and_rows_are_grouped(make):
+def test_columns_are_found_by_name_and_rows_keep_their_order(make):
     data = from_frame(make(COLUMNS))
     assert data.ids.tolist() == ["b", "a", "c"]
-    assert data.indptr.tolist() == [0, 2, 3, 4]
-    assert data.y.tolist() == [0, 1, 2, 0]
+    assert data.grouped.indptr.tolist() == [0, 2, 3, 4]
+    assert data.y.tolist() == [0, 2, 1, 0]
     assert data.feature_names == ["bm25", "length", "is_title"]
-    assert data.X.tolist() == [[0.5, 10, 1], [2.5, 30, 1], [1.5, 20, 0], [3.5, 40, 0]]
+    assert data.X.tolist() == [[0.5, 10, 1], [1.5, 20, 0], [2.5, 30, 1], [3.5, 40, 0]]
+    assert data.grouped.y.tolist() == [0, 1, 2, 0]
     assert data.X.dtype == np.float64
     assert data.docid is None
 
@@ -53,13 +54,13 @@ def test_features_are_taken_in_the_order_asked_for_and_other_columns_left_alone(
     data = from_frame(frame, docid="title", features=["length", "bm25"])
     assert data.feature_names == ["length", "bm25"]
     assert data.X[0].tolist() == [10, 0.5]
-    assert data.docid.tolist() == ["w", "y", "x", "z"]
+    assert data.docid.tolist() == ["w", "x", "y", "z"]
 
 
 def test_columns_may_have_other_names(make):
     frame = make({"query": [3, 1, 3], "grade": [1.5, 0.0, 2.0], "x": [1, 2, 3]})
     data = from_frame(frame, qid="query", label="grade")
-    assert (data.ids.tolist(), data.y.tolist(), data.X[:, 0].tolist()) == ([3, 1], [1.5, 2.0, 0.0], [1, 3, 2])
+    assert (data.ids.tolist(), data.y.tolist(), data.X[:, 0].tolist()) == ([3, 1], [1.5, 0.0, 2.0], [1, 2, 3])
 
 
 def test_a_frame_may_have_no_labels(make):
@@ -105,7 +106,7 @@ def test_categories_and_dates_are_ids():
     days = pl.DataFrame({"qid": ["2020-01-02", "2020-01-01", "2020-01-02"], "x": [1.0, 2.0, 3.0]}).with_columns(
         pl.col("qid").str.to_date()
     )
-    assert from_frame(days, label=None).indptr.tolist() == [0, 2, 3]
+    assert from_frame(days, label=None).grouped.indptr.tolist() == [0, 2, 3]
 
 
 @pytest.mark.parametrize(

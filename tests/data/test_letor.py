@@ -92,8 +92,6 @@ def read_slowly(text, first_index=1, n_features=None, dtype=np.float32):
 
 
 def assert_same(data, rows, missing=0.0):
-    order = data.row_order if data.row_order is not None else np.arange(len(rows))
-    rows = [rows[k] for k in order]
     ids = [qid for _, qid, _, _ in rows]
     are_numbers = all(re.fullmatch(r"0|-?[1-9][0-9]*", qid) and -(2**63) <= int(qid) < 2**63 for qid in ids)
     assert data.qid.tolist() == ([int(qid) for qid in ids] if are_numbers else ids)
@@ -212,12 +210,13 @@ def test_ids_are_numbers_only_when_all_are_written_plainly(chunks):
         assert data.qid.tolist() == ["7", odd, odd]
 
 
-def test_rows_of_one_query_are_gathered_and_can_be_put_back_in_file_order(chunks):
+def test_rows_keep_the_order_of_the_file_and_are_grouped_on_demand(chunks):
     for b in ("2", "b"):
         data = read(f"1 qid:1 1:0\n2 qid:{b} 1:1\n3 qid:1 1:2\n4 qid:{b} 1:3\n")
-        assert data.y.tolist() == [1, 3, 2, 4]
+        assert data.y.tolist() == [1, 2, 3, 4]
         assert data.ids.tolist() == ([1, 2] if b == "2" else ["1", "b"])
-        assert data.in_row_order(data.y).tolist() == [1, 2, 3, 4]
+        assert data.qid.tolist() == ([1, 2, 1, 2] if b == "2" else ["1", "b", "1", "b"])
+        assert data.grouped.y.tolist() == [1, 3, 2, 4]
 
 
 # --- where text comes from

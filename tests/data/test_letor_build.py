@@ -28,7 +28,8 @@ def tiny(monkeypatch):
 def assert_same_bits(a, b):
     assert type(a.X) is type(b.X)
     assert a.X.shape == b.X.shape
-    pairs = [(getattr(a, name), getattr(b, name)) for name in ("y", "ids", "indptr", "row_order")]
+    pairs = [(getattr(a, name), getattr(b, name)) for name in ("y", "ids", "row_order")]
+    pairs += [(a.grouped.indptr, b.grouped.indptr), (a.grouped.y, b.grouped.y)]
     if isinstance(a.X, np.ndarray):
         pairs.append((a.X, b.X))
     else:

@@ -56,7 +56,7 @@ def is_mapped(array):
 
 
 def assert_same(a, b):
-    for name in ("y", "ids", "indptr", "qid", "docid", "row_order"):
+    for name in ("y", "ids", "_indptr", "qid", "docid", "row_order"):
         left, right = getattr(a, name), getattr(b, name)
         assert (left is None) == (right is None)
         assert left is None or np.array_equal(left, right)
@@ -75,7 +75,7 @@ def test_the_second_read_maps_the_same_arrays(path, parses, options):
     second = read_letor(path, cache=True, **options)
     assert len(parses) == 1
     assert_same(first, second)
-    data = second.X.data if options.get("sparse") else second.X
+    data = second.grouped.X.data if options.get("sparse") else second.grouped.X
     assert is_mapped(data)
 
 

@@ -30,7 +30,7 @@ def assert_round_trip(queries, **options):
     np.testing.assert_array_equal(np.isnan(ours), np.isnan(theirs))
     assert back.y.tolist() == queries.y.tolist()
     assert back.ids.tolist() == queries.ids.tolist()
-    assert back.indptr.tolist() == queries.indptr.tolist()
+    assert back.query_of_row.tolist() == queries.query_of_row.tolist()
     notes = [""] * queries.n_docs if queries.comments is None else list(queries.comments)
     assert ([""] * queries.n_docs if back.comments is None else list(back.comments)) == notes
 

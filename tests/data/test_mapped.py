@@ -61,7 +61,7 @@ def dense(X):
 def assert_same(one, other):
     np.testing.assert_array_equal(dense(one.X), dense(other.X))
     assert one.X.dtype == other.X.dtype
-    for name in ("y", "ids", "indptr", "docid"):
+    for name in ("y", "ids", "_indptr", "docid"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     assert one.comments == other.comments
 

@@ -44,7 +44,7 @@ def assert_same(one, other):
     assert one.feature_names == other.feature_names
     assert one.X.dtype == other.X.dtype
     np.testing.assert_array_equal(one.X, other.X)
-    for name in ("y", "ids", "indptr", "docid"):
+    for name in ("y", "ids", "_indptr", "docid"):
         left, right = getattr(one, name), getattr(other, name)
         assert (left is None) == (right is None), name
         if left is not None:

@@ -78,7 +78,7 @@ def test_read_only_labels_and_bounds_are_copied_for_the_kernels_but_rows_stay_as
     given = Queries(X, y, [1, 2, 2])
     made = Queries.from_groups(X, y, np.array([1, 2]), indptr)
     sent = Queries.__new__(Queries)
-    sent.__setstate__(vars(given) | {"X": X, "y": y, "indptr": indptr})  # as joblib sends what is large
+    sent.__setstate__(vars(given) | {"X": X, "y": y, "_indptr": indptr})  # as joblib sends what is large
     for queries in (given, made, sent):
         for own, values in ((queries.y, y), (queries.indptr, indptr)):
             assert own.flags.writeable
@@ -94,19 +94,71 @@ def test_float32_stays_and_other_numbers_become_float64():
     assert Queries(sparse.csr_matrix(X.astype(np.int64))).X.dtype == np.float64
 
 
-def test_scattered_rows_are_grouped_and_know_where_they_came_from(features):
-    data = Queries(features, Y, ["b", "a", "b", "a", "c", "b"], docid=DOCID)
-    assert firsts(data) == [1, 3, 6, 2, 4, 5]
-    assert data.y.tolist() == [0, 1, 2, 2, 0, 1]
-    assert data.docid.tolist() == ["d1", "d3", "d6", "d2", "d4", "d5"]
-    assert data.row_order.tolist() == [0, 2, 5, 1, 3, 4]
+def test_scattered_rows_keep_their_order_and_are_grouped_on_demand(features):
+    qid = ["b", "a", "b", "a", "c", "b"]
+    data = Queries(features, Y, qid, docid=DOCID)
+    assert firsts(data) == [1, 2, 3, 4, 5, 6]
+    assert (data.y.tolist(), data.qid.tolist(), data.docid.tolist()) == (Y, qid, DOCID)
+    assert (data.n_queries, data.n_docs, data.n_features) == (3, 6, 2)
+    grouped = data.grouped
+    assert grouped is data.grouped is grouped.grouped
+    assert firsts(grouped) == [1, 3, 6, 2, 4, 5]
+    assert grouped.y.tolist() == [0, 1, 2, 2, 0, 1]
+    assert grouped.docid.tolist() == ["d1", "d3", "d6", "d2", "d4", "d5"]
+    assert grouped.indptr.tolist() == [0, 3, 5, 6]
+    assert data.row_order.tolist() == grouped.row_order.tolist() == [0, 2, 5, 1, 3, 4]
+    assert data.query_of_row.tolist() == [0, 1, 0, 1, 2, 0]
+    assert [data.rows_of(place).tolist() for place in range(3)] == [[0, 2, 5], [1, 3], [4]]
+
+
+def test_grouped_queries_are_their_own_groups(data):
+    assert data.grouped is data
+    assert "_regrouped" not in vars(data)  # which would be a reference cycle
+
+
+def test_bounds_of_mixed_rows_are_refused():
+    mixed = Queries(X, Y, ["a", "b"] * 3)
+    for use in (lambda: mixed.indptr, lambda: mixed.lists):
+        with pytest.raises(ValueError, match=r"rows of different queries are mixed here. Use queries.grouped"):
+            use()
+
+
+def test_mixed_rows_are_chosen_by_query_and_come_grouped():
+    mixed = Queries(X, Y, ["b", "a", "b", "a", "c", "b"], docid=DOCID)
+    assert [firsts(one) for one in mixed] == [[1, 3, 6], [2, 4], [5]]
+    assert firsts(mixed[[2, 0]]) == [5, 1, 3, 6]
+    assert mixed.subset(["a"]).docid.tolist() == ["d2", "d4"]
+    assert mixed[:2].indptr.tolist() == [0, 3, 5]
+
+
+def test_concat_of_mixed_rows_keeps_the_order_of_every_part():
+    mixed = Queries(X, Y, ["b", "a", "b", "a", "c", "b"], docid=DOCID, comments=list("uvwxyz"))
+    other = Queries(X[:2] + 6, Y[:2], ["d", "d"], docid=["d7", "d8"], comments=["1", "2"])
+    whole = Queries.concat([other, mixed])
+    assert firsts(whole) == [7, 8, 1, 2, 3, 4, 5, 6]
+    assert whole.qid.tolist() == ["d", "d", "b", "a", "b", "a", "c", "b"]
+    assert whole.docid.tolist() == ["d7", "d8", *DOCID]
+    assert list(whole.comments) == ["1", "2", *"uvwxyz"]
+    assert firsts(whole.grouped) == [7, 8, 1, 3, 6, 2, 4, 5]
+    assert whole.grouped.indptr.tolist() == [0, 2, 5, 7, 8]
+
+
+def test_rows_that_were_grouped_on_disk_are_given_in_the_order_of_the_file(features):
+    mixed = Queries(features, Y, ["b", "a", "b", "a", "c", "b"], docid=DOCID, comments=list("uvwxyz"))
+    again = mixed.grouped.as_given()
+    assert (again.n_docs, again.n_features) == (6, 2)
+    assert "X" not in vars(again)  # moved on first use
+    assert firsts(again) == firsts(mixed)
+    assert (again.y.tolist(), again.qid.tolist()) == (Y, mixed.qid.tolist())
+    assert (again.docid.tolist(), list(again.comments)) == (DOCID, list("uvwxyz"))
+    assert again.grouped is mixed.grouped
 
 
 def test_sparse_input_of_any_format_becomes_csr():
     for convert in (sparse.coo_array, sparse.csc_matrix, sparse.lil_matrix):
         data = Queries(convert(X), qid=["a", "b", "a", "b", "a", "b"])
         assert data.X.format == "csr"
-        assert firsts(data) == [1, 3, 5, 2, 4, 6]
+        assert firsts(data.grouped) == [1, 3, 5, 2, 4, 6]
 
 
 def test_sparse_values_stored_in_parts_are_added_up_and_the_input_stays_as_it_was():
@@ -300,8 +352,9 @@ def test_a_missing_label_means_not_judged():
 def test_document_names_come_from_comments():
     notes = ["docid = GX1 inc = 1", " docid=GX2", " GX3 ", "", "a b", "x"]
     data = Queries(X, Y, ["b", "a", "b", "a", "a", "a"], comments=notes)
-    assert data.docid.tolist() == ["GX1", "GX3", "GX2", "", "a b", "x"]
-    assert list(data.comments) == [notes[row] for row in (0, 2, 1, 3, 4, 5)]
+    assert data.docid.tolist() == ["GX1", "GX2", "GX3", "", "a b", "x"]
+    assert list(data.comments) == notes
+    assert data.grouped.docid.tolist() == ["GX1", "GX3", "GX2", "", "a b", "x"]
     assert list(data[1:].comments) == [notes[row] for row in (1, 3, 4, 5)]
 
 
@@ -324,9 +377,14 @@ def test_repr_counts_in_words():
 
 
 def test_queries_survive_pickling(data):
-    again = pickle.loads(pickle.dumps(data))
-    assert firsts(again) == firsts(data)
-    assert again.ids.tolist() == data.ids.tolist()
+    mixed = Queries(data.X, Y, ["a", "b"] * 3)
+    assert mixed.grouped.n_docs == 6
+    for queries in (data, mixed, mixed.grouped.as_given()):
+        again = pickle.loads(pickle.dumps(queries))
+        assert firsts(again) == firsts(queries)
+        assert again.ids.tolist() == queries.ids.tolist()
+        assert firsts(again.grouped) == firsts(queries.grouped)
+    assert "_regrouped" not in vars(pickle.loads(pickle.dumps(mixed)))  # made again there, not sent twice
 
 
 # the way back to the caller's order
@@ -336,9 +394,13 @@ def test_queries_survive_pickling(data):
 def test_in_row_order_gives_every_row_its_own_value_back(ids):
     rows = np.arange(len(ids), dtype=float).reshape(-1, 1)
     data = Queries(rows, qid=ids)
-    assert data.in_row_order(data.X[:, 0]).tolist() == rows[:, 0].tolist()
-    assert data.in_row_order(data.X).tolist() == rows.tolist()
-    assert data.in_row_order(data.qid).tolist() == ids
+    grouped = data.grouped
+    assert data.X.tolist() == rows.tolist()
+    assert data.qid.tolist() == ids
+    assert data.in_row_order(grouped.X[:, 0]).tolist() == rows[:, 0].tolist()
+    assert grouped.in_row_order(grouped.X).tolist() == rows.tolist()
+    assert grouped.in_row_order(grouped.qid).tolist() == ids
+    assert data.in_groups(data.qid).tolist() == grouped.qid.tolist()
 
 
 @given(st.permutations(range(6)))
@@ -349,7 +411,8 @@ def test_shuffling_rows_changes_only_the_order_of_the_answer(order):
         assert sorted(zip(rows.X[:, 0], rows.y, strict=True)) == sorted(
             (X[row, 0], Y[row]) for row in range(6) if QID[row] == key
         )
-    assert shuffled.in_row_order(shuffled.y).tolist() == [Y[row] for row in order]
+    assert shuffled.y.tolist() == [Y[row] for row in order]
+    assert shuffled.in_row_order(shuffled.grouped.y).tolist() == [Y[row] for row in order]
 
 
 def test_in_row_order_refuses_a_wrong_number_of_values():

@@ -244,7 +244,7 @@ def test_dictionaries_go_in_and_out():
 
 def test_scores_of_a_ranker_become_a_run_sorted_by_score_with_ties_in_row_order():
     queries = Queries(np.zeros((5, 1)), qid=[8, 7, 8, 7, 8], docid=["a", "b", "c", "d", "e"])
-    run = Run.from_scores(queries, [0.5, 0.9, 0.5, 0.1, 0.2], tag="mine")  # rows a c e, b d
+    run = Run.from_scores(queries, [0.5, 0.1, 0.9, 0.2, 0.5], tag="mine")
     assert run.qid.tolist() == ["8", "8", "8", "7", "7"]
     assert run.docid.tolist() == ["c", "a", "e", "d", "b"]
     assert run.scores.tolist() == [0.9, 0.5, 0.5, 0.2, 0.1]

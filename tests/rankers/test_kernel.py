@@ -59,7 +59,6 @@ def solved_literally(loss, features, penalty, l2, y=Y, qid=QID):
     loss = get_loss(loss)
     n_free = int(not loss.ignores_shifts)
     design = np.column_stack([features, np.ones((len(y), n_free))])
-    design = design if queries.row_order is None else design[queries.row_order]
     held = np.zeros((design.shape[1],) * 2)
     held[: features.shape[1], : features.shape[1]] = penalty
 

@@ -85,7 +85,7 @@ def test_columns_keep_the_order_in_which_they_were_named():
 def test_documents_stay_in_c_order_and_remember_their_rows():
     given = judged()
     order = np.random.default_rng(1).permutation(given.n_docs)
-    moved = Queries(given.X[order], given.y[order], given.qid[order])
+    moved = Queries(given.X[order], given.y[order], given.qid[order]).grouped
     documents, features = QueryFeatureSource().fit(moved, [1])
     assert documents.X.flags.c_contiguous
     np.testing.assert_array_equal(documents.in_row_order(documents.X), given.X[order][:, [0, 2, 3, 4, 5]])

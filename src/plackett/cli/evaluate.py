@@ -117,8 +117,7 @@ def _load(data: str, scores: str, *, is_name: bool, zero_based: bool, cache: boo
         values = read_scores(scores)
         if values.size != queries.n_docs:
             raise ValueError(f"{scores} has {values.size:,} scores but {data} has {queries.n_docs:,} rows.")
-        # a file whose queries are torn apart is grouped on reading; its scores follow
-        return queries, values if queries.row_order is None else values[queries.row_order]
+        return queries, values
     from plackett.data.trec import read_qrels, read_trec_run
 
     return read_qrels(source), read_trec_run(scores)

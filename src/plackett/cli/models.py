@@ -84,7 +84,6 @@ def name_of_data(data: list) -> str:
 def _padded(queries: Queries, n_features: int) -> Queries:
     import numpy as np
 
-    from plackett.data.queries import Queries
     from plackett.validation import is_sparse
 
     X: Any = queries.X
@@ -92,8 +91,4 @@ def _padded(queries: Queries, n_features: int) -> Queries:
         X = type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
     else:
         X = np.pad(X, ((0, 0), (0, n_features - X.shape[1])))
-    padded = Queries.from_groups(
-        X, queries.y, queries.ids, queries.indptr, docid=queries._docid, comments=queries.comments
-    )
-    padded.row_order = queries.row_order
-    return padded
+    return queries.replace(X=X, feature_names=None)

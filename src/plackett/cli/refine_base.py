@@ -50,7 +50,7 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
     scores = read_scores(source)
     if scores.size != queries.n_docs:
         raise ValueError(f"{base} has {scores.size:,} scores but {name} has {queries.n_docs:,} rows.")
-    return queries, scores if queries.row_order is None else scores[queries.row_order]
+    return queries, scores
 
 
 def _scored_by_model(source: str | Stream, queries: Queries, name: str) -> tuple[Queries, Any]:

@@ -74,12 +74,8 @@ def _refined(queries: Queries, ranks_now: Any, before: np.ndarray, rows: Feedbac
     after = before.copy()
     if not is_refined.any():
         return after
-    lengths = np.diff(queries.indptr)
-    kept = np.repeat(is_refined, lengths)
-    part = AnyQueries.from_groups(
-        queries.X[kept], None, queries.ids[is_refined], np.concatenate([[0], np.cumsum(lengths[is_refined])]),
-        feature_names=queries.feature_names,
-    )  # fmt: skip
+    kept = is_refined[queries.query_of_row]
+    part = AnyQueries(queries.X[kept], qid=queries.qid[kept], feature_names=queries.feature_names)
     told: dict[str, Any] = {"y": rows.y[kept]}
     if methods.is_boosted and rows.pairs.size:
         told = {"pairs": (np.cumsum(kept) - 1)[rows.as_pairs()[0]]}
@@ -96,13 +92,13 @@ def _learns(queries: Queries, rows: FeedbackRows, methods: Methods) -> np.ndarra
     from plackett.cli import output
     from plackett.validation import count_of
 
-    starts = queries.indptr[:-1]
-    has_labels = np.logical_or.reduceat(~np.isnan(rows.y), starts)
+    starts, labels = queries.grouped.indptr[:-1], queries.in_groups(rows.y)
+    has_labels = np.logical_or.reduceat(~np.isnan(labels), starts)
     has_pairs = np.zeros(queries.n_queries, dtype=bool)
-    has_pairs[np.searchsorted(queries.indptr, rows.pairs[:, 0], side="right") - 1] = True
+    has_pairs[queries.query_of_row[rows.pairs[:, 0]]] = True
     preferences = count_of(len(rows.pairs), "preference")
     if methods.is_boosted:
-        has_levels = np.fmax.reduceat(rows.y, starts) > np.fmin.reduceat(rows.y, starts)
+        has_levels = np.fmax.reduceat(labels, starts) > np.fmin.reduceat(labels, starts)
         learns = has_pairs | has_levels
         if has_pairs.any():
             output.note(f"{preferences} between documents, eta {methods.options.get('eta', rows.eta):.2g}")
@@ -135,18 +131,19 @@ def _as_dict(queries: Queries, before: np.ndarray, after: np.ndarray, rows: Feed
     assert docid is not None
     lists = []
     for place, key in enumerate(queries.ids.tolist()):
-        first, last = queries.indptr[place], queries.indptr[place + 1]
-        old = np.empty(last - first, dtype=np.int64)
-        old[np.argsort(-before[first:last], kind="stable")] = np.arange(1, last - first + 1)
+        own = queries.rows_of(place)
+        old = np.empty(own.size, dtype=np.int64)
+        old[np.argsort(-before[own], kind="stable")] = np.arange(1, own.size + 1)
         documents = [
             {
-                "docid": str(docid[first + row]),
-                "score": float(after[first + row]),
-                "base_score": float(before[first + row]),
-                "base_rank": int(old[row]),
-                "judged": None if np.isnan(rows.y[first + row]) else float(rows.y[first + row]),
+                "docid": str(docid[row]),
+                "score": float(after[row]),
+                "base_score": float(before[row]),
+                "base_rank": int(old[place_of_row]),
+                "judged": None if np.isnan(rows.y[row]) else float(rows.y[row]),
             }
-            for row in np.argsort(-after[first:last], kind="stable").tolist()
+            for place_of_row in np.argsort(-after[own], kind="stable").tolist()
+            for row in (own[place_of_row],)
         ]
         lists.append({"qid": key, "documents": documents})
     n_judged, n_preferences = int((~np.isnan(rows.y)).sum()), len(rows.pairs)

@@ -23,12 +23,12 @@ def check_target(target: str, tag: str | None) -> None:
 
 
 def write(queries: Queries, scores: np.ndarray, target: str, tag: str | None) -> None:
-    """Write scores, which come in the order of ``queries.X``, in that of the data's rows; or a run under a name."""
+    """Write scores, one per row of the data, or a run under a name."""
     if tag is None:
         from plackett.data.opening import write_bytes
 
         with write_bytes(target) as file:
-            file.write("".join(f"{score!r}\n" for score in queries.in_row_order(scores).tolist()).encode("ascii"))
+            file.write("".join(f"{score!r}\n" for score in scores.tolist()).encode("ascii"))
         return
     from plackett.data.trec import Run, write_trec_run
 
@@ -40,7 +40,6 @@ def _all_named(queries: Queries) -> Queries:
     import numpy as np
 
     from plackett.cli import output
-    from plackett.data.queries import Queries as AnyQueries
 
     names: np.ndarray = np.full(queries.n_docs, "") if queries.docid is None else queries.docid
     is_unnamed = names == ""
@@ -53,6 +52,4 @@ def _all_named(queries: Queries) -> Queries:
         output.note("1 document has no name; the run names it by its row, from 0")
     else:
         output.note(f"{n_unnamed:,} documents have no name; the run names them by their rows, from 0")
-    rows = np.arange(queries.n_docs) if queries.row_order is None else queries.row_order
-    names = np.where(is_unnamed, rows.astype(str), names)
-    return AnyQueries.from_groups(queries.X, queries.y, queries.ids, queries.indptr, docid=names)
+    return queries.replace(docid=np.where(is_unnamed, np.arange(queries.n_docs).astype(str), names), comments=None)

@@ -286,15 +286,14 @@ def _assemble(arrays: dict[str, np.ndarray], shape: tuple[int, int], names: Any)
     if docid is not None and docid.shape != (n_docs,):
         raise Unusable
     docids = _texts(arrays, "docids", "docid_bounds", n_docs)
-    queries = Queries.from_groups(
-        X, y, ids, indptr, docid=docid if docids is None else docids, comments=comments, feature_names=names
-    )
-    if "row_order" in arrays:
-        order = arrays["row_order"]
-        if order.shape != (n_docs,) or not _is_permutation(order):
-            raise Unusable
-        queries.row_order = arrays["row_order"]
-    return queries
+    order = arrays.get("row_order")
+    if order is not None and (order.shape != (n_docs,) or not _is_permutation(order)):
+        raise Unusable
+    grouped = Queries.from_groups(
+        X, y, ids, indptr, docid=docid if docids is None else docids, comments=comments, feature_names=names,
+        row_order=order,
+    )  # fmt: skip
+    return grouped.as_given()
 
 
 def _texts(arrays: dict[str, np.ndarray], buffer: str, bounds: str, n_docs: int) -> TextColumn | None:

@@ -108,6 +108,7 @@ class Description:
 
 def describe(queries: Queries, *, relevant_from: float) -> Description:
     """Describe ``queries``; ``relevant_from`` is the smallest label that counts as relevant."""
+    queries = queries.grouped
     lengths = np.diff(queries.indptr)
     X = queries.X
     check_csr(X)

@@ -266,7 +266,7 @@ class Feedback:
             times=self.preferences.times[is_pair],
             eta=self.eta,
             n_unmatched=int((~is_found).sum() + (~is_pair).sum()),
-            indptr=queries.indptr,
+            query_of_row=queries.query_of_row,
         )
 
     @cached_property
@@ -350,8 +350,8 @@ class FeedbackRows(NamedTuple):
         The ``eta`` of the feedback.
     n_unmatched : int
         Judged documents and preferences that are not in the queries.
-    indptr : ndarray of shape (n_queries + 1,)
-        The bounds of the queries.
+    query_of_row : ndarray of int of shape (n_docs,)
+        The number of the query of each row.
     """
 
     y: np.ndarray
@@ -359,7 +359,7 @@ class FeedbackRows(NamedTuple):
     times: np.ndarray
     eta: float
     n_unmatched: int
-    indptr: np.ndarray
+    query_of_row: np.ndarray
 
     def as_pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """All pairs, those that the labels imply too, and how often each was said: feedback without labels.
@@ -368,7 +368,8 @@ class FeedbackRows(NamedTuple):
         """
         parts = [self.pairs]
         judged = np.flatnonzero(~np.isnan(self.y))
-        bounds = np.searchsorted(judged, self.indptr)
+        judged = judged[np.argsort(self.query_of_row[judged], kind="stable")]
+        bounds = np.append(np.flatnonzero(np.diff(self.query_of_row[judged], prepend=-1)), judged.size)
         if (np.diff(bounds).astype(np.float64) ** 2).sum() / 2 > MAX_PAIRS:
             raise ValueError(
                 f"{count_of(judged.size, 'label')} imply more than {MAX_PAIRS:,} pairs. Use y, which says the same."
@@ -420,8 +421,8 @@ class _Rows:
             rows: dict[str, list[int]] = {}
             place = self.places.get(query)
             if place is not None:
-                first, last = self.queries.indptr[place : place + 2].tolist()
-                for row, name in enumerate(self.docid[first:last].tolist(), first):
+                own = self.queries.rows_of(place)
+                for row, name in zip(own.tolist(), self.docid[own].tolist(), strict=True):
                     rows.setdefault(name, []).append(row)
             self.rows[query] = rows
         return self.rows[query]

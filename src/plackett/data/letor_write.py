@@ -48,7 +48,7 @@ def write(queries: Queries, target: object, first_index: int, comments: bool, ze
     rows = _Rows(
         queries.X,
         _finite_labels(queries),
-        np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr)),
+        queries.query_of_row,
         TextColumn.from_strings(_id_texts(queries.ids)),
         _checked_comments(_comments_of(queries)) if comments else None,
         first_index,

@@ -136,7 +136,7 @@ def write_parquet(
         if not data.n_docs:
             raise ValueError("the queries have no documents; there is nothing to write.")
         with PartWriter(target, data.n_docs, layout) as writer:
-            writer.write(data)
+            writer.write(data.grouped)
         return
     files = files_of(data)
     has_labels = label != "label" or has_column(files[0], label)  # a file without labels may be put in order as well
@@ -176,16 +176,13 @@ def _in_memory(rows: ParquetRows) -> Queries:
         row = place.stop
     ids, indptr, order = _queries_of_runs(run_ids, np.concatenate(lengths), is_text=rows.has_text_ids)
     docid = joined(names)
-    if order is not None:
-        X, docid = X[order], None if docid is None else docid[order]
-        labels = None if labels is None else labels[order]
     if labels is not None:
-        check_labels(labels, name=f"{rows.name}: column {rows.label!r}", allow_nan=True, row_numbers=order)
+        check_labels(labels, name=f"{rows.name}: column {rows.label!r}", allow_nan=True)
     if isinstance(docid, TextColumn):
         docid = as_str_array(list(docid))
-    queries = Queries.from_groups(X, labels, ids, indptr, docid=docid, feature_names=rows.feature_names)
-    queries.row_order = order
-    return queries
+    return Queries.from_groups(
+        X, labels, ids, indptr, docid=docid, feature_names=rows.feature_names, row_order=order, is_grouped=order is None
+    )
 
 
 def _queries_of_runs(

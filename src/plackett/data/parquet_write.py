@@ -148,8 +148,7 @@ def _folder_at_once(target: Any) -> Iterator[str]:
 def _as_table(queries: Queries, layout: Layout) -> Any:
     pa = import_optional("pyarrow", extra="frames", needed_for="write_parquet")
     names = queries.feature_names or [f"feature_{column}" for column in range(queries.n_features)]
-    codes = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
-    columns = {layout.qid: _as_ids(queries.ids, "query", pa).take(pa.array(codes))}
+    columns = {layout.qid: _as_ids(queries.ids, "query", pa).take(pa.array(queries.query_of_row))}
     if queries.docid is not None:
         columns[layout.docid] = _as_ids(queries.docid, "document", pa)
     if queries.y is not None:

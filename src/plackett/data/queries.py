@@ -79,10 +79,11 @@ class Levels(NamedTuple):
 
 
 class Queries:
-    """Documents with features, and possibly labels, grouped by query.
+    """Documents with features, and possibly labels, that belong to queries.
 
-    Rows may come in any order; they are grouped inside, queries in order of first appearance, rows of a query in their
-    own order. When the rows are grouped already, X is kept as it is and never copied.
+    Rows may come in any order and keep it: X, y, qid, docid and comments are in the order of the input (of the file,
+    where they were read), and so is everything that is computed per row from them. ``grouped`` has the rows of each
+    query together; where the input has them together already, it is the same object, and nothing is copied.
 
     Parameters
     ----------
@@ -101,21 +102,24 @@ class Queries:
 
     Attributes
     ----------
-    X, y, docid, comments : the rows, grouped
+    X, y, docid, comments : the rows, in the order of the input
     ids : ndarray of shape (n_queries,)
-        One id per query.
+        One id per query, in order of first appearance.
     indptr : ndarray of shape (n_queries + 1,)
-        Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``.
+        Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``. Raises ValueError where the rows of a query do not stand
+        together; ``grouped.indptr`` always exists.
     row_order : ndarray of shape (n_docs,) or None
-        The input row of each grouped row; None when the input was grouped.
+        The input row of each row of ``grouped``; None when the input was grouped.
 
     Examples
     --------
     >>> data = Queries([[0.2], [0.9], [0.4]], y=[0, 2, 1], qid=["b", "a", "b"])
     >>> data
     Queries(2 queries, 3 documents, 1 feature, labels 0..2)
-    >>> data.ids, data.indptr, data.y
-    (array(['b', 'a'], dtype='<U1'), array([0, 2, 3]), array([0., 1., 2.]))
+    >>> data.ids, data.y
+    (array(['b', 'a'], dtype='<U1'), array([0., 2., 1.]))
+    >>> data.grouped.indptr, data.grouped.y
+    (array([0, 2, 3]), array([0., 1., 2.]))
     >>> data.subset(["a"]).X
     array([[0.9]])
     """
@@ -135,11 +139,6 @@ class Queries:
         labels = None if y is None else check_labels(y, rows.shape[0], allow_nan=True)
         names_of_docs = None if docid is None else _as_docid(docid, rows.shape[0])
         notes = None if comments is None else _as_comments(comments, rows.shape[0])
-        if groups.order is not None:
-            rows = take_rows(rows, groups.order)
-            labels = None if labels is None else labels[groups.order]
-            names_of_docs = None if names_of_docs is None else names_of_docs[groups.order]
-            notes = None if notes is None else notes[groups.order]
         self._set(
             X=rows,
             y=labels,
@@ -149,37 +148,129 @@ class Queries:
             comments=notes,
             feature_names=_check_names(feature_names if feature_names is not None else names, rows.shape[1]),
             row_order=groups.order,
+            is_grouped=groups.order is None,
         )
 
-    def _set(self, *, X: Any, y: Any, ids, indptr, docid, comments, feature_names, row_order=None) -> None:
-        self.X, self.ids = X, ids
-        self.y: Any = None if y is None else _writable(y)
-        self.indptr = _writable(indptr)
-        self._docid, self.comments, self.feature_names, self.row_order = docid, comments, feature_names, row_order
+    def _set(self, *, X: Any, y: Any, docid, comments, **others) -> None:
+        self._describe(**others)
+        self.X, self._docid, self.comments = X, docid, comments
+        self.y = None if y is None else _writable(y)
+
+    def _describe(self, *, ids, indptr, feature_names, row_order, is_grouped: bool) -> None:
+        """Set all that does not depend on the order of the rows."""
+        self.ids, self._indptr, self.feature_names = ids, _writable(indptr), feature_names
+        self.row_order, self.is_grouped = row_order, is_grouped
 
     @classmethod
-    def from_groups(cls, X, y, ids, indptr, *, docid=None, comments=None, feature_names=None) -> Queries:
-        """Queries from rows that are grouped already and were checked by the caller: nothing is looked at again."""
+    def from_groups(
+        cls, X, y, ids, indptr, *, docid=None, comments=None, feature_names=None, row_order=None, is_grouped=True
+    ) -> Queries:
+        """Queries from rows whose groups are known and were checked by the caller: nothing is looked at again.
+
+        ``row_order`` is the input row of each grouped row, None where the input is grouped. Where ``is_grouped`` is
+        False, the rows given are still in the order of the input.
+        """
         queries = cls.__new__(cls)
-        queries._set(X=X, y=y, ids=ids, indptr=indptr, docid=docid, comments=comments, feature_names=feature_names)
+        queries._set(
+            X=X, y=y, ids=ids, indptr=indptr, docid=docid, comments=comments, feature_names=feature_names,
+            row_order=row_order, is_grouped=is_grouped,
+        )  # fmt: skip
         return queries
+
+    @property
+    def grouped(self) -> Queries:
+        """The same data with the rows of each query together: this object where they are, otherwise a copy.
+
+        Queries stand in order of first appearance, the rows of a query in the order of the input. The copy is made
+        once; its ``row_order`` and :meth:`in_row_order` lead back to the order of the input.
+        """
+        return self if self.is_grouped else self._regrouped
+
+    @cached_property
+    def _regrouped(self) -> Queries:
+        order = self.row_order
+        return Queries.from_groups(
+            take_rows(self.X, order),
+            None if self.y is None else take_rows(self.y, order),
+            self.ids,
+            self._indptr,
+            docid=None if self._docid is None else self._docid[order],
+            comments=None if self.comments is None else self.comments[order],
+            feature_names=self.feature_names,
+            row_order=order,
+        )
+
+    def as_given(self) -> Queries:
+        """The same data in the order of the input: what ``grouped`` was made from. Rows are moved when asked for."""
+        if self.row_order is None or not self.is_grouped:
+            return self
+        given = Queries.__new__(Queries)
+        given._describe(
+            ids=self.ids, indptr=self._indptr, feature_names=self.feature_names, row_order=self.row_order,
+            is_grouped=False,
+        )  # fmt: skip
+        given._regrouped = self
+        return given
+
+    # Read from a cache, rows are grouped on disk: these move them into the order of the input on first use.
+    # Everywhere else _set has put the values in place.
+
+    @cached_property
+    def X(self) -> Any:
+        return take_rows(self.grouped.X, self._place_in_groups)
+
+    @cached_property
+    def y(self) -> Any:
+        return None if self.grouped.y is None else self.in_row_order(self.grouped.y)
+
+    @cached_property
+    def comments(self) -> TextColumn | None:
+        comments = self.grouped.comments
+        return None if comments is None else comments[self._place_in_groups]
+
+    @cached_property
+    def _docid(self) -> Any:
+        docid = self.grouped._docid
+        return None if docid is None else docid[self._place_in_groups]
+
+    @cached_property
+    def _place_in_groups(self) -> np.ndarray:
+        """The row of ``grouped`` that holds each row of the input."""
+        return self.in_row_order(np.arange(self.n_docs))
+
+    @property
+    def indptr(self) -> np.ndarray:
+        if not self.is_grouped:
+            raise ValueError(
+                "indptr bounds the rows of each query, but rows of different queries are mixed here. "
+                "Use queries.grouped, which has the rows of each query together."
+            )
+        return self._indptr
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        if "X" in state:
+            state.pop("_regrouped", None)  # can be made again; sent to a worker, X would travel twice
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         # joblib sends large arrays to other processes as read-only maps
-        self.y, self.indptr = None if self.y is None else _writable(self.y), _writable(self.indptr)
+        self._indptr = _writable(self._indptr)
+        if "y" in state:
+            self.y = None if self.y is None else _writable(self.y)
 
     @property
     def n_queries(self) -> int:
-        return self.indptr.size - 1
+        return self._indptr.size - 1
 
     @property
     def n_docs(self) -> int:
-        return self.X.shape[0]
+        return int(self._indptr[-1])
 
     @property
     def n_features(self) -> int:
-        return self.X.shape[1]
+        return (self.X if "X" in self.__dict__ else self.grouped.X).shape[1]
 
     @property
     def labels(self) -> np.ndarray:
@@ -191,7 +282,18 @@ class Queries:
     @cached_property
     def qid(self) -> np.ndarray:
         """One id per row, as ``fit`` and the metrics take them."""
-        return np.repeat(self.ids, np.diff(self.indptr))
+        return self.ids[self.query_of_row]
+
+    @property
+    def query_of_row(self) -> np.ndarray:
+        """The place in ``ids`` of the query of each row."""
+        places = np.repeat(np.arange(self.n_queries), np.diff(self._indptr))
+        return places if self.is_grouped else self.in_row_order(places)
+
+    def rows_of(self, place: int) -> np.ndarray:
+        """The numbers of the rows of the query at this place of ``ids``, rising."""
+        first, last = self._indptr[place : place + 2].tolist()
+        return np.arange(first, last) if self.is_grouped else self.row_order[first:last]
 
     @cached_property
     def docid(self) -> np.ndarray | None:
@@ -227,7 +329,8 @@ class Queries:
     def __getitem__(self, which: int | slice | Sequence[int] | Sequence[bool] | np.ndarray) -> Queries:
         """The chosen queries as a new ``Queries``: by place, slice, list of places, or mask with one entry per query.
 
-        A place or a slice without gaps shares memory with this object. What is chosen from rows that are mapped from a
+        Their rows stand grouped by query, in the order chosen. A place or a slice without gaps shares memory with
+        ``grouped``. What is chosen from rows that are mapped from a
         file is mapped from a file again, a temporary one, unless it is little.
         """
         if isinstance(which, (int, np.integer)) and not isinstance(which, (bool, np.bool_)):
@@ -266,6 +369,8 @@ class Queries:
         return self._take(np.array([self._places[key] for key in wanted], dtype=np.int64))
 
     def _take_range(self, start: int, stop: int) -> Queries:
+        if not self.is_grouped:
+            return self.grouped._take_range(start, stop)
         rows = slice(int(self.indptr[start]), int(self.indptr[stop]))
         return Queries.from_groups(
             _slice_rows(self.X, rows),
@@ -280,6 +385,8 @@ class Queries:
     def _take(self, places: np.ndarray) -> Queries:
         if np.unique(places).size < places.size:
             raise ValueError("a query was chosen twice; ids would no longer be unique.")
+        if not self.is_grouped:
+            return self.grouped._take(places)
         if is_mapped(self.X) and places.size and (np.diff(places) == 1).all():
             return self._take_range(int(places[0]), int(places[-1]) + 1)
         lengths = np.diff(self.indptr)[places]
@@ -298,7 +405,7 @@ class Queries:
 
     @staticmethod
     def concat(parts: Sequence[Queries]) -> Queries:
-        """All queries of ``parts``, one after the other; no id may occur twice.
+        """All rows of ``parts``, one part after the other; no query id may occur in two parts.
 
         The parts must have the same columns; all or none of them must have labels and document names.
         """
@@ -322,20 +429,42 @@ class Queries:
                 raise ValueError(f"query {key!r} stands in more than one part.")
             seen[key] = False
         shifts = np.cumsum([0] + [part.n_docs for part in parts[:-1]])
-        starts = [part.indptr[:-1] + shift for part, shift in zip(parts, shifts, strict=True)]
-        indptr = np.append(np.concatenate(starts), sum(part.n_docs for part in parts)).astype(np.int64)
+        starts = [part._indptr[:-1] + shift for part, shift in zip(parts, shifts, strict=True)]
+        is_grouped = all(part.is_grouped for part in parts)
+        orders = [np.arange(part.n_docs) if part.is_grouped else part.row_order for part in parts]
         return Queries.from_groups(
             stack_rows([part.X for part in parts]),
             None if first.y is None else stack_rows([part.labels for part in parts]),
             ids,
-            indptr,
+            np.append(np.concatenate(starts), sum(part.n_docs for part in parts)).astype(np.int64),
             docid=None if first._docid is None else _concat_names([part._docid for part in parts]),
             comments=None if first.comments is None else TextColumn.concat([part.comments for part in parts]),
             feature_names=first.feature_names,
+            row_order=None if is_grouped else np.concatenate([o + s for o, s in zip(orders, shifts, strict=True)]),
+            is_grouped=is_grouped,
         )
 
+    def replace(self, **columns: Any) -> Queries:
+        """These queries with other ``X``, ``y``, ``docid``, ``comments`` or ``feature_names``, in the same row order.
+
+        The caller has checked the values; nothing is looked at again.
+        """
+        kept = {
+            "X": self.X, "y": self.y, "docid": self._docid, "comments": self.comments,
+            "feature_names": self.feature_names,
+        }  # fmt: skip
+        values = {**kept, **columns}
+        return Queries.from_groups(
+            values.pop("X"), values.pop("y"), self.ids, self._indptr, row_order=self.row_order,
+            is_grouped=self.is_grouped, **values,
+        )  # fmt: skip
+
+    def in_groups(self, values: np.ndarray) -> np.ndarray:
+        """``values``, one per row of X, in the order of the rows of ``grouped``."""
+        return values if self.is_grouped else values[self.row_order]
+
     def in_row_order(self, values: np.ndarray) -> np.ndarray:
-        """``values``, one per grouped row, put back into the order of the rows as they were given."""
+        """``values``, one per row of ``grouped``, put back into the order of the rows as they were given."""
         values = np.asarray(values)
         if values.shape[:1] != (self.n_docs,):
             raise ValueError(f"values has shape {values.shape} but there are {self.n_docs:,} rows.")

@@ -160,9 +160,9 @@ class Run:
         if checked.size != queries.n_docs:
             raise ValueError(f"scores has {checked.size:,} values but the queries have {queries.n_docs:,} documents.")
         docid = np.arange(queries.n_docs) if queries.docid is None else queries.docid
-        query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
-        order = np.lexsort((-checked, query_of))
-        rank = np.arange(order.size) - np.repeat(queries.indptr[:-1], np.diff(queries.indptr)) + 1
+        order = np.lexsort((-checked, queries.query_of_row))
+        query_of = queries.query_of_row[order]
+        rank = np.arange(order.size) - np.searchsorted(query_of, query_of) + 1
         names = as_text_ids(queries.ids, "qid")
         if len(set(names.tolist())) < names.size:
             raise ValueError("two query ids are different but the same as text, such as 7 and '7'. Rename one of them.")

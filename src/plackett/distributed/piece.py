@@ -111,7 +111,7 @@ def of_arrays(X: Any, labels: Any, qid: Any, weight: Any, name: str) -> Piece:
     X, labels, weight = (_with_nan(given) for given in (X, labels, weight))
     labels, qid, weight = (getattr(given, "to_numpy", lambda given=given: given)() for given in (labels, qid, weight))
     try:
-        queries = Queries(X, labels, qid)
+        queries = Queries(X, labels, qid).grouped
         weights = None if weight is None else _of_queries(check_numbers(weight, "sample_weight"), queries)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
@@ -148,6 +148,7 @@ def _of_queries(weights: np.ndarray, queries: Queries) -> np.ndarray:
 
 
 def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_widen: bool = False) -> Piece:
+    queries = queries.grouped
     try:
         check_csr(queries.X)
         check_finite(queries.X, queries.feature_names, row_numbers=queries.row_order)

@@ -41,8 +41,7 @@ def evaluate(
         Parquet files, or a pattern; ``Qrels`` go with a ``Run`` as scores, and ``{qid: {docid: label}}`` with
         ``{qid: {docid: score}}``.
     scores : array-like of shape (n_docs,), Run, or dict of dicts
-        Higher is better. For a ``Queries``, in the order of its rows; for files, in the order of theirs, which is the
-        same unless rows of one query stand apart there.
+        Higher is better. For a ``Queries`` or files, in the order of their rows.
     qid : array-like of shape (n_docs,), default=None
         The query of each row, in any order; None means one list.
     metrics : sequence of str or Measure, or text with commas, default=("ndcg@10", "map", "mrr")
@@ -79,7 +78,7 @@ def evaluate(
         _refuse(
             "files bring their own ids; of columns with other names, read_parquet makes a Queries", qid=qid, docid=docid
         )
-        labels, scores = _read(labels, scores)
+        labels = read_queries(labels)
     queries = labels if isinstance(labels, Queries) else None
     notes: list[str] = []
     if isinstance(labels, Qrels) or isinstance(scores, Run):
@@ -102,7 +101,7 @@ def evaluate(
     if floors:
         rows[RANDOM_ORDER] = random_floor(measures, names, lists, rules)
         if queries is not None:
-            rows[BEST_FEATURE], best = best_feature_floor(measures, names, lists, rules, queries)
+            rows[BEST_FEATURE], best = best_feature_floor(measures, names, lists, rules, queries.grouped)
     return Evaluation(
         names,
         lists.ids if lists.ids is not None else np.arange(lists.n_queries),
@@ -134,13 +133,6 @@ def _as_trec(labels: Any, scores: Any) -> tuple[Any, Any]:
     return labels, Run.from_dict(scores) if isinstance(scores, Mapping) else scores
 
 
-def _read(path: str | os.PathLike, scores: Any) -> tuple[Queries, np.ndarray]:
-    """The queries of files, and the scores, which are in the order of their rows, in that of the queries."""
-    queries = read_queries(path)
-    values = check_scores(scores, queries.n_docs)
-    return queries, values if queries.row_order is None else values[queries.row_order]
-
-
 def _refuse(why: str, **arguments: object) -> None:
     for name, value in arguments.items():
         if value is not None:
@@ -149,12 +141,13 @@ def _refuse(why: str, **arguments: object) -> None:
 
 def _lists_of_queries(queries: Queries, scores: Any, *, with_docid: bool) -> JudgedLists:
     check_judged(queries)
-    labels = check_labels(queries.labels)
+    labels = check_labels(queries.grouped.labels)
+    checked = check_scores(scores, labels.size).astype(np.float64, copy=False)
     return JudgedLists(
         labels,
-        check_scores(scores, labels.size).astype(np.float64, copy=False),
-        queries.indptr,
-        docid=queries.docid if with_docid else None,  # decoded from the comments only when a rule asks for them
+        queries.in_groups(checked),
+        queries.grouped.indptr,
+        docid=queries.grouped.docid if with_docid else None,  # decoded from the comments only when a rule asks for them
         ids=queries.ids,
     )
 

@@ -238,13 +238,13 @@ def measure_refinements(
 
 def _told_by_rank(queries: Queries, scores: np.ndarray, n_judged: int, *, pseudo: bool) -> np.ndarray:
     """What a refiner is told of each document: labels of the first ones, or guesses; else NaN."""
-    query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
+    query_of, indptr = queries.query_of_row, queries.grouped.indptr
     order = np.lexsort((-scores, query_of))  # stable: equal scores keep the order of the rows
     places = np.empty(queries.n_docs, dtype=np.int64)
-    places[order] = np.arange(queries.n_docs) - queries.indptr[:-1][query_of]
+    places[order] = np.arange(queries.n_docs) - indptr[:-1][query_of[order]]
     if not pseudo:
         return np.where(places < n_judged, queries.labels, np.nan)
-    lengths = np.diff(queries.indptr)[query_of]
+    lengths = np.diff(indptr)[query_of]
     n_guessed = np.minimum(n_judged, lengths // 2)
     told = np.where(places < n_guessed, 1.0, np.nan)
     told[places >= lengths - n_guessed] = 0.0
@@ -252,19 +252,13 @@ def _told_by_rank(queries: Queries, scores: np.ndarray, n_judged: int, *, pseudo
 
 
 def _with_labels(queries: Queries, labels: np.ndarray | None) -> Queries:
-    """The same documents in grouped order, with other labels."""
-    return Queries.from_groups(
-        queries.X, labels, queries.ids, queries.indptr, docid=queries.docid, feature_names=queries.feature_names
-    )
+    """The same documents with other labels."""
+    return queries.replace(y=labels, docid=queries.docid, comments=None)
 
 
 def _rows(queries: Queries, is_kept: np.ndarray) -> Queries:
     """Some documents, for measuring: without features, and without queries that have none of them."""
-    ends = np.concatenate([[0], np.cumsum(is_kept)])[queries.indptr]
-    has_rows = np.diff(ends) > 0
-    indptr = np.concatenate([[0], ends[1:][has_rows]])
-    if indptr.size == 1:
+    if not is_kept.any():
         raise ValueError("every document of every query is judged; nothing is left to measure. Judge fewer.")
     docid = None if queries.docid is None else queries.docid[is_kept]
-    none = np.zeros((int(indptr[-1]), 0))
-    return Queries.from_groups(none, queries.labels[is_kept], queries.ids[has_rows], indptr, docid=docid)
+    return Queries(np.zeros((int(is_kept.sum()), 0)), queries.labels[is_kept], queries.qid[is_kept], docid=docid)

@@ -42,6 +42,7 @@ def of_data(queries: Queries | None, *, with_labels: bool = True) -> str:
     digest = hashlib.sha256()
     if queries is None:
         return "none"
+    queries = queries.grouped
     X = queries.X
     for part in (X.data, X.indices, X.indptr) if is_sparse(X) else (X,):
         _add_array(digest, part)

@@ -98,9 +98,7 @@ def fold_data(number: int, fold: Any, *, is_stored: bool) -> FoldData:
 
 def without_labels(queries: Queries) -> Queries:
     """The same documents, nothing said about which of them are good."""
-    return Queries.from_groups(
-        queries.X, None, queries.ids, queries.indptr, docid=queries._docid, feature_names=queries.feature_names
-    )
+    return queries.replace(y=None, comments=None)
 
 
 def attempt(

@@ -242,6 +242,7 @@ def _judge(
     for name, queries in {"data": data, "validation": validation}.items():
         if queries is not None and not isinstance(queries, Queries):
             raise TypeError(f"{name} is a {type(queries).__name__}; a Queries is needed: pk.Queries(X, y, qid).")
+    data, validation = data.grouped, None if validation is None else validation.grouped
     if validation is None:
         return _Folds(data, DEFAULT_FOLDS if cv is None else cv, measure, rules)
     if cv is not None:

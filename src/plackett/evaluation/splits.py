@@ -88,8 +88,7 @@ class QueryKFold(BaseCrossValidator):
             The query of each row, under either name.
         """
         if isinstance(X, Queries):
-            query_of_row = np.repeat(np.arange(X.n_queries), np.diff(X.indptr))
-            ids = X.ids
+            ids, query_of_row = X.ids, X.query_of_row
         else:
             ids, query_of_row = _queries_of_rows(X, groups if groups is not None else qid)
         part_of_row = self.parts(ids)[query_of_row]
@@ -143,7 +142,7 @@ def as_folds(cv: Any, data: Any = None) -> list[Fold]:
     Traceback (most recent call last):
     ValueError: fold 1: query 4 stands in both train and test. A query must be in one of them only.
     """
-    folds = _make_folds(cv, data)
+    folds = [Fold(*(part if part is None else part.grouped for part in fold)) for fold in _make_folds(cv, data)]
     check_folds(folds)
     return folds
 
@@ -264,8 +263,8 @@ def _with_rows(rows: Any, queries: Queries | None) -> Queries:
         raise ValueError("a fold consists of row numbers, but data was not given.")
     chosen = np.zeros(queries.n_docs, dtype=bool)
     chosen[np.asarray(rows)] = True
-    n_chosen = np.add.reduceat(chosen.astype(np.int64), queries.indptr[:-1]) if queries.n_queries else np.zeros(0)
-    is_torn = (n_chosen > 0) & (n_chosen < np.diff(queries.indptr))
+    n_chosen = np.bincount(queries.query_of_row[chosen], minlength=queries.n_queries)
+    is_torn = (n_chosen > 0) & (n_chosen < np.diff(queries.grouped.indptr))
     if is_torn.any():
         torn = _named(queries.ids[is_torn].tolist(), one="is", many="are")
         raise ValueError(
@@ -297,7 +296,7 @@ def _groups_of(queries: Queries) -> np.ndarray:
     """One id per row that scikit-learn can sort: the ids, or their places where they are neither numbers nor text."""
     if queries.ids.dtype.kind in "iufUS":
         return queries.qid
-    return np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
+    return queries.query_of_row
 
 
 def _sorted_places(ids: np.ndarray) -> np.ndarray:

@@ -19,8 +19,8 @@ CurvatureProduct = Callable[[np.ndarray], np.ndarray]
 
 
 def lists_of(queries: Any) -> QueryLists:
-    """What a loss sees of queries: their labels and bounds."""
-    lists = queries.lists if isinstance(queries, Queries) else queries
+    """What a loss sees of queries: labels and bounds, the rows of each query together."""
+    lists = queries.grouped.lists if isinstance(queries, Queries) else queries
     if not isinstance(lists, QueryLists):
         raise TypeError(f"queries is a {type(queries).__name__}; a Queries, or its lists, is needed.")
     return lists
@@ -114,21 +114,22 @@ class Loss(Parameters, ABC):
         """
         scores, lists = self._checked(scores, queries)
         slope = np.empty(lists.n_docs)
-        return float(self.query_values(scores, lists, slope).sum()), slope
+        value = float(self.query_values(scores, lists, slope).sum())
+        return value, as_given(slope, queries)
 
     def curvature_diagonal(self, scores: Any, queries: Queries | QueryLists) -> np.ndarray:
         """The exact diagonal of the second derivative by the scores, which boosted trees want."""
-        return self.diagonal_at(*self._checked(scores, queries))
+        return as_given(self.diagonal_at(*self._checked(scores, queries)), queries)
 
     def curvature_bound(self, scores: Any, queries: Queries | QueryLists) -> np.ndarray:
         """Numbers d ≥ 0, one per document, such that diag(d) is at least the second derivative."""
-        return self.bound_at(*self._checked(scores, queries))
+        return as_given(self.bound_at(*self._checked(scores, queries)), queries)
 
     def curvature_product(self, scores: Any, queries: Queries | QueryLists, direction: Any) -> np.ndarray:
         """The second derivative at ``scores`` times ``direction``, a vector with one entry per document."""
         scores, lists = self._checked(scores, queries)
-        direction = _vector(direction, lists.n_docs, "direction")
-        return self.curvature_at(scores, lists)(direction)
+        direction = _vector(direction, queries, "direction")
+        return as_given(self.curvature_at(scores, lists)(direction), queries)
 
     def as_lightgbm(self, queries: Queries | QueryLists) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
         """The loss as ``params["objective"]`` of ``lightgbm.train``, for a Dataset of these queries' rows in order."""
@@ -151,17 +152,23 @@ class Loss(Parameters, ABC):
     def _checked(self, scores: Any, queries: Queries | QueryLists) -> tuple[np.ndarray, QueryLists]:
         lists = lists_of(queries)
         self.check_labels(lists)
-        return _vector(scores, lists.n_docs, "scores"), lists
+        return _vector(scores, queries, "scores"), lists
 
     def _lacks(self, method: str) -> NotImplementedError:
         reason = "" if self.is_convex else " (it is not convex)"
         return NotImplementedError(f"{self!r} has no {method}{reason}.")
 
 
-def _vector(values: Any, n_docs: int, name: str) -> np.ndarray:
+def as_given(values: np.ndarray, queries: Queries | QueryLists) -> np.ndarray:
+    """``values``, one per grouped row, in the order of the rows of ``queries``."""
+    return values if isinstance(queries, QueryLists) or queries.is_grouped else queries.in_row_order(values)
+
+
+def _vector(values: Any, queries: Queries | QueryLists, name: str) -> np.ndarray:
+    """One number per row of ``queries``, checked, the rows of each query together."""
     vector = np.ascontiguousarray(values, dtype=np.float64)
-    if vector.shape != (n_docs,):
-        raise ValueError(f"{name} has shape {vector.shape} but the queries have {n_docs:,} documents.")
+    if vector.shape != (queries.n_docs,):
+        raise ValueError(f"{name} has shape {vector.shape} but the queries have {queries.n_docs:,} documents.")
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} has a NaN or an infinite value in row {int(np.argmax(~np.isfinite(vector)))}.")
-    return vector
+    return vector if isinstance(queries, QueryLists) else queries.in_groups(vector)

@@ -78,7 +78,7 @@ class TorchLoss:
         Parameters
         ----------
         scores : tensor of shape (n_docs,)
-            One score for each row of ``queries``, in their order: rows of a query stand together.
+            One score for each row of ``queries``, in their order.
         queries : Queries, or its ``lists``
         weights : array-like of shape (n_queries,), default=None
             What each query counts; None counts every one once.
@@ -89,6 +89,8 @@ class TorchLoss:
             Of the type of the scores, float32 at least.
         """
         compute, lists, weights = self._checked(scores, queries, weights)
+        order = _row_order(queries, scores)
+        scores = scores if order is None else scores[order]
         compute, curve = partial(compute, lists, weights), partial(self._curvature_product, lists, weights)
         return _Value.apply(scores, compute, curve)[0]
 
@@ -125,7 +127,9 @@ class TorchLoss:
         (1.7918, array([-0.6667, -0.1667,  0.8333]), array([1.5]))
         """
         compute, lists, weights = self._checked(scores, queries, weights)
-        value, slope = compute(lists, weights, scores)
+        order = _row_order(queries, scores)
+        value, grouped = compute(lists, weights, scores if order is None else scores[order])
+        slope = grouped if order is None else torch.empty_like(grouped).scatter_(0, order, grouped)
         return value, slope.to(scores.dtype)
 
     def stays_on(self, device: torch.device) -> bool:
@@ -184,6 +188,13 @@ class TorchLoss:
         if weights is not None:
             found = found * np.repeat(weights, np.diff(lists.indptr))
         return torch.from_numpy(found).to(device=scores.device, dtype=_at_least_single(scores.dtype))
+
+
+def _row_order(queries: Queries | QueryLists, scores: torch.Tensor) -> torch.Tensor | None:
+    """The row of each score once the rows of a query are together; None where they are."""
+    if isinstance(queries, QueryLists) or queries.is_grouped:
+        return None
+    return torch.from_numpy(queries.row_order).to(scores.device)
 
 
 class _OfAllScores(torch.autograd.Function):

@@ -54,7 +54,7 @@ class TreeObjective:
         self.loss, self.n_docs = loss, lists.n_docs
         self._sizes = np.diff(lists.indptr)
         self._weights = weights
-        self._regrouped = lists.labels if isinstance(queries, Queries) and queries.row_order is not None else None
+        self._mixed = queries if isinstance(queries, Queries) and not queries.is_grouped else None
         has_diagonal = loss.is_convex and type(loss).diagonal_at is not Loss.diagonal_at
         self._blocks = []
         for first, last in query_blocks(lists.indptr, DOCS_PER_BLOCK):
@@ -94,29 +94,33 @@ class TreeObjective:
             raise ValueError(
                 f"the trees are grown on {count_of(scores.size, 'row')} but the queries have {self.n_docs:,} documents."
             )
-        if data is not None and self._regrouped is not None:
+        if data is not None and self._mixed is not None:
             self._check_order(data.get_label() if labels is None else labels)
         if self.loss.is_flat_at_zero and not scores.any():
             raise ValueError(
                 f"{self.loss!r} has no slope where all scores are 0. Start from others (init_score of LightGBM's "
                 "Dataset, base_margin of XGBoost's DMatrix), such as 1 for every row."
             )
-        _, slope, curvature = self.evaluate(scores)
+        _, slope, curvature = self.evaluate(scores if self._mixed is None else self._mixed.in_groups(scores))
+        if self._mixed is not None:
+            slope, curvature = self._mixed.in_row_order(slope), self._mixed.in_row_order(curvature)
         if sample_weight is None or not len(sample_weight):
             return slope, curvature
         if len(sample_weight) not in (self.n_docs, self._sizes.size):
             n_weights, n_queries = count_of(len(sample_weight), "weight"), self._sizes.size
             raise ValueError(f"the data have {n_weights}, but there are {self.n_docs:,} rows of {n_queries:,} queries.")
-        of_rows = sample_weight if len(sample_weight) == self.n_docs else np.repeat(sample_weight, self._sizes)
-        return slope * of_rows, curvature * of_rows
+        if len(sample_weight) != self.n_docs:
+            sample_weight = np.repeat(sample_weight, self._sizes)
+            sample_weight = sample_weight if self._mixed is None else self._mixed.in_row_order(sample_weight)
+        return slope * sample_weight, curvature * sample_weight
 
     def _check_order(self, labels: Any) -> None:
-        """Refuse rows as they stood before they were put together by query; their labels tell."""
-        if labels is None or not np.array_equal(np.float32(labels), np.float32(self._regrouped)):
+        """Refuse rows in another order than those of the queries, such as rows sorted by query; their labels tell."""
+        if labels is None or not np.array_equal(np.float32(labels), np.float32(self._mixed.labels)):
             raise ValueError(
-                "rows of one query did not stand together, so the queries hold them in another order than they came, "
-                "and the labels of the data that the trees are grown on are not in that order. Grow the trees on "
-                "queries.X with the labels queries.y, or sort the rows by query before all else."
+                "rows of different queries are mixed in these queries, and the labels of the data that the trees are "
+                "grown on are in another order. Grow the trees on queries.X with the labels queries.y, or pass "
+                "queries.grouped here and grow them on its rows."
             )
 
     def __repr__(self) -> str:

@@ -128,12 +128,15 @@ class Ranker(BaseEstimator, ABC):
             raise
 
     def _check_queries(self, X: Any, y: Any, qid: Any, *, needs_labels: bool = True, reset: bool = False) -> Queries:
-        """The one door for outside arrays: checked, grouped by query, labels finite."""
+        """The one door for outside arrays: checked, grouped by query, labels finite.
+
+        ``row_order`` of the answer leads back to the order of the rows as they were given.
+        """
         given = X if isinstance(X, Queries) else None
         if given is not None:
             if y is not None or qid is not None:
                 raise ValueError("X is a Queries, which has its labels and qid; give neither y nor qid.")
-            X, y = given.X, given.y
+            X, y = given.grouped.X, given.grouped.y
             if needs_labels and y is None:
                 raise ValueError(
                     f"X is a Queries without labels, which {type(self).__name__} needs: Queries(X, y, qid)."
@@ -160,12 +163,13 @@ class Ranker(BaseEstimator, ABC):
             self.feature_names_ = names
         elif new_names is not None:
             self._check_names(new_names)
-        numbers = None if given is None else given.row_order
+        numbers = None if given is None or given.is_grouped else given.row_order
         check_finite(rows, names, row_numbers=numbers)
         labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
         if given is not None:
-            return Queries.from_groups(rows, labels, given.ids, given.indptr, feature_names=names)
-        return Queries(rows, labels, qid, feature_names=names)
+            bounds = given.grouped.indptr
+            return Queries.from_groups(rows, labels, given.ids, bounds, feature_names=names, row_order=numbers)
+        return Queries(rows, labels, qid, feature_names=names).grouped
 
     def _check_names(self, names: list[str]) -> None:
         """Compare the column names of a ``Queries`` with those of ``fit``, as scikit-learn does for data frames."""
@@ -253,6 +257,4 @@ def check_loaded_normalizer(ranker: Normalized) -> None:
 
 def _with_rows(queries: Queries, X: Any) -> Queries:
     names = queries.feature_names if X.shape[1] == queries.n_features else None  # of other columns
-    changed = Queries.from_groups(X, queries.y, queries.ids, queries.indptr, docid=queries._docid, feature_names=names)
-    changed.row_order = queries.row_order
-    return changed
+    return queries.replace(X=X, feature_names=names)

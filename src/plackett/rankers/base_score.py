@@ -66,11 +66,7 @@ def grouped_base_score(base: Any, X: Any, queries: Queries, *, has_ids: bool) ->
     if hasattr(base, "predict") and not isinstance(X, Queries):  # with the names that a data frame has
         base = predictions(base, X, queries.in_row_order(queries.qid) if has_ids else None)
     if is_known_elsewhere(base):
-        docid = X.docid if isinstance(X, Queries) else None
-        named = Queries.from_groups(
-            queries.X, None, queries.ids, queries.indptr, docid=docid, feature_names=queries.feature_names
-        )
-        return as_base_score(base, named)
+        return as_base_score(base, queries.replace(docid=X.grouped.docid if isinstance(X, Queries) else None))
     scores = check_numbers(base, "base_score")
     if scores.size != queries.n_docs:
         raise ValueError(f"base_score has {count_of(scores.size, 'value')} but X has {queries.n_docs:,} rows.")
@@ -132,9 +128,9 @@ def _scores_of_run(run: Mapping[Any, Mapping[Any, float]], queries: Queries, mis
     by_text = {str(plain(query)): {str(plain(doc)): score for doc, score in run[query].items()} for query in run}
     scores = np.empty(queries.n_docs)
     n_missing, example = 0, ("", "")
-    for query, first, last in zip(queries.ids.tolist(), queries.indptr[:-1], queries.indptr[1:], strict=True):
-        known = by_text.get(str(query), {})
-        for row, doc in enumerate(queries.docid[first:last].tolist(), int(first)):
+    for place, query in enumerate(queries.ids.tolist()):
+        known, rows = by_text.get(str(query), {}), queries.rows_of(place)
+        for row, doc in zip(rows.tolist(), queries.docid[rows].tolist(), strict=True):
             score = known.get(str(doc), missing)
             if score is None:
                 n_missing, example = n_missing + 1, (str(query), str(doc)) if not n_missing else example

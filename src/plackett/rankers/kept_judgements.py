@@ -43,9 +43,8 @@ def keep_judged(scores: Any, labels: Any, *, qid: Any = None, relevant_from: flo
     if not answer.size:
         return answer
     queries = Queries(np.zeros((answer.size, 0)), qid=qid)
-    rows = np.arange(answer.size) if queries.row_order is None else queries.row_order
-    for first, last in zip(queries.indptr[:-1].tolist(), queries.indptr[1:].tolist(), strict=True):
-        own = rows[first:last]
+    for place in range(queries.n_queries):
+        own = queries.rows_of(place)
         lowest, highest = answer[own].min(), answer[own].max()
         for is_moved, edge, sign in (
             (told[own] >= relevant_from, highest, 1.0),  # a NaN is neither

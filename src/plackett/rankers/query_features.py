@@ -160,12 +160,7 @@ class QueryFeatureSource(Parameters):
         kept = np.setdiff1d(np.arange(queries.n_features), self.columns)
         X = queries.X[:, kept] if is_sparse(queries.X) else _take_columns(queries.X, kept)
         names = queries.feature_names
-        documents = Queries.from_groups(
-            X, queries.y, queries.ids, queries.indptr, docid=queries._docid, comments=queries.comments,
-            feature_names=None if names is None else [names[column] for column in kept],
-        )  # fmt: skip
-        documents.row_order = queries.row_order
-        return documents
+        return queries.replace(X=X, feature_names=None if names is None else [names[column] for column in kept])
 
     def kernels_of(self, kernels: Mapping[int | str, Any] | None) -> dict[int, Any] | None:
         """``kernels`` by place among the query features, as ``QueryWeights`` takes them.

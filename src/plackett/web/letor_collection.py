@@ -33,6 +33,7 @@ class LetorCollection(Collection):
 
     def __init__(self, queries: Queries, rankers: Mapping[str, Ranker], name: str):
         super().__init__()
+        queries = queries.grouped
         check_finite(queries.X, queries.feature_names)
         self.queries, self.name, self.key, self.n_docs = queries, name, f"letor-{name}", queries.n_docs
         names = queries.feature_names

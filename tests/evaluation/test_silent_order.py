@@ -1,0 +1,144 @@
+"""Rows of one query that do not stand together: every answer is in the order of the rows as they were given."""
+
+import numpy as np
+import pytest
+
+import plackett as pk
+from plackett.data.feedback import Feedback
+from plackett.data.trec import Run
+from plackett.evaluation.feedback import relevance_feedback
+from plackett.rankers.base_score import as_base_score
+
+
+@pytest.fixture(scope="module")
+def sorted_set():
+    return pk.datasets.make_web_like(12, n_features=4, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def order(sorted_set):
+    return np.random.default_rng(2).permutation(sorted_set.n_docs)
+
+
+@pytest.fixture(scope="module")
+def mixed(sorted_set, order):
+    docid = np.array([f"d{row}" for row in range(sorted_set.n_docs)])
+    return pk.Queries(sorted_set.X[order], sorted_set.y[order], sorted_set.qid[order], docid=docid[order])
+
+
+def test_perfect_scores_of_mixed_rows_are_perfect(mixed):
+    assert pk.evaluate(mixed, mixed.y, metrics="ndcg@10").mean()["ndcg@10"] == 1.0
+
+
+def test_measures_do_not_depend_on_how_queries_are_mixed(sorted_set, mixed, order):
+    scores = np.random.default_rng(3).normal(size=sorted_set.n_docs)
+    expected = pk.evaluate(sorted_set, scores, floors=True)
+    found = pk.evaluate(mixed, scores[order], floors=True)
+    place = {key: row for row, key in enumerate(found.queries.tolist())}
+    rows = [place[key] for key in expected.queries.tolist()]
+    np.testing.assert_array_equal(found.values[rows], expected.values)
+    for name, means in expected.floors.items():
+        assert found.floors[name] == pytest.approx(means, rel=1e-14)
+
+
+@pytest.mark.parametrize("name", ["listmle", "featurerank", "rankboost", "qsvm"])
+def test_predictions_for_queries_are_in_the_order_of_their_rows(name, sorted_set, mixed, order):
+    fitted = pk.ranker(name).fit(sorted_set)
+    expected = fitted.predict(sorted_set)
+    np.testing.assert_array_equal(fitted.predict(mixed), expected[order])
+    np.testing.assert_array_equal(fitted.predict(mixed.X, qid=mixed.qid), expected[order])
+    np.testing.assert_array_equal(fitted.predict(mixed.grouped), expected[order][mixed.row_order])
+
+
+def test_a_fit_to_mixed_rows_is_the_fit_to_sorted_ones(sorted_set, mixed):
+    weights = np.arange(1, sorted_set.n_queries + 1.0)
+    of_row = weights[[sorted_set.ids.tolist().index(key) for key in mixed.qid.tolist()]]
+    ranker = pk.LinearRanker(tol=1e-10)
+    expected = ranker.fit(sorted_set, sample_weight=weights, eval_set=sorted_set).coef_
+    np.testing.assert_allclose(ranker.fit(mixed, sample_weight=of_row, eval_set=mixed).coef_, expected, rtol=1e-6)
+
+
+def test_losses_give_slopes_in_the_order_of_the_rows(sorted_set, mixed, order):
+    scores, direction = np.random.default_rng(4).normal(size=(2, sorted_set.n_docs))
+    loss = pk.losses.ListMLE()
+    value, slope = loss.value_and_slope(scores, sorted_set)
+    found, slope_found = loss.value_and_slope(scores[order], mixed)
+    assert found == pytest.approx(value)
+    np.testing.assert_allclose(slope_found, slope[order], atol=1e-12)
+    for method in ("curvature_diagonal", "curvature_bound"):
+        np.testing.assert_allclose(
+            getattr(loss, method)(scores[order], mixed), getattr(loss, method)(scores, sorted_set)[order], atol=1e-12
+        )
+    np.testing.assert_allclose(
+        loss.curvature_product(scores[order], mixed, direction[order]),
+        loss.curvature_product(scores, sorted_set, direction)[order],
+        atol=1e-12,
+    )
+    gradient, curvature = loss.as_lightgbm(mixed)(scores[order])
+    expected = loss.as_lightgbm(sorted_set)(scores)
+    np.testing.assert_allclose(gradient, expected[0][order], atol=1e-12)
+    np.testing.assert_allclose(curvature, expected[1][order], atol=1e-12)
+
+
+def test_torch_losses_give_slopes_in_the_order_of_the_rows(sorted_set, mixed, order):
+    torch = pytest.importorskip("torch")
+    loss = pk.losses.ListMLE().as_torch()
+    scores = torch.from_numpy(np.random.default_rng(5).normal(size=sorted_set.n_docs))
+    value, slope = loss.value_and_slope(scores, sorted_set)
+    found, slope_found = loss.value_and_slope(scores[torch.from_numpy(order)], mixed)
+    assert found.item() == pytest.approx(value.item())
+    np.testing.assert_allclose(slope_found.numpy(), slope.numpy()[order], atol=1e-12)
+    wanted = scores[torch.from_numpy(order)].requires_grad_()
+    loss(wanted, mixed).backward()
+    np.testing.assert_allclose(wanted.grad.numpy(), slope.numpy()[order], atol=1e-12)
+
+
+def test_base_scores_runs_and_feedback_name_the_rows_as_given(mixed):
+    run = Run.from_scores(mixed, mixed.X[:, 0])
+    np.testing.assert_array_equal(as_base_score(run, mixed), mixed.X[:, 0])
+    np.testing.assert_array_equal(as_base_score(0, mixed), mixed.X[:, 0])
+    ids = mixed.qid.astype(str)
+    rows = Feedback.from_judgements(ids, mixed.docid, mixed.y).for_queries(mixed)
+    np.testing.assert_array_equal(rows.y, mixed.y)
+    pairs, _ = rows.as_pairs()
+    assert (mixed.y[pairs[:, 0]] > mixed.y[pairs[:, 1]]).all()
+    assert (mixed.qid[pairs[:, 0]] == mixed.qid[pairs[:, 1]]).all()
+    n_pairs = sum(int((one.y[:, None] > one.y).sum()) for one in mixed)
+    assert len(pairs) == n_pairs
+
+
+def test_relevance_feedback_on_mixed_rows_is_that_on_sorted_ones(sorted_set, mixed, order):
+    refiner = pk.MultiplicativeRefiner(n_rounds=3)
+    base = np.random.default_rng(6).normal(size=sorted_set.n_docs)
+    expected = relevance_feedback(sorted_set, base, refiner, n_judged=3, metrics="map", keep=True)
+    found = relevance_feedback(mixed, base[order], refiner, n_judged=3, metrics="map", keep=True)
+    np.testing.assert_array_equal(found.judged, expected.judged[order])
+    for name, scores in expected.scores.items():
+        np.testing.assert_allclose(found.scores[name], scores[order], rtol=1e-9)
+    for kind, tables in expected.tables.items():
+        for name, table in tables.items():
+            assert found.tables[kind][name].mean()["map"] == pytest.approx(table.mean()["map"])
+
+
+def test_folds_selection_and_comparison_take_mixed_rows(sorted_set, mixed):
+    folds = pk.QueryKFold(3)
+    for (train, test), fold in zip(folds.split(mixed), folds.folds(mixed), strict=True):
+        assert sorted(set(mixed.qid[test].tolist())) == sorted(fold.test.ids.tolist())
+        assert not set(mixed.qid[train]) & set(mixed.qid[test])
+    by_rows = pk.cross_validate(pk.LinearRanker(), mixed, cv=list(folds.split(mixed)), metrics="map")
+    sorted_rows = pk.cross_validate(pk.LinearRanker(), sorted_set, cv=list(folds.split(sorted_set)), metrics="map")
+    assert by_rows.mean()["map"] == pytest.approx(sorted_rows.mean()["map"], rel=1e-6)
+    chosen = pk.select(pk.LinearRanker(), mixed, grid={"l2": [0.1, 10.0]}, cv=2)
+    assert chosen.best_params == pk.select(pk.LinearRanker(), sorted_set, grid={"l2": [0.1, 10.0]}, cv=2).best_params
+
+
+def test_files_keep_the_order_of_their_rows(tmp_path, mixed):
+    pk.write_letor(mixed, tmp_path / "mixed.txt")
+    for options in ({}, {"cache": True}, {"cache": True}):  # as text, making a cache, from the cache
+        read = pk.read_letor(tmp_path / "mixed.txt", **options)
+        np.testing.assert_array_equal(read.X, mixed.X)
+        np.testing.assert_array_equal(read.y, mixed.y)
+        np.testing.assert_array_equal(read.docid, mixed.docid)
+        assert pk.evaluate(read, mixed.y, metrics="ndcg@10").mean()["ndcg@10"] == 1.0
+        assert pk.evaluate(tmp_path / "mixed.txt", mixed.y, metrics="ndcg@10").mean()["ndcg@10"] == 1.0
+    assert read.qid.tolist() == mixed.qid.tolist()
