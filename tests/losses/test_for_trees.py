@@ -203,8 +203,8 @@ def test_the_classes_for_scikit_learn_grow_the_same_trees(weighted):
 
 
 @pytest.mark.parametrize("package", ["lightgbm", "xgboost"])
-def test_rows_in_the_order_of_before_are_refused(package):
-    """Queries put rows together by query; the packages' data may still hold them as they came."""
+def test_rows_in_another_order_than_the_queries_are_refused(package):
+    """The packages want rows sorted by query, the queries may hold them as they came."""
     module = pytest.importorskip(package)
     mixed = np.random.default_rng(1).permutation(DATA.n_docs)
     X, y = DATA.X[mixed], DATA.y[mixed]
@@ -217,7 +217,8 @@ def test_rows_in_the_order_of_before_are_refused(package):
         return module.train({"nthread": 1}, module.DMatrix(*data), 1, obj=losses.ListMLE().as_xgboost(queries))
 
     train(queries.X, queries.y)
-    for data in [(X, y), (X,), (queries.X,)]:
+    train(X, y)
+    for data in [(queries.grouped.X, queries.grouped.y), (X,), (queries.grouped.X,)]:
         with pytest.raises(ValueError, match=r"Grow the trees on queries\.X with the labels queries\.y"):
             train(*data)
 
