@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import lzma
 import multiprocessing
 import os
 import subprocess
 import sys
 
+import pytest
+
+import plackett as pk
 from plackett.data.drafts import draft_folder, draft_of
+from plackett.exceptions import DataFormatError
 from plackett.text.index import build_index, open_index
 
 # --- Temporary files --------------------------------------------------------------------------------------------------
 
 WRITERS = """
-import os, signal, sys
+import os, shutil, signal, sys
 import numpy as np
 import plackett as pk
+from plackett.persistence import save as save_model
 from plackett.text.index import build_index
 os.chdir(sys.argv[1])
 data = pk.Queries(np.ones((4, 1)), y=[0, 1, 0, 1], qid=[1, 1, 2, 2])
 def save(what):
     if what == "model":
-        pk.ranker("regression").fit(data.X, data.y, qid=data.qid).save("model.plackett")
+        save_model(pk.LinearRanker(), "model.plackett")
     elif what == "letor":
         pk.write_letor(data, "lists.txt")
     elif what == "parquet":
@@ -32,22 +40,25 @@ def save(what):
         build_index(["a text"]).save("index")
 """
 KINDS = ("model", "letor", "parquet", "parts", "index")
+WRITTEN = ["index", "lists.parquet", "lists.txt", "model.plackett", "parts"]
 
 
 def test_temporary_files_of_killed_writers_are_deleted_by_the_next_save(tmp_path):
-    dying = WRITERS + (
+    code = WRITERS + (
+        "for what in sys.argv[2:]: save(what)\n"  # so that each is loaded once only
+        "shutil.rmtree('.', ignore_errors=True)\n"
         "for what in sys.argv[2:]:\n"
         "    if os.fork() == 0:\n"
         "        os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
         "        save(what)\n"
         "    assert os.wait()[1] == signal.SIGKILL\n"
+        "print(*os.listdir())\n"
+        "for what in sys.argv[2:]: save(what)\n"
     )
-    subprocess.run([sys.executable, "-c", dying, tmp_path, *KINDS], check=True)
-    left = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*") if path.is_file()}
-    assert len(left) == len(KINDS)  # the kill came in time
-    alive = WRITERS + "for what in sys.argv[2:]: save(what)\n"
-    subprocess.run([sys.executable, "-c", alive, tmp_path, *KINDS], check=True)
-    assert sorted(os.listdir(tmp_path)) == ["index", "lists.parquet", "lists.txt", "model.plackett", "parts"]
+    command = [sys.executable, "-c", code, tmp_path, *KINDS]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    assert sorted(name.partition(".plackett-")[0] for name in done.stdout.split()) == WRITTEN
+    assert sorted(os.listdir(tmp_path)) == WRITTEN
     assert len(os.listdir(tmp_path / "index")) == 2
     assert sorted(os.listdir(tmp_path / "parts")) == ["part-00000.parquet", "part-00001.parquet"]
 
@@ -73,3 +84,68 @@ def test_two_writers_on_one_index_leave_one_index(tmp_path):
     assert [writer.exitcode for writer in writers] == [0, 0]
     assert len(os.listdir(tmp_path)) == 2
     assert open_index(tmp_path).n_docs == 2
+
+
+# --- Small files that ask for much memory -----------------------------------------------------------------------------
+
+MEASURED = """
+import os, resource, sys
+import plackett as pk
+from plackett.data.documents import read_documents
+from plackett.data.feedback_log import read_feedback
+from plackett.exceptions import DataFormatError
+readers = {
+    "scores": pk.read_scores, "letor": pk.read_letor, "qrels": pk.read_qrels, "run": pk.read_trec_run,
+    "ratings": pk.read_movielens, "feedback": read_feedback, "documents": lambda path: list(read_documents(path)),
+    "missing": lambda path: pk.read_letor(path, missing=float("nan")),
+}
+os.chdir(sys.argv[1])
+pk.read_letor("small.txt").describe()  # loads what reading needs
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for case in sys.argv[2:]:
+    reader, path = case.split("=")
+    try:
+        readers[reader](path)
+        print(case, "read")
+    except DataFormatError as error:
+        print(case, error)
+    taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert taken < 200_000, (case, taken)
+"""
+
+
+def test_small_files_take_little_memory(tmp_path):
+    (tmp_path / "small.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    (tmp_path / "wide.txt").write_text("1 qid:1 1:1\n1 qid:1 2147483646:1\n")
+    (tmp_path / "padded.txt").write_bytes(b"1\n" * 60_000 + b" " * 120_000 + b"\n")
+    # a wide row, and then lines that look like rows until they are read
+    rows = b"1 qid:1 3000:1\n" + b"0 qid:1 1:1\n" * 3 + (b" " * 39 + b"\n") * 2_000_000
+    (tmp_path / "blank.txt.gz").write_bytes(gzip.compress(b" " * (160 << 20), 1))
+    (tmp_path / "rows.txt.gz").write_bytes(gzip.compress(rows, 1))
+    (tmp_path / "blank.txt.xz").write_bytes(lzma.compress(b" " * (80 << 20), preset=0))
+    cases = ["letor=wide.txt", "missing=wide.txt", "scores=padded.txt", "letor=rows.txt.gz", "scores=blank.txt.xz"]
+    cases += [f"{reader}=blank.txt.gz" for reader in ("scores", "letor", "qrels", "run", "ratings")]
+    cases += [f"{reader}=blank.txt.gz" for reader in ("feedback", "documents")]
+    command = [sys.executable, "-c", MEASURED, tmp_path, *cases]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert list(told) == cases
+    assert "2,147,483,646 columns, but the text has 2 values. If this is meant, pass sparse=True" in told[cases[0]]
+    assert "dense rows would take 17,179,869,168 bytes for 2 values" in told[cases[1]]
+    assert told["scores=padded.txt"] == told["letor=rows.txt.gz"] == "read"
+    assert all("the compressed data expand to" in told[case] for case in cases[4:])
+
+
+def test_wide_rows_are_read_where_they_are_asked_for():
+    text = b"1 qid:1 1:1\n0 qid:1 2147483646:1\n"
+    assert pk.read_letor(io.BytesIO(text), sparse=True).X.shape == (2, 2147483646)
+    assert pk.read_letor(io.BytesIO(text), n_features=2147483646).X.shape == (2, 2147483646)
+    hashed = b"".join(b"1 qid:1 %d:1\n" % (1 + 7919**2 * k % (1 << 24)) for k in range(20_000))
+    assert pk.read_letor(io.BytesIO(hashed)).X.shape[1] > 1 << 23
+
+
+def test_zstandard_frames_that_expand_far_are_refused(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    (tmp_path / "blank.zst").write_bytes(zstandard.compress(b" " * (200 << 20)))
+    with pytest.raises(DataFormatError, match="expand to a line of more than 32 MiB"):
+        pk.read_scores(tmp_path / "blank.zst")

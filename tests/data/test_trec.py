@@ -169,7 +169,7 @@ BAD_QRELS = {
     "label is a word": (b"1 0 a yes\n", 1, 'expected a number as label, found "yes"'),
     "label is infinite": (b"1 0 a 1\n1 0 b inf\n", 2, 'expected a finite number as label, found "inf"'),
     "a document twice": (b"1 0 a 1\n1 0 b 1\n1 0 a 1\n", 3, "document 'a' of query '1' was judged in line 1 already"),
-    "binary": (b"\x00\x01", None, "zero bytes"),
+    "binary": (b"\x00\x01", 1, "zero bytes"),
 }
 
 

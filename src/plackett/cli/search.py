@@ -181,7 +181,7 @@ def _json_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
     from plackett.data.documents import id_key, json_lines
     from plackett.exceptions import DataFormatError
 
-    for number, row in json_lines(name, text):
+    for number, row in json_lines(name, text.split("\n")):
         key = "qid" if "qid" in row else id_key(row)
         words = next((row[one] for one in TEXT_KEYS if isinstance(row.get(one), str)), None)
         if key is None or words is None:

@@ -7,11 +7,14 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from plackett.data.unpacking import Unpacked
 from plackett.exceptions import DataFormatError
 
 BLOCK = 1 << 22  # bytes split at a time: small enough for the masks below to stay near the processor
 SHOWN = 80  # characters of a bad line that a message quotes
 WIDEST = 64  # a column of longer words is kept as Python strings: padding all to the longest would waste memory
+NARROW, MOST_PADDING = 16, 4  # so is one of words of more than 16 bytes that padding would make four times as long
+CELLS = 1 << 20
 
 UTF8_MARK = b"\xef\xbb\xbf"  # what Windows editors put before UTF-8
 
@@ -31,15 +34,19 @@ class Words(NamedTuple):
         """One column as byte strings: an ``S`` array, or Python objects where words are long."""
         starts, lengths = self.starts[:, place], self.stops[:, place] - self.starts[:, place]
         width = int(lengths.max(initial=1))
-        if width > WIDEST:
+        if width > WIDEST or (width > NARROW and width * lengths.size > MOST_PADDING * int(lengths.sum())):
             stops = self.stops[:, place].tolist()
             return np.fromiter(
                 (self.text[a:b] for a, b in zip(starts.tolist(), stops, strict=True)), object, len(stops)
             )
         letters = np.frombuffer(self.text, dtype=np.uint8)
-        inside = np.arange(width) < lengths[:, None]
-        places = np.minimum(starts[:, None] + np.arange(width), letters.size - 1)
-        return np.where(inside, letters[places], 0).astype(np.uint8).view(f"S{width}").reshape(-1)
+        padded = np.empty((lengths.size, width), dtype=np.uint8)
+        step = max(1, CELLS // width)  # the places below take eight bytes for each byte
+        for row in range(0, lengths.size, step):
+            inside = np.arange(width) < lengths[row : row + step, None]
+            places = np.minimum(starts[row : row + step, None] + np.arange(width), letters.size - 1)
+            padded[row : row + step] = np.where(inside, letters[places], 0)
+        return padded.view(f"S{width}").reshape(-1)
 
 
 def read_words(
@@ -67,24 +74,30 @@ def read_words(
     n_lines_before : int, default=0
         Lines that the caller has read and keeps.
     """
-    for text in _whole_lines(file, name, head):
+    for text in _whole_lines(file, name, head, n_lines_before):
         words = _split(text, n_lines_before, n_columns, name, expected, more)
         n_lines_before += text.count(b"\n")
         yield words
 
 
-def _whole_lines(file: BinaryIO, name: str, head: bytes) -> Iterator[bytes]:
+def _whole_lines(file: BinaryIO, name: str, head: bytes, n_lines_before: int) -> Iterator[bytes]:
     begun: list[bytes] = []  # a line whose end has not come yet
+    length = 0
     block = (head or file.read(BLOCK)).removeprefix(UTF8_MARK)
     while block:
         if b"\0" in block:
+            line = n_lines_before + block.count(b"\n", 0, block.index(b"\0")) + 1
             message = "the file holds zero bytes, so it is not plain text. Is it UTF-16 or binary?"
-            raise DataFormatError(name, None, message)
+            raise DataFormatError(name, line, message)
         cut = block.rfind(b"\n") + 1
         if cut:
             yield b"".join([*begun, block[:cut]])
-            begun = []
+            begun, length = [], 0
+            n_lines_before += block.count(b"\n")
         begun.append(block[cut:])
+        length += len(block) - cut
+        if isinstance(file, Unpacked):
+            file.check_line(length)
         block = file.read(BLOCK)
     rest = b"".join(begun)
     if b"\r" in rest.rstrip():  # only the last line has no "\n" behind it: line ends of an old Macintosh
@@ -153,7 +166,10 @@ def as_text(column: np.ndarray) -> np.ndarray:
 
 def as_numbers(column: np.ndarray, dtype: type, lines: np.ndarray, *, name: str, what: str) -> np.ndarray:
     """A column of byte strings as numbers; the first word that is none is named with its line."""
-    has_groups = column.dtype.kind == "S" and bool((column.view(np.uint8) == ord("_")).any())
+    if column.dtype.kind == "S":
+        has_groups = bool((column.view(np.uint8) == ord("_")).any())
+    else:
+        has_groups = any(b"_" in word for word in column)
     try:
         numbers: np.ndarray = column.astype(dtype)
         if not has_groups:

@@ -132,7 +132,7 @@ def describe(queries: Queries, *, relevant_from: float) -> Description:
         n_single_document=int((lengths == 1).sum()),
         constant_columns=constant,
         query_level_columns=query_level,
-        duplicate_columns=_equal_columns(fingerprints, set(constant)) if queries.n_docs else [],
+        duplicate_columns=_equal_columns(fingerprints, constant) if queries.n_docs else [],
         feature_names=queries.feature_names,
         n_duplicate_rows=_sum_over_queries(queries, _repeated_rows) if queries.n_features else 0,
         n_duplicate_docids=_sum_over_queries(queries, _repeated_docids) if _has_docids(queries) else None,
@@ -263,17 +263,15 @@ def _keys(n: int, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(1, 2**63, size=n, dtype=np.uint64) * 2 + 1
 
 
-def _equal_columns(fingerprints: np.ndarray, left_out: set[int]) -> list[tuple[int, int]]:
+def _equal_columns(fingerprints: np.ndarray, left_out: list[int]) -> list[tuple[int, int]]:
     """Pairs (earlier, later) of equal columns; constant ones are listed elsewhere."""
-    first_with: dict[int, int] = {}
-    pairs = []
-    for column, mark in enumerate(fingerprints.tolist()):
-        if column in left_out:
-            continue
-        earlier = first_with.setdefault(mark, column)
-        if earlier != column:
-            pairs.append((earlier, column))
-    return pairs
+    is_kept = np.ones(fingerprints.size, dtype=bool)
+    is_kept[left_out] = False
+    columns = np.flatnonzero(is_kept)
+    _, first, kind = np.unique(fingerprints[columns], return_index=True, return_inverse=True)
+    earlier = columns[first[kind.reshape(-1)]]
+    later = columns[earlier != columns]
+    return list(zip(earlier[earlier != columns].tolist(), later.tolist(), strict=True))
 
 
 def _sum_over_queries(queries: Queries, count: Callable[[Queries], int]) -> int:

@@ -8,16 +8,18 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from plackett.data.markup import text_of_html, text_of_markdown
 from plackett.data.opening import is_stream, name_of, open_bytes
+from plackett.data.unpacking import LONGEST_LINE
 from plackett.exceptions import DataFormatError
 
 ID_KEYS = ("id", "_id", "docid", "doc_id")
@@ -27,6 +29,7 @@ TEXTS = (".txt", ".text", ".rst", *MARKDOWN, *HTML)
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv")
 PACKED = (".gz", ".xz", ".bz2", ".zst")
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
+_HEAD = 2048  # bytes in which a file may name its encoding
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -110,15 +113,19 @@ def files_of(source: str) -> list[Path]:
 
 
 def _documents_of_file(path: str, name: str, encoding: str, is_lenient: bool, remedy: str) -> Iterator[Document]:
-    kind, text = _kind(path), read_text(path, encoding, is_lenient=is_lenient, remedy=remedy)
+    kind = _kind(path)
+    if kind in (".jsonl", ".ndjson", ".csv", ".tsv") and not is_stream(path) and "\n".encode(encoding) == b"\n":
+        yield from _documents_of_table(path, name, kind, encoding, is_lenient, remedy)
+        return
+    text = read_text(path, encoding, is_lenient=is_lenient, remedy=remedy)
     if is_stream(path):  # its name says nothing about its kind
         name, kind = name_of(path), ".jsonl" if text.lstrip().startswith("{") else ".txt"
     if kind == ".json" and text.lstrip().startswith("["):
         yield from _numbered(name, _json_array(path, text))
     elif kind in (".jsonl", ".ndjson", ".json"):
-        yield from _numbered(name, json_lines(path, text))
+        yield from _numbered(name, json_lines(path, text.split("\n")))
     elif kind in (".csv", ".tsv"):
-        yield from _numbered(name, _csv_rows(path, text, "\t" if kind == ".tsv" else _delimiter(text)))
+        yield from _numbered(name, _csv_rows(path, io.StringIO(text, newline=""), kind))
     else:
         title, body = "", text
         if kind in MARKDOWN:
@@ -127,6 +134,33 @@ def _documents_of_file(path: str, name: str, encoding: str, is_lenient: bool, re
             title, body = text_of_html(text)
         name = as_text(name)  # of a file whose name is not UTF-8, too
         yield Document(name, {"title": as_text(title) or Path(name).stem, "body": as_text(body)})
+
+
+def _documents_of_table(
+    path: str, name: str, kind: str, encoding: str, is_lenient: bool, remedy: str
+) -> Iterator[Document]:
+    """Documents of a file with one in a line, which is never in memory as a whole."""
+    with open_bytes(path) as file:
+        declared = _declared(file.peek(_HEAD)[:_HEAD]) if is_lenient else None  # type: ignore[attr-defined]
+        if declared == "utf-16":
+            texts = iter(file.read().decode(declared, "replace").removeprefix("\ufeff").splitlines(keepends=True))
+        else:
+            texts = _decoded_lines(file, path, encoding, declared, is_lenient, remedy)
+        rows = _csv_rows(path, texts, kind) if kind in (".csv", ".tsv") else json_lines(path, texts)
+        yield from _numbered(name, rows)
+
+
+def _decoded_lines(
+    file: BinaryIO, path: str, encoding: str, declared: str | None, is_lenient: bool, remedy: str
+) -> Iterator[str]:
+    for number, line in enumerate(file, 1):
+        try:
+            text = line.decode(encoding)
+        except UnicodeDecodeError:
+            if not is_lenient:
+                raise _not_text(path, number, encoding, remedy) from None
+            text = line.decode(declared or encoding, "replace")
+        yield text.removeprefix("\ufeff") if number == 1 else text
 
 
 def read_text(
@@ -141,14 +175,18 @@ def read_text(
         if is_lenient:
             return content.decode(_declared(content) or encoding, "replace").removeprefix("\ufeff")
         line = content.count(b"\n", 0, error.start) + 1
-        raise DataFormatError(name_of(source), line, f"this is not {encoding.upper()} text. {remedy}") from None
+        raise _not_text(source, line, encoding, remedy) from None
+
+
+def _not_text(source: str, line: int, encoding: str, remedy: str) -> DataFormatError:
+    return DataFormatError(name_of(source), line, f"this is not {encoding.upper()} text. {remedy}")
 
 
 def _declared(content: bytes) -> str | None:
     """The encoding that the first bytes name: by a byte order mark, or as web pages do."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
-    found = _CHARSET.search(content, 0, 2048)
+    found = _CHARSET.search(content, 0, _HEAD)
     try:
         return None if found is None else codecs.lookup(found[1].decode("ascii")).name
     except LookupError:
@@ -161,9 +199,9 @@ def as_text(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
-def json_lines(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_lines(name: str, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """``(line, object)`` of each line that is not empty."""
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 row = json.loads(line)
@@ -187,15 +225,12 @@ def _json_array(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
-def _delimiter(text: str) -> str:
-    """A semicolon where the headings have it alone, as spreadsheets write it in many countries."""
-    headings = text.partition("\n")[0]
-    return ";" if ";" in headings and "," not in headings else ","
-
-
-def _csv_rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+def _csv_rows(name: str, lines: Iterator[str], kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    first = next(lines, "")
+    # a semicolon where the headings have it alone, as spreadsheets write it in many countries
+    delimiter = "\t" if kind == ".tsv" else ";" if ";" in first and "," not in first else ","
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
+    reader = csv.DictReader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
     try:
         columns = list(reader.fieldnames or ())
         if len(set(columns)) < len(columns):

@@ -40,7 +40,9 @@ def read_letor(
         first bytes.
         Several files are read in order, as one; a query may go on in the next file.
     n_features : int, default=None
-        Columns of X; None takes the largest index seen. A larger index in the file is an error.
+        Columns of X; None takes the largest index seen. A larger index in the file is an error. So is, with None, an
+        index that makes X far larger than the text: more than 2**22 columns (of a dense X, more than 256 MB) and more
+        than a thousand of them (of its cells) for each value.
     first_index : {1, 0}, default=1
         The index of the first column.
     missing : float, default=0.0
@@ -53,7 +55,8 @@ def read_letor(
         is too large for ``dtype`` is an error.
     sparse : bool, default=None
         Whether X is a CSR matrix. None decides: CSR when less than 10 % of at least ten million cells are in the text
-        and ``missing`` is 0, dense otherwise. A CSR matrix does not store the zeros that are in the text.
+        and ``missing`` is 0, dense otherwise. A CSR matrix does not store the zeros that are in the text. True reads
+        any number of columns, however few values there are.
     comments : bool, default=True
         Whether to keep what follows ``#``, byte by byte; ``docid`` is found in it. A row with ``#`` and nothing behind
         it is as one without comment; a file without comments has ``comments=None``.

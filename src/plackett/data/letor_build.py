@@ -92,6 +92,10 @@ class _Rows:
         self._cells = np.empty(0, dtype=options.dtype)
         self._n_pairs = self.n_rows = self.width = 0
 
+    @property
+    def bytes_of_row(self) -> int:
+        return 0  # room is made for few rows only
+
     def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
         n_rows = sum(chunk.n_rows for chunk in wave)
         if not self._is_dense or n_rows * self.width * self._cells.itemsize > _ROOM_BYTES:
@@ -111,6 +115,8 @@ class _Rows:
         self._n_pairs += sum(part.n_pairs for part in parts)
         self.width = max([old, options.n_features or 0] + [part.width for part in parts])
         n_cells = self.n_rows * self.width
+        if self.width > old:
+            options.check_size(self.n_rows, self._n_pairs, self.width, wave[0].name)
         if not self._is_started and self.n_rows:
             self._is_started, self._is_dense = True, not options.looks_sparse(self._n_pairs, n_cells)
         elif self._is_dense and self.width > old:

@@ -16,16 +16,22 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from plackett._threads import deal_ahead
-from plackett.data.letor_text import Chunk, expected_bytes, waves
+from plackett.data.letor_text import Chunk, expected_bytes, waves, with_fewer_rows
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataFormatError
+from plackett.validation import count_of
 
 SPARSE_BELOW = 0.1  # fill under which X becomes CSR when the caller does not say
 SPARSE_FROM_CELLS = 10_000_000  # smaller tables are dense in any case: 40 MB of float32 hurt nobody
+WIDEST = 1 << 22  # columns that need no explanation, however few values there are
+LARGE = 1 << 28  # bytes of dense rows that need none
+EMPTY_CELLS = 1000  # for each value in the text: more are taken for a mistake where they need much memory
 _GROWTH = 1.25
+MOST_ROOM = 16  # bytes of rows for each byte of text, before its lines are looked at
 _SPARE = 1.02  # rows to come are estimated from the rows so far
 _LONGEST_QUOTE = 80
+SHORTEST_PAIR = 4  # bytes: "1:2 "
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,21 @@ class Options:
         if self.sparse is not None:
             return self.sparse
         return self.may_be_sparse and n_pairs < SPARSE_BELOW * n_cells
+
+    def check_size(self, n_rows: int, n_pairs: int, width: int, name: str) -> None:
+        """Refuse rows that take much memory for the values in the text, unless the caller named their width."""
+        if self.n_features is not None:
+            return
+        is_sparse = self.wants_sparse(n_pairs, n_rows * width)
+        if is_sparse and self.sparse is None and width > WIDEST and width > EMPTY_CELLS * n_pairs:
+            found = f"the largest index makes {width:,} columns, but the text has {count_of(n_pairs, 'value')}"
+            hint = "If this is meant, pass sparse=True or n_features."
+            raise DataFormatError(name, None, f"{found}. {hint}")
+        n_bytes = n_rows * width * self.dtype.itemsize
+        if not is_sparse and n_bytes > LARGE and n_rows * width > EMPTY_CELLS * n_pairs:
+            found = f"dense rows would take {n_bytes:,} bytes for {count_of(n_pairs, 'value')} in the text"
+            hint = "Read them with sparse=True and missing=0, or, if this is meant, pass n_features."
+            raise DataFormatError(name, None, f"{found}. {hint}")
 
 
 class ParsedRows(NamedTuple):
@@ -86,6 +107,10 @@ def parse(inputs: list, options: Options) -> Queries:
 class Table(Protocol):
     """Takes rows of X, wave by wave."""
 
+    @property
+    def bytes_of_row(self) -> int:
+        """What a row takes in memory; 0 while rows are kept as pairs."""
+
     def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
         """A piece of X for each chunk, with room for its rows; None for those that shall come as pairs."""
 
@@ -106,6 +131,9 @@ def parse_into(table: Table, take: Callable[[list[ParsedRows]], Any], inputs: li
 
 def _parse_wave(wave: list[Chunk], text, table: Table, take: Callable, options: Options) -> list[Chunk]:
     """Parse a wave on all threads while the next is read, which is returned."""
+    n_bytes = sum(chunk.text.size for chunk in wave)
+    if sum(chunk.n_rows for chunk in wave) * table.bytes_of_row > MOST_ROOM * n_bytes:  # are there blank lines?
+        wave = with_fewer_rows(wave)
     rows = table.make_room(wave)
     tasks = [(chunk, options, X) for chunk, X in zip(wave, rows, strict=True)]
     finish = deal_ahead(_parse_chunk, tasks)
@@ -149,7 +177,7 @@ def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
     end_index = widest if X is None else X.shape[1]
     is_dense = X is not None
     rows = np.empty((0, 0), dtype=options.dtype) if X is None else X
-    most_pairs = text.size // 4 + 1  # the shortest pair is "1:2 "
+    most_pairs = text.size // SHORTEST_PAIR + 1
     index, value = np.empty(most_pairs, dtype=np.int32), np.empty(most_pairs, dtype=options.dtype)
     labels, qid, qid_span = np.empty(n), np.empty(n, dtype=np.int64), np.empty((n, 2), dtype=np.uint64)
     row_end, comment_end = np.empty(0 if is_dense else n, dtype=np.int64), np.empty(n, dtype=np.int64)
@@ -294,11 +322,19 @@ class _Table:
     def _rows(self, n: int) -> np.ndarray:
         return self._cells[: n * self._width].reshape(n, self._width)
 
+    @property
+    def bytes_of_row(self) -> int:
+        return self._width * self._cells.itemsize if self._is_dense else 0
+
     def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
         """A piece of X for each chunk, with room for its rows; None for each while X is kept as pairs."""
+        n_rows = sum(chunk.n_rows for chunk in wave)
+        most_pairs = self._n_pairs + sum(chunk.text.size for chunk in wave) // SHORTEST_PAIR
+        if self._is_dense and self._options.wants_sparse(most_pairs, (self._n_rows + n_rows) * self._width):
+            self._become_sparse()
         if not self._is_dense:
             return [None] * len(wave)
-        n_rows = sum(chunk.n_rows for chunk in wave)
+        self._options.check_size(self._n_rows + n_rows, most_pairs, self._width, wave[0].name)
         self._reserve(self._n_rows + n_rows)
         X = self._rows(self._n_rows + n_rows)
         ends = np.cumsum([self._n_rows] + [chunk.n_rows for chunk in wave]).tolist()
@@ -308,11 +344,14 @@ class _Table:
         """Take in a parsed wave."""
         self._n_pairs += sum(part.n_pairs for part in parts)
         width = max([self._width, self._options.n_features or 0] + [part.width for part in parts])
+        n_rows = self._n_rows + sum(part.n_rows for part in parts)
+        if width > self._width:
+            self._options.check_size(n_rows, self._n_pairs, width, wave[0].name)
         if self._is_dense:
             self._add_dense(parts, wave, width)
             return
         self._pairs += [part.pairs for part in parts]
-        self._n_rows += sum(part.n_rows for part in parts)
+        self._n_rows = n_rows
         self._width = width
         if not self._is_started and self._n_rows:
             self._is_started = True

@@ -14,6 +14,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from plackett.data.opening import name_of, open_bytes
+from plackett.data.unpacking import Unpacked
 
 WAVE_BYTES = 1 << 24  # read at once, while the wave before is parsed
 CHUNK_BYTES = 1 << 20  # parsed at once by one thread
@@ -80,6 +81,8 @@ def _whole_lines(file: BinaryIO, buffers: list[bytearray]) -> Iterator[tuple[byt
         filled, end = len(rest), 0
         while not end and not is_finished:
             if filled > len(buffers[0]) - 2:  # one line is longer than all of the buffer
+                if isinstance(file, Unpacked):
+                    file.check_line(filled)
                 longer = bytearray(2 * len(buffers[0]))
                 longer[:filled] = buffers[0][:filled]
                 buffers[0] = longer
@@ -129,3 +132,8 @@ def _most_rows(text: np.ndarray, n_lines: int) -> int:
         return n_lines
     following = text[1:][text[:-1] == 10]
     return n_lines - int(((following == 10) | (following == 13) | (following == 35)).sum())
+
+
+def with_fewer_rows(wave: list[Chunk]) -> list[Chunk]:
+    """The same chunks with a closer bound on their rows: each names its query."""
+    return [chunk._replace(n_rows=min(chunk.n_rows, chunk.text.tobytes().count(b"qid:"))) for chunk in wave]

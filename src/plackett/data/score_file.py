@@ -7,7 +7,7 @@ from typing import IO
 
 import numpy as np
 
-from plackett.data.columns import UTF8_MARK
+from plackett.data.columns import as_numbers, collect, read_words
 from plackett.data.opening import name_of, open_bytes
 from plackett.exceptions import DataFormatError
 
@@ -19,29 +19,13 @@ def read_scores(source: str | os.PathLike | IO) -> np.ndarray:
     """
     name = name_of(source)
     with open_bytes(source) as file:
-        text = file.read().removeprefix(UTF8_MARK)
-    lines = text.splitlines()
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if b"_" in text or b"\0" in text:  # Python reads 1_0 as ten, and numpy ends a text at a zero byte
-        scores = _read_slowly(name, lines)
-    else:
-        try:
-            scores = np.array(lines, dtype="S").astype(np.float64) if lines else np.zeros(0)
-        except ValueError:
-            scores = _read_slowly(name, lines)
+        lines, (words,) = collect(read_words(file, 1, name=name, expected="score"), (0,))
+    is_shifted = lines != np.arange(1, lines.size + 1)
+    if is_shifted.any():
+        line = int(np.argmax(is_shifted)) + 1
+        raise DataFormatError(name, line, "expected one number, found a blank line or a comment.")
+    scores = as_numbers(words, np.float64, lines, name=name, what="score")
     missing = np.isnan(scores)
     if missing.any():
         raise DataFormatError(name, int(np.argmax(missing)) + 1, "a NaN has no place in an order; expected a number.")
-    return scores
-
-
-def _read_slowly(name: str, lines: list[bytes]) -> np.ndarray:
-    scores = np.empty(len(lines))
-    for place, line in enumerate(lines):
-        try:
-            scores[place] = float(line.replace(b"_", b"?"))
-        except ValueError:
-            found = line.decode("utf-8", "replace").strip()[:60]
-            raise DataFormatError(name, place + 1, f'expected one number, found "{found}".') from None
     return scores

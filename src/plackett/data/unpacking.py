@@ -1,7 +1,7 @@
 """Decompression within bounds, so that a small file cannot fill the memory.
 
-Text that is read line by line may expand as far as it likes up to ``MOST_BYTES``, and beyond that ``MOST_TIMES``; one
-line, and what is read as a whole, must fit into memory with little.
+What expands to more than ``MOST_BYTES`` and more than ``MOST_TIMES`` its size is refused, and so are lines, and texts
+that are read as a whole, that would take much memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from plackett.exceptions import DataFormatError
 BLOCK = 1 << 20
 LONGEST_LINE = 1 << 25  # bytes of one line of a compressed text
 WHOLE_BYTES, WHOLE_TIMES = 1 << 26, 8  # of a text that is read at once: these bytes, and 8 for each compressed byte
-MOST_BYTES, MOST_TIMES = 1 << 30, 200
+MOST_BYTES, MOST_TIMES = 1 << 27, 200
+_STEP = 1 << 16  # compressed bytes read at a time
 _MEMORY = 1 << 27  # of a decompressor, which the head of a file may ask for: xz -9 needs 65 MiB, zstd --ultra 128 MiB
 _ZSTD_STEP = 1 << 10  # compressed bytes at a time: they may stand for 128 KiB for every 4
 
@@ -120,7 +121,7 @@ class _Unpacking(io.RawIOBase):
         return n
 
     def _take(self) -> bytes:
-        block = self._file.read1(BLOCK)  # type: ignore[attr-defined]
+        block = self._file.read1(_STEP)  # type: ignore[attr-defined]
         self.n_packed += len(block)
         return block
 
