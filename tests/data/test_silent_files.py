@@ -23,13 +23,13 @@ WRITERS = """
 import os, shutil, signal, sys
 import numpy as np
 import plackett as pk
-from plackett.persistence import save as save_model
 from plackett.text.index import build_index
 os.chdir(sys.argv[1])
-data = pk.Queries(np.ones((4, 1)), y=[0, 1, 0, 1], qid=[1, 1, 2, 2])
+data = pk.Queries(np.eye(4), y=[0, 1, 0, 1], qid=[1, 1, 2, 2])
+model = pk.ranker("regression").fit(data.X, data.y, qid=data.qid)
 def save(what):
     if what == "model":
-        save_model(pk.LinearRanker(), "model.plackett")
+        model.save("model.plackett")
     elif what == "letor":
         pk.write_letor(data, "lists.txt")
     elif what == "parquet":
