@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import plackett
 
 project = "plackett"
@@ -19,13 +21,56 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say more
 napoleon_google_docstring = False
-napoleon_use_ivar = True
 napoleon_use_rtype = False
+napoleon_custom_sections = ["Attributes"]  # passed on as it is: see _list_attributes
 
 html_theme = "furo"
 html_title = f"plackett {version}"
 html_show_sphinx = False
 html_copy_source = False
+
+
+def attributes(lines):
+    """Split a docstring at its section "Attributes": lines before, entries (names, kind, description) and lines after.
+
+    A line of the section that is not indented begins an entry: "coef_ : ndarray", or several names with commas.
+    """
+    marks = [
+        at for at in range(len(lines) - 1) if lines[at].strip() == "Attributes" and set(lines[at + 1].strip()) == {"-"}
+    ]
+    if not marks:
+        return list(lines), [], []
+    start = marks[0]
+    end = next(
+        (at for at in range(start + 2, len(lines) - 1) if lines[at].strip() and set(lines[at + 1].strip()) == {"-"}),
+        len(lines),
+    )
+    entries = []
+    for line in lines[start + 2 : end]:
+        if line and not line[0].isspace():
+            names, _, kind = line.partition(" : ")
+            entries.append(([name.strip() for name in names.split(",")], kind.strip(), []))
+        elif entries:
+            entries[-1][2].append(line)
+    return list(lines[:start]), entries, list(lines[end:])
+
+
+def _list_attributes(app, what, name, obj, options, lines):
+    """Write the attributes of a class as a list of literals, before Napoleon reads the docstring.
+
+    Napoleon makes fields of them, in which "coef_" is a reference to "coef", and of "a_, b_" the name is "b_" and the
+    type "a_,".
+    """
+    before, entries, after = attributes(lines)
+    if what != "class" or not entries:
+        return
+    listed = []
+    for names, kind, text in entries:
+        literals = ", ".join(f"``{one}``" for one in names)
+        kind = re.sub(r"_(?!\w)", r"\_", kind)
+        listed.append(f"* {literals}" + (f" ({kind})" if kind else ""))
+        listed += ["", *(line and f"  {line.removeprefix('    ')}" for line in text)] if any(text) else []
+    lines[:] = [*before, "Attributes", "----------", *listed, "", *after]
 
 
 def _keep_colons(app, what, name, obj, options, lines):
@@ -35,4 +80,5 @@ def _keep_colons(app, what, name, obj, options, lines):
 
 
 def setup(app):
+    app.connect("autodoc-process-docstring", _list_attributes, priority=100)
     app.connect("autodoc-process-docstring", _keep_colons, priority=100)

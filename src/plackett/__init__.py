@@ -63,6 +63,7 @@ if TYPE_CHECKING:  # what a type checker and an editor see; at run time each nam
     from plackett.rankers.other_trees import XGBoostRanker as XGBoostRanker
     from plackett.rankers.personality import PersonalityDiagnosis as PersonalityDiagnosis
     from plackett.rankers.prank import PRank as PRank
+    from plackett.rankers.query_dependent import QueryDependentRanker as QueryDependentRanker
     from plackett.rankers.rankboost import RankBoost as RankBoost
     from plackett.rankers.recommend import recommend as recommend
     from plackett.rankers.refinement import LinearRefiner as LinearRefiner

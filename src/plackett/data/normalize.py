@@ -28,6 +28,10 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
 
     Pipelines and searches pass ``qid`` on by itself once metadata routing is enabled
     (``sklearn.set_config(enable_metadata_routing=True)``).
+
+    Attributes
+    ----------
+    n_features_in_, feature_names_in_ : as in scikit-learn
     """
 
     __metadata_request__fit: ClassVar = {"qid": True}

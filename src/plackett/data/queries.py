@@ -108,6 +108,9 @@ class Queries:
     indptr : ndarray of shape (n_queries + 1,)
         Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``. Raises ValueError where the rows of a query do not stand
         together; ``grouped.indptr`` always exists.
+    first_index : int or None
+        The number of the first feature in the file that the rows were read from; None for arrays, whose columns count
+        from 0.
     row_order : ndarray of shape (n_docs,) or None
         The input row of each row of ``grouped``; None when the input was grouped.
 
@@ -123,6 +126,8 @@ class Queries:
     >>> data.subset(["a"]).X
     array([[0.9]])
     """
+
+    first_index: int | None = None
 
     def __init__(
         self,

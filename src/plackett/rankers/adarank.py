@@ -87,7 +87,7 @@ class AdaRank(Boosted, LinearScores):
         For every round ``"feature"``, ``"alpha"``, ``"edge"`` (Σ P E of the feature), ``"train"`` (the mean of the
         measure on the training set, by the weights of the queries) and the validation measure.
     best_iteration_, best_score_ : int and float, or None without a validation set
-    normalizer_, feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
     --------

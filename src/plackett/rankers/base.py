@@ -105,6 +105,9 @@ class Ranker(BaseEstimator, ABC):
         n_features = getattr(self, "n_features_in_", None)
         if type(n_features) is not int or n_features < 0:
             raise ValueError("n_features_in_ must be the number of features.")
+        first_index = getattr(self, "first_index_", None)
+        if first_index is not None and (type(first_index) is not int or first_index not in (0, 1)):
+            raise ValueError("first_index_ must be 0, 1 or None.")
         for name in ("feature_names_", "feature_names_in_"):
             names = getattr(self, name, None)
             if names is None:
@@ -161,6 +164,7 @@ class Ranker(BaseEstimator, ABC):
         names = self._names_of(given)
         if reset:
             self.feature_names_ = names
+            self.first_index_ = None if given is None else given.first_index
         elif new_names is not None:
             self._check_names(new_names)
         numbers = None if given is None or given.is_grouped else given.row_order

@@ -61,7 +61,7 @@ class DiffRank(FeatureSteps):
         Steps that were taken.
     stop_reason_ : str
     best_iteration_, best_score_ : int and float, or None without a validation set
-    n_features_in_, feature_names_in_ : as in scikit-learn
+    n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
     --------

@@ -66,8 +66,8 @@ class FeatureRank(FeatureSteps):
     history_ : dict of lists
         After every step: ``"E"``, the mean over the lists; ``"error"``, the share of all pairs in wrong order; and the
         validation measure.
-    centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_, n_features_in_, feature_names_in_
-        As in :class:`~plackett.DiffRank`.
+    centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in :class:`~plackett.DiffRank`
+    n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
     --------
@@ -173,8 +173,8 @@ class BLFeatureRank(FeatureRank):
         What enters a step of ``predict``: 0 the feature, 1 the mixture, 2 the ranking so far.
     betas_ : ndarray of shape (n_steps,)
         β of the mixtures; 0 in steps without one.
-    history_, centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_, n_features_in_, feature_names_in_
-        As in :class:`FeatureRank`.
+    history_, centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in :class:`FeatureRank`
+    n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
     --------

@@ -99,7 +99,8 @@ class KernelRanker(LinearRanker):
     gamma_ : float
         The number that was used.
     n_iter_, objective_, gradient_norm_, duality_gap_, stop_reason_, solver_, history_ : as in :class:`LinearRanker`
-    best_iteration_, best_score_ : as in :class:`LinearRanker`
+    best_iteration_, best_score_, n_evaluations_, n_products_, n_queries_ : as in :class:`LinearRanker`
+    normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in :class:`LinearRanker`
 
     Examples
     --------

@@ -84,9 +84,15 @@ class LinearRanker(LinearScores):
         ``"objective"``, ``"gradient_norm"`` and the validation measure, one entry per iteration. For the hinge the
         first two are of the objective with its kinks rounded off, less and less, so that they may rise.
     best_iteration_, best_score_ : int and float, or None without a validation set
+    n_evaluations_, n_products_ : int
+        How often the solver computed the objective, and products of its curvature with a vector.
+    n_queries_ : int
+        Training queries.
     normalizer_ : fitted transformer or None
     feature_names_ : list of str or None
         Of the data frame or the ``Queries`` that was given.
+    first_index_ : int or None
+        The number of the first feature in the file that the ``Queries`` was read from; None for arrays.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples

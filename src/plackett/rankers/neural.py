@@ -99,7 +99,7 @@ class NeuralRanker(Normalized):
     history_ : dict of lists
         ``"objective"`` and the validation measure, one entry per epoch.
     best_iteration_, best_score_ : int and float, or None without a validation set
-    normalizer_, feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
     --------

@@ -47,6 +47,9 @@ class XGBoostRanker(FlatBoostedTrees):
         Added to what the trees say.
     zero_is_missing_ : bool
         Whether ``fit`` has seen sparse rows.
+    n_rounds_, n_iter_, stop_reason_, history_, best_iteration_, best_score_ : as in ``TreeRanker``
+    feature_importances_ : ndarray of shape (n_features,)
+    n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     """
 
     package = "xgboost"
@@ -186,6 +189,8 @@ class CatBoostRanker(BoostedTrees):
     ----------
     model_ : catboost.CatBoost
         All rounds.
+    n_rounds_, n_iter_, stop_reason_, history_, best_iteration_, best_score_ : as in ``TreeRanker``
+    n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     """
 
     package = "catboost"

@@ -67,7 +67,7 @@ class PRank(LinearScores):
         One entry per pass: ``"mean_error"``, by how many levels documents were missed when their turn came, on average;
         and the validation measure.
     best_iteration_, best_score_ : int and float, or None without a validation set
-    normalizer_, feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
     --------

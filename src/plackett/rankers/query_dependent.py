@@ -121,7 +121,12 @@ class QueryDependentRanker(QueryModels):
         Where query features came from: ``"matrix"``, ``"columns"``, ``"mean"`` or ``"none"``.
     training_bytes_ : int
         Size of the training documents that are kept for new queries.
-    normalizer_, feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    has_ids_, source_, space_, query_weights_ : bool and objects
+        Whether ``fit`` had query ids, where query features come from, the kernel's space and the weights of queries.
+    training_rows_, training_labels_, training_indptr_, training_shares_ : ndarrays or None
+        The training documents that are kept for new queries.
+    best_iteration_, best_score_ : int and float, or None without a validation set
+    n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
     --------

@@ -83,7 +83,9 @@ class RankBoost(Boosted):
         For every round ``"feature"``, ``"threshold"``, ``"alpha"``, ``"r"``, ``"z"``, ``"bound"`` (the product of all Z
         so far), ``"pair_error"`` and the validation measure.
     best_iteration_, best_score_ : int and float, or None without a validation set
-    normalizer_, feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    n_columns_ : int
+        Columns after ``normalize``.
+    n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
     --------

@@ -323,7 +323,15 @@ class MultiplicativeRefiner(BoostedRefiner):
         ``(x[feature] > threshold) == is_above``.
     estimators_ : list or None
         The classifiers of all rounds, where there was an ``estimator``; ``save`` says which of them a file can hold.
-    feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    rounds_indptr_, states_ : ndarrays
+        Bounds of the rounds of each query, and what ``history_`` is made of.
+    base_scores_ : ndarray of shape (n_docs,)
+    base_column_ : int or None
+        The column of X that the base scores are.
+    indptr_, row_keys_, has_ids_ : ndarrays and bool
+        By which ``predict`` finds the rows of ``fit`` again: bounds of the queries, hashes of rows, and whether there
+        were query ids.
+    n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
     --------
@@ -375,8 +383,10 @@ class LinearRefiner(BoostedRefiner):
 
     Attributes
     ----------
-    scores_, query_ids_, confidence_, features_, thresholds_, is_above_, alphas_, estimators_ :
+    scores_, query_ids_, confidence_, features_, thresholds_, is_above_, alphas_, estimators_, rounds_indptr_, states_
         As in ``MultiplicativeRefiner``.
+    base_scores_, base_column_, indptr_, row_keys_, has_ids_ : as in ``MultiplicativeRefiner``
+    n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     history_ : dict
         The same, with the objective as ``"L_a"``.
 

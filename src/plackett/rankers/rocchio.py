@@ -38,7 +38,8 @@ class RocchioRefiner(Refiner):
         Refined scores of the rows of ``fit``; equal ones in the order of the base ranker.
     coef_ : ndarray of shape (n_queries, n_features) or (n_queries, n_features + 1)
         Q of each query for columns as they come, the base score last if it is none of them: scaling is in it.
-    query_ids_, feature_names_, n_features_in_, feature_names_in_ : as in ``MultiplicativeRefiner``
+    query_ids_, base_scores_, base_column_, indptr_, row_keys_, has_ids_ : as in ``MultiplicativeRefiner``
+    n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
     --------

@@ -118,7 +118,7 @@ class SVMMap(LinearScores):
     history_ : dict of lists
         ``"objective"``, the best so far, ``"violation"`` and the validation measure, one entry per iteration.
     best_iteration_, best_score_ : int and float, or None without a validation set
-    normalizer_, feature_names_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
     --------

@@ -1,0 +1,116 @@
+"""The API reference against the classes: every attribute is listed under its own name, and exists."""
+
+import ast
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+from pkgutil import resolve_name
+
+import pytest
+
+import plackett as pk
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the docs are not here")
+
+
+@pytest.fixture(scope="module")
+def conf():
+    spec = importlib.util.spec_from_file_location("conf_of_docs", ROOT / "docs" / "conf.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def class_names():
+    """The classes of the reference."""
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8") if (ROOT / "docs").is_dir() else ""
+    return re.findall(r"autoclass:: (\S+)", text)
+
+
+def attributes_of(cls, conf):
+    """The names in the section "Attributes" of a docstring."""
+    entries = conf.attributes((inspect.getdoc(cls) or "").splitlines())[1]
+    return [name for names, *_ in entries for name in names]
+
+
+def test_the_names_that_a_type_checker_sees_are_the_public_ones():
+    tree = ast.parse(Path(pk.__file__).read_text(encoding="utf-8"))
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {}
+    for node in guarded.body:
+        for alias in node.names:
+            assert alias.asname == alias.name  # without it the name is private to a type checker
+            whole = f"{node.module}.{alias.name}"
+            seen[alias.name] = whole if pk._HOME.get(alias.name) == whole else node.module
+    assert seen == pk._HOME
+
+
+@pytest.mark.parametrize("name", class_names())
+def test_every_attribute_is_written_under_its_own_name(name, conf):
+    cls = resolve_name(name)
+    lines = (inspect.getdoc(cls) or "").splitlines()
+    names = attributes_of(cls, conf)
+    assert all(re.fullmatch(r"\w+", name) for name in names), names
+    conf._list_attributes(None, "class", cls.__name__, cls, None, lines)
+    text = "\n".join(lines)
+    assert [name for name in names if f"``{name}``" not in text] == []
+    heading = text.partition("Attributes\n----------\n")[2].partition("\n\n\n")[0]
+    listed = "\n".join(line for line in heading.splitlines() if line.startswith("* "))
+    assert not re.search(r"\w_(?![\w`])", re.sub(r"\\_", "", listed)), "a reference in reStructuredText"
+
+
+@pytest.fixture(scope="module")
+def lists():
+    return pk.datasets.make_web_like(6, 8, 4, random_state=0)
+
+
+SETTINGS = {  # several fits where an attribute depends on a parameter
+    "LinearRanker": [{"max_iter": 500}, {"loss": "hinge"}],
+    "KernelRanker": [{}, {"loss": "hinge"}],
+    "AdaRank": [{"n_rounds": 3}],
+    "RankBoost": [{"n_rounds": 3}],
+    "PRank": [{"n_epochs": 2}],
+    "QueryDependentRanker": [{"n_neighbors": 2}],
+    "NeuralRanker": [{"hidden": (2,), "max_epochs": 2}],
+    **{name: [{"n_rounds": 2}] for name in ("TreeRanker", "LightGBMRanker", "XGBoostRanker", "CatBoostRanker")},
+    **{name: [{}] for name in ("DiffRank", "FeatureRank", "BLFeatureRank", "SVMMap")},
+    **{name: [{}] for name in ("MultiplicativeRefiner", "LinearRefiner", "RocchioRefiner", "PersonalityDiagnosis")},
+    **{name: [{}] for name in ("QueryMinMax", "QueryZScore", "QueryUnitLength", "QueryRank")},
+}
+NEEDED = {"NeuralRanker": "torch", "XGBoostRanker": "xgboost", "CatBoostRanker": "catboost"}
+NEEDED |= dict.fromkeys(("TreeRanker", "LightGBMRanker"), "lightgbm")
+
+
+def learned(cls, setting, lists):
+    """The public attributes that end in an underscore once an estimator has been fitted."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(lists.X, columns=[f"f{column}" for column in range(lists.n_features)])
+    estimator = cls(**setting)
+    if cls is pk.PersonalityDiagnosis:
+        estimator.fit({"a": {1: 2.0, 2: 3.0}, "b": {1: 3.0, 2: 2.0}})
+    elif cls.__name__.endswith("Refiner"):
+        estimator.fit(frame, (lists.y > 0).astype(float), qid=lists.qid, base_score=0)
+    else:
+        estimator.fit(frame, lists.y, qid=lists.qid)
+    names = [name for name in vars(estimator) if name.endswith("_")]
+    names += [name for name in dir(cls) if name.endswith("_") and hasattr(getattr(cls, name), "__get__")]
+    return {name for name in names if not name.startswith("_")}
+
+
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_reference_lists_what_a_fit_leaves_and_nothing_else(name, conf, lists):
+    if name in NEEDED:
+        pytest.importorskip(NEEDED[name])
+    cls = getattr(pk, name)
+    found = set().union(*(learned(cls, setting, lists) for setting in SETTINGS[name]))
+    shown = [resolve_name(one) for one in class_names()]
+    documented = next(filter(None, (attributes_of(base, conf) for base in cls.__mro__ if base in shown)))
+    assert set(documented) == found
+
+
+def test_every_estimator_of_the_reference_is_compared():
+    estimators = {cls.__name__ for cls in map(resolve_name, class_names()) if hasattr(cls, "fit")}
+    assert estimators - {"QueryNormalizer"} == set(SETTINGS)
