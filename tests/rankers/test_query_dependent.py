@@ -363,7 +363,7 @@ def test_one_training_query_serves_all():
     for weights in ("gaussian", "knn", "individual", "uniform", "tricube"):
         needs = weights not in ("individual", "uniform")
         ranker = fit(X[own], LABELS[own], QID[own], FEATURES[:1] if needs else None, weights=weights)
-        value = objective(ranker.coef_[0], [1.0], 0.1, rows=X[own], labels=LABELS[own], qid=QID[own])
+        value = objective(ranker.coef_[0], [1.0], ranker.l2, rows=X[own], labels=LABELS[own], qid=QID[own])
         assert ranker.objective_[0] == pytest.approx(value)
         if weights != "individual":
             features = NEW_FEATURES if needs else None

@@ -125,6 +125,8 @@ def _of_queries(fitted: Any) -> list[tuple[str, str]]:
     rows = [("query features", sources[fitted.query_feature_kind_])]
     if fitted.l2_path_ is not None:
         rows.append(("chosen l2", f"{fitted.l2_:g}, of {len(fitted.l2_path_['l2'])} on the validation set"))
+    if fitted.n_neighbors_path_ is not None:
+        rows.append(("chosen n_neighbors", f"{fitted.n_neighbors_:,} of {fitted.n_queries_:,}"))
     kept = fitted.training_bytes_
     rows.append(("kept for new queries", f"{kept / 1e6:,.1f} MB of training data" if kept else "nothing"))
     return rows

@@ -36,7 +36,13 @@ class HeldBack:
         """The mean over the queries; NaN where there is none, as for scores beyond all numbers."""
         if not np.isfinite(scores).all():
             return np.nan
-        return mean_of(self.measure, self.measure._compute(self._lists.with_scores(scores)))
+        return mean_of(self.measure, self.values(scores))
+
+    def values(self, scores: np.ndarray) -> np.ndarray:
+        """The measure of each query; NaN where it has none."""
+        if not np.isfinite(scores).all():
+            return np.full(self.queries.n_queries, np.nan)
+        return self.measure._compute(self._lists.with_scores(scores))
 
 
 class Validation:

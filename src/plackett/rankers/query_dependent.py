@@ -45,8 +45,12 @@ class QueryDependentRanker(QueryModels):
     weights : str, default="gaussian"
         ``"uniform"``, ``"individual"``, ``"knn"``, or a function of the distance between query features over the
         bandwidth: ``"gaussian"``, ``"epanechnikov"``, ``"tricube"``, ``"rectangular"``.
-    n_neighbors : int or None, default=15
-        Only so many of the nearest queries count; None: all. ``"uniform"`` and ``"individual"`` ignore it.
+    n_neighbors : int, None or "auto", default="auto"
+        How many of the nearest queries count; None: all. ``"auto"`` chooses from 15, 50, 150 and 500 (at most all
+        queries) by the validation measure: on ``eval_set`` if it is given, else on up to 200 training queries, each
+        ranked by a model of the others. It takes the most neighbours whose mean is within one standard error of the
+        best, since few neighbours overfit. With ``solver="admm"``, and with ``function="pair"`` and a kernel, it is
+        15. ``"uniform"`` and ``"individual"`` ignore it.
     n_neighbors_new : int or None, default=None
         The same for queries that were not in ``fit``; None takes ``n_neighbors``.
     bandwidth : float or "median", default="median"
@@ -77,9 +81,10 @@ class QueryDependentRanker(QueryModels):
         of ½ (f(x, x') - f(x', x)) over all documents x' of its list, the least squares answer.
     loss : {"hinge", "logistic", "psi"}, default="hinge"
         psi, ``min(1, hinge)``, is not convex; it is solved from the hinge's solution on.
-    l2 : float, sequence of floats or "grid", default=0.1
-        Strength of the penalty. Of several, ``fit`` takes the best on its validation set, which may hold other
-        documents of the training queries or other queries. ``"grid"`` stands for 61 values from 1000 to 0.001.
+    l2 : float, sequence of floats or "grid", default=1e-3
+        Strength of the penalty, as for ``LinearRanker``; few neighbours need a stronger one. Of several, ``fit`` takes
+        the best on its validation set, which may hold other documents of the training queries or other queries.
+        ``"grid"`` stands for 61 values from 1000 to 0.001.
     solver : {"auto", "newton", "admm"}, default="auto"
         ``"admm"`` is the inexact method of the paper, for comparison: far slower.
     new_queries : {"neighbors", "uniform", "random"}, default="neighbors"
@@ -114,6 +119,10 @@ class QueryDependentRanker(QueryModels):
         The strength that was used.
     l2_path_ : dict or None
         With several strengths: ``"l2"`` and the validation measure of each.
+    n_neighbors_ : int or None
+        The number of neighbours that was used; None: all.
+    n_neighbors_path_ : dict or None
+        With ``n_neighbors="auto"``: ``"n_neighbors"`` and the validation measure of each.
     n_iter_ : int
         Most steps that one of the models took.
     stop_reason_ : str
@@ -144,7 +153,7 @@ class QueryDependentRanker(QueryModels):
     def __init__(
         self,
         weights: str = "gaussian",
-        n_neighbors: int | None = 15,
+        n_neighbors: int | str | None = "auto",
         n_neighbors_new: int | None = None,
         bandwidth: float | str = "median",
         query_features: Any = None,
@@ -159,7 +168,7 @@ class QueryDependentRanker(QueryModels):
         landmarks: int | None = None,
         function: str = "score",
         loss: str = "hinge",
-        l2: Any = 0.1,
+        l2: Any = 1e-3,
         solver: str = "auto",
         new_queries: str = "neighbors",
         tol: float = 1e-4,
@@ -217,7 +226,8 @@ class QueryDependentRanker(QueryModels):
         query_features : array-like or data frame with one row per query, default=None
             In order of first appearance (of a ``Queries``, the order of its ids).
         eval_set : Queries or tuple (X, y, qid), default=None
-            Decides between several ``l2``. Its queries may be those of training, with other documents, or others.
+            Decides between several ``l2``, and for ``n_neighbors="auto"``. Its queries may be those of training, with
+            other documents, or others.
         eval_metric : str or Measure, default=None
             Any measure of this library; None takes ``"ndcg@10"``.
         eval_query_features : array-like, default=None
@@ -240,13 +250,18 @@ class QueryDependentRanker(QueryModels):
             weights = self._check_query_weights(sample_weight, queries)
             held_back = self._check_eval_set(eval_set)
             documents = self._learn_queries(queries, query_features, has_ids=qid is not None or isinstance(X, Queries))
-            fits = self._learn_space(self._fit_normalizer(documents), weights)
+            documents = self._fit_normalizer(documents)
+            fits = self._learn_space(documents, weights)
             held = None
             if held_back is not None:
                 held = self._prepare(held_back, eval_query_features), HeldBack(held_back, measure)
-            self.l2_, self.l2_path_ = float(strengths[0]), None
-            if held is not None and strengths.size > 1:
-                self._choose_strength(fits, strengths, *held)
+            numbers = self._numbers_of_neighbors()
+            self.l2_, self.l2_path_, self.n_neighbors_path_ = float(strengths[0]), None, None
+            self.n_neighbors_ = self.query_weights_.n_neighbors = numbers[0]
+            if strengths.size > 1 or len(numbers) > 1:
+                choosing = held or self._left_out(documents, measure)
+                if choosing is not None:
+                    self._choose(fits, strengths, numbers, *choosing)
             self._fit_observed(fits)
             self._keep_training(fits)
             self.best_iteration_ = self.best_score_ = None

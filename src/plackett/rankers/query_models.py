@@ -11,12 +11,14 @@ import numpy as np
 
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning
+from plackett.metrics.measure import Measure
 from plackett.rankers.base import Normalized, check_loaded_normalizer
 from plackett.rankers.fitting import HeldBack
 from plackett.rankers.function_space import FunctionSpace
 from plackett.rankers.linear import _seed
 from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.local_fits import LocalFits, Solutions
+from plackett.rankers.neighbor_choice import CANDIDATES, CHOOSING_TOL, first_within_one_error, queries_to_hold_out
 from plackett.rankers.progress import Progress
 from plackett.rankers.query_checks import check_matrix, check_training
 from plackett.rankers.query_features import QueryFeatureSource
@@ -36,7 +38,7 @@ class QueryModels(Normalized):
     """What ``QueryDependentRanker`` does between its data and its scores; its parameters are described there."""
 
     weights: str
-    n_neighbors: int | None
+    n_neighbors: int | str | None
     n_neighbors_new: int | None
     bandwidth: float | str
     query_features: Any
@@ -65,6 +67,8 @@ class QueryModels(Normalized):
     coef_: np.ndarray
     uniform_coef_: np.ndarray | None
     l2_path_: dict[str, Any] | None
+    n_neighbors_: int | None
+    n_neighbors_path_: dict[str, Any] | None
     training_rows_: Any
     training_labels_: Any
     training_indptr_: Any
@@ -89,8 +93,12 @@ class QueryModels(Normalized):
         return strengths.copy()
 
     def _query_weights(self, kernels: Mapping | None) -> QueryWeights:
+        """The weights; of several numbers of neighbours, with the smallest."""
+        if isinstance(self.n_neighbors, str):
+            check_choice(self.n_neighbors, "n_neighbors", ["auto"])
+        n_neighbors = CANDIDATES[-1] if isinstance(self.n_neighbors, str) else self.n_neighbors
         return QueryWeights(
-            self.weights, n_neighbors=self.n_neighbors, n_neighbors_new=self.n_neighbors_new,
+            self.weights, n_neighbors=n_neighbors, n_neighbors_new=self.n_neighbors_new,
             bandwidth=self.bandwidth, kernels=kernels,
         )  # fmt: skip
 
@@ -199,36 +207,74 @@ class QueryModels(Normalized):
             )
         return self._fits_kept
 
-    # ---- the strength of the penalty ---------------------------------------------------------------------------------
+    # ---- the strength of the penalty and the number of neighbours ----------------------------------------------------
 
-    def _choose_strength(self, fits: LocalFits, strengths: np.ndarray, targets: Targets, held: HeldBack) -> None:
-        means: list[float] = []
-        with Progress("choosing l2", strengths.size, is_shown=bool(self.verbose)) as progress:
-            for coef in self._path(fits, strengths, targets):
-                means.append(held.mean(score_lists(targets.rows, targets.indptr, coef, is_bilinear=self._is_bilinear)))
-                progress.advance(f"{held.measure} {means[-1]:.4f}")
-        values = np.array(means)
-        signed = values if held.measure.higher_is_better else -values
-        if np.isnan(signed).all():
-            raise ValueError(f"{held.measure} is NaN for every l2: no query of eval_set has a value.")
-        self.l2_ = float(strengths[np.nanargmax(signed)])  # of equals the strongest
-        self.l2_path_ = {"l2": strengths.tolist(), str(held.measure): means}
+    def _numbers_of_neighbors(self) -> list[int | None]:
+        """The numbers of neighbours to choose from, falling."""
+        if not isinstance(self.n_neighbors, str):
+            return [self.n_neighbors]
+        if not self.query_weights_.needs_features:
+            return [None]
+        most = CANDIDATES[-1:] if self._is_bilinear or self.solver == "admm" else CANDIDATES  # these grow with pairs²
+        return sorted({min(k, self.n_queries_) for k in most}, reverse=True)
 
-    def _path(self, fits: LocalFits, strengths: np.ndarray, targets: Targets) -> Iterator[np.ndarray]:
+    def _left_out(self, documents: Queries, measure: Measure) -> tuple[Targets, HeldBack] | None:
+        """Some training queries, each to be ranked by a model of the others; None where there are not two."""
+        places = queries_to_hold_out(documents)
+        if places.size < 2:
+            return None
+        held = documents[places]
+        rows = self.space_.features(held.X, self.max_bytes)
+        targets = Targets(rows, held.indptr, places, None, "neighbors", is_uniform_only=False, is_left_out=True)
+        return targets, HeldBack(held, measure)
+
+    def _choose(
+        self, fits: LocalFits, strengths: np.ndarray, numbers: list[int | None], targets: Targets, held: HeldBack
+    ) -> None:
+        """Choose the strength of the penalty and the number of neighbours on held-out queries."""
+        sign = 1.0 if held.measure.higher_is_better else -1.0
+        tol = max(self.tol, CHOOSING_TOL) if len(numbers) > 1 else self.tol
+        found = []  # of each number: place of the best strength, the queries' values with it, means of all strengths
+        with Progress("choosing", len(numbers) * strengths.size, is_shown=bool(self.verbose)) as progress:
+            for number in numbers:
+                self.query_weights_.n_neighbors = number
+                means: list[float] = []
+                values = []
+                for coef in self._path(fits, strengths, targets, tol):
+                    scores = score_lists(targets.rows, targets.indptr, coef, is_bilinear=self._is_bilinear)
+                    means.append(held.mean(scores))
+                    values.append(sign * held.values(scores))
+                    progress.advance(f"{held.measure} {means[-1]:.4f}")
+                if np.isnan(means).all():
+                    raise ValueError(f"{held.measure} is NaN for every l2: no query of eval_set has a value.")
+                best = int(np.nanargmax(sign * np.array(means)))  # of equals the strongest
+                found.append((best, values[best], means))
+        chosen = first_within_one_error(np.array([values for _, values, _ in found]))
+        best, _, means = found[chosen]
+        self.l2_ = float(strengths[best])
+        self.n_neighbors_ = self.query_weights_.n_neighbors = numbers[chosen]
+        if strengths.size > 1:
+            self.l2_path_ = {"l2": strengths.tolist(), str(held.measure): means}
+        if len(numbers) > 1:
+            reached = [path[place] for place, _, path in found]
+            self.n_neighbors_path_ = {"n_neighbors": numbers, str(held.measure): reached}
+
+    def _path(self, fits: LocalFits, strengths: np.ndarray, targets: Targets, tol: float) -> Iterator[np.ndarray]:
         """Coefficients of the targets, strength by strength; each fit starts where the one before ended."""
         places = targets.places_with_neighbors
         neighbors = self._neighbors_of(targets, places) if places.size else None
         shared: Solutions | None = None
         found: Solutions | None = None
+        options = {**self._options(), "tol": tol}
         at_once = max(1, BYTES_OF_PATH // max(1, 8 * fits.size * targets.n))
         for first in range(0, strengths.size, at_once):
             some = strengths[first : first + at_once]
             if targets.is_uniform.any():
                 last = None if shared is None else shared.coef[-1, 0]
-                shared = fits.solve_uniform(self.loss, some, start=last, **self._options())
+                shared = fits.solve_uniform(self.loss, some, start=last, **options)
             if neighbors is not None:
                 last = None if found is None else found.coef[-1]
-                found = fits.solve(neighbors, self.loss, some, start=last, **self._options())
+                found = fits.solve(neighbors, self.loss, some, start=last, **options)
             for place in range(some.size):
                 coef = np.zeros((targets.n, fits.size))
                 if shared is not None:
@@ -263,7 +309,7 @@ class QueryModels(Normalized):
         """Neighbours of some targets, observed and new."""
         observed = chosen[targets.places[chosen] >= 0]
         new = chosen[targets.places[chosen] < 0]
-        parts = [self.query_weights_.of_observed(targets.places[observed])]
+        parts = [self.query_weights_.of_observed(targets.places[observed], is_left_out=targets.is_left_out)]
         if new.size:
             assert targets.features is not None
             parts.append(self.query_weights_.of_new(targets.features[new]))

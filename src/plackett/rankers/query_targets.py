@@ -24,6 +24,8 @@ class Targets:
         What ranks those that are new.
     is_uniform_only : bool
         Whether one model serves all.
+    is_left_out : bool, default=False
+        Whether training queries are scored as if they were new: by their neighbours, without their own documents.
     """
 
     rows: np.ndarray
@@ -32,6 +34,7 @@ class Targets:
     features: np.ndarray | None
     how_new: str
     is_uniform_only: bool
+    is_left_out: bool = False
 
     @property
     def n(self) -> int:

@@ -167,8 +167,10 @@ class QueryWeights(Parameters):
                 'as {2: "overlap"}.'
             )
 
-    def of_observed(self, places: Any) -> Neighbors:
+    def of_observed(self, places: Any, *, is_left_out: bool = False) -> Neighbors:
         """The weights for targets that are training queries, given by their places in ``fit``.
+
+        With ``is_left_out`` a target is not its own neighbour, as if it had not been in ``fit``.
 
         All queries may count for each target: ask for some targets at a time where there are many and ``n_neighbors``
         is None.
@@ -180,7 +182,8 @@ class QueryWeights(Parameters):
             distances = np.full(own.size, np.nan if self.numeric_ is None else 0.0)
             return Neighbors(np.arange(own.size + 1), own, np.full(own.size, float(self.n_queries_)), distances)
         numeric = None if self.numeric_ is None else self.numeric_[own]
-        return self._neighbors(_Targets(own.size, numeric, [column[own] for column in self.coded_], own))
+        coded = [column[own] for column in self.coded_]
+        return self._neighbors(_Targets(own.size, numeric, coded, own, is_left_out))
 
     def of_new(self, features: Any, *, n_queries: int | None = None) -> Neighbors:
         """The weights for targets that were not in ``fit``, by their features: columns as in ``fit``.
@@ -222,11 +225,11 @@ class QueryWeights(Parameters):
         k = self.n_queries_
         if self.needs_features:
             is_new = targets.own is None and self.n_neighbors_new is not None
-            k = min((self.n_neighbors_new if is_new else self.n_neighbors) or k, k)
+            k = min((self.n_neighbors_new if is_new else self.n_neighbors) or k, k - targets.is_left_out)
         self._check_reach(targets)
         chosen: list[Chosen] = []
         rest = np.arange(targets.n)
-        if self._can_search(k):
+        if self._can_search(k) and not targets.is_left_out:
             doubtful = [rest[:0]]
             for rows in _blocks(rest, k + MORE_FOUND):
                 found, doubt = self._search(targets, rows, k)
@@ -292,19 +295,28 @@ class QueryWeights(Parameters):
             distances = cdist(targets.numeric[rows], self.numeric_)
         own = None if targets.own is None else targets.own[rows]
         if not self.kernels_ or not self.needs_features:
-            return self._nearest(rows, places, distances, own, k)
+            return self._nearest(rows, places, distances, own, k, is_left_out=targets.is_left_out)
         similarity = np.ones(places.shape)
         for kernel, column, training in zip(self.kernels_, targets.coded, self.coded_, strict=True):
             similarity *= kernel.similarity(column[rows], training)
-        return self._most_similar(rows, places, distances, own, similarity, k)
+        if targets.is_left_out:
+            similarity[np.arange(rows.size), own] = 0.0
+        return self._most_similar(rows, places, distances, own, similarity, k, is_left_out=targets.is_left_out)
 
     def _nearest(
-        self, rows: np.ndarray, places: np.ndarray, distances: np.ndarray, own: np.ndarray | None, k: int
+        self,
+        rows: np.ndarray,
+        places: np.ndarray,
+        distances: np.ndarray,
+        own: np.ndarray | None,
+        k: int,
+        *,
+        is_left_out: bool = False,
     ) -> Chosen:
         """The k nearest of the queries at ``places`` (rising in each row), weighed by their distances."""
         bandwidth = self._bandwidth(distances)
-        if own is not None:
-            distances[np.arange(rows.size), own] = -1.0  # before others at distance 0
+        if own is not None:  # before others at distance 0, or after all
+            distances[np.arange(rows.size), own] = np.inf if is_left_out else -1.0
         row, column = nearest(distances, distances, k)
         near = np.maximum(distances[row, column], 0.0)
         if self.weights in ("uniform", "knn"):
@@ -322,6 +334,8 @@ class QueryWeights(Parameters):
         own: np.ndarray | None,
         similarity: np.ndarray,
         k: int,
+        *,
+        is_left_out: bool = False,
     ) -> Chosen:
         """The k queries of the largest products, the nearest of equal ones."""
         weights = similarity
@@ -330,7 +344,7 @@ class QueryWeights(Parameters):
             u[similarity == 0] = np.inf  # what no kernel lets count does not decide how the others are scaled
             weights = similarity * smooth(self.weights, u, u.min(axis=1, keepdims=True))
         if own is not None:
-            distances[np.arange(rows.size), own] = -1.0
+            distances[np.arange(rows.size), own] = np.inf if is_left_out else -1.0
         row, column = nearest(-weights, distances, k)
         near = np.maximum(distances[row, column], 0.0)
         return leave_out_zeros(rows, row, places[row, column], weights[row, column], near)
@@ -343,12 +357,16 @@ class QueryWeights(Parameters):
 
 
 class _Targets(NamedTuple):
-    """Target queries: their numeric and coded features, and their places if they are training queries."""
+    """Target queries: their numeric and coded features, and their places if they are training queries.
+
+    ``is_left_out`` says that training queries are not their own neighbours.
+    """
 
     n: int
     numeric: np.ndarray | None
     coded: list[np.ndarray]
     own: np.ndarray | None
+    is_left_out: bool = False
 
 
 def _blocks(rows: np.ndarray, n_columns: int) -> list[np.ndarray]:
