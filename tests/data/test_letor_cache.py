@@ -174,7 +174,8 @@ def test_a_torn_cache_is_built_anew(path, parses):
     assert len(parses) == 7
 
 
-def test_a_cache_with_any_byte_changed_is_built_anew_or_gives_the_same(path, parses):
+@pytest.mark.filterwarnings("ignore:the cache .* is damaged")
+def test_a_cache_with_any_byte_changed_is_built_anew(path, parses):
     expected = built(path)
     (cache,) = caches(path.parent)
     whole = cache.read_bytes()
@@ -193,7 +194,8 @@ def test_a_large_cache_whose_pages_were_lost_is_built_anew(tmp_path, parses):
     whole = cache.read_bytes()
     half = len(whole) // 2
     cache.write_bytes(whole[: half // 2] + bytes(half) + whole[half // 2 + half :])
-    assert_same(read_letor(path, cache=True), expected)
+    with pytest.warns(DataWarning, match="is damaged; it is built anew"):
+        assert_same(read_letor(path, cache=True), expected)
     assert len(parses) == 3
 
 
@@ -230,7 +232,6 @@ def test_a_header_that_lies_about_its_arrays_is_not_believed(path, parses, monke
         ("kind", "|O"),
         ("kind", "<f3"),
         ("kind", "O"),
-        ("hash", "0"),
     ]
     for name in ("X", "y", "indptr", "comment_bounds"):
         for field, value in lies:

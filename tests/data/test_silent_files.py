@@ -10,11 +10,13 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.data import cache_file, checksums, letor_cache, parquet_cache
 from plackett.data.drafts import draft_folder, draft_of
-from plackett.exceptions import DataFormatError
+from plackett.exceptions import DataFormatError, DataWarning
 from plackett.text.index import build_index, open_index
 
 # --- Temporary files --------------------------------------------------------------------------------------------------
@@ -149,3 +151,46 @@ def test_zstandard_frames_that_expand_far_are_refused(tmp_path):
     (tmp_path / "blank.zst").write_bytes(zstandard.compress(b" " * (200 << 20)))
     with pytest.raises(DataFormatError, match="expand to a line of more than 32 MiB"):
         pk.read_scores(tmp_path / "blank.zst")
+
+
+# --- Damaged files ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["letor", "parquet"])
+def test_a_changed_byte_anywhere_in_a_cache_is_found(kind, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(4000, 150)).astype(np.float32).round(2), rng.integers(0, 3, 4000)
+    data = pk.Queries(X, y=y, qid=np.arange(4000) // 20)
+    path = tmp_path / f"lists.{kind}"
+    if kind == "letor":
+        pk.write_letor(data, path)
+        read, room = pk.read_letor, letor_cache
+    else:
+        pk.write_parquet(data, path, compression="none")
+        read, room = pk.read_parquet, parquet_cache
+    asked = []
+    monkeypatch.setattr(room, "load", lambda *arguments: asked.append(arguments) or cache_file.load(*arguments))
+    read(path, cache=True)
+    place = asked[-1][0]
+    with open(place, "r+b") as file:
+        size = file.seek(0, 2)
+        assert size > 2 * checksums.BLOCK
+        for at in rng.integers(0, size, 200).tolist():
+            file.seek(at)
+            old = file.read(1)
+            for byte in (bytes([old[0] ^ 1 << int(rng.integers(8))]), old):
+                file.seek(at)
+                file.write(byte)
+                file.flush()
+                if byte != old:
+                    with pytest.raises(cache_file.Unusable):
+                        cache_file.load(*asked[-1])
+        cache_file.load(*asked[-1])  # all is as it was
+        file.seek(checksums.BLOCK + 5)
+        file.write(b"other")
+    monkeypatch.setenv("PLACKETT_VERIFY", "0")
+    cache_file.load(*asked[-1])
+    monkeypatch.delenv("PLACKETT_VERIFY")
+    with pytest.warns(DataWarning, match="is damaged; it is built anew"):
+        found = read(path, cache=True)
+    assert np.array_equal(found.X, X)

@@ -2,8 +2,8 @@
 
 A magic line, the arrays, each from a page of its own, a header (JSON) with its checksum, and its place, length and the
 magic again. The header says which files the cache was made from (size, time of change, a hash of samples of their
-bytes), how they were read, and where each array lies. Nothing in it is ever unpickled, and nothing is believed before
-the header, the extents, the files it was made from and samples of the arrays have been checked.
+bytes), how they were read, where each array lies, and the checksum of every block of the file. Nothing in it is ever
+unpickled. It is used only if the header, the checksums, the extents and the files it was made from are as they should.
 
 A cache is written to a file of its own name and then moved into place: whoever reads sees an old one, a new one or
 none, and two processes may build one at once.
@@ -24,12 +24,13 @@ from typing import Any
 
 import numpy as np
 
+from plackett.data.checksums import BLOCK, block_sums, is_verifying
 from plackett.data.drafts import draft_of, publish
 from plackett.data.mapped import identity
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn
 
-FORMAT = 1  # of the file, and of how the readers fill the arrays: raise it when either changes
+FORMAT = 2  # of the file, and of how the readers fill the arrays: raise it when either changes
 MAGIC = b"plackett cache\n"
 _PAGE = 4096
 _WHOLE_BELOW = 1 << 18  # bytes that are hashed completely; more are sampled
@@ -57,6 +58,10 @@ class Unusable(Exception):
     """A cache that cannot be used, for whatever reason: it is built anew."""
 
 
+class Damaged(Unusable):
+    """A cache whose bytes are not those that were written."""
+
+
 def cache_path(paths: list[Path], options: dict[str, str], folder: str | os.PathLike | None = None) -> Path:
     """Where the cache of these files, read in this way, lies: beside the first of them, or in ``folder``.
 
@@ -76,7 +81,7 @@ def signature(path: Path) -> list:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     with open(path, "rb", buffering=0) as file:
         status = os.fstat(file.fileno())
-        return [status.st_size, status.st_mtime_ns, _sample_hash(file, 0, status.st_size)]
+        return [status.st_size, status.st_mtime_ns, _sample_hash(file, status.st_size)]
 
 
 def mode_of(*paths: Path) -> int:
@@ -87,8 +92,8 @@ def mode_of(*paths: Path) -> int:
     return mode | 0o600
 
 
-def _sample_hash(file, start: int, size: int) -> str:
-    """A hash of ``size`` bytes from ``start``: of all if they are few, else of the first page, the last and others."""
+def _sample_hash(file, size: int) -> str:
+    """A hash of ``size`` bytes: of all if they are few, else of the first page, the last and others."""
     digest = hashlib.blake2b(digest_size=16)
     if size <= _WHOLE_BELOW:
         offsets, length = [0], size
@@ -96,7 +101,7 @@ def _sample_hash(file, start: int, size: int) -> str:
         length = _PAGE
         offsets = [(size - length) * k // (_SAMPLES - 1) for k in range(_SAMPLES)]
     for offset in offsets:
-        file.seek(start + offset)
+        file.seek(offset)
         left = length
         while left:
             piece = file.read(left)
@@ -180,10 +185,10 @@ class CacheDraft:
 
     def finish(self, shape: tuple[int, int], made_from: list, options: dict, feature_names: list[str] | None) -> None:
         """Write the header and give the file its name."""
+        self._file.seek(0)
+        self._file.write(MAGIC)
         self._file.flush()
         self._file.truncate(self._end)
-        for name, entry in self._entries.items():
-            entry["hash"] = _sample_hash(self._file, entry["offset"], self._size(name))
         header = {
             "format": FORMAT,
             "made_from": made_from,
@@ -191,13 +196,13 @@ class CacheDraft:
             "shape": list(shape),
             "feature_names": feature_names,
             "arrays": self._entries,
+            "block_bytes": BLOCK,
+            "blocks": block_sums(self._file.fileno(), self._end),
         }
         text = json.dumps(header).encode()
         self._file.seek(self._end)
         self._file.write(text + hashlib.blake2b(text, digest_size=16).digest())
         self._file.write(struct.pack("<QQ", self._end, len(text)) + MAGIC)
-        self._file.seek(0)
-        self._file.write(MAGIC)
         publish(self._file, self._place)
 
 
@@ -212,6 +217,8 @@ def load(place: Path, made_from: list, options: dict[str, str], dtype: np.dtype 
         header = _read_header(file)
         if header["made_from"] != made_from or header["options"] != options:
             raise Unusable
+        if is_verifying() and block_sums(file.fileno(), header["end"]) != header["blocks"]:
+            raise Damaged(f"the cache {place} is damaged; it is built anew.")
         arrays = _map_arrays(file, header, "<f[48]" if dtype is None else re.escape(dtype.str))
     if ("y" in arrays) != (options.get("label") != "None"):
         raise Unusable
@@ -234,14 +241,14 @@ def _read_header(file) -> dict:
     if hashlib.blake2b(text, digest_size=16).digest() != checksum:
         raise Unusable
     header = json.loads(text)
-    if header["format"] != FORMAT:
+    if header["format"] != FORMAT or header["block_bytes"] != BLOCK:
         raise Unusable
     header["end"] = start
     return header
 
 
 def _map_arrays(file, header: dict, kind_of_X: str) -> dict[str, np.ndarray]:
-    """Arrays over the file, each within its bounds and with the samples that were taken of it.
+    """Arrays over the file, each within its bounds.
 
     Writing to one changes this process's copy alone. Read-only arrays would make numba compile every kernel again.
     """
@@ -254,8 +261,6 @@ def _map_arrays(file, header: dict, kind_of_X: str) -> dict[str, np.ndarray]:
             raise Unusable
         n_bytes = kind.itemsize * int(np.prod(shape, dtype=object))
         if start % _PAGE or start < _PAGE or start + n_bytes > header["end"]:
-            raise Unusable
-        if _sample_hash(file, start, n_bytes) != entry["hash"]:
             raise Unusable
         if not n_bytes:
             arrays[name] = np.empty(shape, kind)

@@ -64,8 +64,9 @@ def read_letor(
         True puts the arrays into a file beside the (first) text, a path into that folder, and maps it into memory, so
         that text may be larger than memory. The next call with the same options finds it and reads no text; writing to
         its arrays changes no file. A cache that does not belong to the files as they are now is built anew. What is
-        compared: size and time of change of each file, hashes of samples of it and of the arrays (all of what is
-        small), and the options. Where it cannot be written, a warning says so and the text is read into memory.
+        compared: size and time of change of each file, a hash of samples of it (of all of a small one), the options,
+        and the checksums of all blocks of the cache; with ``PLACKETT_VERIFY=0`` in the environment, the latter are not.
+        Where it cannot be written, a warning says so and the text is read into memory.
 
     Returns
     -------

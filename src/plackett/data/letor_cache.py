@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from plackett.data.cache_file import cache_path, load, mode_of, signature
+from plackett.data.cache_file import Damaged, cache_path, load, mode_of, signature
 from plackett.data.letor_build import NotWritten, build
 from plackett.data.letor_parse import Options
 from plackett.data.queries import Queries
@@ -32,6 +32,8 @@ def read_through(inputs: list, options: Options, folder: Any, read_text: Callabl
     made_from = [signature(path) for path in paths]
     try:
         return load(place, made_from, described, options.dtype)
+    except Damaged as error:
+        warnings.warn(str(error), DataWarning, stacklevel=3)
     except Exception:  # absent, torn, foreign, not to be opened: whatever it is, the text is still there
         pass
 

@@ -51,7 +51,8 @@ def read_parquet(
     cache : bool or path, default=False
         True keeps the arrays in a file beside the (first) one, a path in that folder, and maps them into memory: X may
         be larger than memory, and the next call reads nothing. The rows of a query must then stand side by side, as
-        ``write_parquet`` puts them. A cache that does not belong to the files as they are now is built anew.
+        ``write_parquet`` puts them. A cache that is damaged, or does not belong to the files as they are now, is built
+        anew; with ``PLACKETT_VERIFY=0`` in the environment its checksums are not compared.
     row_groups : (first, last), default=None
         Of one file, the row groups to read, ``last`` exclusive.
 

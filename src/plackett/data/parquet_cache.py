@@ -6,16 +6,18 @@ Whoever asks for it has no room for X in memory, so that it must be written.
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from plackett.data.cache_file import CacheDraft, cache_path, load, mode_of, signature
+from plackett.data.cache_file import CacheDraft, Damaged, cache_path, load, mode_of, signature
 from plackett.data.file_names import value_in_path
 from plackett.data.parquet_rows import ParquetRows
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
+from plackett.exceptions import DataWarning
 from plackett.validation import check_labels
 
 
@@ -27,6 +29,8 @@ def read_mapped(files: list[str], folder: Any, rows_of: Any, columns: dict[str, 
     made_from = [signature(path) for path in paths]
     try:
         return load(place, made_from, options)
+    except Damaged as error:
+        warnings.warn(str(error), DataWarning, stacklevel=3)
     except Exception:  # absent, torn, foreign, not to be opened: whatever it is, the files are still there
         pass
     rows = rows_of()
