@@ -13,6 +13,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 import plackett as pk
 from plackett.data.normalize import NAMES
 from plackett.exceptions import ConvergenceWarning
+from plackett.rankers import registry
 from plackett.validation import as_csr, check_csr
 
 RNG = np.random.default_rng(0)
@@ -133,7 +134,7 @@ KEEPS_ZEROS = (None, "query-unit", "maxabs", "quantile")
 
 
 def fast(name, **params):
-    known = pk.rankers.registry.parameters(name)
+    known = registry.parameters(name)
     return pk.ranker(name, **{key: value for key, value in FAST.items() if key in known}, **params)
 
 
@@ -141,7 +142,7 @@ def fast(name, **params):
 @pytest.mark.parametrize("name", pk.ranker_names())
 def test_every_format_of_the_same_rows_gives_the_same_scores_with_every_normaliser(name):
     pytest.importorskip(NEEDS.get(name, "numpy"))
-    takes_normalize = "normalize" in pk.rankers.registry.parameters(name)
+    takes_normalize = "normalize" in registry.parameters(name)
     for normalize in (None, *NAMES) if takes_normalize else (None,):
         params = {"normalize": normalize} if takes_normalize else {}
         if normalize not in KEEPS_ZEROS:

@@ -424,7 +424,7 @@ def test_a_file_whose_parts_do_not_fit_together_is_refused():
     file = io.BytesIO()
     found.save(file)
     file.seek(0)
-    with pytest.raises(ValueError, match=r"dual_coef_ of shape \(39,\) does not fit its support"):
+    with pytest.raises(ValueError, match="X_fit_ must have 39 rows of finite numbers, one for each coefficient"):
         load(file)
 
 

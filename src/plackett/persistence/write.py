@@ -14,7 +14,7 @@ import numpy as np
 from plackett import __version__
 from plackett.data.opening import write_bytes
 from plackett.metrics.measure import Measure
-from plackett.persistence.foreign import unsafe_parts
+from plackett.persistence.foreign import WAY_OUT, is_foreign, state_of
 from plackett.persistence.layout import FORMAT, FORMAT_VERSION, MAX_DEPTH, is_learned
 from plackett.persistence.names import NAME_OF
 from plackett.validation import is_sparse
@@ -68,14 +68,13 @@ def _not_written(error: OSError, name: str) -> OSError:
 
 
 class _Writer:
-    """Turns values into what JSON can say; arrays and foreign objects are set aside for members of their own.
+    """Turns values into what JSON can say; arrays are set aside for members of their own.
 
     Numbers, text, None and lists are themselves, everything else is ``{"type": ..., ...}``.
     """
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
-        self.objects: list[bytes] = []
         self.notes: list[str] = []
 
     def write(self, document: bytes, file: BinaryIO) -> None:
@@ -84,17 +83,10 @@ class _Writer:
             for place, array in enumerate(self.arrays):
                 with archive.open(_member(f"arrays/{place}.npy"), "w", force_zip64=array.nbytes > 1 << 30) as member:
                     np.lib.format.write_array(member, array, allow_pickle=False)
-            for place, content in enumerate(self.objects):
-                archive.writestr(_member(f"objects/{place}.skops"), content)
 
     def object(self, value: Any, where: str, depth: int) -> dict[str, Any]:
         """An object of a registered class: the name of the class, the parameters, and what was learned."""
-        params = {}
-        for name, param in value.get_params(deep=False).items():
-            if isinstance(param, (np.random.Generator, np.random.RandomState)):
-                self.notes.append(f"{where}.{name} was a {type(param).__name__} and is saved as None.")
-                param = None
-            params[name] = self.value(param, f"{where}.{name}", depth + 1)
+        params = self._params(value, where, depth)
         own = getattr(value, "__dict__", {})
         state = {
             name: self.value(own[name], f"{where}.{name}", depth + 1)
@@ -102,6 +94,15 @@ class _Writer:
             if is_learned(type(value), name) and name not in params
         }
         return {"class": NAME_OF[type(value)], "params": params, "state": state}
+
+    def _params(self, value: Any, where: str, depth: int) -> dict[str, Any]:
+        params = {}
+        for name, param in value.get_params(deep=False).items():
+            if isinstance(param, (np.random.Generator, np.random.RandomState)):
+                self.notes.append(f"{where}.{name} was a {type(param).__name__} and is saved as None.")
+                param = None
+            params[name] = self.value(param, f"{where}.{name}", depth + 1)
+        return params
 
     def value(self, value: Any, where: str, depth: int) -> Any:
         if depth > MAX_DEPTH:
@@ -146,8 +147,8 @@ class _Writer:
             }
             kind = "array" if type(value).__name__ == "csr_array" else "matrix"
             return {"type": "csr", "kind": kind, "shape": list(value.shape), **members}
-        if type(value).__module__.split(".")[0] == "sklearn" and hasattr(value, "get_params"):
-            return self._foreign(value, where)
+        if is_foreign(value):
+            return self._foreign(value, where, depth)
         raise ValueError(self.refusal(value, where))
 
     def _pair(self, key: Any, value: Any, where: str, depth: int) -> list[Any]:
@@ -173,21 +174,19 @@ class _Writer:
         self.arrays.append(np.asarray(array))
         return {"type": "array", "member": f"arrays/{len(self.arrays) - 1}.npy"}
 
-    def _foreign(self, value: Any, where: str) -> dict[str, str]:
-        import skops.io  # here, because it imports all of scikit-learn
-
+    def _foreign(self, value: Any, where: str, depth: int) -> dict[str, Any]:
         try:
-            content = skops.io.dumps(value)
-            unknown = unsafe_parts(content)
-        except Exception as error:  # whatever the object's own parts raise
-            raise ValueError(f"{where} is a {type(value).__name__} that skops cannot save ({error}).") from error
-        if unknown:
+            state = state_of(value)
+        except ValueError as error:
             raise ValueError(
-                f"{where} is a {type(value).__name__} that holds {', '.join(unknown)}, which is not safe to load. "
-                "Transform the data with it before fit and predict, and leave it out of the model."
-            )
-        self.objects.append(content)
-        return {"type": "skops", "member": f"objects/{len(self.objects) - 1}.skops"}
+                f"{where} is a {type(value).__name__}, which a model file cannot hold ({error}). {WAY_OUT}"
+            ) from error
+        return {
+            "type": "sklearn",
+            "class": type(value).__name__,
+            "params": self._params(value, where, depth),
+            "state": {name: self.value(part, f"{where}.{name}", depth + 1) for name, part in state.items()},
+        }
 
     def refusal(self, value: Any, where: str) -> str:
         kind = type(value).__name__

@@ -14,11 +14,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plackett import persistence
-from plackett.data.normalize import get_normalizer
+from plackett.data.normalize import QueryNormalizer, get_normalizer
 from plackett.data.normalize_blocks import fit_transform, transform
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning
 from plackett.metrics.measure import Measure
+from plackett.persistence.foreign import is_foreign, n_columns_of
 from plackett.rankers.unread import refuse_unread
 from plackett.validation import as_csr, check_finite, check_labels, check_numbers, count_of, is_sparse
 
@@ -253,10 +254,22 @@ def _columns_of(X: Any) -> list[str] | None:
     return [str(name) for name in X.columns] if hasattr(X, "columns") else None
 
 
-def check_loaded_normalizer(ranker: Normalized) -> None:
-    """Refuse a ``normalizer_`` from a file that is no transformer."""
-    if ranker.normalizer_ is not None and not hasattr(ranker.normalizer_, "transform"):
+def check_loaded_normalizer(ranker: Normalized, n_columns: int | None) -> None:
+    """Refuse a ``normalizer_`` from a file that does not make ``n_columns`` columns of the ranker's features.
+
+    None stands for a number of columns that the file does not say.
+    """
+    normalizer = getattr(ranker, "normalizer_", "missing")
+    if normalizer is not None and not hasattr(normalizer, "transform"):
         raise ValueError("normalizer_ must be a transformer or None.")
+    is_ours = normalizer is None or isinstance(normalizer, QueryNormalizer)
+    if not is_ours and not is_foreign(normalizer):
+        return  # of a class that the user registered
+    found = ranker.n_features_in_ if is_ours else n_columns_of(normalizer)
+    if n_columns is not None and found != n_columns:
+        raise ValueError(f"features must become {n_columns} columns, as in fit, but there are {found}.")
+    if normalizer is not None and getattr(normalizer, "n_features_in_", None) != ranker.n_features_in_:
+        raise ValueError("normalizer_ must be fitted to the features of the ranker.")
 
 
 def _with_rows(queries: Queries, X: Any) -> Queries:

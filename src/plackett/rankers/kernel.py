@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning
 from plackett.objective import Objective
-from plackett.rankers.base import Ranker, _with_rows
+from plackett.rankers.base import Ranker, _with_rows, check_loaded_normalizer
 from plackett.rankers.fitting import Validation
 from plackett.rankers.linear import LinearRanker, _seed
+from plackett.rankers.linear_scores import check_vector
 from plackett.scorers.kernel import (
     Kernel,
     KernelScorer,
@@ -249,14 +250,23 @@ class KernelRanker(LinearRanker):
 
     def _check_loaded(self) -> None:
         Ranker._check_loaded(self)  # there is no coef_ to check
-        n_coefs = np.shape(self.dual_coef_)
-        shapes = [np.shape(rows)[:1] for rows in (self.X_fit_, self.support_) if rows is not None]
-        if len(n_coefs) != 1 or any(shape != n_coefs for shape in shapes):
-            raise ValueError(f"dual_coef_ of shape {n_coefs} does not fit its support")
-        if self.X_fit_ is not None and self.X_fit_.shape[1:] != (self.n_features_in_,):
-            raise ValueError(f"X_fit_ has not {self.n_features_in_} columns")
+        self._check_parameters()
+        check_vector(self, "dual_coef_")
+        check_number(self.intercept_, "intercept_")
+        check_number(self.gamma_, "gamma_", above=0.0)
+        n_columns = None if self.X_fit_ is None else _check_support(self.X_fit_, self.dual_coef_.size)
+        check_loaded_normalizer(self, n_columns)
         if (self.scope == "position") != (self.support_ is None):
-            raise ValueError(f"scope={self.scope!r} does not fit its support")
+            raise ValueError(f"scope={self.scope!r} does not fit its support.")
+        if self.support_ is None:
+            return
+        check_vector(self, "support_", np.int64)
+        if self.support_.size != self.dual_coef_.size or self.support_.min(initial=0) < 0:
+            raise ValueError("support_ must number the documents that have a coefficient.")
+        if self._is_precomputed and self.support_.max(initial=-1) >= self.n_features_in_:
+            raise ValueError(f"support_ must be columns 0 to {self.n_features_in_ - 1}.")
+        if self._is_precomputed != (self.X_fit_ is None):
+            raise ValueError("X_fit_ must hold the documents that have a coefficient.")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -264,6 +274,16 @@ class KernelRanker(LinearRanker):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+
+def _check_support(rows: Any, n: int) -> int:
+    """The number of columns of documents from a file; an error if they are not ``n`` rows of finite numbers."""
+    values = rows.data if is_sparse(rows) else rows
+    if not isinstance(values, np.ndarray) or values.dtype not in (np.float32, np.float64) or len(rows.shape) != 2:
+        raise ValueError("X_fit_ must be a matrix of numbers.")
+    if rows.shape[0] != n or not np.isfinite(values).all():
+        raise ValueError(f"X_fit_ must have {n} rows of finite numbers, one for each coefficient.")
+    return rows.shape[1]
 
 
 def _warn_of_scales(X: Any, names: list[str] | None) -> None:

@@ -71,9 +71,7 @@ class LinearScores(Normalized):
         intercept = getattr(self, "intercept_", None)
         if not isinstance(intercept, float) or not np.isfinite(intercept):
             raise ValueError("intercept_ must be a finite number.")
-        check_loaded_normalizer(self)
-        if self.normalizer_ is None and self.coef_.size != self.n_features_in_:
-            raise ValueError(f"there are {self.coef_.size} coefficients for {self.n_features_in_} features.")
+        check_loaded_normalizer(self, self.coef_.size)
 
 
 def in_row_order(queries: Queries, X: Any) -> Any:

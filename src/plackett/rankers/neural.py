@@ -407,7 +407,6 @@ class NeuralRanker(Normalized):
         """Refuse what a file may say but no fit leaves behind."""
         super()._check_loaded()
         self._check_device()
-        check_loaded_normalizer(self)
         weights, layers = getattr(self, "weights_", None), getattr(self, "layers_", None)
         if not isinstance(layers, dict) or set(layers) != set(LAYERS):
             raise ValueError(f"layers_ must say what {', '.join(LAYERS[:-1])} and {LAYERS[-1]} are.")
@@ -422,8 +421,7 @@ class NeuralRanker(Normalized):
         shape = self._shape()
         if not self._has_weights_of(shape):
             raise ValueError("weights_ must have the shapes that layers_ says.")
-        if self.normalizer_ is None and shape.n_inputs != self.n_features_in_:
-            raise ValueError(f"there are weights for {shape.n_inputs} features, not for {self.n_features_in_}.")
+        check_loaded_normalizer(self, shape.n_inputs)
         check_vector(self, "mean_row_")
         if self.mean_row_.size != shape.n_inputs:
             raise ValueError(f"mean_row_ must be a row of {shape.n_inputs} features, not {self.mean_row_.size}.")

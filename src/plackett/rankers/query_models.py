@@ -381,7 +381,7 @@ class QueryModels(Normalized):
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
         super()._check_loaded()
-        check_loaded_normalizer(self)
+        check_loaded_normalizer(self, None)
         for name, kind in (
             ("source_", QueryFeatureSource),
             ("query_weights_", QueryWeights),

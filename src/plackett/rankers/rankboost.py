@@ -239,11 +239,7 @@ class RankBoost(Boosted):
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
         super()._check_loaded()
-        check_loaded_normalizer(self)
-        if not isinstance(self.n_columns_, int) or (
-            self.normalizer_ is None and self.n_columns_ != self.n_features_in_
-        ):
-            raise ValueError("n_columns_ must be the number of features.")
+        check_loaded_normalizer(self, self.n_columns_)
         check_steps(self, self.n_columns_)
         check_vector(self, "thresholds_")
         if self.thresholds_.size != self.alphas_.size:

@@ -218,8 +218,8 @@ class BoostedRefiner(Refiner):
     def save(self, path: str | os.PathLike | BinaryIO) -> None:
         """Write the fitted refiner to a file that ``plackett.load`` reads; the file holds numbers and words, no code.
 
-        Decision trees as ``estimator`` come back as trees that only predict. Classifiers whose content cannot be loaded
-        safely, such as forests, are refused.
+        Decision trees as ``estimator`` come back as trees that only predict. Linear classifiers and naive Bayes are
+        kept too. Classifiers whose content plackett cannot check when it loads them, such as forests, are refused.
         """
         check_is_fitted(self)
         kept = copy(self)
@@ -231,8 +231,10 @@ class BoostedRefiner(Refiner):
             if ".estimators_[" not in str(error) and ".estimator is a" not in str(error):
                 raise
             raise ValueError(
-                f"the rounds of estimator={type(self.estimator).__name__}(...) cannot be saved: they would not be safe "
-                "to load. Stumps (estimator=None), single decision trees, linear models and naive Bayes can."
+                f"the rounds of estimator={type(self.estimator).__name__}(...) cannot be saved: plackett could not "
+                "check them when it loads them. Stumps (estimator=None), single decision trees, LogisticRegression, "
+                "Perceptron, SGDClassifier, LinearSVC, GaussianNB and BernoulliNB can be saved, and all but trees also "
+                "behind scalers in a Pipeline."
             ) from error
 
     def _check_loaded(self) -> None:
@@ -255,8 +257,11 @@ class BoostedRefiner(Refiner):
         if self.estimators_ is not None:
             if not isinstance(self.estimators_, list) or len(self.estimators_) != n_rounds:
                 raise ValueError(f"estimators_ must hold {n_rounds} classifiers.")
-            if not all(hasattr(one, "predict") for one in self.estimators_):
+            others = [one for one in self.estimators_ if not isinstance(one, KeptTree)]
+            if not all(hasattr(one, "predict") for one in others):
                 raise ValueError("estimators_ must hold classifiers.")
+            if any(getattr(one, "n_features_in_", None) != self.n_features_in_ for one in others):
+                raise ValueError(f"estimators_ must be fitted to {self.n_features_in_} features.")
             trees = [one for one in self.estimators_ if isinstance(one, KeptTree)]
             if any(tree.features_.max() >= self.n_features_in_ for tree in trees):
                 raise ValueError(f"the features of a tree must be columns 0 to {self.n_features_in_ - 1}.")

@@ -1,0 +1,259 @@
+"""Model files hold only what plackett checks itself: forged ones are refused, small ones take little memory."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.decomposition import PCA
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
+from sklearn.random_projection import SparseRandomProjection
+
+import plackett as pk
+from plackett.exceptions import ModelFormatError
+from plackett.persistence import describe
+from tests.fuzz import of_model, of_transformer
+from tests.fuzz.runner import REPOSITORY
+
+pytestmark = pytest.mark.filterwarnings("ignore::plackett.exceptions.ConvergenceWarning", "ignore:n_quantiles")
+X, Y, QID = of_transformer.X, of_transformer.Y, of_transformer.QID
+
+
+def fitted(normalize):
+    return pk.ranker("regression", normalize=normalize).fit(X, Y, qid=QID)
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def rezipped(content, change, compression=zipfile.ZIP_STORED):
+    """A model file after ``change(document, members)``."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members.pop("model.json"))
+    change(document, members)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        archive.writestr("model.json", json.dumps(document))
+        for name, part in members.items():
+            archive.writestr(name, part)
+    return file.getvalue()
+
+
+def refused(content, message):
+    with pytest.raises(ModelFormatError, match=message):
+        pk.load(io.BytesIO(content))
+
+
+# --- Transformers and weak learners -----------------------------------------------------------------------------------
+
+
+def test_every_transformer_and_weak_learner_that_is_kept_comes_back_and_scores_the_same():
+    for model in of_transformer.fitted():
+        back = pk.load(io.BytesIO(of_model.as_bytes(model)))
+        np.testing.assert_array_equal(back.predict(X, qid=QID), model.predict(X, qid=QID), err_msg=repr(model))
+        assert repr(back) == repr(model)
+        if hasattr(model, "normalizer_"):
+            np.testing.assert_array_equal(_dense(back.normalizer_.transform(X)), _dense(model.normalizer_.transform(X)))
+
+
+def _dense(rows):
+    return rows.toarray() if sparse.issparse(rows) else rows
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [
+        PCA(2),
+        SparseRandomProjection(2, random_state=0),
+        KNeighborsTransformer(n_neighbors=2),
+        OneHotEncoder(max_categories=2),
+        type("Own", (StandardScaler,), {"__module__": "sklearn.preprocessing._data"})(),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_any_other_transformer_is_refused_at_save_with_the_reason_and_the_way_out(transformer, tmp_path):
+    model = fitted(transformer)
+    with pytest.raises(
+        ValueError, match=r"which a model file cannot hold \(.*\)\. Transform the data with it before fit"
+    ):
+        model.save(tmp_path / "m.plackett")
+    assert not list(tmp_path.iterdir())
+
+
+def as_transformer(class_name, **state):
+    """Puts another fitted transformer of scikit-learn in the place of the one of a model."""
+
+    def change(document, members):
+        nodes = {}
+        for name, value in state.items():
+            if isinstance(value, np.ndarray):
+                member = f"arrays/{100 + len(members)}.npy"
+                members[member] = npy(value)
+                value = {"type": "array", "member": member}
+            nodes[name] = value
+        old = document["state"]["normalizer_"]
+        for node in old["state"].values():
+            if isinstance(node, dict) and "member" in node:
+                members.pop(node["member"])
+        document["state"]["normalizer_"] = {"type": "sklearn", "class": class_name, "params": {}, "state": nodes}
+
+    return change
+
+
+def test_the_three_files_that_crashed_predict_are_refused():
+    scaled = of_model.as_bytes(fitted(StandardScaler()))
+    projection = as_transformer("SparseRandomProjection", components_=np.full(4, 2**30), n_features_in_=4)
+    refused(
+        rezipped(scaled, projection), "'SparseRandomProjection' is not an estimator of scikit-learn that models hold"
+    )
+    neighbours = as_transformer("KNeighborsTransformer", _fit_X=np.zeros((18, 0)), n_features_in_=4)
+    refused(
+        rezipped(scaled, neighbours), "'KNeighborsTransformer' is not an estimator of scikit-learn that models hold"
+    )
+    encoded = of_model.as_bytes(fitted(OneHotEncoder()))
+
+    def widths(document, members):
+        state = document["state"]["normalizer_"]["state"]
+        state["_n_features_outs"] = [2**28, 2**28, 6 - 2**29]
+
+    refused(rezipped(encoded, widths), "a OneHotEncoder must hold categories_, n_features_in_")
+
+
+FORGED = {
+    "a scaler that lost columns": (StandardScaler(), "mean_", lambda array: array[:-1], "mean_ has shape"),
+    "a scale of nothing": (StandardScaler(), "scale_", lambda array: 0 * array, "scale_ must be above 0"),
+    "a mean that is no number": (StandardScaler(), "mean_", lambda array: array * np.nan, "mean_ must be finite"),
+    "a mean of other numbers": (StandardScaler(), "mean_", lambda array: array.astype(">f8"), "array of numbers"),
+    "quantiles that fall": (
+        QuantileTransformer(n_quantiles=5), "quantiles_", lambda array: array[::-1].copy(), "quantiles_ must not fall",
+    ),
+    "references beyond 1": (
+        QuantileTransformer(n_quantiles=5), "references_", lambda array: 2 * array, "references_ must be .* at most 1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("transformer", "name", "forge", "message"), FORGED.values(), ids=FORGED.keys())
+def test_arrays_of_a_transformer_are_checked_when_it_is_loaded(transformer, name, forge, message):
+    model = fitted(transformer)
+
+    def change(document, members):
+        member = document["state"]["normalizer_"]["state"][name]["member"]
+        members[member] = npy(forge(getattr(model.normalizer_, name)))
+
+    refused(rezipped(of_model.as_bytes(model), change), message)
+
+
+def test_categories_must_rise_and_parameters_must_be_those_of_the_class():
+    content = of_model.as_bytes(fitted(OneHotEncoder()))
+
+    def node(document):
+        return document["state"]["normalizer_"]
+
+    def fall(document, members):
+        members[node(document)["state"]["categories_"][0]["member"]] = npy(np.array([3.0, 2.0]))
+
+    refused(rezipped(content, fall), r"categories_\[0\] must rise")
+    changes = {
+        "has no parameter 'power'": {"power": 3},
+        "handle_unknown": {"handle_unknown": "whatever"},
+        "only with max_categories=None": {"max_categories": 3},
+    }
+    for message, params in changes.items():
+        refused(rezipped(content, lambda document, _, params=params: node(document)["params"].update(params)), message)
+    refused(rezipped(content, lambda document, _: node(document).update({"class": "PCA"})), "'PCA' is not an estimator")
+    refused(
+        rezipped(content, lambda document, _: node(document).update({"class": "Pipeline"})), "no parameter|the steps of"
+    )
+
+
+def test_a_model_whose_transformer_makes_other_columns_is_refused():
+    encoded = fitted(OneHotEncoder())
+    encoded.coef_ = encoded.coef_[:-1]
+    refused(of_model.as_bytes(encoded), "features must become 11 columns, as in fit, but there are 12")
+
+
+def test_neither_saving_nor_loading_imports_skops(tmp_path):
+    code = """
+import sys, numpy as np, plackett as pk
+model = pk.ranker("regression", normalize="zscore").fit(np.eye(4), [0, 1, 2, 1])
+model.save(sys.argv[1])
+pk.load(sys.argv[1])
+assert "skops" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "m.plackett")], check=True)
+
+
+# --- Small files, gigabytes -------------------------------------------------------------------------------------------
+
+
+def peak_of(call):
+    """The most memory that Python and numpy asked for at once, in MB."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFormatError):
+            call()
+        return tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_small_files_that_declare_much_take_little_memory():
+    content = of_model.as_bytes(fitted(None))
+    empty = b"{'descr': '<f8', 'fortran_order': False, 'shape': (6000000000, 0), }\n"
+    header = b"\x93NUMPY\x01\x00" + len(empty).to_bytes(2, "little") + empty
+
+    def objects(document, members):
+        document["state"]["x_"] = {"type": "objects", "shape": [3 * 10**8, 0], "values": []}
+
+    def array(document, members):
+        document["state"]["x_"] = {"type": "array", "member": "arrays/9.npy"}
+        members["arrays/9.npy"] = header
+
+    def lists(document, members):
+        document["state"]["x_"] = [[]] * 3_000_000
+
+    def many(document, members):
+        document["state"]["x_"] = [[]] * 1_000_000
+        members["arrays/9.npy"] = bytes(np.random.default_rng(0).bytes(1_000_000))
+
+    small = [rezipped(content, objects), rezipped(content, array), rezipped(content, lists, zipfile.ZIP_DEFLATED)]
+    small.append(rezipped(content, many, zipfile.ZIP_DEFLATED))
+    for file in small:
+        for read in (pk.load, describe):
+            assert peak_of(lambda read=read, file=file: read(io.BytesIO(file))) < 50 + 10 * len(file) / 1e6
+
+
+# --- The same bytes ---------------------------------------------------------------------------------------------------
+
+
+def test_the_same_fit_gives_the_same_bytes_in_another_process():
+    code = """
+import hashlib
+from tests.fuzz import of_model, of_transformer
+for kind in (of_model, of_transformer):
+    for content in kind.seeds():
+        print(hashlib.sha256(content).hexdigest())
+"""
+    paths = os.pathsep.join([str(REPOSITORY), *filter(None, sys.path)])
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "7", "PLACKETT_NUM_THREADS": "1"}
+    other = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    models = [*of_model.fitted(), *of_transformer.fitted()]
+    found = other.stdout.split()
+    assert len(found) == len(models) > 40
+    for model, digest in zip(models, found, strict=True):
+        assert hashlib.sha256(of_model.as_bytes(model)).hexdigest() == digest, repr(model)
