@@ -149,7 +149,9 @@ def split_measures(text: str) -> list[str]:
 def _known_name(name: str) -> str:
     key = name.strip().lower().replace("_", "-")
     if key not in ALIASES:
-        near = difflib.get_close_matches(key, ALIASES, n=1)
+        cut = re.fullmatch(r"(.+?)(?:-cut)?-?([1-9]\d*)", key)  # ndcg10, ndcg_10, and trec_eval's ndcg_cut_10
+        is_cut = cut is not None and cut[1] in ALIASES and KINDS[ALIASES[cut[1]]].cutoff != "none"
+        near = [f"{cut[1]}@{cut[2]}"] if is_cut and cut else difflib.get_close_matches(key, ALIASES, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"there is no measure {name!r}.{hint} Known are: {', '.join(sorted(KINDS))}.")
     return ALIASES[key]
