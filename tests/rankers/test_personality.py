@@ -77,6 +77,7 @@ def levels_of(table):
 def test_predictions_for_new_users_match_the_formula(sigma, seed):
     train, new = draw(7, 6, 0.5, seed), draw(4, 8, 0.4, seed + 100)
     new[9] = {}
+    new = {100 + user: own for user, own in new.items()}
     model = pk.PersonalityDiagnosis(sigma=sigma).fit(train)
     items = list(range(9))  # 6 and 7 are rated by new users only, 8 by nobody
     found = model.predict(item=items, ratings=new)
@@ -101,6 +102,7 @@ def test_a_user_of_fit_is_compared_with_all_others(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_most_probable_rating_is_that_of_the_formula(seed):
     train, new = draw(7, 6, 0.5, seed), draw(4, 6, 0.5, seed + 100)
+    new = {100 + user: own for user, own in new.items()}
     found = pk.PersonalityDiagnosis(0.8).fit(train).predict_rating(item=range(6), ratings=new)
     for row, active in enumerate(new.values()):
         for item in range(6):

@@ -52,15 +52,32 @@ class Active:
     table : RatingTable
     items : ndarray
         The ids of the raters' items.
-    are_raters : bool
-        Whether the active users are the raters themselves, of whom each is left out for itself.
+    left_out : ndarray of shape (n_users,)
+        The rater that each active user is, who is left out for itself; -1 for a user who is none of the raters.
     """
 
-    def __init__(self, table: RatingTable, items: np.ndarray, *, are_raters: bool):
-        self.users, self.indptr, self.rating = table.users, table.indptr, table.rating
-        self.items = table.columns if are_raters else places_of(table.items, items, "item")[table.columns]
-        n_users = self.users.size
-        self.left_out = np.arange(n_users) if are_raters else np.full(n_users, -1)
+    def __init__(self, table: RatingTable, items: np.ndarray, left_out: np.ndarray):
+        self.users, self.indptr, self.rating, self.left_out = table.users, table.indptr, table.rating, left_out
+        self.items = table.columns if table.items is items else places_of(table.items, items, "item")[table.columns]
+
+    @classmethod
+    def among(cls, raters: RatingTable, table: RatingTable) -> Active:
+        """Active users of ``table``, those who are raters recognised as such.
+
+        They are recognised by their ids. Rows of a matrix have none: they are the raters of the same row numbers where
+        these have the same ratings.
+        """
+        if not table.is_matrix:
+            are_alike = {table.users.dtype.kind, raters.users.dtype.kind} != {"i", "U"}  # else none has a known id
+            known = places_of(table.users, raters.users, "user") if are_alike else np.full(table.users.size, -1)
+            return cls(table, raters.items, known)
+        known = np.full(table.users.size, -1)
+        for user in range(min(table.users.size, raters.users.size)):
+            own, rater = (slice(part.indptr[user], part.indptr[user + 1]) for part in (table, raters))
+            is_same = np.array_equal(table.columns[own], raters.columns[rater])
+            if is_same and np.array_equal(table.rating[own], raters.rating[rater]):
+                known[user] = user
+        return cls(table, raters.items, known)
 
     @cached_property
     def levels(self) -> tuple[np.ndarray, np.ndarray]:

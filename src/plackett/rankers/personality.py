@@ -106,7 +106,9 @@ class PersonalityDiagnosis(BaseEstimator):
             nobody rated.
         ratings : as in ``fit``, default=None
             What the active users have rated, who then need not be in ``fit``. None means that they are the users of
-            ``fit``. A matrix must have the columns of ``fit``, and its users go by their row numbers.
+            ``fit``. One with the id of a user of ``fit`` is that user, and compared with the others only. A matrix must
+            have the columns of ``fit``, and its users go by their row numbers; a row is the user of ``fit`` of the same
+            number if its ratings are the same, and a new user otherwise.
 
         Returns
         -------
@@ -164,8 +166,9 @@ class PersonalityDiagnosis(BaseEstimator):
         return diagnose(self._raters, active, Requests.of_pairs(who, wanted), sigma, answer)
 
     def _active(self, ratings: Any) -> Active:
+        fitted = self._fitted_table()
         if ratings is None:
-            return Active(self._fitted_table(), self.items_, are_raters=True)
+            return Active(fitted, fitted.items, np.arange(fitted.users.size))
         table = rating_table(ratings)
         if table.is_matrix:
             if table.items.size != self.items_.size:
@@ -174,7 +177,7 @@ class PersonalityDiagnosis(BaseEstimator):
                     "Other items? Give the ratings with their ids: (user, item, rating)."
                 )
             table = table._replace(items=self.items_)
-        return Active(table, self.items_, are_raters=False)
+        return Active.among(fitted, table)
 
 
 def _is_one(ids: Any) -> bool:
