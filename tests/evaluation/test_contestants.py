@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.evaluation.contestants import PEERS, Contestant, as_contestants
+from plackett.evaluation.contestants import Contestant, as_contestants, contestant_of
 from plackett.evaluation.grids import DEFAULT_GRIDS, default_grid
 from plackett.evaluation.settings import fit_setting, settings_of
 from plackett.rankers.paths import DEFAULT_L2
+from plackett.rankers.registry import PEERS
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +92,14 @@ def test_default_grids_fit_with_and_without_validation(name, parts):
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_a_package_that_is_missing_is_named(name, monkeypatch):
+def test_a_package_that_is_missing_is_left_out_with_a_note(name, monkeypatch, parts):
     monkeypatch.setitem(sys.modules, name, None)
     install = re.escape("'plackett[trees]'") if name == "lightgbm" else name
-    with pytest.raises(ModuleNotFoundError, match=f"Ranker needs {name}. Install it with: pip install {install}"):
-        as_contestants(["listmle", name])
+    message = f"Ranker needs {name}. Install it with: pip install {install}"
+    for alone in (lambda: contestant_of(name), lambda: pk.compare([name], parts[1], cv=2)):
+        with pytest.raises(ModuleNotFoundError, match=message):
+            alone()
+    result = pk.compare({"linear": pk.LinearRanker(), name: name}, parts[1], cv=2, metrics="ndcg@5")
+    assert list(result.tables) == ["linear"]
+    [note] = [note for note in result.notes if note.startswith(f"{name} is left out: ")]
+    assert re.search(message, note)

@@ -12,7 +12,7 @@ import numpy as np
 from plackett.evaluation import all_folds, fingerprints
 from plackett.evaluation.all_folds import Progress, Setup
 from plackett.evaluation.comparison import Comparison
-from plackett.evaluation.contestants import as_contestants
+from plackett.evaluation.contestants import as_contestants, installed
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER, random_values
 from plackett.evaluation.one_fold import best_features_of
@@ -47,8 +47,9 @@ def compare(
     rankers : str, or sequence or mapping
         Names (``"listmle,adarank"`` or a list of them), each with its default grid; or a mapping of a name to a ranker,
         or to a tuple (ranker or name, grid). ``"lightgbm"``, ``"xgboost"`` and ``"catboost"`` take part where they are
-        installed. Besides the rankers of this library, a ranker is any estimator of scikit-learn's kind: a regressor, a
-        pipeline, an ``LGBMRanker`` or ``XGBRanker``. They get arrays, and ``qid`` where they take it.
+        installed, and are left out with a note where not. Besides the rankers of this library, a ranker is any
+        estimator of scikit-learn's kind: a regressor, a pipeline, an ``LGBMRanker`` or ``XGBRanker``. They get arrays,
+        and ``qid`` where they take it.
     data : Queries, path or str, default=None
         Queries; a LETOR or Parquet file; a folder of Parquet files, or one with S1.txt to S5.txt or Fold1, Fold2, ...;
         or the name of a known set.
@@ -88,7 +89,7 @@ def compare(
     >>> result.differences()[0].wins + result.differences()[0].losses + result.differences()[0].ties
     40
     """
-    contestants = as_contestants(rankers)
+    contestants, notes = installed(as_contestants(rankers))
     names = [contestant.name for contestant in contestants]
     if baseline is not None and baseline not in names:
         raise ValueError(f"baseline={baseline!r} is not among the contestants {', '.join(names)}.")
@@ -103,7 +104,7 @@ def compare(
         random_state=random_state,
     )
     outcomes = all_folds.in_order(setup, all_folds.run(setup, n_jobs=n_jobs, progress=progress))
-    tables, scores, fits, failures, notes = {}, {}, {}, {}, []
+    tables, scores, fits, failures = {}, {}, {}, {}
     for contestant in contestants:
         name, folds = contestant.name, outcomes.pop(contestant.name)  # their scores are copied below, and given free
         fits[name] = [outcome.fit for outcome in folds if outcome.fit is not None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +10,7 @@ from plackett.evaluation.estimators import check_estimator
 from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.grids import default_grid
 from plackett.evaluation.settings import Grid, settings_of
-from plackett.rankers.lambdarank import LightGBMRanker
-from plackett.rankers.other_trees import CatBoostRanker, XGBoostRanker
-from plackett.rankers.registry import ranker, ranker_names
-
-# trees of other packages, by the names of these; CatBoost has no other
-PEERS = {"lightgbm": LightGBMRanker, "xgboost": XGBoostRanker, "catboost": CatBoostRanker}
+from plackett.rankers.registry import known_name, ranker
 
 
 @dataclass(frozen=True)
@@ -38,6 +32,15 @@ class Contestant:
     def settings(self) -> list[dict[str, Any]]:
         """All settings of the grid, in order."""
         return settings_of(self.estimator, self.grid)
+
+    @property
+    def missing(self) -> str | None:
+        """What to install where the package of the estimator is missing; None where nothing is."""
+        try:
+            _import_package(self.estimator)
+        except ModuleNotFoundError as error:
+            return str(error)
+        return None
 
 
 def as_contestants(rankers: Any) -> list[Contestant]:
@@ -74,18 +77,32 @@ def as_contestants(rankers: Any) -> list[Contestant]:
     return contestants
 
 
+def installed(contestants: list[Contestant]) -> tuple[list[Contestant], list[str]]:
+    """The contestants whose packages are installed, and a note on each of the others; an error where none is."""
+    missing = {one.name: one.missing for one in contestants}
+    present = [one for one in contestants if missing[one.name] is None]
+    if not present:
+        _import_package(contestants[0].estimator)  # raises
+    return present, [f"{name} is left out: {why}" for name, why in missing.items() if why is not None]
+
+
 def contestant_of(entry: Any, name: str | None = None) -> Contestant:
-    """One contestant from a name, a ranker, a tuple with a grid, or a contestant."""
+    """One contestant from a name, a ranker, a tuple with a grid, or a contestant, whose package must be installed."""
+    contestant = _contestant_of(entry, name)
+    _import_package(contestant.estimator)
+    return contestant
+
+
+def _contestant_of(entry: Any, name: str | None = None) -> Contestant:
     if isinstance(entry, Contestant):
         return entry if name is None else Contestant(name, entry.estimator, entry.grid)
     if isinstance(entry, tuple) and len(entry) == 2:
-        inner = contestant_of(entry[0], name)
+        inner = _contestant_of(entry[0], name)
         return Contestant(inner.name, inner.estimator, {} if entry[1] is None else entry[1])
     if isinstance(entry, str):
-        key, estimator = _by_name(entry)
-        return Contestant(name or key, estimator, default_grid(key))
+        key = known_name(entry)
+        return Contestant(name or key, ranker(key), default_grid(key))
     check_estimator(entry)
-    _import_package(entry)
     return Contestant(name or type(entry).__name__, entry, {})
 
 
@@ -93,30 +110,17 @@ def _listed(rankers: Any) -> list[Contestant]:
     if isinstance(rankers, str):
         rankers = [name for name in (part.strip() for part in rankers.split(",")) if name]
     if isinstance(rankers, Mapping):
-        return [contestant_of(entry, str(name)) for name, entry in rankers.items()]
+        return [_contestant_of(entry, str(name)) for name, entry in rankers.items()]
     is_with_grid = isinstance(rankers, tuple) and len(rankers) == 2 and _is_grid(rankers[1])
     is_one = isinstance(rankers, Contestant) or hasattr(rankers, "get_params") or not isinstance(rankers, Iterable)
-    return [contestant_of(entry) for entry in ([rankers] if is_with_grid or is_one else rankers)]
+    return [_contestant_of(entry) for entry in ([rankers] if is_with_grid or is_one else rankers)]
 
 
 def _is_grid(value: Any) -> bool:
     return isinstance(value, Mapping) or (isinstance(value, list) and all(isinstance(part, Mapping) for part in value))
 
 
-def _by_name(text: str) -> tuple[str, Any]:
-    """The name as it is written in the tables, and its ranker."""
-    key = text.strip().lower().replace("_", "-")
-    if key not in ranker_names() and key not in PEERS:
-        names = [*ranker_names(), *PEERS]
-        close = difflib.get_close_matches(key, names, n=3)
-        hint = f" Did you mean {' or '.join(close)}?" if close else ""
-        raise ValueError(f"there is no ranker {text!r}.{hint} The names are {', '.join(names)}.")
-    estimator = PEERS[key]() if key in PEERS else ranker(key)
-    _import_package(estimator)
-    return key, estimator
-
-
 def _import_package(estimator: Any) -> None:
-    """Tell of a package that is missing now and not after hours."""
+    """Raise where a package is missing, before anything is fitted."""
     if hasattr(estimator, "import_package"):
         estimator.import_package()

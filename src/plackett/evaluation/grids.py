@@ -12,7 +12,7 @@ import copy
 from typing import Any
 
 from plackett.rankers.paths import DEFAULT_L2
-from plackett.rankers.registry import _known_name
+from plackett.rankers.registry import known_name
 
 # The strength of the penalty, from strong to weak, so that of equal ones the strongest wins. Each fit goes to its
 # minimum: early stopping would be a second choice on the same queries, and a hidden one.
@@ -71,5 +71,4 @@ def default_grid(name: str) -> dict[str, list[Any]]:
     >>> default_grid("listmle")
     {'l2': [1.0, 0.1, 0.01, 0.001, 0.0001], 'patience': [None]}
     """
-    key = name.strip().lower().replace("_", "-") if isinstance(name, str) else name
-    return copy.deepcopy(DEFAULT_GRIDS[key if key in DEFAULT_GRIDS else _known_name(name)])
+    return copy.deepcopy(DEFAULT_GRIDS[known_name(name)])

@@ -43,6 +43,8 @@ _PARTS = {  # of which rankers consist, besides losses, solvers and normalizers;
     "PersonalityDiagnosis": "plackett.rankers.personality",  # scores users and items, not rows of features
 }
 
+_UNSAVED = {"CatBoostRanker": "plackett.rankers.other_trees"}  # whose models plackett cannot save
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -84,9 +86,15 @@ ENTRIES: dict[str, Entry] = {
     "query-dependent": Entry("QueryDependentRanker", "a pairwise model for each query, with any weights"),
 }
 
+PEERS: dict[str, Entry] = {  # by the name of the package; CatBoost has no other
+    "lightgbm": ENTRIES["lambdarank"],
+    "xgboost": ENTRIES["rank:ndcg"],
+    "catboost": Entry("CatBoostRanker", "CatBoost's boosted trees by its own objective"),
+}
+
 
 def ranker_names() -> list[str]:
-    """The names that :func:`ranker` takes."""
+    """The names that :func:`ranker` takes, besides ``"lightgbm"``, ``"xgboost"`` and ``"catboost"``."""
     return list(ENTRIES)
 
 
@@ -96,7 +104,8 @@ def ranker(name: str, **params: Any) -> Any:
     Parameters
     ----------
     name : str
-        One of ``ranker_names()``; case does not matter. ``"ranksvm"`` is the hinge, as in SVMrank: with
+        One of ``ranker_names()``, or ``"lightgbm"``, ``"xgboost"``, ``"catboost"`` for the ranker of the package; case
+        does not matter. ``"ranksvm"`` is the hinge, as in SVMrank: with
         ``loss__normalize="none"``, which sums over pairs, the C of the literature is ``1 / (l2 * n_queries)``. For the
         squared hinge take ``ranker("linear", loss="squared-hinge")``.
     **params
@@ -117,8 +126,8 @@ def ranker(name: str, **params: Any) -> Any:
     >>> ranker("adarank", metric="ndcg@5")
     AdaRank(metric='ndcg@5')
     """
-    key = _known_name(name)
-    entry = ENTRIES[key]
+    key = known_name(name)
+    entry = _entry(key)
     cls = _class(entry.class_name)
     own = cls._get_param_names()
     taken = [param for param in params if param in own or _takes(cls, param)]
@@ -140,7 +149,7 @@ def ranker(name: str, **params: Any) -> Any:
 
 def parameters(name: str) -> dict[str, Any]:
     """The parameters of the class that ``name`` stands for, in the order of its signature, with their defaults."""
-    signature = inspect.signature(_class(ENTRIES[_known_name(name)].class_name))
+    signature = inspect.signature(_class(_entry(known_name(name)).class_name))
     return {param.name: param.default for param in signature.parameters.values() if param.kind != param.VAR_KEYWORD}
 
 
@@ -183,7 +192,7 @@ def fill() -> None:
 
 
 def _class(name: str) -> Any:
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module({**_HOMES, **_UNSAVED}[name]), name)
 
 
 def _takes(cls: Any, param: str) -> bool:
@@ -191,15 +200,20 @@ def _takes(cls: Any, param: str) -> bool:
     return hasattr(cls, "takes") and cls.takes(param)
 
 
-def _known_name(name: Any) -> str:
+def _entry(key: str) -> Entry:
+    return ENTRIES[key] if key in ENTRIES else PEERS[key]
+
+
+def known_name(name: Any) -> str:
+    """The name as tables write it; an error that lists all names for one that is not known."""
     if not isinstance(name, str):
         raise ValueError(f"a ranker is named by a text such as 'listmle', not by {name!r}.")
-    key = name.strip().lower().replace("_", "-")
-    if key in ENTRIES:
+    key, names = name.strip().lower().replace("_", "-"), [*ENTRIES, *PEERS]
+    if key in names:
         return key
-    close = difflib.get_close_matches(key, ENTRIES, n=3)
+    close = difflib.get_close_matches(key, names, n=3)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
-    raise ValueError(f"there is no ranker {name!r}.{hint} The names are {', '.join(ENTRIES)}.")
+    raise ValueError(f"there is no ranker {name!r}.{hint} The names are {', '.join(names)}.")
 
 
 def _free(entry: Entry) -> str:
