@@ -10,7 +10,7 @@ import functools
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -176,3 +176,14 @@ def _blas_controller():
     import scipy.linalg  # noqa: F401  scipy brings a BLAS of its own, which must be loaded to be found
 
     return ThreadpoolController()
+
+
+def results(calls: Iterable[Any], **options: Any) -> Iterator[Any]:
+    """What joblib's delayed ``calls`` return, in order: each as soon as it is there, where the backend can do that."""
+    from joblib import Parallel
+
+    try:
+        parallel = Parallel(**options, return_as="generator")
+    except ValueError:  # multiprocessing, and Ray's backend, return all results at the end
+        parallel = Parallel(**options)
+    return iter(parallel(calls))

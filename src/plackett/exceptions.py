@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 
 class DataFormatError(ValueError):
     """A file does not say what its format promises; ``path`` and ``line`` (from 1) tell where."""
@@ -47,3 +50,15 @@ class ConvergenceWarning(UserWarning):
 
 class DataWarning(UserWarning):
     """The data are usable but probably not what was meant."""
+
+
+class NothingToLearnWarning(DataWarning):
+    """The labels order no documents: a ranker fitted to them ranks by nothing."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn with the line of the caller outside this package, however deep inside it the cause was found."""
+    package, frame, level = __name__.partition(".")[0], sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

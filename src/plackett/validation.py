@@ -99,6 +99,14 @@ def _raise_not_sound(name: str, what: str) -> None:
     raise ValueError(f"{name} is a damaged sparse matrix: {what}. Build it again from its rows, columns and values.")
 
 
+def check_not_masked(values: object, name: str) -> None:
+    """Refuse a masked array that hides some of its values: numpy's functions would use what is under the mask."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} is a masked array with masked values. Fill them ({name}.filled(...)), or drop their rows."
+        )
+
+
 def check_labels(
     labels: Any,
     n_docs: int | None = None,
@@ -162,8 +170,7 @@ def _may_hold_non_finite(values: np.ndarray) -> bool:
 
 
 def _as_numbers(values: object, name: str, *, keep_float32: bool = False) -> np.ndarray:
-    if np.ma.is_masked(values):
-        raise ValueError(f"{name} is a masked array with masked values; fill or drop them first.")
+    check_not_masked(values, name)
     vector = np.asarray(values)
     if vector.ndim == 2 and 1 in vector.shape:
         vector = vector.reshape(-1)
@@ -213,6 +220,13 @@ def _raise_not_finite(
         f"X has {what} in row {row}, column {column}{name}. "
         "Fill or drop it first: rankers here do not guess missing values."
     )
+
+
+def largest_values(X: Any) -> np.ndarray:
+    """The largest absolute value of each column, dense or sparse."""
+    ends = X.max(axis=0), X.min(axis=0)
+    high, low = (np.asarray(end.todense() if is_sparse(end) else end, dtype=np.float64).ravel() for end in ends)
+    return np.maximum(high, -low)
 
 
 def check_positive_int(value: object, name: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -136,9 +138,13 @@ def test_ids_that_are_no_vector_are_refused():
         group_rows(np.ones((3, 2)), 3)
 
 
-def test_one_text_is_not_taken_for_its_letters():
-    with pytest.raises(ValueError, match="qid is one text, 'abc'"):
-        group_rows("abc", 3)
+@pytest.mark.parametrize("qid", ["abc", 7, 2.5, np.int64(7), np.array("abc"), datetime.date(2020, 1, 1)])
+def test_one_id_applies_to_all_rows(qid):
+    groups = group_rows(qid, 3)
+    assert groups.ids.tolist() == [qid if not isinstance(qid, np.ndarray) else "abc"]
+    assert groups.indptr.tolist() == [0, 3]
+    assert groups.order is None
+    assert group_rows(qid, 0).ids.size == 0
 
 
 @pytest.mark.parametrize("qid", [{1, 2, 3}, {1: 0, 2: 0, 3: 0}], ids=["set", "dict"])

@@ -317,7 +317,7 @@ def test_nothing_cannot_be_concatenated():
     [
         ({"X": [1.0, 2.0]}, ValueError, r"X has shape \(2,\).*X\.reshape\(-1, 1\)"),
         ({"X": np.zeros((2, 2, 2))}, ValueError, r"X has shape \(2, 2, 2\)"),
-        ({"X": [["a"]]}, ValueError, "numbers are needed"),
+        ({"X": [["a"]]}, ValueError, "column 0 of X has values that are not numbers"),
         ({"X": np.array([["a"]], dtype=object)}, ValueError, "X has values that are not numbers"),
         ({"X": X, "y": [1, 2]}, ValueError, "y has 2 labels but X has 6 rows"),
         ({"X": X, "y": [0, 1, 2, 3, 4, np.inf]}, ValueError, "infinite label in row 5"),

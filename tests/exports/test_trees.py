@@ -346,7 +346,7 @@ def test_numbers_that_float32_cannot_hold_are_refused(target, lists):
 
 def test_trees_that_are_nested_too_deeply_are_refused():
     X, labels = np.arange(400.0)[:, None], np.arange(400) % 2
-    ranker = pk.TreeRanker("squared", n_rounds=1).fit(X, labels)
+    ranker = pk.TreeRanker("squared", n_rounds=1).fit(X, labels, qid=0)
     n = 250  # a chain: each split has a leaf and the next split
     deep = {
         "features": np.array([0] * n + [-1] * (n + 1)),

@@ -155,6 +155,7 @@ def test_adarank_of_constant_features_under_a_distance_is_empty():
     assert not ranker.predict(np.ones((4, 3))).any()
 
 
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.NothingToLearnWarning")
 def test_adarank_without_a_relevant_document_learns_nothing():
     X, y, qid = lists()
     ranker = AdaRank().fit(X, np.zeros_like(y), qid=qid)

@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 import plackett as pk
 from plackett.data import datasets
+from plackett.exceptions import NothingToLearnWarning
 from plackett.rankers import boosting
 from plackett.rankers.adarank import AdaRank
 from plackett.rankers.rankboost import RankBoost
@@ -58,7 +59,8 @@ def test_rounds_made_and_rounds_kept_are_told_apart(ranker):
     fitted = clone(ranker).fit(X, y, qid=qid, eval_set=held_back)
     assert fitted.n_iter_ == len(fitted.history_["alpha"]) == len(fitted.history_["ndcg@10"])
     assert fitted.n_rounds_ == fitted.best_iteration_ == fitted.alphas_.size <= fitted.n_iter_
-    nothing = clone(ranker).fit(X, np.zeros_like(y), qid=qid, eval_set=held_back)
+    with pytest.warns(NothingToLearnWarning):
+        nothing = clone(ranker).fit(X, np.zeros_like(y), qid=qid, eval_set=held_back)
     assert (nothing.n_iter_, nothing.n_rounds_, nothing.best_iteration_, nothing.best_score_) == (0, 0, None, None)
 
 

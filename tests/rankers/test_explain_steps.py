@@ -201,7 +201,7 @@ def test_documents_go_by_the_names_given(ranker):
 def test_one_document_alone_is_moved_by_nothing(ranker):
     X, y, qid = make_data(8)
     fitted = ranker().fit(X, y, qid=qid)
-    found = fitted.explain(X[:1])
+    found = fitted.explain(X[:1], qid=0)
     assert found.top(0) == []
     assert found.scores == found.baseline
     assert str(found).splitlines()[1].endswith("–")

@@ -111,7 +111,7 @@ def test_the_first_feature_enters_in_full_however_small_its_weight():
         fitted.feature_weights_ = np.array([weight])
         for q in range(3):
             expected = slow_ranks(list(sign * fitted.signs_[0] * X[qid == q, 0]))
-            np.testing.assert_array_equal(fitted.predict(X[qid == q]), expected)
+            np.testing.assert_array_equal(fitted.predict(X[qid == q], qid=0), expected)
 
 
 def test_the_mixture_is_chosen_and_replayed():

@@ -227,6 +227,7 @@ def test_a_query_of_weight_two_counts_as_two():
     np.testing.assert_allclose(weighted.predict(NEW), doubled.predict(NEW), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.NothingToLearnWarning")
 def test_one_document_and_documents_without_features_score_alike():
     assert ranker().fit(X[:1], [1.0]).predict(NEW).tolist() == [0.0] * 9
     for params in ({}, {"landmarks": 3}):

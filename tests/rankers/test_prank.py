@@ -18,7 +18,7 @@ Y, QID = DATA.y, DATA.qid
 
 
 def fitted(rows=X, labels=Y, **parameters):
-    return PRank(**{"n_epochs": 3, "random_state": 0, **parameters}).fit(rows, labels)
+    return PRank(**{"n_epochs": 3, "random_state": 0, **parameters}).fit(rows, labels, qid=0)
 
 
 def pranked(rows, labels, n_epochs, seed, weights=None):
@@ -150,7 +150,7 @@ def test_ctrl_c_leaves_the_passes_so_far(monkeypatch):
     monkeypatch.setattr(prank._Perceptron, "learn", learn_four)
     ranker = PRank(random_state=0)
     with pytest.raises(KeyboardInterrupt, match="the passes so far were kept"):
-        ranker.fit(X, Y)
+        ranker.fit(X, Y, qid=QID)
     monkeypatch.undo()
     assert ranker.stop_reason_ == "interrupted"
     assert ranker.n_iter_ == len(ranker.history_["mean_error"]) == 4
@@ -167,6 +167,7 @@ def test_a_progress_bar_goes_to_standard_error(capsys):
 # ---- thresholds, levels, edges -------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.NothingToLearnWarning")
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 10**6), n_levels=st.integers(1, 6), scale=st.sampled_from([0.01, 1.0, 100.0]))
 def test_thresholds_stay_in_order_after_every_document(seed, n_levels, scale):
@@ -221,6 +222,7 @@ def test_averaging_ranks_better_than_chance():
 
 @pytest.mark.parametrize("rows", [np.zeros((5, 2)), np.ones((5, 2)), [[1.0, 2.0]]], ids=["zeros", "ones", "one row"])
 @pytest.mark.parametrize("n_levels", [1, 3])
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.NothingToLearnWarning")
 def test_degenerate_data_give_finite_scores(rows, n_levels):
     labels = np.arange(len(rows)) % n_levels
     ranker = fitted(rows, labels)
@@ -232,7 +234,7 @@ def test_degenerate_data_give_finite_scores(rows, n_levels):
 
 
 def test_columns_beyond_all_scale_are_refused():
-    with pytest.raises(ValueError, match=r"scale the columns"):
+    with pytest.raises(ValueError, match=r"Scale the columns"):
         fitted(np.array([[1e308], [-1e308], [1e308]]), [2, 1, 0], n_epochs=50)
 
 

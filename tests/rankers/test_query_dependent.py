@@ -275,10 +275,10 @@ def test_ids_may_be_of_any_kind(name):
     np.testing.assert_array_equal(ranker.predict(X, qid=ids), fit().predict(X, qid=QID))
 
 
-def test_without_ids_all_rows_are_one_new_list():
+def test_an_id_that_was_not_in_fit_makes_all_rows_one_new_list():
     ranker = fit(query_features=None)
     own = X[QID == 104]
-    one = ranker.predict(own)
+    one = ranker.predict(own, qid="new")
     np.testing.assert_array_equal(one, ranker.predict(own, qid=["none of training"] * len(own)))
 
 
@@ -395,6 +395,7 @@ def test_a_query_whose_labels_are_equal_follows_its_neighbours(loss):
 
 
 @pytest.mark.parametrize("weights", ["uniform", "individual", "gaussian"])
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.NothingToLearnWarning")
 def test_no_pairs_at_all_give_zeros(weights):
     features = FEATURES if weights == "gaussian" else None
     with warnings.catch_warnings():

@@ -130,6 +130,7 @@ def test_rankboost_keeps_the_round_that_is_best_on_the_validation_set():
     assert ranker.score(*other[:2], qid=other[2], metric="map") == pytest.approx(ranker.best_score_, abs=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.NothingToLearnWarning")
 def test_rankboost_without_pairs_or_without_differences_learns_nothing():
     X, y, qid = lists()
     for ranker, reason in [
@@ -242,6 +243,7 @@ def test_rankboost_explains_by_the_names_of_the_columns():
     assert {step[0] for step in ranker.feature_weights_} <= set(names)
 
 
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.NothingToLearnWarning")
 def test_rankboost_that_learned_nothing_explains_that():
     X, y, qid = lists()
     explained = RankBoost().fit(X, np.ones_like(y), qid=qid).explain(X, qid=qid)

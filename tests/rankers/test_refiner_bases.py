@@ -76,7 +76,7 @@ def test_a_vector_follows_the_rows_as_they_were_given(data, feedback):
 
 @pytest.mark.parametrize("has_ids", [True, False])
 def test_a_ranker_sees_the_rows_as_they_were_given(data, feedback, has_ids):
-    """As a data frame with its names, mixed, and as one list where there were no ids: id 0 is that of a query."""
+    """As a data frame with its names, mixed; without ids, a base ranker that depends on the list raises."""
     pandas = pytest.importorskip("pandas")
     mixed = np.random.default_rng(0).permutation(data.n_docs)
     frame, y = pandas.DataFrame(data.X, columns=data.feature_names).iloc[mixed], feedback[mixed]
@@ -85,6 +85,10 @@ def test_a_ranker_sees_the_rows_as_they_were_given(data, feedback, has_ids):
         pk.LinearRanker(normalize="query-zscore").fit(frame, data.y[mixed], qid=data.qid[mixed]),
         pk.QueryDependentRanker(weights="knn", n_neighbors=2).fit(frame, data.y[mixed], qid=data.qid[mixed]),
     ):
+        if not has_ids:
+            with pytest.raises(ValueError, match="qid is missing"):
+                MultiplicativeRefiner().fit(frame, y, base_score=base)
+            continue
         expected = MultiplicativeRefiner().fit(frame, y, base_score=base.predict(frame, **given), **given)
         fitted = MultiplicativeRefiner().fit(frame, y, base_score=base, **given)
         np.testing.assert_array_equal(fitted.scores_, expected.scores_)

@@ -276,6 +276,7 @@ def test_top_takes_the_best_documents_of_each_query():
     [([[1.0, 2.0]], [1]), ([[1.0, 2.0], [3.0, 1.0]], [1, 1]), ([[1.0, 2.0], [3.0, 1.0]], [0, 0])],
     ids=["one document", "all relevant", "none relevant"],
 )
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.NothingToLearnWarning")
 def test_lists_of_one_kind_give_zero_coefficients_and_a_warning(rows, labels):
     ranker = SVMMap()
     with pytest.warns(DataWarning, match="no query has both relevant and other documents") as caught:

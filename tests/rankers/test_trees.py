@@ -144,8 +144,9 @@ def test_rows_may_come_in_any_order_and_form():
     np.testing.assert_array_equal(plain.predict(sparse.csr_array(HELD_BACK.X)), plain.predict(HELD_BACK))
 
 
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.NothingToLearnWarning")
 def test_one_query_and_lists_of_one_document():
-    one = pk.TreeRanker(**FEW).fit(TRAIN.X, TRAIN.y)
+    one = pk.TreeRanker(**FEW).fit(TRAIN.X, TRAIN.y, qid=0)
     assert np.unique(one.predict(TRAIN.X)).size > 1
     alone = pk.TreeRanker(**FEW).fit(TRAIN.X, TRAIN.y, qid=np.arange(TRAIN.n_docs))
     assert (alone.n_iter_, alone.stop_reason_) == (0, "no split is left that helps")
@@ -153,6 +154,7 @@ def test_one_query_and_lists_of_one_document():
 
 
 @pytest.mark.parametrize("loss", ["listmle", "hinge", "squared"])
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.NothingToLearnWarning")
 def test_constant_labels_and_constant_columns_rank_nothing(loss):
     for X, y in ((TRAIN.X, np.full(TRAIN.n_docs, 2.0)), (np.ones((TRAIN.n_docs, 2)), TRAIN.y)):
         ranker = pk.TreeRanker(loss, **FEW).fit(X, y, qid=TRAIN.qid)

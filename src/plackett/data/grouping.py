@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from plackett.validation import check_not_masked
 
 
 class Groups(NamedTuple):
@@ -20,15 +22,16 @@ class Groups(NamedTuple):
     order: np.ndarray | None
 
 
-def group_rows(qid: Iterable[Hashable] | None, n_docs: int) -> Groups:
-    """Group ``n_docs`` rows by their query ids; ``qid=None`` means one list.
+def group_rows(qid: Iterable[Hashable] | Hashable | None, n_docs: int) -> Groups:
+    """Group ``n_docs`` rows by their query ids; None or one id means that all rows are one list.
 
     Ids may be any hashable values. Rows of one query keep their order.
     """
-    if qid is None:
-        ids = np.zeros(min(n_docs, 1), dtype=np.int64)
+    if qid is None or is_one_id(qid):
+        one = [0 if qid is None else qid]
+        ids = _as_keys(np.array(one) if isinstance(qid, (np.ndarray, np.generic)) else one)[: min(n_docs, 1)]
         return Groups(ids, np.array([0, n_docs] if n_docs else [0], dtype=np.int64), None)
-    keys = _as_keys(qid)
+    keys = _as_keys(qid)  # type: ignore[arg-type]
     if keys.size != n_docs:
         raise ValueError(f"qid has {keys.size:,} ids but there are {n_docs:,} rows.")
     starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1]) if n_docs else np.zeros(0, dtype=np.int64)
@@ -40,10 +43,25 @@ def group_rows(qid: Iterable[Hashable] | None, n_docs: int) -> Groups:
     return Groups(ids, indptr, np.argsort(codes, kind="stable"))
 
 
+def is_one_id(qid: object) -> bool:
+    """Whether ``qid`` is one id for all rows: text, or anything else that holds no values. A tuple is a list of ids."""
+    if hasattr(qid, "ndim"):  # arrays and numpy's scalars
+        return qid.ndim == 0
+    return isinstance(qid, (str, bytes)) or not isinstance(qid, Iterable)
+
+
+def check_is_no_column(qid: Any, X: Any) -> None:
+    """Refuse the name of a column of X as one id for all rows."""
+    if isinstance(qid, str) and qid in list(getattr(X, "columns", ())):
+        raise ValueError(
+            f"qid={qid!r} is the name of a column of X; one id per row is needed: "
+            f"qid=X[{qid!r}], and X without that column."
+        )
+
+
 def _as_keys(qid: Iterable[Hashable]) -> np.ndarray:
     """The ids as a one-dimensional array that compares element by element."""
-    if isinstance(qid, (str, bytes)):
-        raise ValueError(f"qid is one text, {qid!r}; one id per row is needed.")
+    check_not_masked(qid, "qid")
     if isinstance(qid, (set, frozenset, Mapping)):
         raise ValueError(f"qid is a {type(qid).__name__}; one id per row is needed, in the order of the rows.")
     if isinstance(qid, np.ndarray) or hasattr(qid, "__array__"):

@@ -11,8 +11,9 @@ from sklearn.utils.validation import validate_data
 
 from plackett._read_only import for_kernels
 from plackett._threads import deal, query_blocks
-from plackett.data.grouping import group_rows
-from plackett.validation import as_csr, check_choice, check_finite, is_sparse
+from plackett.data.grouping import check_is_no_column, group_rows
+from plackett.data.list_checks import naming_columns, warn_of_one_list
+from plackett.validation import as_csr, check_choice, check_finite, check_not_masked, is_sparse
 
 VALUES_PER_BLOCK = 1 << 18
 
@@ -21,7 +22,8 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
     """Base of the transformers that scale each column within each query.
 
     They learn nothing from ``fit`` but the number and names of the columns: a query is scaled by its own documents, so
-    a new query needs all of its documents, and ``transform`` needs ``qid`` (None means that all rows are one query).
+    a new query needs all of its documents, and ``transform`` needs ``qid`` where ``fit`` saw several queries (one id
+    applies to all rows: ``transform(X, qid=0)``).
     Rows may come in any order and answers come back in the same order. A column that is constant within a query becomes
     0 there, as in the LETOR data sets, because it cannot order the query's documents (``QueryUnitLength``, which moves
     nothing, is the exception). float32 stays float32, X is never changed, NaN and infinite values are refused.
@@ -61,8 +63,8 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
         Parameters
         ----------
         X : array, data frame or scipy sparse matrix of shape (n_docs, n_features)
-        qid : iterable of hashable ids, one per row, in any order, default=None
-            None means that all rows are one query.
+        qid : iterable of hashable ids, one per row in any order, or one id for all rows; default=None
+            None means that all rows are one query, as they were in ``fit``.
 
         Returns
         -------
@@ -81,18 +83,33 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
                 "Use QueryUnitLength, or give a dense array: X.toarray()."
             )
         accept_sparse = "csr" if self._accepts_sparse else False
-        checked = validate_data(
-            self,
-            as_csr(X) if is_sparse(X) else X,
-            reset=reset,
-            accept_sparse=accept_sparse,
-            dtype=(np.float64, np.float32),
-            order="C",
-            ensure_all_finite=False,  # looked at below, with a message that says where
-        )
+        check_not_masked(X, "X")
+        check_is_no_column(qid, X)
+        with naming_columns(X):
+            checked = validate_data(
+                self,
+                as_csr(X) if is_sparse(X) else X,
+                reset=reset,
+                accept_sparse=accept_sparse,
+                dtype=(np.float64, np.float32),
+                order="C",
+                ensure_all_finite=False,  # looked at below, with a message that says where
+            )
         names = getattr(self, "feature_names_in_", None)
         check_finite(checked, None if names is None else [str(name) for name in names])
-        return checked, group_rows(qid, checked.shape[0])
+        groups = group_rows(qid, checked.shape[0])
+        if reset:
+            self.n_queries_ = groups.indptr.size - 1
+            if qid is None:
+                warn_of_one_list(checked.shape[0], "fit")
+        elif qid is None and getattr(self, "n_queries_", 1) > 1:
+            raise ValueError(
+                f"qid is missing. This {type(self).__name__} was fitted on {self.n_queries_:,} queries and scales each "
+                "by its own documents. Give one id per row: transform(X, qid=qid). Are all rows one query? "
+                "transform(X, qid=0). Pipelines hand qid on once metadata routing is enabled: "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
+        return checked, groups
 
     def _scaled(self, X: Any, groups: Any) -> Any:
         from plackett.data import _normalize
@@ -222,6 +239,7 @@ def get_normalizer(normalizer: Any) -> Any:
     QueryZScore()
     """
     if not isinstance(normalizer, str) and hasattr(normalizer, "transform"):
+        _refuse_hidden(normalizer)
         return normalizer
     name = check_choice(normalizer, "normalize", NAMES)
     own = {
@@ -238,3 +256,15 @@ def get_normalizer(normalizer: Any) -> Any:
         return preprocessing.QuantileTransformer(random_state=0)  # it may draw rows; the same ones every time
     scalers = {"minmax": preprocessing.MinMaxScaler, "maxabs": preprocessing.MaxAbsScaler}
     return scalers.get(name, preprocessing.StandardScaler)()
+
+
+def _refuse_hidden(transformer: Any) -> None:
+    """Refuse a normalizer of queries inside another transformer: it would get no qid and take all rows as one query."""
+    inside = transformer.get_params(deep=True).values() if hasattr(transformer, "get_params") else ()
+    hidden = next((part for part in inside if isinstance(part, QueryNormalizer)), None)
+    if hidden is not None:
+        raise ValueError(
+            f"normalize holds {hidden!r} inside {type(transformer).__name__}, where it gets no qid. Make a pipeline of "
+            "the transformers and the ranker instead: make_pipeline(..., ranker), with "
+            "sklearn.set_config(enable_metadata_routing=True)."
+        )

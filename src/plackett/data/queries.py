@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.data.describe import Description, describe
-from plackett.data.grouping import as_objects, group_rows
+from plackett.data.grouping import as_objects, check_is_no_column, group_rows
 from plackett.data.mapped import is_mapped, stack_rows, take_rows
 from plackett.data.text_column import TextColumn, as_str_array, docids_of_comments
-from plackett.validation import as_csr, check_labels, count_of, is_sparse, plain
+from plackett.validation import as_csr, check_labels, check_not_masked, count_of, is_sparse, plain
 
 
 class QueryLists:
@@ -91,7 +91,7 @@ class Queries:
         float32 stays float32; other numbers become float64. Sparse input becomes CSR.
     y : array-like of shape (n_docs,), default=None
         Labels, larger is better. NaN stands for "not judged".
-    qid : iterable of hashable ids, one per row, default=None
+    qid : iterable of hashable ids, one per row, or one id for all rows; default=None
         None means that all rows are one list.
     docid : array-like of shape (n_docs,), default=None
         Names of the documents; taken from the comments when None.
@@ -139,6 +139,7 @@ class Queries:
         feature_names: Sequence[str] | None = None,
         comments: Sequence[str] | None = None,
     ):
+        check_is_no_column(qid, X)
         rows, names = as_rows(X)
         groups = group_rows(qid, rows.shape[0])
         labels = None if y is None else check_labels(y, rows.shape[0], allow_nan=True)
@@ -496,6 +497,7 @@ class Queries:
 def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
     """X as a two-dimensional float array or CSR matrix, and its column names if it has any."""
     names = None
+    check_not_masked(X, "X")
     if is_sparse(X):
         rows = as_csr(X)
         if not rows.has_canonical_format:  # a value stored in parts, or columns out of order
@@ -519,6 +521,8 @@ def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
     if rows.dtype.kind == "f" and not rows.dtype.isnative:
         rows = rows.astype(rows.dtype.newbyteorder("="))
     if rows.dtype not in (np.float32, np.float64):
+        if rows.dtype.kind in "US":
+            rows = rows.astype(object)  # for an error that names the column
         if rows.dtype.kind not in "fiubO":
             raise ValueError(f"X has values of type {rows.dtype}; numbers are needed.")
         rows = _as_floats(rows, names)
@@ -547,6 +551,7 @@ def _writable(vector: np.ndarray) -> np.ndarray:
 
 
 def _as_docid(docid: object, n_docs: int) -> np.ndarray:
+    check_not_masked(docid, "docid")
     names = np.asarray(docid)
     if names.shape != (n_docs,):
         raise ValueError(f"docid has shape {names.shape} but X has {n_docs:,} rows.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from plackett.data.grouping import as_objects, is_missing
 from plackett.data.movielens import Movies, Ratings
-from plackett.validation import check_csr, check_numbers, count_of, is_sparse, plain
+from plackett.validation import check_csr, check_not_masked, check_numbers, count_of, is_sparse, plain
 
 
 class RatingTable(NamedTuple):
@@ -44,6 +44,7 @@ def rating_table(ratings: Any) -> RatingTable:
     ratings : Ratings, tuple (user, item, rating), ``{user: {item: rating}}``, sparse matrix or array
         Of a sparse matrix, users by items, every stored value is a rating, zeros too; of an array, every value but NaN.
     """
+    check_not_masked(ratings, "ratings")
     if is_sparse(ratings):
         return _of_sparse(ratings)
     if isinstance(ratings, Ratings):
@@ -94,6 +95,7 @@ def item_features(features: Any, table: RatingTable) -> np.ndarray:
 
 def _dense(features: Any) -> np.ndarray:
     check_csr(features, "features")
+    check_not_masked(features, "features")
     rows = np.asarray(features.toarray() if is_sparse(features) else features, dtype=np.float64)
     if rows.ndim != 2:
         raise ValueError(f"features must be a table of items by features, not of shape {rows.shape}.")
@@ -175,6 +177,7 @@ def as_ids(ids: Any, name: str) -> np.ndarray:
     if isinstance(ids, (str, bytes, Mapping, Set)):
         kind = f"one text, {ids!r}" if isinstance(ids, (str, bytes)) else f"a {type(ids).__name__}"
         raise ValueError(f"{name} is {kind}; a list of ids is needed.")
+    check_not_masked(ids, name)
     if not isinstance(ids, np.ndarray) and hasattr(ids, "__array__"):
         ids = np.asarray(ids)
     if not hasattr(ids, "__iter__"):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett.data.list_checks import has_differences
 from plackett.distributed.piece import Piece
 from plackett.validation import count_of, plain
 
@@ -23,6 +24,10 @@ class Facts(NamedTuple):
         Sum of the weights of its queries; their number where there are none.
     keys : ndarray of shape (n_queries,)
         A hash of each query's id, the same on every machine.
+    has_pairs : bool
+        Whether a query has two documents with different labels.
+    labels : tuple of two floats, or None
+        The lowest and the highest label; None without rows.
     """
 
     name: str
@@ -33,14 +38,17 @@ class Facts(NamedTuple):
     may_widen: bool
     weight: float
     keys: np.ndarray
+    has_pairs: bool
+    labels: tuple[float, float] | None
 
 
 def facts_of(piece: Piece) -> Facts:
     """The facts of a piece."""
     queries = piece.queries
+    labels = (float(queries.labels.min()), float(queries.labels.max())) if queries.n_docs else None
     return Facts(
         piece.name, queries.n_docs, queries.n_queries, queries.n_features, queries.feature_names, piece.may_widen,
-        piece.weight, _keys(queries.ids),
+        piece.weight, _keys(queries.ids), has_differences(queries.lists, is_pointwise=False), labels,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett._threads import n_threads
+from plackett._threads import n_threads, results
 from plackett.data.queries import Queries
 from plackett.evaluation.contestants import Contestant
 from plackett.evaluation.estimators import gives_classes, stops_on_validation
@@ -97,18 +97,13 @@ def run(setup: Setup, *, n_jobs: int | None, progress: Progress | None, stops_at
 
 
 def _outcomes(setup: Setup, tasks: list, n_jobs: int | None, threads: int, parent: int) -> Iterator[Outcome]:
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
     calls = (
         delayed(attempt)(contestant, fold, setup.rules, setup.store, threads, parent) for contestant, fold in tasks
     )
     # arrays that workers share through files would be read-only, for which every kernel is compiled anew
-    options: dict[str, Any] = {"n_jobs": n_jobs, "max_nbytes": None}
-    try:
-        parallel = Parallel(**options, return_as="generator")
-    except ValueError:  # a backend that gives results only when all are there
-        parallel = Parallel(**options)
-    return iter(parallel(calls))
+    return results(calls, n_jobs=n_jobs, max_nbytes=None)
 
 
 def _told(outcome: Outcome, n_done: int, n_tasks: int) -> str:

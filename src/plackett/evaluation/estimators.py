@@ -21,7 +21,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Ranker
-from plackett.validation import is_sparse
+from plackett.validation import check_not_masked, is_sparse
 
 
 class _Package(NamedTuple):
@@ -127,6 +127,7 @@ def predict(estimator: Any, queries: Queries) -> np.ndarray:
         chosen = getattr(estimator, "best_estimator_", estimator)  # searches do not hand qid on
         with _told_of(queries, chosen, "predict") as told:
             scores = chosen.predict(_rows(chosen, queries), **told)
+    check_not_masked(scores, "scores")
     scores = np.asarray(scores, dtype=np.float64)
     if scores.shape == (queries.n_docs, 1):
         scores = scores[:, 0]

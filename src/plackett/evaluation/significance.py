@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from plackett._threads import deal
 from plackett.evaluation import _significance
-from plackett.validation import check_number, check_positive_int
+from plackett.validation import check_not_masked, check_number, check_positive_int
 
 ALWAYS_EXACT = 12  # queries that differ: all 2**12 sign patterns are looked at, however few draws were asked for
 MOST_EXACT = 20  # and never more than 2**20
@@ -241,6 +241,7 @@ def _difference(a: Any, b: Any) -> np.ndarray:
 
 
 def _as_vector(values: Any, name: str) -> np.ndarray:
+    check_not_masked(values, name)
     vector = np.asarray(values, dtype=np.float64)
     if vector.ndim != 1:
         raise ValueError(f"{name} has shape {vector.shape}; one value for each query is needed.")

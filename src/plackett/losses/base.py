@@ -42,6 +42,8 @@ class Loss(Parameters, ABC):
         In the scores; ``is_smooth`` means that the slope is continuous.
     is_random : bool
         Whether two calls with the same scores may differ.
+    is_pointwise : bool
+        Whether the loss sums over single documents, so that labels matter even where a query has only one.
     is_flat_at_zero : bool
         Whether scores of 0 have slope 0 although they are not the minimum, so that a fit must not start there.
     is_scale_free : bool
@@ -54,6 +56,7 @@ class Loss(Parameters, ABC):
     is_convex: bool = True
     is_smooth: bool = True
     is_random: bool = False
+    is_pointwise: bool = False
     is_flat_at_zero: bool = False
     is_scale_free: bool = False
 

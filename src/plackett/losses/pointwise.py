@@ -23,6 +23,7 @@ class Squared(Loss):
 
     name = "squared"
     ignores_shifts = False
+    is_pointwise = True
 
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
         np.subtract(scores, lists.labels, out=slope)

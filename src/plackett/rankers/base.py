@@ -14,14 +14,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plackett import persistence
+from plackett.data.grouping import check_is_no_column
+from plackett.data.list_checks import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
 from plackett.data.normalize import QueryNormalizer, get_normalizer
 from plackett.data.normalize_blocks import fit_transform, transform
 from plackett.data.queries import Queries
-from plackett.exceptions import DataWarning
+from plackett.exceptions import DataWarning, warn
+from plackett.losses import get_loss
 from plackett.metrics.measure import Measure
 from plackett.persistence.foreign import is_foreign, n_columns_of
+from plackett.rankers.arguments import advise
 from plackett.rankers.unread import refuse_unread
-from plackett.validation import as_csr, check_finite, check_labels, check_numbers, count_of, is_sparse
+from plackett.validation import as_csr, check_finite, check_labels, check_not_masked, check_numbers, count_of, is_sparse
 
 
 class Interrupted(KeyboardInterrupt):
@@ -43,6 +47,13 @@ class Ranker(BaseEstimator, ABC):
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}
 
+    loss: Any
+    _id_for_one_list: ClassVar[str] = repr(ONE_LIST)  # as an error suggests it
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        advise(cls)
+
     def score(
         self,
         X: Any,
@@ -61,17 +72,20 @@ class Ranker(BaseEstimator, ABC):
         check_is_fitted(self)
         queries = self._check_queries(X, y, qid)
         if qid is None and not isinstance(X, Queries) and getattr(self, "n_queries_", 1) > 1:
-            warnings.warn(
+            warn(
                 f"score was called without qid and takes all rows as one list, but the ranker was fitted on "
-                f"{self.n_queries_} queries. In searches, enable metadata routing: "
-                "sklearn.set_config(enable_metadata_routing=True).",
+                f"{self.n_queries_:,} queries. Give one id per row, or qid=0 if they are one list. In searches, enable "
+                "metadata routing: sklearn.set_config(enable_metadata_routing=True).",
                 DataWarning,
-                stacklevel=2,
             )
         weights = self._check_query_weights(sample_weight, queries)
         measure = Measure.parse(metric)
         values = measure.values(queries.labels, self._predict_grouped(queries, **predict_params), qid=queries.qid)
         is_counted = ~np.isnan(values)
+        if not is_counted.any() or (weights is not None and not weights[is_counted].any()):
+            raise ValueError(
+                f"no query has a value of {measure}: all {queries.n_queries:,} are empty or have weight 0."
+            )
         mean = float(np.average(values[is_counted], weights=None if weights is None else weights[is_counted]))
         return mean if measure.higher_is_better else -mean
 
@@ -81,17 +95,38 @@ class Ranker(BaseEstimator, ABC):
         Parameters
         ----------
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
-        qid : iterable of hashable ids, one per row, default=None
-            Needed where the score of a document depends on its list, as after ``normalize="query-zscore"``; None means
-            that all rows are one list.
+        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
+            Needed where the score of a document depends on its list (``depends_on_list``), as after
+            ``normalize="query-zscore"``. One list at a time: ``predict(X, qid=0)``.
         """
         check_is_fitted(self)
         queries = self._check_queries(X, None, qid, needs_labels=False)
         return queries.in_row_order(self._predict_grouped(queries))
 
+    @property
+    def depends_on_list(self) -> bool:
+        """Whether the score of a document depends on the other documents of its list, so that ``predict`` needs qid."""
+        return False
+
     @abstractmethod
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         """Scores of checked rows, in their grouped order."""
+
+    def _check_scores(self, scores: np.ndarray, queries: Queries) -> np.ndarray:
+        """The scores; an error where one overflowed."""
+        is_finite = np.isfinite(scores)
+        if is_finite.all():
+            return scores
+        place = int(np.argmin(is_finite))
+        row = place if queries.row_order is None else int(queries.row_order[place])
+        raise ValueError(
+            f"the score of row {row} overflowed: its features are too large, or far from those of fit. "
+            f"{self._overflow_advice}"
+        )
+
+    @property
+    def _overflow_advice(self) -> str:
+        return "Scale the columns (normalize=), or clip them."
 
     def save(self, path: str | os.PathLike | BinaryIO) -> None:
         """Write the fitted ranker to a file that ``plackett.load`` reads; the file holds numbers and words, no code."""
@@ -147,21 +182,26 @@ class Ranker(BaseEstimator, ABC):
                 )
         else:
             refuse_unread(X, type(self).__name__, is_fit=reset)
+            check_not_masked(X, "X")
+            check_is_no_column(qid, X)
+            if qid is None and not reset:
+                self._refuse_missing_qid()
         if needs_labels and y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         new_names = given.feature_names if given is not None else _columns_of(X)
         with warnings.catch_warnings():
             if new_names is not None and getattr(self, "feature_names_", None) is not None:  # compared below
                 warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
-            rows = validate_data(
-                self,
-                as_csr(X) if is_sparse(X) else X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=(np.float64, np.float32),
-                order="C",
-                ensure_all_finite=False,  # looked at below, with a message that says where
-            )
+            with naming_columns(X):
+                rows = validate_data(
+                    self,
+                    as_csr(X) if is_sparse(X) else X,
+                    reset=reset,
+                    accept_sparse="csr",
+                    dtype=(np.float64, np.float32),
+                    order="C",
+                    ensure_all_finite=False,  # looked at below, with a message that says where
+                )
         names = self._names_of(given)
         if reset:
             self.feature_names_ = names
@@ -173,8 +213,28 @@ class Ranker(BaseEstimator, ABC):
         labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
         if given is not None:
             bounds = given.grouped.indptr
-            return Queries.from_groups(rows, labels, given.ids, bounds, feature_names=names, row_order=numbers)
-        return Queries(rows, labels, qid, feature_names=names).grouped
+            queries = Queries.from_groups(rows, labels, given.ids, bounds, feature_names=names, row_order=numbers)
+        else:
+            queries = Queries(rows, labels, qid, feature_names=names).grouped
+        if reset and needs_labels:
+            warn_of_lists(queries.lists, has_qid=given is not None or qid is not None, is_pointwise=self._is_pointwise)
+        return queries
+
+    @property
+    def _is_pointwise(self) -> bool:
+        """Whether documents are learned one by one, so that labels need not differ within a query."""
+        return self.takes_loss_objects and get_loss(self.loss).is_pointwise
+
+    def _refuse_missing_qid(self) -> None:
+        """Raise where rows without qid would be taken as one list, and their scores depend on what their list is."""
+        n_queries = getattr(self, "n_queries_", 1)
+        if n_queries > 1 and self.depends_on_list:
+            raise ValueError(
+                f"qid is missing. This {type(self).__name__} was fitted on {n_queries:,} queries and scores a document "
+                f"by its list. Give one id per row: predict(X, qid=qid). Are all rows one list? "
+                f"predict(X, qid={self._id_for_one_list}). Pipelines hand qid on: pipeline.predict(X, qid=qid); so do "
+                "searches: search.best_estimator_.predict(X, qid=qid)."
+            )
 
     def _check_names(self, names: list[str]) -> None:
         """Compare the column names of a ``Queries`` with those of ``fit``, as scikit-learn does for data frames."""
@@ -201,7 +261,10 @@ class Ranker(BaseEstimator, ABC):
         if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 3:
             raise ValueError("eval_set must be a Queries or a tuple (X, y, qid).")
         X, y, qid = eval_set
-        return self._check_queries(X, y, qid)
+        queries = self._check_queries(X, y, ONE_LIST if qid is None else qid)
+        if qid is None:
+            warn_of_one_list(queries.n_docs, "eval_set")
+        return queries
 
     def _check_query_weights(self, sample_weight: Any, queries: Queries) -> np.ndarray | None:
         """One weight per query, from one per query or one per row; None where all are alike."""
@@ -230,6 +293,9 @@ class Ranker(BaseEstimator, ABC):
         return tags
 
 
+advise(Ranker)
+
+
 class Normalized(Ranker):
     """A ranker with a parameter ``normalize``: columns are scaled before anything else, and the scaling is kept."""
 
@@ -244,6 +310,12 @@ class Normalized(Ranker):
 
         self.normalizer_ = clone(get_normalizer(self.normalize))
         return _with_rows(queries, fit_transform(self.normalizer_, queries))
+
+    @property
+    def depends_on_list(self) -> bool:
+        """Whether the score of a document depends on the other documents of its list, so that ``predict`` needs qid."""
+        check_is_fitted(self)
+        return isinstance(self.normalizer_, QueryNormalizer)
 
     def _normalized(self, queries: Queries) -> Queries:
         """The queries with their columns scaled; where X is mapped from a file, so are the scaled ones."""

@@ -45,7 +45,7 @@ class Boosted(Normalized):
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
         y : array-like of shape (n_docs,)
             Labels, larger is better. Left out where X is a Queries.
-        qid : iterable of hashable ids, one per row, default=None
+        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
             In any row order; None means that all rows are one list.
         sample_weight : array-like, default=None
             One weight per query (in order of first appearance) or per row (constant within a query).

@@ -162,7 +162,7 @@ class FeatureSteps(Ranker):
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
         y : array-like of shape (n_docs,)
             Labels, larger is better. Left out where X is a Queries.
-        qid : iterable of hashable ids, one per row, default=None
+        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
             In any row order; None means that all rows are one list.
         sample_weight : array-like, default=None
             One weight per query (in order of first appearance) or per row (constant within a query). A query of weight
@@ -206,6 +206,11 @@ class FeatureSteps(Ranker):
     @abstractmethod
     def _replay(self, queries: Queries) -> Replay:
         """What takes the steps on new lists."""
+
+    @property
+    def depends_on_list(self) -> bool:
+        """Always: documents are scored by their ranks in the list."""
+        return True
 
     def _ranks(self, queries: Queries) -> np.ndarray:
         """Twice the ranks by each feature, of new lists."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from plackett._threads import one_blas_thread
 from plackett.data.queries import Queries
-from plackett.exceptions import ConvergenceWarning
+from plackett.exceptions import ConvergenceWarning, warn
 from plackett.losses.base import Loss
 from plackett.losses.pointwise import Squared
 from plackett.metrics.judged import JudgedLists, fill_empty
@@ -153,7 +152,7 @@ def minimize(
         if watch.keeps_best and watch.best_coef is not None:
             _take_best(result, watch.best_coef, objective)
     if not (result.is_converged or result.is_interrupted or result.stop_reason == NO_IMPROVEMENT):
-        warnings.warn(_unfinished(solver, result, tol), ConvergenceWarning, stacklevel=4)
+        warn(_unfinished(solver, result, tol), ConvergenceWarning)
     return result
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.validation import check_number, count_of, plain
+from plackett.validation import check_not_masked, check_number, count_of, plain
 
 
 class QueryFeedback(NamedTuple):
@@ -68,6 +68,8 @@ def as_relevance(labels: np.ndarray, relevant_from: float | None) -> np.ndarray:
 
 def check_pairs(pairs: Any, queries: Queries) -> np.ndarray:
     """Pairs of row numbers, as the rows were given, as pairs of grouped rows."""
+    for part in (pairs, *(pairs if isinstance(pairs, tuple) else ())):
+        check_not_masked(part, "pairs")
     if isinstance(pairs, tuple) and len(pairs) == 2:
         sides = [np.asarray(side) for side in pairs]
         if sides[0].shape != sides[1].shape or sides[0].ndim != 1:

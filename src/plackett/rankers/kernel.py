@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett.data.queries import Queries
-from plackett.exceptions import DataWarning
+from plackett.exceptions import DataWarning, warn
 from plackett.objective import Objective
 from plackett.rankers.base import Ranker, _with_rows, check_loaded_normalizer
 from plackett.rankers.fitting import Validation
@@ -183,6 +182,11 @@ class KernelRanker(LinearRanker):
             what = "kernel='precomputed'" if self._is_precomputed else f"landmarks={self.landmarks}"
             raise ValueError(f"scope='position' computes the kernel inside each list; {what} does not go with it.")
 
+    @property
+    def depends_on_list(self) -> bool:
+        """Whether the score of a document depends on its place in the list, or on the list by ``normalize``."""
+        return self.scope == "position" or super().depends_on_list
+
     def _check_queries(self, X: Any, y: Any, qid: Any, **options: Any) -> Queries:
         queries = super()._check_queries(X, y, qid, **options)
         if options.get("reset"):
@@ -296,11 +300,10 @@ def _warn_of_scales(X: Any, names: list[str] | None) -> None:
     if spread[largest] <= LARGEST_RATIO * spread[smallest]:
         return
     large, small = (f"column {column}" if names is None else repr(names[column]) for column in (largest, smallest))
-    warnings.warn(
+    warn(
         f"{large} spreads over {spread[largest]:.1g} and {small} over {spread[smallest]:.1g}; a kernel hardly sees the "
         'smaller one. Scale the columns first, as with normalize="query-zscore".',
         DataWarning,
-        stacklevel=6,
     )
 
 
@@ -308,9 +311,8 @@ def _warn_of_long_lists(queries: Queries, n_positions: int) -> None:
     lengths = np.diff(queries.indptr)
     n_long = int((lengths > n_positions).sum())
     if n_long:
-        warnings.warn(
+        warn(
             f"{count_of(n_long, 'list')} of {queries.n_queries:,} {'is' if n_long == 1 else 'are'} longer than any in "
             f"training ({count_of(n_positions, 'document')}); there are no coefficients for the positions beyond.",
             DataWarning,
-            stacklevel=4,
         )

@@ -155,7 +155,7 @@ class LinearRanker(LinearScores):
         y : array-like of shape (n_docs,)
             Labels, larger is better. Left out where X is a Queries or files; of Dask data frames and Parquet it may be
             the name of a column, as may be ``qid``.
-        qid : iterable of hashable ids, one per row, default=None
+        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
             In any row order; None means that all rows are one list. In parts, every query must be whole in one.
         sample_weight : array-like, default=None
             One weight per query (in order of first appearance) or per row (constant within a query). Of Dask

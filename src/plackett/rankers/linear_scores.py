@@ -52,9 +52,9 @@ class LinearScores(Normalized):
 
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)
-        if self.normalizer_ is not None and goes_by_query(self.normalizer_):
-            return values_from(queries, self._linear_scores)
-        return self._linear_scores(queries)
+        is_by_query = self.normalizer_ is not None and goes_by_query(self.normalizer_)
+        scores = values_from(queries, self._linear_scores) if is_by_query else self._linear_scores(queries)
+        return self._check_scores(scores, queries)
 
     def _linear_scores(self, queries: Queries) -> np.ndarray:
         scorer = LinearScorer(self._normalized(queries).X, has_intercept=True)

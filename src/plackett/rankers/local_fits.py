@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from plackett._read_only import readable
-from plackett._threads import n_threads, one_blas_thread, query_blocks
+from plackett._threads import n_threads, one_blas_thread, query_blocks, results
 from plackett.data.queries import QueryLists
 from plackett.losses import PairwiseHinge, PairwiseLogistic
 from plackett.losses._pair_plan import pair_plan
@@ -190,7 +190,7 @@ class LocalFits:
         on_done : callable, default=None
             Called for every target that is finished.
         """
-        from joblib import Parallel, delayed
+        from joblib import delayed
 
         data, spread, axes = self._turned
         starts = np.zeros(self.size) if start is None else (start if axes is None else start @ axes)
@@ -199,13 +199,14 @@ class LocalFits:
         jobs = workers(n_jobs)
         found = []
         with one_blas_thread():
-            for coef, known in Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
+            calls = (
                 delayed(_solve_batch)(
                     LOSSES[loss], data, spread, _some(neighbors, begin, end, self.pair_weights), scale * strengths,
                     starts[begin:end], tol, max_iter,
                 )
                 for begin, end in batches(neighbors.n_targets, jobs)
-            ):  # fmt: skip
+            )  # fmt: skip
+            for coef, known in results(calls, n_jobs=jobs, prefer="threads"):
                 found.append(_solutions(coef, known))
                 if on_done is not None:
                     for _ in range(coef.shape[1]):

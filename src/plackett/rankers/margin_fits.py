@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import entr
 
-from plackett._threads import one_blas_thread
+from plackett._threads import one_blas_thread, results
 from plackett.rankers.local_fits import LocalFits, Solutions, batches, workers
 from plackett.rankers.query_neighbors import Neighbors
 from plackett.scorers.kernel import check_bytes
@@ -163,17 +163,18 @@ class MarginFits(LocalFits, ABC):
         on_done: Callable[[], None] | None = None,
     ) -> Solutions:
         """Fit the models of the targets; parameters as of ``LocalFits``. ADMM takes a hundred rounds for a step."""
-        from joblib import Parallel, delayed
+        from joblib import delayed
 
         self._check_size(neighbors)
         starts = np.broadcast_to(np.zeros(self.size) if start is None else start, (neighbors.n_targets, self.size))
         jobs = workers(n_jobs)
         parts = []
         with one_blas_thread():
-            for part in Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
+            calls = (
                 delayed(_solve_batch)(self, neighbors, begin, end, loss, strengths, starts, tol, max_iter)
                 for begin, end in batches(neighbors.n_targets, jobs)
-            ):
+            )
+            for part in results(calls, n_jobs=jobs, prefer="threads"):
                 parts.append(part)
                 if on_done is not None:
                     for _ in range(part.coef.shape[1]):

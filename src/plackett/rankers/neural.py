@@ -180,7 +180,7 @@ class NeuralRanker(Normalized):
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
         y : array-like of shape (n_docs,)
             Labels, larger is better. Left out where X is a Queries.
-        qid : iterable of hashable ids, one per row, default=None
+        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
             In any row order; None means that all rows are one list.
         sample_weight : array-like, default=None
             One weight per query (in order of first appearance) or per row (constant within a query).
@@ -314,6 +314,11 @@ class NeuralRanker(Normalized):
             feature_names=self.feature_names_ if shape.n_inputs == self.n_features_in_ else None,
         )  # fmt: skip
 
+    @property
+    def depends_on_list(self) -> bool:
+        """Whether there is attention over the list, or ``normalize`` works within lists."""
+        return bool(self._shape().attention) or super().depends_on_list
+
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)
         torch = self.import_package()
@@ -326,20 +331,12 @@ class NeuralRanker(Normalized):
         net = self._net(device)
         with at_work(device, self.batch_size, _work(net.shape, scaled)):
             scores = scores_of(net, scaled.X, queries.indptr)
-        self._check_scores(scores, queries)
-        return scores
+        return self._check_scores(scores, queries)
 
-    def _check_scores(self, scores: np.ndarray, queries: Queries) -> None:
-        if np.isfinite(scores).all():
-            return
-        place = int(np.argmin(np.isfinite(scores)))
-        row = place if queries.row_order is None else int(queries.row_order[place])
+    @property
+    def _overflow_advice(self) -> str:
         is_double = self.weights_["output.weight"].dtype == np.float64
-        needs = "" if is_double else ', or fit with precision="float64"'
-        raise ValueError(
-            f"the score of row {row} is beyond all numbers: its features are far from those of the fit. "
-            f"Clip them{needs}."
-        )
+        return "Clip them." if is_double else 'Clip them, or fit with precision="float64".'
 
     def _net(self, device: Any) -> Any:
         """The net that was fitted, in the precision of its fit."""

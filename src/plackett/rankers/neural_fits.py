@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 import torch
 
 from plackett._threads import n_threads
-from plackett.exceptions import ConvergenceWarning
+from plackett.exceptions import ConvergenceWarning, warn
 from plackett.losses.base import Loss
 from plackett.losses.transforms import NotPositiveError
 from plackett.metrics.measure import Measure
@@ -142,11 +141,10 @@ def minimize_at_once(fit: NetFit, watch: Watch, *, max_iter: int, tol: float) ->
     result = LBFGS().minimize(objective, fit.net.vector(), max_iter=max_iter, tol=tol, callback=note)
     fit.net.set_vector(result.coef)
     if not (result.is_converged or result.is_interrupted or watch.keeps_best):
-        warnings.warn(
+        warn(
             f"lbfgs stopped after {result.n_iter} iterations at gradient norm {result.gradient_norm:.0e}, above "
             f"tol={tol:g} ({result.stop_reason}). Raise max_epochs or l2, or scale the columns (normalize=).",
             ConvergenceWarning,
-            stacklevel=4,
         )
     reason = ALL_EPOCHS if result.stop_reason == MAX_ITER else result.stop_reason
     return Outcome(result.n_iter, result.value, reason, result.is_interrupted)

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plackett.data.list_checks import nothing_to_learn
 from plackett.data.queries import Queries
 from plackett.distributed.facts import Facts, check_columns, facts_of, ids_of_keys, shared_keys
 from plackett.distributed.given import Given
 from plackett.distributed.normalizers import check_normalizer, fitted_to, learns, merged
 from plackett.distributed.objective import SGD_REFUSED, PartitionedObjective
 from plackett.distributed.partition import Plan, partition_of
+from plackett.exceptions import NothingToLearnWarning, warn
 from plackett.losses import get_loss
 from plackett.losses.base import Loss
 from plackett.penalties import L2
@@ -39,6 +41,7 @@ def prepare_parts(ranker: LinearRanker, given: Given) -> PartitionedObjective:
 
     _remember_columns(ranker, n_features, names, is_frame=given.has_frames)
     ranker.n_queries_ = sum(fact.n_queries for fact in facts)
+    _warn_of_labels([facts[place] for place in places], loss)
     fitted = holder.each(fitted_to, normalizer, n_features) if learns(normalizer) else []
     ranker.normalizer_ = merged(normalizer, [one for one in fitted if one is not None], n_features)
     has_intercept = not loss.ignores_shifts
@@ -48,6 +51,17 @@ def prepare_parts(ranker: LinearRanker, given: Given) -> PartitionedObjective:
     return PartitionedObjective(
         loss, holder, penalty, n_features=n_features, n_queries=ranker.n_queries_, has_intercept=has_intercept
     )
+
+
+def _warn_of_labels(facts: list[Facts], loss: Loss) -> None:
+    """Warn where the labels of all parts together order nothing."""
+    if any(fact.has_pairs for fact in facts):
+        return
+    ends = {label for fact in facts for label in fact.labels or ()}
+    if loss.is_pointwise and len(ends) > 1:
+        return
+    n_queries, n_docs = sum(fact.n_queries for fact in facts), sum(fact.n_docs for fact in facts)
+    warn(nothing_to_learn(n_queries, n_docs, is_pointwise=loss.is_pointwise), NothingToLearnWarning)
 
 
 def _refuse_sgd(ranker: LinearRanker, loss: Loss) -> None:
@@ -79,7 +93,7 @@ def _remember_columns(ranker: LinearRanker, n_features: int, names: list[str] | 
     if is_frame:
         from pandas import DataFrame
 
-        ranker._check_queries(DataFrame(row, columns=names), [0.0], None, reset=True)
+        ranker._check_queries(DataFrame(row, columns=names), None, None, needs_labels=False, reset=True)
         return
-    one = Queries.from_groups(row, np.zeros(1), np.zeros(1, np.int64), np.array([0, 1]), feature_names=names)
-    ranker._check_queries(one, None, None, reset=True)
+    one = Queries.from_groups(row, None, np.zeros(1, np.int64), np.array([0, 1]), feature_names=names)
+    ranker._check_queries(one, None, None, needs_labels=False, reset=True)

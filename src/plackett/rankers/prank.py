@@ -17,10 +17,11 @@ from plackett.rankers.fitting import Validation, Watch
 from plackett.rankers.linear_scores import LinearScores, check_vector
 from plackett.rankers.progress import Progress
 from plackett.solvers.stopping import INTERRUPTED
-from plackett.validation import check_positive_int, is_sparse
+from plackett.validation import check_positive_int, is_sparse, largest_values
 
 NO_MISTAKES = "an epoch without mistakes"
 ALL_EPOCHS = "n_epochs reached"
+MAX_LEVELS = 1000  # every step looks at all thresholds
 
 
 class PRank(LinearScores):
@@ -137,6 +138,10 @@ class PRank(LinearScores):
             self._learn(*_taking_part(queries, weights), Watch(validation, self.patience, progress, ("mean_error",)))
             return self
 
+    @property
+    def _is_pointwise(self) -> bool:
+        return True
+
     def _check_parameters(self) -> None:
         check_positive_int(self.n_epochs, "n_epochs")
         if self.patience is not None:
@@ -144,6 +149,12 @@ class PRank(LinearScores):
 
     def _learn(self, X: Any, labels: np.ndarray, weights: np.ndarray | None, watch: Watch) -> None:
         self.levels_, levels = np.unique(labels, return_inverse=True)
+        if self.levels_.size > MAX_LEVELS:
+            raise ValueError(
+                f"y has {self.levels_.size:,} different labels; PRank keeps a threshold between any two, of which "
+                f"{MAX_LEVELS:,} labels are the most. Round the labels to grades, or fit numbers with "
+                'pk.ranker("regression").'
+            )
         self.coef_, self.intercept_, self.thresholds_ = np.zeros(X.shape[1]), 0.0, np.zeros(self.levels_.size - 1)
         self.n_iter_, self.stop_reason_ = 0, ALL_EPOCHS
         perceptron = _Perceptron(X, levels, self.levels_.size)
@@ -204,6 +215,7 @@ class _Perceptron:
         self._pass: Any = _prank.pass_sparse if is_sparse(X) else _prank.pass_dense
         self._rows = for_kernels(X)
         self._levels, self._n_steps = levels, 0
+        self._largest = largest_values(X)
         self._coef, self._moved_coef = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         self._thresholds, self._moved = np.zeros(n_levels - 1), np.zeros(n_levels - 1)
 
@@ -214,8 +226,10 @@ class _Perceptron:
             self._coef, self._moved_coef, self._thresholds, self._moved,
         )  # fmt: skip
         self._n_steps += order.size
-        if not (np.isfinite(self._coef).all() and np.isfinite(self._moved_coef).all()):
-            raise ValueError("the coefficients grew beyond all numbers; scale the columns (normalize=).")
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest_score = np.abs(self._coef) @ self._largest
+        if not (np.isfinite(largest_score) and np.isfinite(self._moved_coef).all()):
+            raise ValueError("coefficients or scores overflow. Scale the columns (normalize=).")
         return missed
 
     def last(self) -> tuple[np.ndarray, np.ndarray]:

@@ -319,7 +319,7 @@ class QueryDependentRanker(QueryModels):
         return queries.in_row_order(self._predict_grouped(queries, query_features=query_features, has_ids=has_ids))
 
     def _predict_grouped(self, queries: Queries, *, query_features: Any = None, has_ids: bool = True) -> np.ndarray:
-        return self._score(self._prepare(queries, query_features, has_ids=has_ids))
+        return self._check_scores(self._score(self._prepare(queries, query_features, has_ids=has_ids)), queries)
 
     # ---- what is particular about a query ----------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.exceptions import ConvergenceWarning, DataWarning
+from plackett.exceptions import ConvergenceWarning, DataWarning, warn
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Normalized, check_loaded_normalizer
 from plackett.rankers.fitting import HeldBack
@@ -25,7 +24,7 @@ from plackett.rankers.query_features import QueryFeatureSource
 from plackett.rankers.query_neighbors import Neighbors, mixed
 from plackett.rankers.query_targets import Targets, score_lists
 from plackett.rankers.query_weights import QueryWeights
-from plackett.validation import check_choice, check_number, check_numbers, count_of
+from plackett.validation import check_choice, check_number, check_numbers, count_of, largest_values
 
 L2_GRID = tuple(10.0 ** ((31 - step) / 10) for step in range(1, 62))  # Dai and Wang's, from strong to weak
 MOST_MODELS_KEPT = 10_000  # of queries that were not in fit
@@ -63,6 +62,8 @@ class QueryModels(Normalized):
     random_state: Any
     verbose: bool
 
+    _id_for_one_list = "'new'"  # 0 may be a query of fit, which has a model of its own
+
     query_ids_: np.ndarray
     coef_: np.ndarray
     uniform_coef_: np.ndarray | None
@@ -79,6 +80,11 @@ class QueryModels(Normalized):
     def _is_bilinear(self) -> bool:
         """Whether models are preferences between two documents that are no differences of scores."""
         return self.function == "pair" and not FunctionSpace(self.kernel).is_linear
+
+    @property
+    def depends_on_list(self) -> bool:
+        """Whether a document is scored by the model of its query, or its list matters in another way."""
+        return self.weights != "uniform" or self.function == "pair" or super().depends_on_list
 
     def _strengths(self) -> np.ndarray:
         """The strengths of the penalty, falling."""
@@ -123,6 +129,10 @@ class QueryModels(Normalized):
 
     def _learn_space(self, documents: Queries, weights: np.ndarray | None) -> LocalFits:
         """Take in the documents; the answer is the machine that fits models to them."""
+        with np.errstate(over="ignore"):
+            squares = documents.n_docs * (largest_values(documents.X) ** 2).sum()
+        if not np.isfinite(squares):
+            raise ValueError("the squares of the features overflow. Scale the columns (normalize=).")
         self.space_ = FunctionSpace(self.kernel, self.gamma, self.degree, self.coef0)
         lists = documents.lists
         rows = self.space_.fit(
@@ -179,12 +189,11 @@ class QueryModels(Normalized):
             return ALL_CONVERGED
         reason = f"{n_unfinished} of {count_of(found.is_converged.size, 'model')} did not converge"
         gap = found.worst_gap()
-        warnings.warn(
+        warn(
             f"{reason} within max_iter={self.max_iter} steps"
             + (f" (duality gap up to {gap:.0e} of the objective, above tol={self.tol:g})" if np.isfinite(gap) else "")
             + ". Raise max_iter, tol or l2, or scale the columns (normalize=).",
             ConvergenceWarning,
-            stacklevel=4,
         )
         return reason
 
@@ -365,11 +374,10 @@ class QueryModels(Normalized):
         new = np.flatnonzero((targets.places < 0) & ~targets.is_uniform)
         if not new.size:
             return
-        warnings.warn(
+        warn(
             f"{count_of(new.size, 'query', 'queries')} of {targets.n:,} were not in fit and are ranked at random "
             "(new_queries='random').",
             DataWarning,
-            stacklevel=4,
         )
         draws = np.random.default_rng(_seed(self.random_state))
         for query in new.tolist():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data.grouping import as_objects
-from plackett.validation import check_csr, is_sparse, plain
+from plackett.validation import check_csr, check_not_masked, is_sparse, plain
 
 
 class QueryTable:
@@ -42,6 +42,8 @@ class QueryTable:
             self.n_queries = len(features)
         else:
             rows = features if isinstance(features, np.ndarray) else list(features)
+            for part in (rows, *(rows if isinstance(rows, list) else ())):
+                check_not_masked(part, "query_features")
             self._columns = _columns_of_rows(rows)
             self.n_queries = len(rows)
         self.n_columns = len(self._columns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from plackett._parameters import Parameters
 from plackett._threads import deal, one_blas_thread
-from plackett.exceptions import DataWarning
+from plackett.exceptions import DataWarning, warn
 from plackett.rankers.query_kernels import get_kernel
 from plackett.rankers.query_neighbors import (
     MORE_FOUND,
@@ -241,12 +240,11 @@ class QueryWeights(Parameters):
             chosen += deal(lambda rows: self._compare(targets, rows, k), blocks)
         n_vanished = sum(part.n_vanished for part in chosen)
         if n_vanished:
-            warnings.warn(
+            warn(
                 f"no training query is near enough to count for {count_of(n_vanished, 'query', 'queries')} of "
                 f"{targets.n:,}; the nearest one counts alone. Choose a larger bandwidth or weights that reach "
                 'further, such as "gaussian".',
                 DataWarning,
-                stacklevel=3,
             )
         neighbors = join(chosen, targets.n, total=float(self.n_queries_))
         if self.weights == "knn":

@@ -47,7 +47,7 @@ class Refiner(Ranker):
         base_score : int, str, array-like, ranker, model, Run or dict
             What ranks now: a column of X by number or name, one score per row, a fitted ranker, any model with a
             method ``predict``, or a run; see ``plackett.rankers.base_score.as_base_score``.
-        qid : iterable of hashable ids, one per row, default=None
+        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
             In any row order; None means that all rows are one list.
         pairs : array-like of shape (n_pairs, 2), or tuple of two lists, default=None
             Row numbers (better, worse), in place of labels. Pairs may contradict each other; one that is given twice
@@ -72,6 +72,18 @@ class Refiner(Ranker):
             scores = self._refine(queries, base, feedback)
             self.scores_ = queries.in_row_order(break_ties(scores, base, queries.indptr))
             return self
+
+    @property
+    def depends_on_list(self) -> bool:
+        """Always: each query is refined on its own."""
+        return True
+
+    def _refuse_missing_qid(self) -> None:
+        if self.has_ids_:
+            raise ValueError(
+                "fit had qid, but these rows come without: a refiner must know which query a document belongs to. Give "
+                "one id per row: predict(X, qid=qid); one id applies to all rows."
+            )
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -159,12 +171,8 @@ class Refiner(Ranker):
 
     def _places_of(self, queries: Queries, has_ids: bool = True) -> list[int]:
         """Which queries of ``fit`` these are."""
-        if has_ids != self.has_ids_:
-            raise ValueError(
-                "fit had qid, but these rows come without: a refiner must know which query a document belongs to."
-                if self.has_ids_
-                else "fit had no qid, its rows were one list; leave out qid here too."
-            )
+        if has_ids and not self.has_ids_:
+            raise ValueError("fit had no qid, its rows were one list; leave out qid here too.")
         known = {key: place for place, key in enumerate(self.query_ids_.tolist())}
         unknown = [key for key in queries.ids.tolist() if key not in known]
         if unknown:

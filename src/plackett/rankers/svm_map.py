@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from plackett._threads import deal, one_blas_thread, query_blocks
 from plackett.data.queries import Queries
-from plackett.exceptions import ConvergenceWarning, DataWarning
+from plackett.exceptions import ConvergenceWarning, DataWarning, warn
 from plackett.metrics.measure import Measure
 from plackett.rankers import _svm_map
 from plackett.rankers.base import Interrupted
@@ -208,10 +207,9 @@ class SVMMap(LinearScores):
         n_relevant = np.add.reduceat(is_relevant.astype(np.int64), queries.indptr[:-1])
         if not ((n_relevant > 0) & (n_relevant < lengths)).any():
             rule = f"relevant_from={self.relevant_from:g}" if self.top is None else f"top={self.top}"
-            warnings.warn(
+            warn(
                 f"with {rule} no query has both relevant and other documents: all coefficients are 0.",
                 DataWarning,
-                stacklevel=3,
             )
         return is_relevant
 
@@ -239,10 +237,9 @@ class SVMMap(LinearScores):
         if result.is_interrupted:
             raise Interrupted("the fit was interrupted; the coefficients are the best so far.")
         if not result.is_converged and result.stop_reason != NO_IMPROVEMENT:
-            warnings.warn(
+            warn(
                 f"cutting planes stopped after {self.n_iter_} iterations at a violation of {self.violation_:.0e}, "
                 f"above tol={self.tol:g} ({self.stop_reason_}). Raise max_iter or tol, lower C, or scale the columns "
                 "(normalize=).",
                 ConvergenceWarning,
-                stacklevel=3,
             )

@@ -1,0 +1,307 @@
+"""Mistakes that used to pass: lists that are not said, labels that order nothing, arguments of other packages."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+from sklearn import config_context
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import plackett as pk
+from plackett.exceptions import DataWarning, NothingToLearnWarning
+
+DATA = pk.datasets.make_web_like(6, docs_per_query=5, n_features=4, random_state=0)
+X, Y, QID = DATA.X.astype(float), DATA.y, DATA.qid
+ONE = slice(0, 5)  # the rows of the first list
+
+BY_LIST = {
+    "query-zscore": lambda: pk.ranker("listmle", normalize="query-zscore"),
+    "query-rank in a kernel ranker": lambda: pk.KernelRanker(normalize="query-rank"),
+    "position": lambda: pk.KernelRanker(scope="position", normalize="query-zscore"),
+    "RankBoost": lambda: pk.RankBoost(n_rounds=3, normalize="query-minmax"),
+    "PRank": lambda: pk.PRank(random_state=0, normalize="query-unit"),
+    "FeatureRank": pk.FeatureRank,
+    "BLFeatureRank": pk.BLFeatureRank,
+    "DiffRank": pk.DiffRank,
+    "qsvm": lambda: pk.ranker("qsvm", n_neighbors=3),
+    "pairs": lambda: pk.QueryDependentRanker("uniform", function="pair", n_neighbors=3),
+}
+BY_DOCUMENT = {
+    "listmle": lambda: pk.ranker("listmle"),
+    "zscore": lambda: pk.ranker("listmle", normalize="zscore"),
+    "RankBoost": lambda: pk.RankBoost(n_rounds=3),
+    "uniform": lambda: pk.QueryDependentRanker("uniform"),
+}
+
+
+# --- Which list a document belongs to ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", BY_LIST.values(), ids=BY_LIST)
+def test_a_ranker_that_depends_on_the_list_needs_qid(make):
+    ranker = make().fit(X, Y, qid=QID)
+    assert ranker.depends_on_list
+    for call in (ranker.predict, lambda rows: ranker.score(rows, Y), ranker.explain):
+        with pytest.raises((ValueError, NotImplementedError), match=r"predict\(X, qid=(0|'new')\)|cannot explain"):
+            call(X)
+    scores = ranker.predict(X, qid=QID)
+    new = "new" if isinstance(ranker, pk.QueryDependentRanker) else 0
+    alone = ranker.predict(X[ONE], qid=QID[0])
+    np.testing.assert_allclose(alone, scores[ONE], rtol=1e-9, atol=1e-12)
+    assert np.isfinite(ranker.predict(X[ONE], qid=new)).all()
+    assert ranker.predict(pk.Queries(X[ONE])).shape == (5,)
+    assert np.isfinite(ranker.score(X[ONE], Y[ONE], qid="any"))
+
+
+@pytest.mark.parametrize("make", BY_DOCUMENT.values(), ids=BY_DOCUMENT)
+def test_a_ranker_of_single_documents_does_without_qid(make):
+    ranker = make().fit(X, Y, qid=QID)
+    assert not ranker.depends_on_list
+    np.testing.assert_array_equal(ranker.predict(X), ranker.predict(X, qid=QID))
+
+
+def test_attention_depends_on_the_list():
+    pytest.importorskip("torch")
+    options = {"hidden": (4,), "heads": 2, "max_epochs": 1, "random_state": 0}
+    ranker = pk.NeuralRanker(attention=1, **options).fit(X, Y, qid=QID)
+    with pytest.raises(ValueError, match="qid is missing"):
+        ranker.predict(X)
+    assert not pk.NeuralRanker(**options).fit(X, Y, qid=QID).depends_on_list
+
+
+def test_a_ranker_fitted_on_one_list_needs_no_qid():
+    ranker = pk.FeatureRank().fit(X[ONE], Y[ONE])
+    np.testing.assert_array_equal(ranker.predict(X[ONE]), ranker.predict(X[ONE], qid=7))
+
+
+def test_a_refiner_does_not_score_rows_of_an_unnamed_query():
+    refiner = pk.MultiplicativeRefiner(n_rounds=2).fit(X, Y, qid=QID - QID.min(), base_score=0)
+    with pytest.raises(ValueError, match="fit had qid, but these rows come without"):
+        refiner.score(X[ONE], Y[ONE])
+
+
+def test_pipelines_carry_qid():
+    pipeline = make_pipeline(StandardScaler(), pk.QueryZScore(), pk.LinearRanker())
+    with config_context(enable_metadata_routing=True):
+        pipeline.fit(X, Y, qid=QID)
+        scores = pipeline.predict(X, qid=QID)
+        with pytest.raises(ValueError, match=r"transform\(X, qid=0\)"):
+            pipeline.predict(X)
+    same = pk.LinearRanker(normalize="query-zscore").fit(X, Y, qid=QID)
+    np.testing.assert_allclose(scores, same.predict(X, qid=QID), atol=1e-5)
+    last = make_pipeline(StandardScaler(), same).fit(X, Y, linearranker__qid=QID)
+    np.testing.assert_allclose(last.predict(X, qid=QID), scores, atol=1e-5)
+    with pytest.raises(ValueError, match=r"pipeline\.predict\(X, qid=qid\)"):
+        last.predict(X)
+
+
+def test_a_normaliser_of_queries_hidden_in_a_pipeline_is_refused():
+    with pytest.raises(ValueError, match=r"QueryZScore\(\) inside Pipeline, where it gets no qid"):
+        pk.LinearRanker(normalize=make_pipeline(pk.QueryZScore())).fit(X, Y, qid=QID)
+
+
+def test_one_id_applies_to_all_rows_everywhere():
+    labels, scores = Y[ONE], X[ONE, 0]
+    assert pk.metrics.ndcg(labels, scores, qid="a") == pk.metrics.ndcg(labels, scores)
+    assert pk.evaluate(labels, scores, qid="a").queries.tolist() == ["a"]
+    assert pk.Queries(X[ONE], labels, qid=3).ids.tolist() == [3]
+    one = pk.LinearRanker().fit(X[ONE], labels, qid="a")
+    np.testing.assert_array_equal(one.coef_, pk.LinearRanker().fit(X[ONE], labels).coef_)
+    np.testing.assert_array_equal(pk.QueryRank().transform(X[ONE], qid=1), pk.QueryRank().transform(X[ONE]))
+
+
+def test_the_name_of_a_column_is_not_taken_for_an_id():
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(query=QID)
+    for call in (pk.LinearRanker().fit, pk.Queries):
+        with pytest.raises(ValueError, match=r"qid='query' is the name of a column of X.*qid=X\['query'\]"):
+            call(frame, Y, qid="query")
+
+
+# --- Nothing to learn -------------------------------------------------------------------------------------------------
+
+FEW_ROUNDS = {name: {"n_rounds": 2} for name in ("adarank", "rankboost", "trees", "lambdarank", "rank:ndcg")}
+FAST = {**FEW_ROUNDS, "prank": {"random_state": 0}, "neural": {"max_epochs": 1}}
+POINTWISE = ("regression", "prank")
+
+
+@pytest.mark.parametrize("name", pk.ranker_names())
+def test_every_ranker_warns_where_labels_order_nothing(name):
+    ranker = pk.ranker(name, **FAST.get(name, {}))
+    if hasattr(ranker, "package"):
+        pytest.importorskip(ranker.package)
+    labels = np.ones(30) if name in POINTWISE else np.repeat(np.arange(6.0), 5)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        ranker.fit(X, labels, qid=QID)
+    told = [one for one in found if one.category is NothingToLearnWarning]
+    assert len(told) == 1
+    assert "is y the right column" in str(told[0].message).lower()
+    assert told[0].filename == __file__
+
+
+def test_ids_that_are_unique_per_row_are_named_as_such():
+    with pytest.warns(NothingToLearnWarning, match="Each of the 30 queries has one document: is qid a row number"):
+        pk.LinearRanker().fit(X, Y, qid=np.arange(30))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pk.LinearRanker(loss="squared").fit(X, Y, qid=np.arange(30))  # learns from single documents
+        pk.PRank(random_state=0).fit(X, Y, qid=np.arange(30))
+        pk.MultiplicativeRefiner(n_rounds=2).fit(X, np.ones(30), qid=QID, base_score=0)
+
+
+def test_parts_warn_as_rows_in_one_place_do():
+    parts = [pk.Queries(X[:15], np.zeros(15), QID[:15]), pk.Queries(X[15:], np.ones(15), QID[15:])]
+    with pytest.warns(NothingToLearnWarning, match="In each of the 6 queries all labels are equal"):
+        pk.LinearRanker().fit(parts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NothingToLearnWarning)
+        pk.LinearRanker(loss="squared").fit(parts)
+
+
+@pytest.mark.parametrize("door", [pk.PRank(random_state=0), pk.QueryZScore()], ids=["ranker", "normaliser"])
+def test_many_rows_without_qid_are_reported_as_one_list(door):
+    rows, labels = np.vstack([X] * 7), np.tile(Y, 7)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        door.fit(rows, labels)
+    assert [
+        "all 210 rows were taken as one list" in str(one.message) for one in found if one.category is DataWarning
+    ] == [True]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        door.fit(rows, labels, qid=0)
+        door.fit(rows[:200], labels[:200])
+
+
+def test_an_eval_set_without_qid_is_reported_as_one_list():
+    held = np.vstack([X] * 7), np.tile(Y, 7), None
+    with pytest.warns(DataWarning, match="eval_set came without qid: all 210 rows"):
+        pk.PRank(n_epochs=1, random_state=0).fit(X, Y, qid=QID, eval_set=held)
+
+
+# --- Values that are not there ----------------------------------------------------------------------------------------
+
+MASKED = np.ma.masked_greater(X, np.quantile(X, 0.9))
+WEIGHTS = np.ma.array(np.ones(6), mask=[True] + 5 * [False])
+MASKED_CALLS = {
+    "X": lambda: pk.LinearRanker().fit(MASKED, Y, qid=QID),
+    "X of predict": lambda: pk.LinearRanker().fit(X, Y, qid=QID).predict(MASKED),
+    "X of Queries": lambda: pk.Queries(MASKED, Y),
+    "X of a normaliser": lambda: pk.QueryZScore().fit(MASKED),
+    "y": lambda: pk.LinearRanker().fit(X, MASKED[:, 0], qid=QID),
+    "qid": lambda: pk.LinearRanker().fit(X, Y, qid=np.ma.array(QID, mask=30 * [True])),
+    "sample_weight": lambda: pk.LinearRanker().fit(X, Y, qid=QID, sample_weight=WEIGHTS),
+    "scores": lambda: pk.evaluate(Y, MASKED[:, 0], qid=QID),
+    "base_score": lambda: pk.MultiplicativeRefiner().fit(X, Y, qid=QID, base_score=MASKED[:, 0]),
+    "query_features": lambda: pk.ranker("qsvm").fit(X, Y, qid=QID, query_features=MASKED[MASKED.mask.any(axis=1)][:6]),
+    "ratings": lambda: pk.PersonalityDiagnosis().fit(MASKED),
+}
+
+
+@pytest.mark.parametrize("call", MASKED_CALLS.values(), ids=MASKED_CALLS)
+def test_masked_cells_are_not_used_as_values(call):
+    with pytest.raises(ValueError, match=r"is a masked array with masked values\. Fill them \(\w+\.filled"):
+        call()
+
+
+# --- Personality diagnosis --------------------------------------------------------------------------------------------
+
+RATINGS = {1: {"x": 5.0, "y": 1.0}, 2: {"x": 1.0, "y": 5.0}, 3: {"x": 2.0, "y": 4.0}}
+
+
+def test_a_known_user_with_given_ratings_is_compared_with_the_others_only():
+    model = pk.PersonalityDiagnosis(0.5).fit(RATINGS)
+    expected = model.predict([1], ["y"])
+    assert expected[0] > 3  # both others gave 4 and more; user 1 itself gave 1
+    np.testing.assert_array_equal(model.predict([1], ["y"], ratings={1: RATINGS[1]}), expected)
+    assert model.predict(["new"], ["y"], ratings={"new": {"x": 5.0}})[0] < 3  # like user 1
+
+
+def test_rows_of_a_matrix_are_the_users_of_fit_where_ratings_are_the_same():
+    matrix = np.array([[5.0, 1.0], [1.0, 5.0], [2.0, 4.0]])
+    model = pk.PersonalityDiagnosis(0.5).fit(matrix)
+    np.testing.assert_array_equal(model.predict(ratings=matrix), model.predict())
+    other = model.predict(ratings=np.array([[5.0, np.nan]]))
+    assert other[0, 1] < 3
+
+
+# --- Numbers at the edge ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "admm", "max_iter": 2}], ids=["newton", "admm"])
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.ConvergenceWarning")
+def test_query_dependent_fits_run_on_backends_without_generators(options):
+    ranker = pk.QueryDependentRanker(n_neighbors=2, **options)
+    with parallel_config(backend="multiprocessing", n_jobs=2):
+        found = ranker.fit(X, Y, qid=QID).coef_
+    np.testing.assert_array_equal(found, pk.QueryDependentRanker(n_neighbors=2, **options).fit(X, Y, qid=QID).coef_)
+
+
+def test_prank_refuses_labels_that_are_numbers_rather_than_levels():
+    rows = np.arange(2002.0).reshape(-1, 2)
+    with pytest.raises(ValueError, match=r'y has 1,001 different labels.*pk\.ranker\("regression"\)'):
+        pk.PRank().fit(rows, np.arange(1001.0), qid=0)
+
+
+def test_features_that_overflow_are_refused():
+    with pytest.raises(ValueError, match=r"scores overflow\. Scale the columns"):
+        pk.PRank(random_state=0).fit(1e200 * X, Y, qid=QID)
+    with pytest.raises(ValueError, match=r"squares of the features overflow\. Scale the columns"):
+        pk.ranker("indv-svm").fit(1e200 * X, Y, qid=QID)
+    ranker = pk.PRank(random_state=0).fit(X, Y, qid=QID)
+    ranker.coef_ = 1e200 * ranker.coef_
+    with pytest.raises(ValueError, match=r"the score of row \d+ overflowed"):
+        ranker.predict(1e200 * X)
+
+
+def test_a_score_over_empty_queries_only_is_an_error_of_ours():
+    ranker = pk.LinearRanker().fit(X, Y, qid=QID)
+    metric = "ndcg@10(empty=skip)"
+    assert np.isfinite(ranker.score(X, Y, qid=QID, metric=metric))
+    with pytest.raises(ValueError, match=r"no query has a value of ndcg@10"):
+        ranker.score(X, np.zeros(30), qid=QID, metric=metric)
+
+
+# --- Names and arguments of other packages ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost", "catboost"])
+def test_rankers_of_other_packages_go_by_the_name_of_the_package(name):
+    ranker = pk.ranker(name, n_rounds=2)
+    assert ranker.package == name
+    pytest.importorskip(name)
+    assert np.isfinite(ranker.fit(X, Y, qid=QID).predict(X)).all()
+
+
+@pytest.mark.parametrize("make", [pk.LinearRanker, pk.PRank, pk.FeatureRank, pk.TreeRanker, pk.QueryDependentRanker])
+def test_arguments_of_other_packages_get_the_line_to_type(make):
+    lines = {
+        "sizes": (lambda: make().fit(X, Y, group=6 * [5]), r"fit\(X, y, qid=np\.repeat\(np\.arange\(.*, group\)\)"),
+        "ids as group": (lambda: make().fit(X, Y, group=QID), r"fit\(X, y, qid=group\)"),
+        "ids": (lambda: make().fit(X, Y, group_id=QID), r"fit\(X, y, qid=group_id\)"),
+        "by place": (lambda: make().fit(X, Y, QID), r"fit\(X, y, qid=qid\)"),
+        "in predict": (lambda: make().predict(X, QID), r"predict\(X, qid=qid\)"),
+        "in score": (lambda: make().score(X, Y, QID), r"score\(X, y, qid=qid\)"),
+    }  # fmt: skip
+    for call, line in lines.values():
+        with pytest.raises(TypeError, match=line):
+            call()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["a"] * 30, pd.Categorical(["a", "b"] * 15), pd.to_datetime(["2020-01-01"] * 30)],
+    ids=["text", "category", "time"],
+)
+def test_a_column_that_holds_no_numbers_is_named(values):
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(brand=values)
+    for call in (pk.LinearRanker().fit, pk.QueryZScore().fit, pk.Queries):
+        with pytest.raises((TypeError, ValueError), match=r'column 4 \("brand"\) of X has values that are not numbers'):
+            call(frame, Y)
+    with pytest.raises(ValueError, match="column 1 of X has values that are not numbers"):
+        pk.LinearRanker().fit(np.array([["1", "a"]] * 30), Y)
