@@ -256,8 +256,9 @@ def test_several_files_are_one_set_and_a_query_may_go_on_in_the_next(tmp_path, c
     parts[1].write_bytes(gzip.compress(b"3 qid:2 1:3 4:4\n"))
     parts[2].write_bytes(b"4 qid:1 1:5 #late\n")
     data = read_letor(parts)
-    assert data.y.tolist() == [1, 4, 2, 3]
-    assert data.X[:, 0].tolist() == [1, 5, 2, 3]
+    assert data.y.tolist() == [1, 2, 3, 4]
+    assert data.X[:, 0].tolist() == [1, 2, 3, 5]
+    assert data.grouped.y.tolist() == [1, 4, 2, 3]
     assert data.ids.tolist() == [1, 2]
     parts[1].write_bytes(b"\n3 qid:2 1:x\n")
     with pytest.raises(DataFormatError) as caught:

@@ -96,7 +96,7 @@ def test_a_cache_made_wave_by_wave_is_as_the_text_in_memory(form, tmp_path, tiny
     path.write_bytes(text)
     data = check(path, **options)
     assert data.n_docs == 60
-    assert is_mapped(data.X) == (data.n_features > 0)
+    assert is_mapped(data.grouped.X) == (data.n_features > 0)
 
 
 @pytest.mark.parametrize("qid", [lambda k: k // 3, lambda k: k % 5], ids=["whole", "torn"])

@@ -14,13 +14,13 @@ def test_needed_lists_are_those_of_the_rows(qid, data):
     n = len(qid)
     rows = data.draw(st.none() | st.lists(st.integers(0, n - 1), unique=True, min_size=1))
     X = np.arange(n, dtype=float)[:, None]  # each row holds its own number
-    needed = needed_lists(Queries(X, None, qid=qid), rows, [f"d{row}" for row in range(n)])
+    needed = needed_lists(Queries(X, None, qid=qid).grouped, rows, [f"d{row}" for row in range(n)])
     wanted = range(n) if rows is None else rows
     assert needed.queries.X[needed.rows, 0].tolist() == list(wanted)
     assert needed.queries.X[:, 0].tolist() == needed.numbers.tolist()
     assert sorted(needed.numbers.tolist()) == [row for row in range(n) if qid[row] in {qid[one] for one in wanted}]
     assert needed.docid == [f"d{row}" for row in needed.numbers.tolist()]
-    assert Queries(X, None, qid=qid).X[needed.places, 0].tolist() == needed.numbers.tolist()
+    assert Queries(X, None, qid=qid).grouped.X[needed.places, 0].tolist() == needed.numbers.tolist()
 
 
 def test_no_rows_are_wanted():

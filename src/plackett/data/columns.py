@@ -123,7 +123,9 @@ def _split(text: bytes, n_lines_before: int, n_columns: int, name: str, expected
     if wrong.any():
         row = int(np.argmax(wrong))
         line = text[starts[first[row]] : stops[first[row] + counts[row] - 1]]
-        message = f'expected "{expected}" ({n_columns} columns), found {counts[row]}: {quote(line)}.'
+        wanted = "one number" if n_columns == 1 else f'"{expected}" ({n_columns} columns)'
+        found = quote(line) if n_columns == 1 else f"{counts[row]}: {quote(line)}"
+        message = f"expected {wanted}, found {found}."
         raise DataFormatError(name, int(lines[row]), message)
     if more or first.size * n_columns != starts.size:
         chosen = first[:, None] + np.arange(n_columns)
