@@ -70,7 +70,8 @@ def mutate_json(value, rng: np.random.Generator):
     elif change == 6 and isinstance(parent, list):
         parent.extend(_copied(parent) * int(rng.integers(1, 4)))
     elif isinstance(parent, dict):
-        parent[one_of(sorted(parent), rng)] = parent.pop(key)
+        name = one_of(sorted(parent), rng)
+        parent[name] = parent.pop(key)
     return copy
 
 

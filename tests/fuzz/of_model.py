@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import warnings
@@ -106,8 +107,12 @@ def read(path):
         if isinstance(model, pk.PersonalityDiagnosis):
             model.predict(ratings=RATINGS)
         elif hasattr(model, "predict") and getattr(model, "n_features_in_", 0) <= 64:
-            model.predict(np.resize(X, (18, model.n_features_in_)), qid=QID)
+            rows = np.resize(X, (18, model.n_features_in_))
+            model.predict(rows, qid=QID)
+            if hasattr(model, "explain"):
+                with contextlib.suppress(NotImplementedError):
+                    model.explain(rows[:6], qid=QID[:6])
         if hasattr(model, "save"):
             model.save(io.BytesIO())
-    except ValueError as error:  # parameters and features that do not go together are told as they are after a fit
+    except ValueError as error:  # what does not go together is told as after a fit
         raise ModelFormatError(str(path), str(error)) from error

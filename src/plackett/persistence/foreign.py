@@ -287,14 +287,11 @@ def remade(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
     return answer
 
 
-def n_columns_of(transformer: Any) -> int | None:
-    """How many columns a transformer of scikit-learn returns; None where it is no fitted one of this table."""
-    name = type(transformer).__name__
-    if not is_foreign(transformer) or name not in KEPT or not hasattr(transformer, "transform"):
-        return None
-    if name in ("OneHotEncoder", "SimpleImputer", "Pipeline"):
+def n_columns_of(transformer: Any) -> int:
+    """How many columns a fitted transformer of this table returns."""
+    if type(transformer).__name__ in ("OneHotEncoder", "SimpleImputer", "Pipeline"):
         return len(transformer.get_feature_names_out())
-    return getattr(transformer, "n_features_in_", None)
+    return transformer.n_features_in_
 
 
 def _check_params(name: str, kept: Kept, params: dict[str, Any]) -> None:

@@ -144,6 +144,8 @@ class Ranker(BaseEstimator, ABC):
         first_index = getattr(self, "first_index_", None)
         if first_index is not None and (type(first_index) is not int or first_index not in (0, 1)):
             raise ValueError("first_index_ must be 0, 1 or None.")
+        if not hasattr(self, "feature_names_"):
+            raise ValueError("feature_names_ must be a list or None.")
         for name in ("feature_names_", "feature_names_in_"):
             names = getattr(self, name, None)
             if names is None:
@@ -326,22 +328,23 @@ def _columns_of(X: Any) -> list[str] | None:
     return [str(name) for name in X.columns] if hasattr(X, "columns") else None
 
 
-def check_loaded_normalizer(ranker: Normalized, n_columns: int | None) -> None:
-    """Refuse a ``normalizer_`` from a file that does not make ``n_columns`` columns of the ranker's features.
-
-    None stands for a number of columns that the file does not say.
-    """
+def check_loaded_normalizer(ranker: Normalized, n_given: int) -> int:
+    """The number of columns after scaling; an error if ``normalizer_`` does not take ``n_given``."""
     normalizer = getattr(ranker, "normalizer_", "missing")
-    if normalizer is not None and not hasattr(normalizer, "transform"):
+    if normalizer is None:
+        return n_given
+    if not hasattr(normalizer, "transform"):
         raise ValueError("normalizer_ must be a transformer or None.")
-    is_ours = normalizer is None or isinstance(normalizer, QueryNormalizer)
-    if not is_ours and not is_foreign(normalizer):
-        return  # of a class that the user registered
-    found = ranker.n_features_in_ if is_ours else n_columns_of(normalizer)
-    if n_columns is not None and found != n_columns:
+    if getattr(normalizer, "n_features_in_", None) != n_given:
+        raise ValueError(f"normalizer_ must be fitted to {n_given} columns.")
+    return n_columns_of(normalizer) if is_foreign(normalizer) else n_given
+
+
+def check_loaded_columns(ranker: Normalized, n_columns: int) -> None:
+    """Refuse a ranker from a file that was fitted to another number of columns than its features become."""
+    found = check_loaded_normalizer(ranker, ranker.n_features_in_)
+    if found != n_columns:
         raise ValueError(f"features must become {n_columns} columns, as in fit, but there are {found}.")
-    if normalizer is not None and getattr(normalizer, "n_features_in_", None) != ranker.n_features_in_:
-        raise ValueError("normalizer_ must be fitted to the features of the ranker.")
 
 
 def _with_rows(queries: Queries, X: Any) -> Queries:

@@ -258,8 +258,9 @@ class KernelRanker(LinearRanker):
         check_vector(self, "dual_coef_")
         check_number(self.intercept_, "intercept_")
         check_number(self.gamma_, "gamma_", above=0.0)
-        n_columns = None if self.X_fit_ is None else _check_support(self.X_fit_, self.dual_coef_.size)
-        check_loaded_normalizer(self, n_columns)
+        n_columns = check_loaded_normalizer(self, self.n_features_in_)
+        if self.X_fit_ is not None and _check_support(self.X_fit_, self.dual_coef_.size) != n_columns:
+            raise ValueError(f"X_fit_ must have {n_columns} columns.")
         if (self.scope == "position") != (self.support_ is None):
             raise ValueError(f"scope={self.scope!r} does not fit its support.")
         if self.support_ is None:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from plackett.data.mapped import values_from
 from plackett.data.normalize_blocks import goes_by_query
 from plackett.data.queries import Queries
-from plackett.rankers.base import Normalized, check_loaded_normalizer
+from plackett.rankers.base import Normalized, check_loaded_columns
 from plackett.scorers.linear import LinearScorer
 
 
@@ -71,7 +71,7 @@ class LinearScores(Normalized):
         intercept = getattr(self, "intercept_", None)
         if not isinstance(intercept, float) or not np.isfinite(intercept):
             raise ValueError("intercept_ must be a finite number.")
-        check_loaded_normalizer(self, self.coef_.size)
+        check_loaded_columns(self, self.coef_.size)
 
 
 def in_row_order(queries: Queries, X: Any) -> Any:

@@ -14,7 +14,7 @@ from plackett.data.queries import Queries, QueryLists
 from plackett.losses import get_loss
 from plackett.losses.base import Loss
 from plackett.metrics.measure import Measure
-from plackett.rankers.base import Interrupted, Normalized, check_loaded_normalizer
+from plackett.rankers.base import Interrupted, Normalized, check_loaded_columns
 from plackett.rankers.explain_rows import needed_lists
 from plackett.rankers.fitting import HeldBack, Watch
 from plackett.rankers.linear import NO_LABELS, _seed
@@ -418,7 +418,7 @@ class NeuralRanker(Normalized):
         shape = self._shape()
         if not self._has_weights_of(shape):
             raise ValueError("weights_ must have the shapes that layers_ says.")
-        check_loaded_normalizer(self, shape.n_inputs)
+        check_loaded_columns(self, shape.n_inputs)
         check_vector(self, "mean_row_")
         if self.mean_row_.size != shape.n_inputs:
             raise ValueError(f"mean_row_ must be a row of {shape.n_inputs} features, not {self.mean_row_.size}.")

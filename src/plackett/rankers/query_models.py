@@ -19,7 +19,7 @@ from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.local_fits import LocalFits, Solutions
 from plackett.rankers.neighbor_choice import CANDIDATES, CHOOSING_TOL, first_within_one_error, queries_to_hold_out
 from plackett.rankers.progress import Progress
-from plackett.rankers.query_checks import check_matrix, check_training
+from plackett.rankers.query_checks import check_matrix, check_source, check_space, check_training, check_weights
 from plackett.rankers.query_features import QueryFeatureSource
 from plackett.rankers.query_neighbors import Neighbors, mixed
 from plackett.rankers.query_targets import Targets, score_lists
@@ -389,7 +389,6 @@ class QueryModels(Normalized):
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
         super()._check_loaded()
-        check_loaded_normalizer(self, None)
         for name, kind in (
             ("source_", QueryFeatureSource),
             ("query_weights_", QueryWeights),
@@ -399,8 +398,16 @@ class QueryModels(Normalized):
                 raise ValueError(f"{name} must be a {kind.__name__}.")
         check_matrix(self, "coef_")
         n_queries, size = self.coef_.shape
-        if np.shape(self.query_ids_) != (n_queries,) or self.query_weights_.n_queries_ != n_queries:
+        if not isinstance(self.query_ids_, np.ndarray) or self.query_ids_.shape != (n_queries,):
             raise ValueError(f"there are {n_queries} models, but not as many queries.")
+        check_weights(self.query_weights_, n_queries)
+        n_columns = check_loaded_normalizer(self, check_source(self.source_, self.n_features_in_))
+        width = check_space(self.space_, n_columns)
+        if size != (width**2 if self._is_bilinear else width):
+            raise ValueError(f"coef_ must have {width} columns, or their square.")
+        check_number(self.l2_, "l2_", above=0.0)
+        if type(self.has_ids_) is not bool:
+            raise ValueError("has_ids_ must be true or false.")
         if self.uniform_coef_ is not None:
             check_vector(self, "uniform_coef_")
             if self.uniform_coef_.size != size:

@@ -14,7 +14,7 @@ from plackett.losses.pairwise import NORMALIZERS
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers import _rankboost
-from plackett.rankers.base import check_loaded_normalizer
+from plackett.rankers.base import check_loaded_columns
 from plackett.rankers.boosting import (
     ALL_ROUNDS,
     SAME,
@@ -239,7 +239,7 @@ class RankBoost(Boosted):
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
         super()._check_loaded()
-        check_loaded_normalizer(self, self.n_columns_)
+        check_loaded_columns(self, self.n_columns_)
         check_steps(self, self.n_columns_)
         check_vector(self, "thresholds_")
         if self.thresholds_.size != self.alphas_.size:
