@@ -177,7 +177,7 @@ RETURNED = {
     "a NaN": (lambda X: X * np.nan, "X has a NaN in row 0, column 0"),
     "infinite values": (lambda X: X + np.inf, "X has an infinite value in row 0, column 0"),
     "a vector": (lambda X: X[:, 0], r"X has shape \(24,\)"),
-    "text": (lambda X: X.astype(str), "numbers are needed"),
+    "text": (lambda X: np.full(X.shape, "x"), "number"),
     "a damaged matrix": (lambda X: damaged(indices=[0, 2**30, 1]), "damaged sparse matrix"),
 }
 
