@@ -6,6 +6,7 @@ Columns are chosen by name. What pyarrow says about damaged files is told with t
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -13,15 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._optional import import_optional
-from plackett.data.file_names import parquet_in_pipe, value_in_path
+from plackett.data.file_names import value_in_path
 from plackett.data.frames import COLUMNS_LISTED, columns_in_words
-from plackett.data.opening import is_stream
+from plackett.data.parquet_pages import check_pages, chunks_of
+from plackett.data.parquet_sums import Sums
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataFormatError
 
 BATCH_BYTES = 1 << 22  # of X, decoded at once
 MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
 READ_BYTES = 1 << 16  # of one column, read at once: a row group may be larger than memory
+MOST_BYTES, MOST_TIMES = 1 << 28, 10_000  # of rows, and for each byte of a file: constant columns take next to none
 METADATA = b"plackett"  # key of what write_parquet notes in a file
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
@@ -85,7 +88,16 @@ class ParquetRows:
                 self._check_types(path, schema, kinds, chosen_by_us=features is None)
                 self.n_rows += _count_rows(path, file, row_groups)
         self.dtype = np.dtype(np.float32 if kinds["features"] == "float" else np.float64)
+        self._check_size()
         self.has_text_ids = kinds["ids"] == "text"
+
+    def _check_size(self) -> None:
+        """Refuse files that declare rows out of all proportion to their size."""
+        n_bytes = self.n_rows * max(1, len(self.features)) * self.dtype.itemsize
+        size = sum(map(os.path.getsize, self._files))
+        if n_bytes > max(MOST_BYTES, MOST_TIMES * size):
+            found = f"{size:,} bytes declare {self.n_rows:,} rows, which would take {n_bytes:,} bytes in memory"
+            raise DataFormatError(self.name, None, f"{found}; this is refused.")
 
     def _choose(self, path: str, schema: Any, features: Sequence[str] | None) -> None:
         if self.qid not in schema.names:
@@ -167,7 +179,7 @@ class ParquetRows:
     def _tables(self, columns: list[str], n_rows: int) -> Iterator[tuple[str, int, Any]]:
         """About ``n_rows`` rows of these columns at a time, their file, and the number of the first in it."""
         for path in self._files:
-            with opened(path) as file:
+            with opened(path, columns, self._row_groups) as file:
                 first, last = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
                 expected = _count_rows(path, file, self._row_groups)
                 row = start = _count_rows(path, file, (0, first))
@@ -208,16 +220,28 @@ class ParquetRows:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Any]:
-    """A ``pyarrow.parquet.ParquetFile``; what pyarrow finds wrong with it, here and in the body, names the file."""
+def opened(path: str, columns: Sequence[str] = (), row_groups: tuple[int, int] | None = None) -> Iterator[Any]:
+    """A ``pyarrow.parquet.ParquetFile``; what pyarrow finds wrong with it, here and in the body, names the file.
+
+    The columns that are to be read are named: their checksums and pages are checked first.
+    """
     parquet = import_optional("pyarrow.parquet", extra="frames", needed_for="Reading Parquet")
     arrow = import_optional("pyarrow", extra="frames", needed_for="Reading Parquet")
-    if is_stream(path):
-        raise parquet_in_pipe(path)
     file = None
     try:
-        file = parquet.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True)
-        yield file
+        with open(path, "rb", buffering=0) as plain:
+            sums = Sums(path, plain)
+            file = parquet.ParquetFile(
+                path,
+                buffer_size=READ_BYTES,
+                pre_buffer=False,
+                page_checksum_verification=True,
+                thrift_string_size_limit=len(sums.footer),  # nothing in the footer is longer than all of it
+                thrift_container_size_limit=len(sums.footer),
+            )
+            if columns:
+                _check_pages(sums, row_groups, set(columns))
+            yield file
     except DataFormatError:
         raise
     except (arrow.ArrowException, UnicodeError, OverflowError) as error:
@@ -248,6 +272,14 @@ def _count_rows(path: str, file: Any, row_groups: tuple[int, int] | None) -> int
 def _others(schema: Any, named: list[str]) -> list[str]:
     """The columns that are not named, nor an index that pandas kept."""
     return [name for name in schema.names if name not in named and not name.startswith("__index_level_")]
+
+
+def _check_pages(sums: Sums, row_groups: tuple[int, int] | None, names: set[str]) -> None:
+    groups = chunks_of(sums.path, sums.footer)
+    chosen = groups if row_groups is None else groups[row_groups[0] : row_groups[1]]
+    chunks = [chunk for group in chosen for chunk in group if chunk.column in names]
+    sums.check((chunk.start, chunk.stop) for chunk in chunks)
+    check_pages(sums.path, sums.handle, chunks, sums.footer_start)
 
 
 def _names_are_ours(schema: Any) -> bool:

@@ -16,6 +16,7 @@ from plackett._threads import query_blocks
 from plackett.data.drafts import draft_folder
 from plackett.data.opening import name_of, write_bytes
 from plackett.data.parquet_rows import METADATA
+from plackett.data.parquet_sums import SummedFile
 from plackett.data.queries import Queries
 from plackett.validation import check_choice, check_csr, is_sparse
 
@@ -88,7 +89,7 @@ class PartWriter:
         target = self._target
         if self._layout.partitions > 1:
             target = os.path.join(self._folder, f"part-{self._n_files:05d}.parquet")
-        file = self._file.enter_context(write_bytes(target))
+        file = SummedFile(self._file.enter_context(write_bytes(target)))
         ids = [name for name in (self._layout.qid, self._layout.docid) if name in self._schema.names]
         writer = self._parquet.ParquetWriter(
             file,
@@ -99,7 +100,9 @@ class PartWriter:
             data_page_size=PAGE_BYTES,
             write_page_checksum=True,
         )
+        self._file.callback(file.finish)
         self._writer = self._file.enter_context(writer)
+        self._file.callback(file.hold)  # the writer ends after it, with the footer
         self._n_files += 1
 
 

@@ -140,7 +140,7 @@ def _cut(files: list[str], pieces: int, options: dict[str, Any]) -> list[tuple[s
 
 def _whole_query_bounds(file: str, qid: str) -> list[tuple[int, int]]:
     """The bounds between row groups at which no query goes on, with the rows before them; both ends are among them."""
-    with opened(file) as parquet:
+    with opened(file, [qid]) as parquet:
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
         if qid not in parquet.schema_arrow.names:  # its folder says which one query it holds
             return [(0, 0), (len(sizes), sum(sizes))]
