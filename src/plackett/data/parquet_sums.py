@@ -74,7 +74,7 @@ class Sums:
         length = int.from_bytes(end[:4], "little")
         self.footer_start = start = size - _END - length
         if size < 2 * _END or end[4:] != PARQUET or start < 0 or not length:
-            raise DataFormatError(path, None, "not a Parquet file, or a damaged one (it does not end as such files do).")
+            raise DataFormatError(path, None, "not a Parquet file, or a damaged one (its end is missing).")
         self.footer = os.pread(self.handle, length, start)
         before = start - len(MAGIC) - 4
         self.is_there = before > 0 and os.pread(self.handle, len(MAGIC), start - len(MAGIC)) == MAGIC
