@@ -3,6 +3,7 @@
 import base64
 import re
 import sys
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,11 +12,11 @@ import pytest
 from plackett.evaluation.comparison import Comparison, FoldFit
 from plackett.evaluation.table import Evaluation
 from plackett.report import plots
-from plackett.report.html import interval_bar, report_html, span, verdict, write_report
+from plackett.report.html import interval_bar, report_html, span, write_report
 from plackett.report.lists import IDEAL, changed_lists, chosen, hardest_lists
 from plackett.report.svg import thinned
 from plackett.report.table import Interval, shown
-from plackett.report.tables import summary_table
+from plackett.report.tables import summary_table, tables
 from tests.report.made_up import HOSTILE, made_up
 
 pytest.importorskip("matplotlib")
@@ -187,18 +188,22 @@ def test_the_page_can_be_written_from_a_stored_comparison(comparison, text):
     assert report_html(again).count("<figure") == text.count("<figure")
 
 
-def test_verdicts_say_who_is_best_and_from_whom_chance_could_separate_it(comparison):
-    means = comparison.mean()
-    best = max(means, key=lambda name: means[name]["ndcg@10"])
-    first, *others = verdict(comparison)
-    assert first == f"{best} is the best by ndcg@10, with {means[best]['ndcg@10']:.4f}."
-    pairs = comparison.differences(against=best)
-    equals = [pair.a for pair in pairs if pair.p_random_holm > 0.05]
-    assert all(name in others[0] for name in equals) or "no larger than chance" in others[0]
-    assert verdict(made_up(names=("alone",)))[0].startswith("alone reaches 0.")
-    assert verdict(made_up(names=("a", "b"), n_queries=5))[1] == (
-        "Its lead over the other one is no larger than chance could give."
-    )
+def test_the_colour_of_a_difference_follows_the_corrected_p_and_not_the_interval():
+    apart = {"value": 0.5, "low": 0.25, "high": 1.0}
+    assert interval_bar(Interval(**apart, p=0.06), (-1.0, 1.0))["side"] == "even"
+    assert interval_bar(Interval(0.5, -0.01, 1.0, 0.04), (-1.0, 1.0))["side"] == "good"
+    names = [f"r{place}" for place in range(8)]
+    comparison = made_up(names=names, baseline="best", n_queries=40)
+    for table in tables(comparison):
+        for row in table.rows:
+            for cell in (cell for cell in row if isinstance(cell, Interval)):
+                assert (interval_bar(cell, (-1.0, 1.0))["side"] != "even") == (cell.p <= 0.05)
+
+
+def test_the_head_of_the_page_is_the_headline(comparison, text):
+    lead = unescape(re.search(r'<p class="lead">(.*?)</p>', text).group(1))
+    assert lead == " ".join(comparison.headline())
+    assert "best single feature" in lead
 
 
 def test_lists_before_and_after_hold_the_documents_in_the_order_of_the_scores(comparison):
@@ -279,9 +284,9 @@ def test_bars_lie_where_the_intervals_do():
     low, high = span(table)
     cells = [cell for row in table.rows for cell in row if isinstance(cell, Interval)]
     assert (low, high) == (min(0, *(c.low for c in cells)), max(0, *(c.high for c in cells)))
-    bar = interval_bar(Interval(0.5, 0.25, 1.0), (-1.0, 1.0))
+    bar = interval_bar(Interval(0.5, 0.25, 1.0, 0.05), (-1.0, 1.0))
     assert bar == {"zero": 50.0, "low": 61.8, "middle": 73.5, "high": 97.0, "side": "good"}
-    assert interval_bar(Interval(0.5, 0.25, 1.0, False), (-1.0, 1.0))["side"] == "bad"
+    assert interval_bar(Interval(0.5, 0.25, 1.0, 0.01, False), (-1.0, 1.0))["side"] == "bad"
     assert interval_bar(Interval(0.5, -0.25, 1.0), (-1.0, 1.0))["side"] == "even"
     assert interval_bar(Interval(np.nan, np.nan, np.nan), (-1.0, 1.0)) is None
 

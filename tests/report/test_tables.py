@@ -100,7 +100,9 @@ def test_the_summary_has_the_best_first_with_means_marks_and_costs(comparison):
     assert not table.rows[1][2].is_best
     pairs = {pair.a: pair for pair in comparison.differences(against="ranksvm")}
     for row in table.rows:
-        assert row[4] == ("baseline" if row[1] == "ranksvm" else (*_ends(pairs[row[1]]), True))
+        assert row[4] == (
+            "baseline" if row[1] == "ranksvm" else (*_ends(pairs[row[1]]), pairs[row[1]].p_random_holm, True)
+        )
     assert [row[1] for row in table.foot] == ["random order", "best feature"]
 
 

@@ -19,6 +19,7 @@ from plackett.reproductions.base import (
     gap_and_p,
     not_comparable,
     of_claim,
+    of_gaps,
     of_number,
     summary,
 )
@@ -40,9 +41,43 @@ def test_a_number_is_judged_by_its_tolerance_and_by_what_is_better(printed, ours
     assert of_number("x", printed, ours, tolerance=0.02, is_error=is_error).verdict is verdict
 
 
-def test_random_draws_widen_the_tolerance_by_two_standard_errors():
-    assert of_number("x", 0.5, 0.45, tolerance=0.02).verdict is Verdict.NOT_CONFIRMED
-    assert of_number("x", 0.5, 0.45, tolerance=0.02, error=0.016).verdict is Verdict.CONFIRMED
+@pytest.mark.parametrize(
+    ("ours", "error", "verdict"),
+    [
+        (0.45, 0.0, Verdict.NOT_CONFIRMED),
+        (0.45, 0.014, Verdict.NOT_CONFIRMED),
+        (0.45, 0.016, Verdict.UNDECIDED),  # from .418 to .482, where .48 would be near enough
+        (0.55, 0.016, Verdict.UNDECIDED),
+        (0.55, 0.014, Verdict.BETTER),
+        (0.50, 0.011, Verdict.UNDECIDED),  # as printed, but .478 would not be
+        (0.50, 0.010, Verdict.CONFIRMED),
+    ],
+)
+def test_a_number_whose_interval_is_neither_within_nor_beyond_the_tolerance_is_undecided(ours, error, verdict):
+    assert of_number("x", 0.5, ours, tolerance=0.02, error=error).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("gaps", "verdict"),
+    [
+        ([(0.1, 0.01)], Verdict.CONFIRMED),
+        ([(-0.1, 0.01)], Verdict.NOT_CONFIRMED),
+        ([(0.1, 0.06)], Verdict.UNDECIDED),
+        ([(-0.1, 0.06)], Verdict.UNDECIDED),
+        ([(0.1, math.nan)], Verdict.UNDECIDED),
+        ([(0.1, 0.01), (0.1, 0.06)], Verdict.UNDECIDED),
+        ([(0.1, 0.01), (-0.1, 0.01), (0.1, 0.06)], Verdict.NOT_CONFIRMED),
+        ([(0.1, 0.01), (0.2, 0.001)], Verdict.CONFIRMED),
+    ],
+)
+def test_a_claim_is_undecided_where_an_interval_holds_it_and_its_opposite(gaps, verdict):
+    assert of_gaps("x above y", "above", "so", gaps).verdict is verdict
+
+
+def test_too_few_queries_leave_a_true_claim_undecided_and_more_confirm_it():
+    draws = np.random.default_rng(0).normal(0.05, 0.3, size=2000)
+    few, many = (of_gaps("x", "", "", [gap_and_p(draws[:n], np.zeros(n))]) for n in (10, 2000))
+    assert (few.verdict, many.verdict) == (Verdict.UNDECIDED, Verdict.CONFIRMED)
 
 
 def test_a_table_counts_its_verdicts_and_prints_them():
@@ -52,7 +87,7 @@ def test_a_table_counts_its_verdicts_and_prints_them():
         not_comparable("bar", None, 0.25, "no number"),
     )
     table = Table("Table 1", "as printed", "0.1", rows, ("a note",))
-    assert table.counts() == {"confirmed": 1, "better": 0, "not confirmed": 1, "not comparable": 1}
+    assert table.counts() == {"confirmed": 1, "better": 0, "not confirmed": 1, "undecided": 0, "not comparable": 1}
     text = table.to_markdown()
     assert "| a \\| b | 0.5000 | 0.5000 | confirmed |" in text
     assert "| bar | – | 0.2500 | not comparable | no number |" in text

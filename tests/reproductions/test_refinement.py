@@ -47,7 +47,7 @@ def test_ranksvm_does_not_see_what_was_not_judged(lists):
     ("found", "verdict"),
     [
         ([(0.1, 0.01), (0.2, 0.04)], Verdict.CONFIRMED),
-        ([(0.1, 0.01), (0.1, 0.02), (0.1, 0.2)], Verdict.NOT_CONFIRMED),
+        ([(0.1, 0.01), (0.1, 0.02), (0.1, 0.2)], Verdict.UNDECIDED),
         ([(0.1, 0.01), (-0.1, 0.02)], Verdict.NOT_CONFIRMED),
     ],
 )
@@ -90,7 +90,7 @@ def test_on_ohsumed_feedback_pays_on_the_full_list_and_little_beyond(shared_data
     rocchio = next(row for row in table.rows if row.what == "MRR above Rocchio, full list")
     assert rocchio.ours in ("above in 12, below in 0 of 13", "above in 13, below in 0 of 13")
     assert verdicts["most is gained at the first places"] is Verdict.CONFIRMED
-    assert verdicts["MRR above base, residual list"] is Verdict.NOT_CONFIRMED
+    assert verdicts["MRR above base, residual list"] is Verdict.UNDECIDED
     sorted_row = next(row for row in table.rows if row.what == "MRR above judged sorted, full list")
     assert sorted_row.ours.startswith("above in 0")  # what takes no learning gains more there
 
@@ -107,7 +107,7 @@ def test_other_bases_and_budgets_pay_on_the_full_list_of_ohsumed(shared_data, mo
     verdicts = {row.what: row.verdict for row in refinement.figure_4(job).rows + refinement.figure_5(job).rows}
     for words in ("feature 21", "feature 11", "feature 7", "10 judged", "15 judged", "20 judged"):
         assert verdicts[f"MRR above its base, {words}, full list"] is Verdict.CONFIRMED
-        assert verdicts[f"MRR above its base, {words}, residual list"] is Verdict.NOT_CONFIRMED
+        assert verdicts[f"MRR above its base, {words}, residual list"] is not Verdict.CONFIRMED
     assert verdicts["20 judged above 5 judged, full list"] is Verdict.CONFIRMED
     assert verdicts["MRR on feature 7 as good as RankSVM on feature 21, full list"] is Verdict.CONFIRMED
 

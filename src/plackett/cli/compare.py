@@ -44,7 +44,8 @@ def compare(
         str | None, typer.Option("--select-by", metavar="MEASURE", help="Chooses settings; default: the first.")
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="NAME", help="Compare to this one; default: the best.")
+        str | None,
+        typer.Option("--baseline", metavar="NAME", help="Compare to this one, or to the best; default: the first."),
     ] = None,
     folder: Annotated[
         str | None, typer.Option("--folder", metavar="DIR", help="Keep finished fits; the next run goes on there.")
@@ -136,6 +137,7 @@ def _parse(metrics: list[str], convention: str, select_by: str | None) -> list[s
 
 def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> list[Contestant]:
     from plackett.data.normalize import get_normalizer
+    from plackett.evaluation.comparison import BEST
     from plackett.evaluation.contestants import as_contestants
 
     try:
@@ -145,7 +147,7 @@ def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> l
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     names = [contestant.name for contestant in contestants]
-    if baseline is not None and baseline not in names:
+    if baseline not in (None, BEST) and baseline not in names:
         raise typer.BadParameter(f"--baseline {baseline} is none of the rankers {', '.join(names)}.")
     for contestant in contestants if normalize is not None else ():
         can_scale = "normalize" in contestant.estimator.get_params(deep=False)
@@ -245,19 +247,22 @@ def _show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> Non
     if form == "csv":
         output.write(_csv(result, per_query=per_query))
     elif form == "table":
+        for sentence in result.headline():
+            output.write(sentence)
         _print_table(result)
     else:
         from plackett.report.tables import summary_table
 
         table = summary_table(result)
         output.write(table.to_markdown() if form == "markdown" else table.to_latex())
-    _print_remarks(result, quiet=quiet)
+    _print_remarks(result, form, quiet=quiet)
 
 
-def _print_remarks(result: Comparison, *, quiet: bool) -> None:
+def _print_remarks(result: Comparison, form: str, *, quiet: bool) -> None:
+    """Notes on standard error; the headline is one of them where it does not stand above the table."""
     from plackett.cli import output
 
-    remarks = result.remarks()
+    remarks = [*(() if form == "table" else result.headline()), *result.remarks()]
     for text in remarks if not quiet else [text for text in remarks if text.startswith("failed:")]:
         output.note(text)
     if quiet:

@@ -11,12 +11,12 @@ import numpy as np
 
 from plackett.evaluation import all_folds, fingerprints
 from plackett.evaluation.all_folds import Progress, Setup
-from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.comparison import BEST, Comparison
 from plackett.evaluation.contestants import as_contestants, installed
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER, random_values
 from plackett.evaluation.one_fold import best_features_of
-from plackett.evaluation.shelf import why_not_kept
+from plackett.evaluation.shelf import not_kept
 from plackett.evaluation.table import Evaluation
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged import JudgedLists
@@ -62,8 +62,9 @@ def compare(
     select_by : str or Measure, default=None
         The measure that chooses on the validation queries; None takes the first of ``metrics``.
     baseline : str, default=None
-        The contestant to which the others are compared in the summary; None takes the one with the best mean of the
-        first measure.
+        The contestant to which the others are compared in the summary; None takes the first one named. ``"best"`` takes
+        the one with the best mean of the first measure. It is then chosen on the test queries, and p-values are
+        corrected for all pairs instead of the pairs with it, which holds the level but finds less.
     folder : path, default=None
         Where every finished fit is kept at once, so that a run that was ended goes on there, and ends with the same
         result. Several runs may use it at the same time. None keeps nothing.
@@ -91,7 +92,9 @@ def compare(
     """
     contestants, notes = installed(as_contestants(rankers))
     names = [contestant.name for contestant in contestants]
-    if baseline is not None and baseline not in names:
+    if baseline is None:
+        baseline = names[0]
+    if baseline != BEST and baseline not in names:
         raise ValueError(f"baseline={baseline!r} is not among the contestants {', '.join(names)}.")
     setup = all_folds.prepare(
         contestants,
@@ -116,8 +119,7 @@ def compare(
         scores[name] = all_folds.scores_of(setup, folds)
         tables[name] = evaluate(setup.queries, scores[name], metrics=setup.metrics, convention=setup.rules.convention)
     if setup.store is not None:
-        not_kept = {contestant.name: why_not_kept(contestant) for contestant in contestants}
-        notes += [f"{name} is not kept in the folder: {reason}" for name, reason in not_kept.items() if reason]
+        notes += [note for contestant in contestants for note in not_kept(contestant)]
     return Comparison(
         metrics=setup.metrics,
         convention=setup.rules.convention.name,

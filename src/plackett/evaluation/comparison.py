@@ -13,12 +13,15 @@ import numpy as np
 from plackett.data.grouping import as_objects
 from plackett.data.queries import Queries
 from plackett.evaluation.differences import Difference, corrected, differences
+from plackett.evaluation.floors import BEST_FEATURE
+from plackett.evaluation.headline import headline, listed, not_above
 from plackett.evaluation.table import Evaluation, mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.validation import count_of, plain
 
 LEVELS = ((0.01, 2), (0.05, 1))  # a p-value at most this gives that many marks
 BETTER, WORSE = "▲", "▼"
+BEST = "best"  # as a baseline: the contestant that came out best
 FORMAT = "plackett comparison"
 
 
@@ -78,6 +81,8 @@ class Comparison:
     convention : str
     baseline : str
         The contestant to which marks refer; empty when all failed.
+    is_baseline_best : bool
+        Whether it was chosen because it came out best: p-values are then corrected for all pairs.
     tables : dict of str to Evaluation
         By contestant, in order of entry; those that failed are not among them. All have the same ``queries``: the test
         queries of fold 1, then of fold 2, and so on.
@@ -126,7 +131,8 @@ class Comparison:
         self.failures = {name: list(reasons) for name, reasons in (failures or {}).items()}
         self.description, self.settings = dict(description or {}), dict(settings or {})
         self.notes = list(notes)
-        self.baseline = self._check_baseline(baseline)
+        self.is_baseline_best = baseline == BEST
+        self.baseline = self.best() if baseline == BEST else self._check_baseline(baseline)
         self._pairs: dict[tuple[str, str, str], Difference] = {}
 
     def _check_baseline(self, baseline: str | None) -> str:
@@ -134,10 +140,10 @@ class Comparison:
             return baseline
         if baseline is not None and baseline not in self.failures:
             raise ValueError(f"baseline={baseline!r} is not among the contestants {', '.join(self.tables)}.")
-        best = self.best()
+        first = next(iter(self.tables), "")  # not the best one, which would be chosen on the test queries
         if baseline is not None:
-            self.notes.append(f"the baseline {baseline} failed; {best or 'nobody'} takes its place")
-        return best
+            self.notes.append(f"the baseline {baseline} failed; {first or 'no other ranker'} takes its place")
+        return first
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -173,28 +179,35 @@ class Comparison:
         ----------
         metric : str, default=None
         against : str, default=None
-            None gives all pairs, in order of entry, and Holm's correction counts all of them. The name of a contestant
-            gives the pairs of every other one with it (``a`` the other one, ``b`` that name), and the correction counts
-            only these.
+            None gives all pairs, in order of entry. The name of a contestant or a floor gives the pairs of every other
+            contestant with it (``a`` the other one, ``b`` that name).
+
+        Holm's correction counts the pairs that are returned where ``against`` was fixed before the results were known:
+        a floor, or the baseline unless it was chosen as the best. Otherwise it counts all pairs of contestants: that
+        holds the level for whichever of them is looked at.
         """
         metric, names = self._metric(metric), list(self.tables)
+        every = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
         if against is None:
-            pairs = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
-        elif against in self.tables:
-            pairs = [(name, against) for name in names if name != against]
-        else:
+            return corrected(self._uncorrected(every, metric))
+        if against not in self.tables and against not in self.floors:
             raise ValueError(f"against={against!r} is not among the contestants {', '.join(names)}.")
-        return corrected(self._uncorrected(pairs, metric))
+        wanted = [(name, against) for name in names if name != against]
+        if against in self.floors or (against == self.baseline and not self.is_baseline_best):
+            return corrected(self._uncorrected(wanted, metric))
+        found = {(pair.a, pair.b): pair for pair in corrected(self._uncorrected(every, metric))}
+        return [found[pair] if pair in found else found[pair[::-1]].reversed() for pair in wanted]
 
     def _uncorrected(self, pairs: Sequence[tuple[str, str]], metric: str) -> list[Difference]:
         """Each pair on its own, computed once; seen from either side it has the same p-values."""
-        place = {name: number for number, name in enumerate(self.tables)}
+        tables = {**self.tables, **self.floors}
+        place = {name: number for number, name in enumerate(tables)}
         forward = [(a, b) if place[a] < place[b] else (b, a) for a, b in pairs]
         missing = [pair for pair in forward if (*pair, metric) not in self._pairs]
         found = differences(
             missing,
             metric,
-            {name: table[metric] for name, table in self.tables.items()},
+            {name: table[metric] for name, table in tables.items()},
             higher_is_better=Measure.parse(metric).higher_is_better,
             random_state=int(self.settings.get("random_state") or 0),
         )
@@ -205,7 +218,8 @@ class Comparison:
     def marks(self, metric: str | None = None) -> dict[str, str]:
         """By contestant how it stands to the baseline: ▲ better or ▼ worse at p ≤ 0.05, twice at p ≤ 0.01, or nothing.
 
-        The p-values are those of the randomisation test, after Holm's correction for the pairs with the baseline.
+        The p-values are those of the randomisation test after Holm's correction, as `differences` makes it: for the
+        pairs with the baseline, or for all pairs where the baseline is the contestant that came out best.
         """
         answer = dict.fromkeys(self.tables, "")
         for pair in self.differences(metric, against=self.baseline) if self.baseline else ():
@@ -272,14 +286,28 @@ class Comparison:
         if self.baseline and len(self.tables) > 1:
             lines.append(
                 f"{BETTER} better, {WORSE} worse than {self.baseline}: p ≤ 0.05, doubled p ≤ 0.01 (randomisation test, "
-                f"Holm over the {count_of(len(self.tables) - 1, 'pair')} with it)"
+                f"{self.correction()})"
             )
+        for metric in self.metrics[1:] if BEST_FEATURE in self.floors else ():
+            if below := not_above(self, metric):
+                lines.append(f"not significantly better than the best feature by {metric}: {listed(below)}")
         falling = [metric for metric in self.metrics if not Measure.parse(metric).higher_is_better]
         if falling:
             lines.append(f"lower is better: {', '.join(falling)}")
         lines += [f"failed: {name}, {reason}" for name, reasons in self.failures.items() for reason in reasons]
         of_labels = next(iter(self.tables.values())).notes if self.tables else []  # the same for all
         return [*lines, *of_labels, *self.notes]
+
+    def headline(self) -> list[str]:
+        """The result by the first measure in sentences: the best contestant, its lead, the best single feature."""
+        return headline(self)
+
+    def correction(self) -> str:
+        """Which pairs Holm's correction counts in the p-values that refer to the baseline, in words."""
+        n = len(self.tables)
+        if self.is_baseline_best:
+            return f"Holm over all {count_of(n * (n - 1) // 2, 'pair')}, since the baseline was chosen as the best"
+        return f"Holm over the {count_of(n - 1, 'pair')} with it"
 
     def _metric(self, metric: str | None) -> str:
         if metric is None:
@@ -307,7 +335,7 @@ class Comparison:
             first, *others = line
             cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
             text.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
-        return "\n".join([*text, *self.remarks()])
+        return "\n".join([*self.headline(), *text, *self.remarks()])
 
     def __repr__(self) -> str:
         queries = count_of(self.queries.n_queries, "query", "queries")
@@ -320,6 +348,8 @@ class Comparison:
             "metrics": self.metrics,
             "convention": self.convention,
             "baseline": self.baseline,
+            "is_baseline_best": self.is_baseline_best,
+            "headline": self.headline(),
             "mean": self.mean(),
             "by_fold": {metric: self.by_fold(metric) for metric in self.metrics},
             "floors": {name: table.mean() for name, table in self.floors.items()},
@@ -389,7 +419,8 @@ class Comparison:
         return cls(
             metrics=values["metrics"],
             convention=values["convention"],
-            baseline=values["baseline"] or None,
+            # a file without the second value may hold either: the stricter correction is right for both
+            baseline=BEST if values.get("is_baseline_best", True) else values["baseline"] or None,
             tables={name: table(name) for name in values["mean"]},
             fold_of=np.array(stored["folds"], dtype=np.int64),
             queries=queries,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from plackett.evaluation.comparison import BEST
 from plackett.evaluation.estimators import check_estimator
 from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.grids import default_grid
@@ -72,6 +73,8 @@ def as_contestants(rankers: Any) -> list[Contestant]:
     for name in (RANDOM_ORDER, BEST_FEATURE):
         if name in names:
             raise ValueError(f"{name!r} is the name of a floor, which stands in every table; give another name.")
+    if BEST in names:
+        raise ValueError(f'{BEST!r} stands for the best contestant (baseline="best"); give another name.')
     for contestant in contestants:
         contestant.settings()  # wrong names of parameters are found now and not after hours
     return contestants

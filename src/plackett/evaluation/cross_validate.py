@@ -16,6 +16,7 @@ from plackett.evaluation.contestants import contestant_of
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.selection import in_words
 from plackett.evaluation.settings import Grid
+from plackett.evaluation.shelf import not_kept
 from plackett.evaluation.table import Evaluation, mean_of_counted
 from plackett.metrics.conventions import Convention
 from plackett.metrics.measure import Measure
@@ -150,5 +151,5 @@ def cross_validate(
         [outcome.fit for outcome in outcomes if outcome.fit is not None],
         setup.queries,
         scores,
-        all_folds.notes_on(contestant, outcomes),
+        [*all_folds.notes_on(contestant, outcomes), *(not_kept(contestant) if setup.store is not None else ())],
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.evaluation import estimators, fingerprints
+from plackett.evaluation import estimators, fingerprints, recognition
 from plackett.evaluation.contestants import Contestant, contestant_of
 from plackett.evaluation.cost import measured
 from plackett.evaluation.evaluate import evaluate
@@ -127,6 +127,7 @@ def select(
         rules.name,
         method,
         judge.in_words,
+        tuple(shelf.notes),
     )
 
 
@@ -266,11 +267,12 @@ class _Shelf:
     def __init__(self, store: RunStore | str | os.PathLike | None, judge: _HeldBack | _Folds):
         self._store = store if store is None or isinstance(store, RunStore) else RunStore(store)
         self._common: dict[str, Any] = {}
+        self.notes: list[str] = []
         if self._store is not None:
             self._common = {
                 "what": "trial",
                 "metric": str(judge.measure),
-                "convention": fingerprints.of_value(vars(judge.rules)),
+                "convention": recognition.of_value(vars(judge.rules)),
                 **judge.key(),
             }
 
@@ -290,7 +292,9 @@ class _Shelf:
         if self._store is None:
             return None
         try:
-            code, own = fingerprints.of_code(estimator), fingerprints.of_value(estimator)
-        except fingerprints.Unrecognisable:  # nobody could tell its results from those of another
+            code, own = fingerprints.of_code(estimator), recognition.of_value(estimator)
+        except recognition.Unrecognisable as problem:
+            note = f"not kept in the folder: {problem}"
+            self.notes += [note] if note not in self.notes else []
             return None
         return {**self._common, "estimator": own, "code": code}

@@ -49,6 +49,8 @@ class Selection:
         By what was chosen.
     judged_on : str
         Whose values these are, in words: "60 validation queries".
+    notes : tuple of str
+        Why trials were not kept in the folder, if any were not.
     """
 
     ranker: str
@@ -60,6 +62,7 @@ class Selection:
     convention: str
     method: str
     judged_on: str
+    notes: tuple[str, ...] = ()
 
     @property
     def best_trial(self) -> int:
@@ -88,6 +91,7 @@ class Selection:
                 }
                 for trial in self.trials
             ],
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
@@ -105,7 +109,7 @@ class Selection:
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
         lines.append(self._summary({name: shown[0][name] for name in names if name in common}))
         lines += [f"failed with {in_words(trial.params)}: {trial.error}" for trial in self.trials if trial.error]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.notes])
 
     def _summary(self, common: dict[str, str]) -> str:
         everywhere = "".join(f", {name}={value}" for name, value in common.items())

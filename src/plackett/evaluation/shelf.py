@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.evaluation import fingerprints
+from plackett.evaluation import fingerprints, recognition
 from plackett.evaluation.contestants import Contestant
 from plackett.evaluation.runs import Record, RunStore, has_kinds
 from plackett.evaluation.settings import with_setting
@@ -50,9 +50,9 @@ class Shelf:
         if store is None:
             return
         try:
-            self._candidates = [fingerprints.of_value(candidate) for candidate in candidates]
+            self._candidates = [recognition.of_value(candidate) for candidate in candidates]
             self._codes = [fingerprints.of_code(candidate) for candidate in candidates]
-        except fingerprints.Unrecognisable:  # nobody could tell its results from those of another
+        except recognition.Unrecognisable:  # its results could be those of another estimator
             self._store = None
             return
         self._test = content["test"]
@@ -98,16 +98,16 @@ class Shelf:
         }
 
 
-def why_not_kept(contestant: Contestant) -> str:
-    """Why no other run could recognise the contestant, such as a parameter that is a function; empty if it could."""
+def not_kept(contestant: Contestant) -> list[str]:
+    """A note if no other run could recognise the contestant, such as one that holds an open file."""
     try:
         for setting in contestant.settings():
-            fingerprints.of_value(with_setting(contestant.estimator, setting))
-    except fingerprints.Unrecognisable as problem:
-        return str(problem)
-    return ""
+            recognition.of_value(with_setting(contestant.estimator, setting))
+    except recognition.Unrecognisable as problem:
+        return [f"{contestant.name} is not kept in the folder: {problem}"]
+    return []
 
 
 def convention_key(convention: Convention) -> Any:
     """The rules of a convention as part of a key."""
-    return fingerprints.of_value(dataclasses.asdict(convention))
+    return recognition.of_value(dataclasses.asdict(convention))

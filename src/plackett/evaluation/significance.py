@@ -252,6 +252,10 @@ def _as_vector(values: Any, name: str) -> np.ndarray:
 
 def _counted(differences: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Columns that leave out the same queries, and their values without these, if two queries or more remain."""
+    if not np.isnan(differences).any():
+        if differences.shape[0] >= 2:
+            yield np.arange(differences.shape[1]), differences
+        return
     patterns, which = np.unique(np.isnan(differences), axis=1, return_inverse=True)
     for number, is_missing in enumerate(patterns.T):
         if (~is_missing).sum() >= 2:

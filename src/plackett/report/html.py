@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from plackett._optional import import_optional
 from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.headline import LEVEL
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.report import lists, plots
 from plackett.report.table import Interval, Table, shown, signed
-from plackett.report.tables import standing, tables
+from plackett.report.tables import tables
 from plackett.validation import count_of
 
 
@@ -68,7 +69,7 @@ def report_html(comparison: Comparison, *, title: str | None = None) -> str:
         title=shown(title, 300) if title else f"Comparison of {count_of(len(comparison), 'ranker')}",
         comparison=comparison,
         metric=comparison.metrics[0],
-        verdict=verdict(comparison),
+        headline=[shown(sentence, 600) for sentence in comparison.headline()],
         facts=facts(comparison),
         convention=CONVENTIONS.get(comparison.convention),
         tables=every,
@@ -109,39 +110,6 @@ def facts(comparison: Comparison) -> list[Fact]:
     return [Fact(f"{n:,}", one if n == 1 else many) for n, one, many in rows if n is not None]
 
 
-def verdict(comparison: Comparison) -> list[str]:
-    """What the numbers say, in sentences."""
-    if not comparison.tables:
-        return ["No ranker finished."]
-    metric, order = comparison.metrics[0], standing(comparison)
-    best, baseline, means = order[0], comparison.baseline, comparison.mean()
-    value = means[best][metric]
-    sentences = [f"{shown(best)} is the best by {metric}" + ("." if math.isnan(value) else f", with {value:.4f}.")]
-    if len(order) == 1:
-        return [f"{shown(best)} reaches {value:.4f} by {metric}."] if not math.isnan(value) else sentences
-    pairs = comparison.differences(against=best)
-    equals = [pair.a for pair in pairs if not pair.p_random_holm <= 0.05]
-    others = "the other one" if len(pairs) == 1 else f"each of the {len(pairs)} others"
-    if not equals:
-        sentences.append(f"Its lead over {others} is more than chance would give (p ≤ 0.05).")
-    elif len(equals) == len(pairs):
-        sentences.append(f"Its lead over {others} is no larger than chance could give.")
-    else:
-        sentences.append(f"Chance alone could separate it from {_listed(equals)}.")
-    if baseline != best:
-        pair = next(pair for pair in pairs if pair.a == baseline)
-        gap = f"{signed(-pair.mean)}, interval {signed(-pair.high)} to {signed(-pair.low)}"
-        sentences.append(f"Against the baseline {shown(baseline)}: {gap}.")
-    return sentences
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    some = [shown(name, 40) for name in names]
-    if len(some) > most:
-        some = [*some[: most - 1], f"{len(some) - most + 1} others"]
-    return " and ".join([", ".join(some[:-1]), some[-1]] if len(some) > 1 else some)
-
-
 class Download(NamedTuple):
     """A table as a file inside the page."""
 
@@ -176,6 +144,7 @@ def interval_bar(cell: Interval, scale: tuple[float, float]) -> dict[str, Any] |
         return None
     ends = {"zero": 0.0, "low": cell.low, "middle": cell.value, "high": cell.high}
     places = {name: round(3 + 94 * (end - first) / (last - first), 1) for name, end in ends.items()}
-    is_apart = cell.low > 0 or cell.high < 0
-    side = ("good" if (cell.value > 0) == cell.higher_is_better else "bad") if is_apart else "even"
+    side = "even"
+    if cell.p <= LEVEL:  # the corrected p-value, as the marks have it: the interval is that of one pair alone
+        side = "good" if (cell.value > 0) == cell.higher_is_better else "bad"
     return {**places, "side": side}

@@ -27,11 +27,12 @@ class Marked(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """A difference, the interval around it, and which side is the good one."""
+    """A difference, the interval around it, its corrected p-value, and which side is the good one."""
 
     value: float
     low: float
     high: float
+    p: float = math.nan
     higher_is_better: bool = True
 
 

@@ -18,6 +18,7 @@ from plackett.validation import plain
 MOST_FOR_ALL_PAIRS = 12  # contestants; beyond that only the pairs with the baseline are shown
 MOST_COLUMNS = 12  # contestants side by side
 HARDEST = 10
+INTERVALS = "intervals are bootstrap, level 0.95, of each pair alone; colours follow the corrected p (randomisation)"
 
 
 def tables(comparison: Comparison) -> list[Table]:
@@ -94,7 +95,7 @@ def baseline_table(comparison: Comparison) -> Table:
         f"Against {comparison.baseline}",
         pairs,
         with_other=False,
-        notes=["p-values after Holm's correction for the pairs of a measure; intervals are bootstrap, level 0.95"],
+        notes=[f"for each measure, p-values after {comparison.correction()}; {INTERVALS}"],
     )
 
 
@@ -106,7 +107,7 @@ def pairs_table(comparison: Comparison) -> Table:
         f"All pairs by {comparison.metrics[0]}",
         comparison.differences() if is_shown else [],
         with_other=True,
-        notes=["p-values after Holm's correction for all the pairs of this table"],
+        notes=[f"p-values after Holm's correction for all the pairs of this table; {INTERVALS}"],
     )
 
 
@@ -256,7 +257,7 @@ def _difference_table(
 
 
 def _interval(pair: Difference) -> Interval:
-    return Interval(pair.mean, pair.low, pair.high, Measure.parse(pair.metric).higher_is_better)
+    return Interval(pair.mean, pair.low, pair.high, pair.p_random_holm, Measure.parse(pair.metric).higher_is_better)
 
 
 def _best_of(values: list[float], metric: str) -> float:

@@ -31,6 +31,7 @@ class Verdict(Enum):
     CONFIRMED = "confirmed"
     BETTER = "better"
     NOT_CONFIRMED = "not confirmed"
+    UNDECIDED = "undecided"
     NOT_COMPARABLE = "not comparable"
 
     def __str__(self) -> str:
@@ -193,23 +194,26 @@ def of_number(
 ) -> Row:
     """A row for a printed number: confirmed within ``tolerance``, else better or not confirmed.
 
-    ``is_error`` says that less is better. Random draws widen the tolerance by two of their standard errors, ``error``.
+    ``is_error`` says that less is better. Of random draws with the standard error ``error`` the whole interval, two
+    standard errors to either side, must be within the tolerance or beyond it; otherwise the number is undecided.
     """
-    allowed = tolerance + 2 * (error or 0.0)
-    gap = ours - printed
+    gap, width = ours - printed, 2 * (error or 0.0)
     if math.isnan(gap):
         return Row(what, printed, ours, Verdict.NOT_COMPARABLE, "no value", error)
-    if abs(gap) <= allowed + 1e-12:  # printed numbers are decimal
-        return Row(what, printed, ours, Verdict.CONFIRMED, f"{gap:+.3f}, within {allowed:.3g}", error)
+    shown = f"{gap:+.3f}" + (f" ± {width:.3f}" if width else "")
+    if abs(gap) + width <= tolerance + 1e-12:  # printed numbers are decimal
+        return Row(what, printed, ours, Verdict.CONFIRMED, f"{shown}, within {tolerance:.3g}", error)
+    if abs(gap) - width <= tolerance + 1e-12:
+        return Row(what, printed, ours, Verdict.UNDECIDED, f"{shown}, within or beyond {tolerance:.3g}", error)
     is_better = (gap < 0) == is_error
     verdict = Verdict.BETTER if is_better else Verdict.NOT_CONFIRMED
-    return Row(what, printed, ours, verdict, f"{gap:+.3f}, beyond {allowed:.3g}", error)
+    return Row(what, printed, ours, verdict, f"{shown}, beyond {tolerance:.3g}", error)
 
 
 def gap_and_p(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:
     """Mean difference, and p of a paired t-test over the queries that count for both; 1 where none differs.
 
-    A claim is confirmed where p is below `LEVEL`.
+    Where p is below `LEVEL`, the interval of the difference does not hold 0.
     """
     return float(np.nanmean(own - other)), paired_t(own, other)
 
@@ -217,6 +221,20 @@ def gap_and_p(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:
 def of_claim(what: str, printed: str, ours: str, holds: bool, reason: str = "") -> Row:
     """A row for what a paper says in words or shows in a picture."""
     return Row(what, printed, ours, Verdict.CONFIRMED if holds else Verdict.NOT_CONFIRMED, reason)
+
+
+def of_gaps(what: str, printed: str, ours: str, gaps: Sequence[tuple[float, float]], reason: str = "") -> Row:
+    """A row for the claim that differences are above 0, each with its p-value as `gap_and_p` gives them.
+
+    Confirmed if all are significantly above 0, not confirmed if one is significantly below. Otherwise undecided: an
+    interval holds 0, so that it holds the claim and its opposite, and the data are too few to tell.
+    """
+    verdict = Verdict.UNDECIDED
+    if all(gap > 0 and p < LEVEL for gap, p in gaps):
+        verdict = Verdict.CONFIRMED
+    elif any(gap < 0 and p < LEVEL for gap, p in gaps):
+        verdict = Verdict.NOT_CONFIRMED
+    return Row(what, printed, ours, verdict, reason)
 
 
 def not_comparable(what: str, printed: float | str | None, ours: float | str | None, reason: str) -> Row:

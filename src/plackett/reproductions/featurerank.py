@@ -21,7 +21,6 @@ from plackett.rankers.feature_rank import BLFeatureRank, FeatureRank
 from plackett.rankers.registry import ranker
 from plackett.rankers.svm_map import SVMMap
 from plackett.reproductions.base import (
-    LEVEL,
     Item,
     Job,
     Paper,
@@ -30,6 +29,7 @@ from plackett.reproductions.base import (
     gap_and_p,
     not_comparable,
     of_claim,
+    of_gaps,
     of_number,
 )
 from plackett.reproductions.strict_orders import NEEDS, StrictLists, strict_lists
@@ -115,7 +115,7 @@ def tables_1_and_2(job: Job) -> Table:
     return Table(
         f"Tables 1 and 2, Figure 8: strict orders, {_on(lists)}",
         _protocol(lists),
-        "an order is confirmed when a paired t-test over the lists finds it at 5 %"
+        "an order is confirmed when a paired t-test over the lists finds it at 5 %, undecided when it finds none"
         + (f"; a number within {TOLERANCE}" if lists.is_original else ""),
         tuple(rows),
         ("The grids were written with test values of single settings in view: the third digit is not to be trusted.",),
@@ -134,11 +134,11 @@ def _leads(
     own, rival = values[LEADER][:, column], values[other][:, column]
     gap, p_value = gap_and_p(own, rival)
     word = "below" if is_error else "above"
-    return of_claim(
+    return of_gaps(
         f"{measure}: {LEADER} {word} {other}",
         f"{printed[LEADER][measure]:.3f} and {printed[other][measure]:.3f}",
         f"{own.mean():.4f} and {rival.mean():.4f}",
-        (gap < 0) == is_error and p_value < LEVEL,
+        [(-gap if is_error else gap, p_value)],
         f"{gap:+.4f}, p {p_value:.2g}",
     )
 

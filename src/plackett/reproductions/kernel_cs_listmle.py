@@ -22,6 +22,7 @@ from plackett.reproductions.base import (
     gap_and_p,
     not_comparable,
     of_claim,
+    of_gaps,
     of_number,
 )
 from plackett.reproductions.kernel_cs_listmle_protocols import (
@@ -111,9 +112,12 @@ def _cell(table: Printed, method: str, column: str) -> float:
 
 _POWER = (
     "With 43 test queries the standard error of a difference is about 0.04, more than most of the printed differences: "
-    "what is not confirmed is not refuted either. Only gaps as wide as that between ListNet and RankSVM would show."
+    "most claims are therefore undecided. Only gaps as wide as that between ListNet and RankSVM would show."
 )
-_CLAIMED = "a claim holds when paired t-tests over the test queries find it at 5 %, each alone"
+_CLAIMED = (
+    "a claim is confirmed when paired t-tests over the test queries find it at 5 %, each alone, not confirmed when one "
+    "finds the opposite, else undecided"
+)
 
 
 def table_5_2(job: Job) -> Table:
@@ -275,11 +279,11 @@ def _leads(found: Outcomes, column: str, k: int) -> Row:
     n_beaten = sum(gap > 0 and p_value < LEVEL for gap, p_value in compared.values())
     best = max(rivals, key=lambda name: values[name].mean())
     best_printed = max(rivals, key=lambda name: printed(name, column, k))
-    return of_claim(
+    return of_gaps(
         f"nDCG@{k}, {column}: {leader} above all others",
         f"{printed(leader, column, k):.4f}, next {best_printed} {printed(best_printed, column, k):.4f}",
         f"{own.mean():.4f}, best other {best} {values[best].mean():.4f}",
-        n_beaten == len(rivals),
+        list(compared.values()),
         f"above {n_beaten} of {len(rivals)}; p {compared[best][1]:.2g} against {best}",
     )
 
@@ -292,11 +296,11 @@ def _above(prefix: str, found: Outcomes, one: tuple[str, str], other: tuple[str,
         PRINTED_BASELINES[k][method] if method in BASELINES else printed(method, column, k)
         for method, column in (one, other)
     ]
-    return of_claim(
+    return of_gaps(
         f"{prefix}nDCG@{k}: {names[0]} above {names[1]}",
         f"{in_print[0]:.4f} and {in_print[1]:.4f}",
         f"{first.mean():.4f} and {second.mean():.4f}",
-        gap > 0 and p_value < LEVEL,
+        [(gap, p_value)],
         f"{gap:+.4f}, p {p_value:.2g}" + ("; print itself has it the other way" if in_print[0] < in_print[1] else ""),
     )
 

@@ -1,0 +1,202 @@
+"""A comparison claims no more than its test queries support: the baseline, the correction, the headline, the floor."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+import plackett as pk
+from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.significance import holm, paired_t_columns
+from plackett.evaluation.table import Evaluation
+
+LEVEL = 0.05
+N_DRAWS = 2000
+
+
+def made_up(values, floor=None, metrics=("map",), **changes):
+    """A comparison of given values by one measure, a row of numbers for each contestant."""
+    n = len(next(iter(values.values())))
+    ids = np.arange(n)
+    queries = pk.Queries.from_groups(np.zeros((2 * n, 0)), np.tile([1.0, 0.0], n), ids, np.arange(0, 2 * n + 1, 2))
+
+    def table(row, **given):
+        columns = np.repeat(np.array(row, dtype=float).reshape(n, 1), len(metrics), axis=1)
+        return Evaluation(list(metrics), ids, columns, convention="standard", **given)
+
+    floors = {}
+    if floor is not None:
+        floors = {"best feature": table(floor, best_features=dict.fromkeys(metrics, "bm25 (falling)"))}
+    return Comparison(
+        metrics=list(metrics),
+        convention="standard",
+        tables={name: table(row) for name, row in values.items()},
+        queries=queries,
+        fold_of=np.ones(n, dtype=int),
+        scores={},
+        fits={},
+        floors=floors,
+        **changes,
+    )
+
+
+# --- The baseline -----------------------------------------------------------------------------------------------------
+
+
+def null_families(n_rankers, n_queries=40, seed=0):
+    """p-values of all pairs, (draws, pairs), of rankers that do not differ, and which of them came out best."""
+    values = np.random.default_rng(seed).normal(size=(n_queries, N_DRAWS, n_rankers))
+    pairs = np.array(list(itertools.combinations(range(n_rankers), 2)))
+    gaps = values[:, :, pairs[:, 0]] - values[:, :, pairs[:, 1]]
+    p_values = paired_t_columns(gaps.reshape(n_queries, -1)).reshape(N_DRAWS, len(pairs))
+    return p_values, pairs, values.mean(axis=0).argmax(axis=1)
+
+
+@pytest.mark.parametrize("n_rankers", [3, 6, 12])
+def test_the_chance_of_any_false_mark_holds_its_level(n_rankers):
+    p_values, pairs, best = null_families(n_rankers)
+    with_best = (pairs == best[:, None, None]).any(axis=2)
+    with_first = (pairs == 0).any(axis=1)
+    over_all = np.apply_along_axis(holm, 1, p_values)
+    assert ((over_all <= LEVEL) & with_best).any(axis=1).mean() <= 0.06, "the best, Holm over all pairs"
+    first = np.apply_along_axis(holm, 1, p_values[:, with_first])
+    assert (first <= LEVEL).any(axis=1).mean() <= 0.06, "the first, Holm over the pairs with it"
+    its_own = np.apply_along_axis(holm, 1, p_values[with_best].reshape(N_DRAWS, n_rankers - 1))
+    assert (its_own <= LEVEL).any(axis=1).mean() > 0.06, "the best, Holm over the pairs with it: what must not be"
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    draws = np.random.default_rng(7)
+    common = draws.uniform(0.3, 0.6, size=30)
+    return {name: common + draws.normal(0.02 * place, 0.05, size=30) for place, name in enumerate("abcd")}
+
+
+def test_the_first_contestant_named_is_the_baseline(noisy):
+    comparison = made_up(noisy)
+    assert (comparison.baseline, comparison.is_baseline_best, comparison.best()) == ("a", False, "d")
+    pairs = comparison.differences(against="a")
+    np.testing.assert_allclose([pair.p_random_holm for pair in pairs], holm([pair.p_random for pair in pairs]))
+    assert "worse than a: p ≤ 0.05" in str(comparison)
+    assert "Holm over the 3 pairs with it" in str(comparison)
+
+
+def test_a_baseline_chosen_as_the_best_is_corrected_for_all_pairs(noisy):
+    comparison = made_up(noisy, baseline="best")
+    assert (comparison.baseline, comparison.is_baseline_best) == ("d", True)
+    every = {frozenset((pair.a, pair.b)): pair for pair in comparison.differences()}
+    expected = dict(zip(every, holm([pair.p_random for pair in every.values()]), strict=True))
+    for pair in comparison.differences(against="d"):
+        assert pair.b == "d"
+        assert pair.p_random_holm == expected[frozenset((pair.a, "d"))]
+        assert pair.mean == pytest.approx((noisy[pair.a] - noisy["d"]).mean())
+    assert "Holm over all 6 pairs, since the baseline was chosen as the best" in str(comparison)
+    named = made_up(noisy, baseline="d")
+    assert sum(map(len, comparison.marks().values())) < sum(map(len, named.marks().values()))
+
+
+def test_who_is_looked_at_after_the_results_is_corrected_for_all_pairs(noisy):
+    comparison = made_up(noisy, baseline="a")
+    for name in "bcd":
+        for pair in comparison.differences(against=name):
+            same = next(one for one in comparison.differences() if {one.a, one.b} == {pair.a, pair.b})
+            assert pair.p_random_holm == same.p_random_holm
+
+
+def test_the_rule_of_the_baseline_survives_a_file(noisy):
+    for baseline in ("b", "best"):
+        comparison = made_up(noisy, baseline=baseline)
+        again = Comparison.from_dict(json.loads(comparison.to_json()))
+        assert (again.baseline, again.is_baseline_best) == (comparison.baseline, baseline == "best")
+        assert again.marks() == comparison.marks()
+    old = comparison.to_dict()
+    del old["is_baseline_best"]
+    assert Comparison.from_dict(old).is_baseline_best
+
+
+def test_no_contestant_is_called_best():
+    with pytest.raises(ValueError, match="'best' stands for the best contestant"):
+        pk.compare({"best": "listmle"}, pk.datasets.make_web_like(6, random_state=0), cv=2)
+
+
+# --- The headline -----------------------------------------------------------------------------------------------------
+
+
+def over(floor, *, by, noise=0.01, seed=0):
+    return floor + by + np.random.default_rng(seed).normal(scale=noise, size=floor.size)
+
+
+@pytest.fixture(scope="module")
+def floor():
+    return np.random.default_rng(9).uniform(0.3, 0.5, size=30)
+
+
+def test_the_headline_says_that_no_ranker_beats_a_single_feature(floor):
+    comparison = made_up({"a": over(floor, by=0.001), "b": over(floor, by=0.0, seed=1)}, floor)
+    last = comparison.headline()[-1]
+    assert last == (
+        f"No ranker is significantly better than the best single feature (bm25 (falling), {floor.mean():.4f})."
+    )
+    assert last in str(comparison)
+    assert last in comparison.to_dict(per_query=False)["headline"]
+
+
+def test_the_headline_names_the_rankers_that_do_not_beat_it(floor):
+    values = {"a": over(floor, by=0.05), "b": over(floor, by=0.0, seed=1), "c": over(floor, by=-0.05, seed=2)}
+    last = made_up(values, floor).headline()[-1]
+    assert last.startswith("b and c are not significantly better than the best single feature (bm25")
+    alone = made_up({"b": values["b"]}, floor).headline()
+    assert alone[0].startswith("b reaches 0.")
+    assert alone[1].startswith("b is not significantly better than the best single feature")
+    assert made_up({"a": values["a"]}, floor).headline()[1].startswith("It is significantly better than the best")
+
+
+def test_every_ranker_is_tested_against_the_floor_as_one_family(floor):
+    values = {name: over(floor, by=0.004, seed=seed) for seed, name in enumerate("abcdef", 12)}
+    comparison = made_up(values, floor)
+    pairs = comparison.differences(against="best feature")
+    assert [pair.a for pair in pairs] == list("abcdef")
+    np.testing.assert_allclose([pair.p_random_holm for pair in pairs], holm([pair.p_random for pair in pairs]))
+    below = [pair.a for pair in pairs if pair.p_random_holm > LEVEL]
+    uncorrected = [pair.a for pair in pairs if pair.p_random > LEVEL]
+    assert len(uncorrected) < len(below) < 6
+    assert (
+        f"not significantly better than the best single feature (bm25 (falling), {floor.mean():.4f})"
+        in (comparison.headline()[-1])
+    )
+    assert all(name in comparison.headline()[-1] for name in below)
+
+
+def test_the_best_by_a_distance_is_the_lowest(floor):
+    values = {"a": over(floor, by=-0.05), "b": over(floor, by=0.05, seed=1)}
+    headline = made_up(values, floor, metrics=("kendall",)).headline()
+    assert headline[0].startswith("a is the best by kendall")
+    assert headline[-1].startswith("b is not significantly better")
+
+
+def test_further_measures_have_a_remark_of_their_own(floor):
+    comparison = made_up({"a": over(floor, by=0.05), "b": over(floor, by=0.0, seed=1)}, floor, ("map", "mrr"))
+    assert "not significantly better than the best feature by mrr: b" in comparison.remarks()
+
+
+def test_the_headline_tells_of_a_lead_only_what_is_significant_after_correction(noisy):
+    for baseline in ("a", "best"):
+        comparison = made_up(noisy, baseline=baseline)
+        equals = [pair.a for pair in comparison.differences(against="d") if pair.p_random_holm > LEVEL]
+        second = comparison.headline()[1]
+        assert 0 < len(equals) < 3
+        assert second.startswith("Its lead over ")
+        assert second.endswith(" is not significant.")
+        assert all(name in second.removeprefix("Its lead over ") for name in equals)
+    ahead = {"a": noisy["a"] + 0.5, "b": noisy["b"]}
+    assert made_up(ahead).headline()[1] == "Its lead over the other one is significant (p ≤ 0.05)."
+    assert made_up({"a": noisy["a"][:4], "b": noisy["b"][:4]}).headline()[1] == (
+        "Its lead over the other one is not significant."
+    )
+
+
+def test_without_results_there_is_a_headline_too():
+    empty = made_up({"a": [0.5, 0.5]})
+    empty.tables = {}
+    assert empty.headline() == ["No ranker finished."]
