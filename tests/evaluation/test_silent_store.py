@@ -106,6 +106,19 @@ def test_a_trial_of_a_search_that_is_damaged_is_made_again(data, tmp_path):
     assert [trial.value for trial in again.trials] == [trial.value for trial in found.trials]
 
 
+def test_rows_in_another_order_are_not_served_the_scores_of_the_first(data, tmp_path):
+    mixed = np.random.default_rng(0).permutation(data.n_docs)
+    other = pk.Queries(data.X[mixed], data.y[mixed], data.qid[mixed])
+    same = pk.Queries(data.X, data.y, data.qid)
+    ranker = {"a": pk.LinearRanker(max_iter=3)}
+    cv = pk.QueryKFold(2)
+    expected = pk.compare(ranker, other, cv=cv, metrics="ndcg@5")
+    pk.compare(ranker, same, cv=cv, metrics="ndcg@5", folder=tmp_path)
+    found = pk.compare(ranker, other, cv=cv, metrics="ndcg@5", folder=tmp_path)
+    np.testing.assert_array_equal(found.scores["a"], expected.scores["a"])
+    assert found.mean() == expected.mean()
+
+
 # --- What cannot be told apart ----------------------------------------------------------------------------------------
 
 MODULE = """

@@ -33,6 +33,8 @@ def of_data(queries: Queries | None, *, with_labels: bool = True) -> str:
     digest = hashlib.sha256()
     if queries is None:
         return "none"
+    if not queries.is_grouped:  # scores are stored in the order of the rows
+        _add_array(digest, queries.row_order)
     queries = queries.grouped
     X = queries.X
     for part in (X.data, X.indices, X.indptr) if is_sparse(X) else (X,):
