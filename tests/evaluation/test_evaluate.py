@@ -262,7 +262,7 @@ def test_the_note_on_empty_queries_says_what_each_measure_does():
 def test_a_measure_that_breaks_ties_by_document_id_gets_the_ids_of_a_queries():
     data = pk.Queries(np.zeros((2, 1)), [1, 0], [7, 7], docid=["a", "b"])
     result = pk.evaluate(data, [0.5, 0.5], metrics=["mrr(ties=trec)", "mrr"])
-    assert result.values[0].tolist() == [0.5, 1.0]
+    assert result.values[0].tolist() == [0.5, 0.75]
 
 
 def test_values_are_found_under_any_name_of_the_measure():

@@ -27,13 +27,13 @@ def test_the_first_of_each_list_are_judged_and_ties_keep_the_order_of_the_rows()
     assert result.judged.tolist() == [True, True, False, False, True, True]
     assert result.tables["full"]["base"].queries.tolist() == ["a", "b"]
     assert result.tables["residual"]["base"].queries.tolist() == ["a"]  # nothing is left of b
-    assert result.tables["residual"]["base"]["p@1"].tolist() == [1.0]  # rows 2 and 3 tie, and 2 comes first
+    assert result.tables["residual"]["base"]["p@1"].tolist() == [0.5]  # rows 2 and 3 tie
     assert "1 query has no document that was not judged and is left out (residual)" in result.notes
 
 
 def test_tables_are_those_of_a_loop_over_queries(lists):
     refiner = pk.MultiplicativeRefiner(n_rounds=20)
-    result = relevance_feedback(lists, 1, refiner, n_judged=5, relevant_from=2, metrics="p@3")
+    result = relevance_feedback(lists, 1, refiner, n_judged=5, relevant_from=2, metrics="p@3", convention="paper")
     assert not hasattr(refiner, "scores_")
     for place, key in enumerate(lists.ids.tolist()):
         own = lists.subset([key])

@@ -90,6 +90,9 @@ def mre(ranked):
     return wrong / (n * (n - 1) / 2)
 
 
+kendall = mre  # of an order without ties
+
+
 def persistence(ranked, k):
     """Over all true orders that the labels allow, the mean share of the true top k kept in the first k places."""
     places = range(len(ranked))
@@ -122,8 +125,12 @@ def orders_of_ties(labels, scores):
         yield [label for group in choice for label in group]
 
 
-def wpd(labels, scores, gain="exponential"):
-    """Pair by pair as printed, gains relative to the largest."""
+def wpd(ranked, gain="exponential"):
+    return wpd_of_scores(ranked, range(len(ranked), 0, -1), gain)
+
+
+def wpd_of_scores(labels, scores, gain="exponential"):
+    """Pair by pair as printed, where a tie counts as wrong; gains relative to the largest."""
     largest = max(gain_of(label, gain) for label in labels)
     if largest == 0 or len(labels) < 2:
         return math.nan

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from plackett import _threads, metrics
+from plackett.metrics import Measure
 from plackett.metrics.judged import judge
 
 from . import literal
@@ -40,11 +41,14 @@ CASES = [
     ("err", {"max_label": MAX_LABEL}),
     ("err", {"max_label": MAX_LABEL, "k": 3}),
     ("mre", {}),
+    ("kendall", {}),
     ("persistence", {"k": 2}),
     ("persistence", {"k": 4}),
     ("exact", {}),
     ("sharp_ndcg", {}),
     ("sharp_ndcg", {"gain": "linear"}),
+    ("wpd", {}),
+    ("wpd", {"gain": "linear"}),
 ]
 IDS = [f"{name}-{'-'.join(map(str, keywords.values()))}" for name, keywords in CASES]
 
@@ -81,30 +85,33 @@ def test_each_rule_for_ties_equals_the_literal_loop(name, keywords, rows):
         slow([labels[i] for i in by_docid], **keywords),
     )
     everything = [slow(order, **keywords) for order in literal.orders_of_ties(labels, scores)]
-    assert same(public(name, labels, scores, ties="average", **keywords), sum(everything) / len(everything))
+    assert same(public(name, labels, scores, **keywords), sum(everything) / len(everything))
 
 
 @given(rows=lists_with_ties)
 @settings(max_examples=200, deadline=None)
-def test_kendall_counts_strictly_discordant_pairs(rows):
+def test_kendall_counts_discordant_pairs_and_half_of_the_tied_ones(rows):
     n = len(rows)
+    labels, scores = [a for a, _ in rows], [s for _, s in rows]
     discordant = sum((a - b) * (s - t) < 0 for a, s in rows for b, t in rows) / 2
-    expected = discordant / (n * (n - 1) / 2) if n > 1 else math.nan
-    assert same(public("kendall", [a for a, _ in rows], [s for _, s in rows]), expected)
+    tied = sum(a != b and s == t for a, s in rows for b, t in rows) / 2
+    n_pairs = n * (n - 1) / 2 if n > 1 else math.nan
+    assert same(public("kendall", labels, scores), (discordant + tied / 2) / n_pairs)
+    assert same(Measure.parse("kendall(convention=paper, empty=skip)").values(labels, scores)[0], discordant / n_pairs)
 
 
 @given(rows=lists_with_ties, gain=st.sampled_from(["exponential", "linear"]))
 @settings(max_examples=200, deadline=None)
-def test_weighted_disagreement_equals_the_sum_over_pairs(rows, gain):
+def test_weighted_disagreement_of_the_paper_equals_the_sum_over_pairs(rows, gain):
     labels, scores = [label for label, _ in rows], [score for _, score in rows]
-    assert same(public("wpd", labels, scores, gain=gain), literal.wpd(labels, scores, gain))
+    paper = Measure("wpd", convention="paper", gain=gain, empty="skip")
+    assert same(paper.values(labels, scores)[0], literal.wpd_of_scores(labels, scores, gain))
 
 
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=40), st.randoms())
 @settings(max_examples=100, deadline=None)
-def test_without_ties_weighted_disagreement_is_one_minus_sharp_ndcg(labels, random):
-    scores = list(range(len(labels)))
-    random.shuffle(scores)
+def test_weighted_disagreement_is_one_minus_sharp_ndcg(labels, random):
+    scores = [random.randrange(len(labels)) for _ in labels]
     assert same(
         public("wpd", labels, scores, normalize=True),
         1 - public("sharp_ndcg", labels, scores),
@@ -187,19 +194,21 @@ def test_lists_of_any_length_are_ordered_alike(length, score_levels):
     scores = rng.random(length) if score_levels is None else rng.integers(0, score_levels, length).astype(float)
     qid = np.zeros(length)
     ranked = labels[np.argsort(-scores, kind="stable")]
+    assert np.array_equal(judge(labels, scores, qid).ranked("stable").labels, ranked)
     rises = sum(int((ranked[i + 1 :] > ranked[i]).sum()) for i in range(length))
-    assert metrics.mre(labels, scores, qid=qid)[0] == pytest.approx(rises / (length * (length - 1) / 2), rel=1e-12)
+    assert metrics.mre(labels, scores, qid=qid, ties="stable")[0] == pytest.approx(
+        rises / (length * (length - 1) / 2), rel=1e-12
+    )
     discordant = sum(int(((labels < labels[i]) & (scores > scores[i])).sum()) for i in range(length))
-    expected = discordant / (length * (length - 1) / 2)
+    tied = sum(int((scores[i + 1 :] == scores[i]).sum()) for i in range(length))
+    expected = (discordant + tied / 2) / (length * (length - 1) / 2)
     assert metrics.kendall(labels, scores, qid=qid)[0] == pytest.approx(expected, rel=1e-12)
-    lists = judge(labels, scores, qid)
-    assert np.array_equal(lists.ranked("stable").labels, ranked)
 
 
 def test_scores_that_differ_below_single_precision_are_told_apart():
     labels, scores = [1, 0], [1.0, 1.0 + 1e-12]
     assert metrics.reciprocal_rank(labels, scores)[0] == 0.5
-    assert metrics.reciprocal_rank(labels, np.float32(scores))[0] == 1.0
+    assert metrics.reciprocal_rank(labels, np.float32(scores))[0] == 0.75
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.randoms())

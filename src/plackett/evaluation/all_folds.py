@@ -55,7 +55,7 @@ def prepare(
     """Everything checked before anything is fitted."""
     measures, names = _parse_metrics(metrics)
     rules = Rules(
-        select_by=measures[0] if select_by is None else Measure.parse(select_by),
+        select_by=measures[0] if select_by is None else _parse_metrics([select_by])[0][0],
         convention=get_convention(convention),
         random_state=check_seed(random_state),
         measures=measures,

@@ -58,9 +58,10 @@ def compare(
         training queries is held back.
     metrics : sequence of str or Measure, or text with commas, default=("ndcg@10", "map")
     convention : str or Convention, default="standard"
-        As in ``evaluate``.
+        As in ``evaluate``; also for choosing settings and for early stopping.
     select_by : str or Measure, default=None
-        The measure that chooses on the validation queries; None takes the first of ``metrics``.
+        The measure that chooses on the validation queries, settings as well as iterations and rounds; None takes the
+        first of ``metrics``.
     baseline : str, default=None
         The contestant to which the others are compared in the summary; None takes the first one named. ``"best"`` takes
         the one with the best mean of the first measure. It is then chosen on the test queries, and p-values are
@@ -140,7 +141,7 @@ def compare(
 def _floors(setup: Setup) -> dict[str, Evaluation]:
     """A random order, and the feature that ranked the training queries of each fold best."""
     rules, queries = setup.rules, setup.queries
-    lists = JudgedLists(queries.labels, np.zeros(queries.n_docs), queries.indptr, ids=queries.ids)
+    lists = JudgedLists.of_queries(queries)
     answer = {RANDOM_ORDER: _floor(setup, random_values(rules.measures, lists, rules.convention))}
     if queries.n_features == 0:
         return answer

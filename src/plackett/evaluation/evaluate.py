@@ -46,14 +46,16 @@ def evaluate(
         The query of each row, in any order; None means one list.
     metrics : sequence of str or Measure, or text with commas, default=("ndcg@10", "map", "mrr")
     convention : str or Convention, default="standard"
-        ``standard``, ``letor3``, ``letor4``, ``trec``, ``sklearn``, ``lightgbm``, ``xgboost``, ``gdeval`` or ``ranx``:
-        how that tool breaks ties, discounts, and counts queries without a relevant document. A parameter that a
-        measure spells out, as in ``"ndcg@10(gain=linear)"``, wins.
+        ``standard``, ``paper``, ``letor3``, ``letor4``, ``trec``, ``sklearn``, ``lightgbm``, ``xgboost``, ``gdeval`` or
+        ``ranx``: how that tool breaks ties, discounts, and counts queries without a relevant document. ``standard``
+        averages ties over all their orders, so that the order of the rows has no influence. What a measure spells out,
+        as in ``"ndcg@10(gain=linear)"`` and ``"ndcg@10(convention=letor4)"``, wins.
     docid : array-like of shape (n_docs,), default=None
         Document ids; conventions that break ties by them (``trec``, ``gdeval``) need them where scores tie.
     complete : bool, default=None
         For qrels and a run: whether queries of the qrels that the run does not answer count, with the worst value.
-        None leaves it to the convention (``trec`` and ``gdeval`` leave them out, all others count them).
+        None leaves it to the convention of each measure (``trec`` and ``gdeval`` leave them out, all others count
+        them).
     floors : bool, default=False
         Also compute what a random order would reach on average (exactly) and, for a ``Queries``, the best single
         feature, rising or falling, its ties averaged. The latter is chosen on the same queries: a generous floor.
@@ -83,18 +85,23 @@ def evaluate(
     notes: list[str] = []
     if isinstance(labels, Qrels) or isinstance(scores, Run):
         _refuse("qrels and a run bring their own ids", qid=qid, docid=docid)
-        lists, notes = _lists_of_run(labels, scores, rules.is_complete if complete is None else complete)
+        is_complete = [(measure.convention or rules).is_complete for measure in measures]
+        lists, notes = _lists_of_run(labels, scores, any(is_complete) if complete is None else complete)
     else:
         _refuse("complete goes with qrels and a run", complete=complete)
         if queries is not None:
             _refuse("a Queries brings its own ids", qid=qid, docid=docid)
-            needs_docid = any(rules.rules_for(measure).get("ties") == "trec" for measure in measures)
-            lists = _lists_of_queries(queries, scores, with_docid=needs_docid)
+            check_judged(queries)
+            check_labels(queries.labels)
+            scores = check_scores(scores, queries.n_docs)
+            lists = JudgedLists.of_queries(queries, scores, with_docid=any(map(rules.needs_docid, measures)))
         else:
             lists = judge(labels, scores, qid, docid)
-    refused = rules.refused_labels(lists.labels)
-    notes += [refused] if refused else []
+    every = {one.name: one for one in (rules, *(measure.convention for measure in measures)) if one is not None}
+    notes += [refused for one in every.values() if (refused := one.refused_labels(lists.labels)) is not None]
     values, is_empty = rules.table(measures, lists)
+    if complete is None and lists.n_retrieved is not None:  # measures of several conventions may differ in this
+        values[np.ix_(lists.n_retrieved == 0, np.logical_not(is_complete))] = np.nan
     n_empty = {name: int(is_empty[:, column].sum()) for column, name in enumerate(names)}
     rows: dict[str, dict[str, float]] = {}
     best: dict[str, str] = {}
@@ -122,6 +129,12 @@ def _parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[li
     if not measures:
         raise ValueError('metrics is empty; name at least one, such as "ndcg@10".')
     names = [str(metric) for metric in metrics]
+    for measure in measures:
+        if not measure.has_known_rules:
+            raise ValueError(
+                f"{measure} has a convention that is not in plackett.metrics.CONVENTIONS, so that a table cannot name "
+                "it. Add it there, or give it as convention= for all measures."
+            )
     if len(set(names)) < len(names):
         raise ValueError(f"metrics names {next(n for n in names if names.count(n) > 1)!r} twice.")
     return measures, names
@@ -137,19 +150,6 @@ def _refuse(why: str, **arguments: object) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise ValueError(f"{name} was given, but {why}.")
-
-
-def _lists_of_queries(queries: Queries, scores: Any, *, with_docid: bool) -> JudgedLists:
-    check_judged(queries)
-    labels = check_labels(queries.grouped.labels)
-    checked = check_scores(scores, labels.size).astype(np.float64, copy=False)
-    return JudgedLists(
-        labels,
-        queries.in_groups(checked),
-        queries.grouped.indptr,
-        docid=queries.grouped.docid if with_docid else None,  # decoded from the comments only when a rule asks for them
-        ids=queries.ids,
-    )
 
 
 def check_judged(queries: Queries) -> None:

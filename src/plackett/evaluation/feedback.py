@@ -169,12 +169,12 @@ def relevance_feedback(
     >>> queries = datasets.make_web_like(40, n_features=10, random_state=0)
     >>> print(relevance_feedback(queries, 0, MultiplicativeRefiner(), relevant_from=2, metrics="p@10,map"))
                            p@10       map
-    full: base           0.2550    0.2671
+    full: base           0.2525    0.2668
     full: refined        0.3725    0.3917
       p-value            0.0000    0.0000
-    residual: base       0.2150    0.2499
+    residual: base       0.2160    0.2427
     residual: refined    0.2450    0.2660
-      p-value            0.1291    0.1343
+      p-value            0.1428    0.0290
     1 query has no relevant document, or is too short, and counts 0 (full)
     1 query has no relevant document, or is too short, and counts 0 (residual)
     """

@@ -223,8 +223,8 @@ def _try(estimator: Any, data: FoldData, rules: Rules) -> tuple[Any, _Trial]:
             ranker = _fit(estimator, data, rules)
         if data.validation is not None:
             scores = estimators.predict(ranker, data.validation)
-            name = str(rules.select_by)
-            validation = evaluate(data.validation, scores, metrics=[name], convention=rules.convention).mean()[name]
+            table = evaluate(data.validation, scores, metrics=[rules.select_by], convention=rules.convention)
+            validation = table.mean()[str(rules.select_by)]
     told = [f"{one.category.__name__}: {one.message}" for one in caught]
     return ranker, _Trial(validation, cost.seconds, told)
 
@@ -246,7 +246,8 @@ def _warm_up(estimator: Any, data: FoldData, rules: Rules) -> None:
 
 
 def _fit(estimator: Any, data: FoldData, rules: Rules) -> Any:
-    return fit_setting(estimator, {}, data.train, data.validation, rules.select_by)
+    # early stopping chooses by the rules by which settings are chosen
+    return fit_setting(estimator, {}, data.train, data.validation, rules.select_by.under(rules.convention))
 
 
 def _score(candidates: Sequence[Any], tried: _Tried, data: FoldData, rules: Rules) -> Record:
@@ -298,7 +299,7 @@ def best_features_of(data: FoldData, rules: Rules, store: RunStore | None) -> li
         stored = store.get(key, {"features": list})
         if stored is not None and _are_features(stored.values["features"], len(rules.measures), data.train.n_features):
             return [SingleFeature(*one) for one in stored.values["features"]]
-    features = best_single_features(rules.measures, _lists(data.train), rules.convention, data.train)
+    features = best_single_features(rules.measures, JudgedLists.of_queries(data.train), rules.convention, data.train)
     if store is not None:
         store.put(key, {"features": [list(feature) for feature in features]})
     return features
@@ -314,7 +315,3 @@ def _are_features(values: list, n_measures: int, n_features: int) -> bool:
         and all(isinstance(part, float) for part in one[1:])
         for one in values
     )
-
-
-def _lists(queries: Queries) -> JudgedLists:
-    return JudgedLists(queries.labels, np.zeros(queries.n_docs), queries.indptr, ids=queries.ids)

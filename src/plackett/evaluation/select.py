@@ -64,7 +64,7 @@ def select(
         there are five parts.
     metric : str or Measure, default="ndcg@10"
     convention : str or Convention, default="standard"
-        As in ``evaluate``. Early stopping goes by the measure itself.
+        As in ``evaluate``; a convention that the measure carries wins. Early stopping goes by the same one.
     method : {"grid", "random", "optuna"}, default="grid"
         Try all settings; or ``n_trials`` at random; or those that Optuna proposes (``pip install 'plackett[tune]'``).
     n_trials : int, default=None
@@ -93,7 +93,8 @@ def select(
     >>> found.best_
     LinearRanker(l2=0.01, loss='hinge', random_state=0)
     """
-    measure, rules = Measure.parse(metric), get_convention(convention)
+    measure = Measure.parse(metric)
+    rules = measure.convention or get_convention(convention)
     contestant = _contestant(ranker, grid)
     random_state = check_seed(random_state)
     settings = proposals(contestant.estimator, contestant.grid, method, n_trials, measure, random_state)
@@ -204,7 +205,7 @@ class _HeldBack:
         return mean_of_counted(_values(fitted, self.validation, self.measure, self.rules)), fitted
 
     def fit(self, estimator: Any) -> Any:
-        return fit_setting(estimator, {}, self.train, self.validation, self.measure)
+        return fit_setting(estimator, {}, self.train, self.validation, self.measure.under(self.rules))
 
     def key(self) -> dict[str, Any]:
         return {"sets": [fingerprints.of_data(self.train), fingerprints.of_data(self.validation)]}

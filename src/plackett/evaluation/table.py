@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from plackett._optional import import_optional
+from plackett.metrics.judged import mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.validation import count_of, plain
 
@@ -151,12 +152,6 @@ class Evaluation:
     def __repr__(self) -> str:
         queries = count_of(len(self), "query", "queries")
         return f"Evaluation({queries} × {', '.join(self.metrics)}; convention {self.convention!r})"
-
-
-def mean_of_counted(values: np.ndarray) -> float:
-    """The mean over all that is not NaN; NaN when nothing is left."""
-    counted = values[~np.isnan(values)]
-    return float(counted.mean()) if counted.size else math.nan
 
 
 def _plain_id(key: object) -> object:

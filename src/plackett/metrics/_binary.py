@@ -2,7 +2,8 @@
 
 from numba import njit
 
-from plackett.metrics._graded import _group_stop
+from plackett.metrics._graded import group_stop
+from plackett.metrics._ranking import own_groups
 
 
 @njit(cache=True, nogil=True)
@@ -28,10 +29,14 @@ def hits(ranked, group_end, indptr, n_ranked, k, relevant_from, first, last, val
     """(Expected) number of relevant documents among the first k."""
     for q in range(first, last):
         start, limit = indptr[q], min(k, n_ranked[q])
+        groups = own_groups(group_end, start, n_ranked[q])
         total = 0.0
         place = 0
+        if groups.size == 0:
+            total += _relevant_in(ranked, start, start + limit, relevant_from)
+            place = limit
         while place < limit:
-            stop = _group_stop(group_end, start, place)
+            stop = group_stop(groups, place)
             relevant = _relevant_in(ranked, start + place, start + stop, relevant_from)
             total += relevant if stop <= limit else relevant * (limit - place) / (stop - place)
             place = stop
@@ -68,13 +73,14 @@ def average_precision(
         start, limit = indptr[q], min(k, n_ranked[q])
         if n_relevant[q] == 0:
             continue
+        groups = own_groups(group_end, start, n_ranked[q])
         total = 0.0
         seen = place = 0
-        if group_end.size == 0:
+        if groups.size == 0:
             total = _sum_of_precisions(ranked[start : start + limit], relevant_from)
             place = limit
         while place < limit:
-            stop = _group_stop(group_end, start, place)
+            stop = group_stop(groups, place)
             size, relevant = stop - place, _relevant_in(ranked, start + place, start + stop, relevant_from)
             if relevant > 0:
                 if size == 1:
@@ -97,10 +103,11 @@ def reciprocal_rank(ranked, group_end, indptr, n_ranked, n_relevant, k, relevant
         start, limit = indptr[q], min(k, n_ranked[q])
         if n_relevant[q] == 0:
             continue
+        groups = own_groups(group_end, start, n_ranked[q])
         total = 0.0
         place = 0
         while place < limit:
-            stop = _group_stop(group_end, start, place)
+            stop = group_stop(groups, place)
             relevant = _relevant_in(ranked, start + place, start + stop, relevant_from)
             if relevant > 0:
                 still_none = 1.0  # probability that no relevant document stood at the group's earlier places

@@ -1,12 +1,14 @@
 """Kernels of the measures that read graded labels: DCG and kin, ERR, weighted pairwise disagreement.
 
-All take labels in ranked order. Where ties are averaged, ``group_end[p]`` says where the tie group of place ``p`` ends
-and every place of a group gets the group's expectation; otherwise it is empty and each document stands alone.
+All take labels in ranked order. Where ties are averaged, ``own_groups`` of a list says where the tie group of each
+place ends, and every place of a group gets the group's expectation; it is empty where each document stands alone.
 An empty query is NaN. ``first``, ``last`` and ``values`` come last: queries to work through, and where results go.
 """
 
 import numpy as np
 from numba import njit
+
+from plackett.metrics._ranking import own_groups
 
 EXPONENTIAL, LINEAR = 0, 1
 _POWERS = 2.0 ** -np.arange(1075.0)
@@ -34,20 +36,21 @@ def gain(label, best, kind):
 
 
 @njit(cache=True, nogil=True)
-def _group_stop(group_end, start, place):
-    return group_end[start + place] if group_end.size > 0 else place + 1
+def group_stop(groups, place):
+    """Where the tie group of ``place`` ends, by the ``own_groups`` of a list."""
+    return groups[place] if groups.size > 0 else place + 1
 
 
 @njit(cache=True, nogil=True)
-def _discounted_gain(ranked, group_end, start, limit, best, gain_kind, discounts):
+def _discounted_gain(ranked, groups, start, limit, best, gain_kind, discounts):
     total = 0.0
-    if group_end.size == 0:
+    if groups.size == 0:
         for p in range(limit):
             total += gain(ranked[start + p], best, gain_kind) * discounts[p]
         return total
     place = 0
     while place < limit:
-        stop = _group_stop(group_end, start, place)
+        stop = group_stop(groups, place)
         gains = 0.0
         for p in range(place, stop):
             gains += gain(ranked[start + p], best, gain_kind)
@@ -62,8 +65,9 @@ def _discounted_gain(ranked, group_end, start, limit, best, gain_kind, discounts
 @njit(cache=True, nogil=True)
 def dcg(ranked, group_end, indptr, n_ranked, k, gain_kind, discounts, first, last, values):
     for q in range(first, last):
+        groups = own_groups(group_end, indptr[q], n_ranked[q])
         limit = min(k, n_ranked[q])
-        values[q] = _discounted_gain(ranked, group_end, indptr[q], limit, 0.0, gain_kind, discounts)
+        values[q] = _discounted_gain(ranked, groups, indptr[q], limit, 0.0, gain_kind, discounts)
 
 
 @njit(cache=True, nogil=True)
@@ -95,8 +99,9 @@ def ndcg(
         if zero_if_short and indptr[q + 1] - indptr[q] < k:
             values[q] = 0.0
             continue
+        groups = own_groups(group_end, indptr[q], n_ranked[q])
         limit = min(k, n_ranked[q])
-        found = _discounted_gain(ranked, group_end, indptr[q], limit, best, gain_kind, discounts)
+        found = _discounted_gain(ranked, groups, indptr[q], limit, best, gain_kind, discounts)
         values[q] = found / best_dcg
 
 
@@ -108,12 +113,13 @@ def mean_ndcg(ranked, group_end, indptr, n_ranked, ideal, gain_kind, discounts, 
         if n_docs == 0 or ideal[start] <= 0.0:
             continue
         best = ideal[start]
+        groups = own_groups(group_end, start, n_ranked[q])
         found = best_dcg = total = mean_gain = 0.0
         stop = 0
         for p in range(n_docs):
             if p < n_ranked[q]:
                 if p == stop:
-                    stop = _group_stop(group_end, start, p)
+                    stop = group_stop(groups, p)
                     mean_gain = 0.0
                     for member in range(p, stop):
                         mean_gain += gain(ranked[start + member], best, gain_kind) / (stop - p)
@@ -135,9 +141,10 @@ def err(ranked, group_end, indptr, n_ranked, best_labels, k, max_label, first, l
         if not best_labels[q] > 0.0:
             continue
         start, limit = indptr[q], min(k, n_ranked[q])
+        groups = own_groups(group_end, start, n_ranked[q])
         total, reached, place = 0.0, 1.0, 0
         while place < limit and reached > 0.0:
-            stop = _group_stop(group_end, start, place)
+            stop = group_stop(groups, place)
             if stop == place + 1:
                 stops_here = gain(ranked[start + place], max_label, EXPONENTIAL)
                 total += reached * stops_here / (place + 1)
@@ -223,10 +230,11 @@ def disagreement(ranked, group_end, indptr, ideal, worth, is_ratio, normalize, f
             best += (n_docs - 1 - p) * own_worth[p]
         if not best > 0.0:
             continue
+        groups = own_groups(group_end, start, n_docs)
         found = 0.0
         place = 0
         while place < n_docs:
-            stop = _group_stop(group_end, start, place)
+            stop = group_stop(groups, place)
             total = 0.0
             for p in range(place, stop):
                 total += _worth_of(ranked[start + p], own_ideal, own_worth)

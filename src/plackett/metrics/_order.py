@@ -3,7 +3,8 @@
 import numpy as np
 from numba import njit
 
-from plackett.metrics._graded import _group_stop
+from plackett.metrics._graded import group_stop
+from plackett.metrics._ranking import own_groups
 
 DIRECT_LIMIT = 1536  # up to here counting every pair, which vectorises, beats merging
 _RUN = 32
@@ -131,9 +132,10 @@ def misordered(ranked, group_end, indptr, first, last, values):
         else:
             copy[:n_docs] = own
             rises = float(_rises_merge(copy[:n_docs], spare[:n_docs], lower))
+        groups = own_groups(group_end, start, n_docs)
         place = 0
-        while group_end.size > 0 and place < n_docs:
-            stop = _group_stop(group_end, start, place)
+        while groups.size > 0 and place < n_docs:
+            stop = group_stop(groups, place)
             if stop - place > 1:
                 rises += 0.5 * _pairs_of_different_labels(own[place:stop])
             place = stop
@@ -154,10 +156,11 @@ def persistence(ranked, group_end, indptr, ideal, k, first, last, values):
             above += ideal[start + p] > border
             level += ideal[start + p] == border
         share = (limit - above) / level  # chance of a document at the border to belong to the true top k
+        groups = own_groups(group_end, start, n_docs)
         total = 0.0
         place = 0
         while place < limit:
-            stop = _group_stop(group_end, start, place)
+            stop = group_stop(groups, place)
             inside = 0.0
             for p in range(place, stop):
                 label = ranked[start + p]
@@ -174,14 +177,15 @@ def exact(ranked, group_end, indptr, first, last, values):
         start, n_docs = indptr[q], indptr[q + 1] - indptr[q]
         if n_docs == 0:
             continue
+        groups = own_groups(group_end, start, n_docs)
         chance = 1.0
         for p in range(1, n_docs):
             if ranked[start + p] > ranked[start + p - 1]:
                 chance = 0.0
                 break
         place = 0
-        while chance > 0.0 and group_end.size > 0 and place < n_docs:
-            stop = _group_stop(group_end, start, place)
+        while chance > 0.0 and groups.size > 0 and place < n_docs:
+            stop = group_stop(groups, place)
             run = 0
             for p in range(place, stop):  # (product of the levels' factorials) / (the group's factorial), bit by bit
                 run = run + 1 if p > place and ranked[start + p] == ranked[start + p - 1] else 1

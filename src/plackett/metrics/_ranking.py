@@ -12,6 +12,7 @@ COUNT_LIMIT = 512
 _PAD = 16
 _RUN = 16
 _LEVELS = 8
+NO_TIES = 0  # in the place of a list's first group end, which is at least 1: all its documents stand alone
 
 
 @njit(cache=True, nogil=True)
@@ -138,7 +139,8 @@ def rank_labels(scores, labels, tie_keys, indptr, n_ranked, long_order, is_avera
     Only the first ``n_ranked[q]`` rows of a query are ranked; what follows was not retrieved. Documents with equal
     scores stand by rising ``tie_keys``, then as the rows do; without keys, as the rows do. ``long_order`` holds the
     documents of lists beyond COUNT_LIMIT by falling score, ties in any order. ``group_end`` is written when ties are
-    averaged: place ``p`` belongs to the tie group that ends at ``group_end[p]``.
+    averaged: place ``p`` belongs to the tie group that ends at ``group_end[p]``. A list without ties has NO_TIES at its
+    first place and nothing behind it: measures then take the path for plain orders.
     """
     longest = COUNT_LIMIT
     for q in range(first, last):
@@ -152,19 +154,19 @@ def rank_labels(scores, labels, tie_keys, indptr, n_ranked, long_order, is_avera
         own_scores, own_labels = scores[start : start + n_docs], labels[start : start + n_docs]
         own_ranked = ranked[start : start + n_docs]
         own_order = order[:n_docs]
+        if is_averaged and n_docs > 0:
+            group_end[start] = NO_TIES  # unless ties are found
         if n_docs <= COUNT_LIMIT:
             # rounding to float32 keeps the order but for ties: when it shows none there are none
-            if not is_averaged and (_count(own_scores, coarse, above) or _count(own_scores, fine, above)):
+            if _count(own_scores, coarse, above) or _count(own_scores, fine, above):
                 for i in range(n_docs):
                     own_ranked[np.uint32(above[i])] = own_labels[i]
                 continue
-            if is_averaged:
-                _count(own_scores, fine, above)
             _order_by_counts(above, n_docs, taken, own_order)
         else:
             for i in range(n_docs):
                 own_order[i] = long_order[start + i]
-            if not is_averaged and not _has_ties(own_scores, own_order):
+            if not _has_ties(own_scores, own_order):
                 for place in range(n_docs):
                     own_ranked[place] = own_labels[np.uint64(own_order[place])]
                 continue
@@ -225,12 +227,21 @@ def top_labels(labels, indptr, top_indptr, first, last, top):
 
 
 @njit(cache=True, nogil=True)
+def own_groups(group_end, start, n_docs):
+    """Group ends of the list whose first row is ``start``; empty where ties are not averaged or the list has none."""
+    if group_end.size == 0 or n_docs == 0 or group_end[start] == NO_TIES:
+        return group_end[:0]
+    return group_end[start : start + n_docs]
+
+
+@njit(cache=True, nogil=True)
 def append_rest(labels, indptr, n_ranked, groups, first, last, ranked, group_end):
     """Behind the ranked documents of every query, those that were not retrieved: one tie group, labels falling."""
     for q in range(first, last):
         start, n_docs, n_found = indptr[q], indptr[q + 1] - indptr[q], n_ranked[q]
+        found = own_groups(groups, start, n_found)
         for place in range(n_found):
-            group_end[start + place] = groups[start + place] if groups.size > 0 else place + 1
+            group_end[start + place] = found[place] if found.size > 0 else place + 1
         rest = labels[start + n_found : start + n_docs]
         order = np.arange(rest.size)
         _sort_by(order, -rest, np.empty(rest.size, np.int64))

@@ -38,7 +38,7 @@ def _precision(
     k: int | None = None,
     relevant_from: float = 1.0,
     short_lists: str = "pad",
-    ties: str = "stable",
+    ties: str = "average",
 ) -> np.ndarray:
     check_choice(short_lists, "short_lists", (*SHORT_LISTS, "cut"))
     hits = _hits(lists, k, relevant_from, ties)
@@ -53,7 +53,7 @@ def _precision(
 
 @measure_kind("recall", "r", cutoff="optional")
 def _recall(
-    lists: JudgedLists, *, k: int | None = None, relevant_from: float = 1.0, ties: str = "stable"
+    lists: JudgedLists, *, k: int | None = None, relevant_from: float = 1.0, ties: str = "average"
 ) -> np.ndarray:
     hits, relevant = _hits(lists, k, relevant_from, ties), _n_relevant(lists, relevant_from)
     return np.divide(hits, relevant, out=np.full_like(hits, np.nan), where=relevant > 0)
@@ -66,7 +66,7 @@ def _average_precision(
     k: int | None = None,
     relevant_from: float = 1.0,
     denominator: str = "relevant",
-    ties: str = "stable",
+    ties: str = "average",
 ) -> np.ndarray:
     check_choice(denominator, "denominator", ("relevant", "reachable"))
     check_choice(ties, "ties", (*TIES, "together"))
@@ -83,7 +83,7 @@ def _average_precision(
 
 @measure_kind("mrr", "rr", "reciprocal-rank", cutoff="optional")
 def _reciprocal_rank(
-    lists: JudgedLists, *, k: int | None = None, relevant_from: float = 1.0, ties: str = "stable"
+    lists: JudgedLists, *, k: int | None = None, relevant_from: float = 1.0, ties: str = "average"
 ) -> np.ndarray:
     ranked = lists.ranked(ties)
     relevant = _n_relevant(lists, relevant_from)
@@ -94,7 +94,7 @@ def _reciprocal_rank(
 
 
 def precision(
-    labels, scores, *, qid=None, k=None, relevant_from=1, ties="stable", empty=0, short_lists="pad", docid=None
+    labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, short_lists="pad", docid=None
 ) -> np.ndarray:
     """Share of relevant documents among the first k of each query; divided by k even when the list is shorter.
 
@@ -117,7 +117,7 @@ def precision(
     return fill_empty(values, empty)
 
 
-def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="stable", empty=0, docid=None) -> np.ndarray:
+def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
     """Share of each query's relevant documents that stand among the first k. Parameters as in :func:`precision`.
 
     Examples
@@ -130,7 +130,7 @@ def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="stable", 
 
 
 def average_precision(
-    labels, scores, *, qid=None, k=None, relevant_from=1, ties="stable", empty=0, denominator="relevant", docid=None
+    labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, denominator="relevant", docid=None
 ) -> np.ndarray:
     """Mean, over the relevant documents of each query, of the precision at their places; 0 for those beyond k.
 
@@ -154,7 +154,7 @@ def average_precision(
 
 
 def reciprocal_rank(
-    labels, scores, *, qid=None, k=None, relevant_from=1, ties="stable", empty=0, docid=None
+    labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, docid=None
 ) -> np.ndarray:
     """One over the place of the first relevant document of each query, 0 when it stands beyond k.
 

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from plackett._threads import deal
 from plackett.metrics.judged import JudgedLists
-from plackett.metrics.measure import Measure
+
+if TYPE_CHECKING:
+    from plackett.metrics.measure import Measure
+
+_WITHOUT_TOOL = ("kendall", "wpd")
 
 
 @dataclass(frozen=True)
 class Convention:
     """The choices that a tool makes where this library lets the user choose.
 
+    A measure that carries a convention of its own is computed by that one.
+
     Attributes
     ----------
     name, summary : str
     ties : str
-        The rule for equal scores, for measures that do not define their own.
+        The rule by which equal scores become an order. It does not reach ``kendall`` and ``wpd``, which no tool has:
+        in them equal scores are averaged unless ``rules`` or the measure say otherwise.
     empty : "skip", 0 or 1
         The value of queries without a relevant document, or too short.
     rules : dict of str to dict
@@ -37,7 +45,7 @@ class Convention:
 
     name: str
     summary: str
-    ties: str = "stable"
+    ties: str = "average"
     empty: str | int = 0
     rules: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     cutoffs: Mapping[str, int] = field(default_factory=dict)
@@ -46,16 +54,19 @@ class Convention:
     is_complete: bool = True
 
     def rules_for(self, measure: Measure) -> dict[str, object]:
-        """The parameters, "empty" among them, that this convention gives to ``measure``; the measure's own win."""
-        defaults = measure.kind.defaults
-        rules: dict[str, object] = {"empty": self.empty}
-        if defaults.get("ties") == "stable":  # kendall and wpd define what a tie is
-            rules["ties"] = self.ties
+        """The parameters, "empty" among them, that ``measure`` gets; those that it spells out itself win."""
+        own = measure.convention or self
+        known = (*measure.kind.defaults, "empty")
+        rules: dict[str, object] = {"empty": own.empty}
+        if measure.name not in _WITHOUT_TOOL:
+            rules["ties"] = own.ties
         for source in ("*", measure.name):
-            rules.update(
-                {key: value for key, value in self.rules.get(source, {}).items() if key in (*defaults, "empty")}
-            )
-        return {**rules, **measure.parameters}
+            rules.update(own.rules.get(source, {}))
+        return {**{key: value for key, value in rules.items() if key in known}, **measure.parameters}
+
+    def needs_docid(self, measure: Measure) -> bool:
+        """Whether equal scores stand by document id."""
+        return self.rules_for(measure).get("ties") == "trec"
 
     def refused_labels(self, labels: np.ndarray) -> str | None:
         """A note when the tool itself would refuse such labels."""
@@ -65,14 +76,6 @@ class Convention:
         if ((labels < low) | (labels > self.largest_label) | (labels != np.floor(labels))).any():
             return f"{self.name} itself takes whole labels up to {self.largest_label} only; these are others"
         return None
-
-    def view(self, lists: JudgedLists) -> JudgedLists:
-        """``lists`` as the tool would hold them."""
-        if not self.is_single_precision:
-            return lists
-        with np.errstate(over="ignore"):
-            rounded = lists.scores.astype(np.float32)
-        return lists.with_scores(rounded.astype(np.float64))
 
     def table(
         self, measures: Sequence[Measure], lists: JudgedLists, **changes: object
@@ -85,7 +88,7 @@ class Convention:
         is_empty = np.empty(values.shape, dtype=bool)
 
         def fill(first: int, last: int) -> None:
-            part = self.view(lists.block(first, last))
+            part = lists.block(first, last)
             for column, measure in enumerate(measures):
                 values[first:last, column], is_empty[first:last, column] = self.values(measure, part, **changes)
 
@@ -98,10 +101,13 @@ class Convention:
         ``changes`` replace rules of the convention. A query that the run does not answer at all gets the worst value:
         0, or that of the reversed order where lower is better.
         """
+        own = measure.convention or self
         rules = {**self.rules_for(measure), **changes}
         empty = rules.pop("empty")
+        if own.is_single_precision:
+            lists = lists.in_single_precision
         if measure.kind.cutoff != "none":
-            rules["k"] = self.cutoffs.get(measure.name) if measure.k is None else measure.k
+            rules["k"] = own.cutoffs.get(measure.name) if measure.k is None else measure.k
         values = measure.kind.compute(lists, **rules)
         is_empty = np.isnan(values)
         if lists.n_retrieved is not None and (lists.n_retrieved == 0).any():
@@ -122,16 +128,25 @@ CONVENTIONS: dict[str, Convention] = {
     for convention in (
         Convention(
             "standard",
-            "gain 2^y − 1, discount 1/log2(i + 1); ties keep the order of the rows; empty queries count 0",
+            "gain 2^y − 1, discount 1/log2(i + 1); ties averaged over all their orders; empty queries count 0",
+        ),
+        Convention(
+            "paper",
+            "the papers' definitions: ties keep the order of the rows, cost nothing in the Kendall distance and count "
+            "as wrong in WPD; else as standard",
+            ties="stable",
+            rules={"kendall": {"ties": "best"}, "wpd": {"ties": "worst"}},
         ),
         Convention(
             "letor3",
             "LETOR 3.0's script: discounts 1, 1, 1/log2 i; NDCG@k and P@k of a list shorter than k count 0; empty 0",
+            ties="stable",
             rules={"*": {"discount": "jarvelin"}, "ndcg": _JARVELIN, "p": {"short_lists": "zero"}},
         ),
         Convention(
             "letor4",
             "LETOR 4.0's script: discounts 1, 1, 1/log2 i; NDCG@k of a list shorter than k counts 0; empty 0",
+            ties="stable",
             rules={"*": {"discount": "jarvelin"}, "ndcg": _JARVELIN},
         ),
         Convention(
@@ -145,12 +160,12 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "sklearn",
             "scikit-learn: gain y; ties averaged, in average precision retrieved together; empty 0",
-            ties="average",
             rules={"*": {"gain": "linear"}, "map": {"ties": "together"}},
         ),
         Convention(
             "lightgbm",
             "LightGBM: gain 2^y − 1; ties stable; MAP@k divides by at most k; empty queries count 1",
+            ties="stable",
             empty=1,
             largest_label=30,
             rules={"map": {"denominator": "reachable"}},
@@ -159,6 +174,7 @@ CONVENTIONS: dict[str, Convention] = {
             "xgboost",
             "XGBoost: gain 2^y − 1; scores as float32, ties stable; MAP@k divides by at most k, P@k by at most n; "
             "without a cut-off the first 32 documents count; empty queries count 1 (P: 0)",
+            ties="stable",
             empty=1,
             cutoffs={"ndcg": 32, "map": 32, "p": 32},
             largest_label=31,

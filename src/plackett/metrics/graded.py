@@ -34,7 +34,12 @@ def _gain_kind(gain: str) -> int:
 
 @measure_kind("dcg", cutoff="optional")
 def _dcg(
-    lists: JudgedLists, *, k: int | None = None, gain: str = "exponential", discount: str = "log2", ties: str = "stable"
+    lists: JudgedLists,
+    *,
+    k: int | None = None,
+    gain: str = "exponential",
+    discount: str = "log2",
+    ties: str = "average",
 ) -> np.ndarray:
     limit, weights = _limits(lists, k, discount)
     if gain == "exponential" and lists.labels.max(initial=0.0) > LARGEST_EXPONENT:
@@ -59,7 +64,7 @@ def _ndcg(
     gain: str = "exponential",
     discount: str = "log2",
     short_lists: str = "pad",
-    ties: str = "stable",
+    ties: str = "average",
 ) -> np.ndarray:
     limit, weights = _limits(lists, k, discount)
     check_choice(short_lists, "short_lists", SHORT_LISTS)
@@ -72,7 +77,7 @@ def _ndcg(
 
 @measure_kind("mean-ndcg", "meanndcg", cutoff="none")
 def _mean_ndcg(
-    lists: JudgedLists, *, gain: str = "exponential", discount: str = "log2", ties: str = "stable"
+    lists: JudgedLists, *, gain: str = "exponential", discount: str = "log2", ties: str = "average"
 ) -> np.ndarray:
     _, weights = _limits(lists, None, discount)
     ranked, ideal = lists.ranked(ties), lists.ideal(None)
@@ -84,7 +89,7 @@ def _mean_ndcg(
 
 @measure_kind("err", cutoff="optional")
 def _err(
-    lists: JudgedLists, *, k: int | None = None, max_label: float | None = None, ties: str = "stable"
+    lists: JudgedLists, *, k: int | None = None, max_label: float | None = None, ties: str = "average"
 ) -> np.ndarray:
     cutoff = check_cutoff(k)
     largest = lists.largest_label
@@ -99,7 +104,7 @@ def _err(
 
 
 @measure_kind("sharp-ndcg", cutoff="none")
-def _sharp_ndcg(lists: JudgedLists, *, gain: str = "exponential", ties: str = "stable") -> np.ndarray:
+def _sharp_ndcg(lists: JudgedLists, *, gain: str = "exponential", ties: str = "average") -> np.ndarray:
     return _disagreement(lists, gain, None, ties, is_ratio=True, normalize=True)
 
 
@@ -110,7 +115,7 @@ def _wpd(
     gain: str = "exponential",
     weights: str | Callable | None = None,
     normalize: bool = False,
-    ties: str = "worst",
+    ties: str = "average",
 ) -> np.ndarray:
     check_choice(normalize, "normalize", (True, False))
     return _disagreement(lists, gain, weights, ties, is_ratio=False, normalize=normalize)
@@ -139,7 +144,7 @@ def _best_label(lists: JudgedLists) -> np.ndarray:
 
 
 def dcg(
-    labels, scores, *, qid=None, k=None, gain="exponential", discount="log2", ties="stable", empty=0, docid=None
+    labels, scores, *, qid=None, k=None, gain="exponential", discount="log2", ties="average", empty=0, docid=None
 ) -> np.ndarray:
     """Discounted cumulative gain of each query.
 
@@ -163,15 +168,16 @@ def ndcg(
     k=None,
     gain="exponential",
     discount="log2",
-    ties="stable",
+    ties="average",
     empty=0,
     short_lists="pad",
     docid=None,
 ) -> np.ndarray:
     """Normalised discounted cumulative gain of each query, by default with gain ``2**label - 1``.
 
-    Equal scores keep the order of the rows. A query without relevant documents counts 0. The gain of a label of 0 or
-    less is 0. Labels of any size are safe: gains are computed relative to the query's largest label.
+    Equal scores get the expectation over all their orders, so that the order of the rows has no influence. A query
+    without relevant documents counts 0. The gain of a label of 0 or less is 0. Labels of any size are safe: gains are
+    computed relative to the query's largest label.
 
     Parameters
     ----------
@@ -185,10 +191,10 @@ def ndcg(
         ``2**label - 1``, or the label itself.
     discount : {"log2", "jarvelin"}, default="log2"
         ``1 / log2(i + 1)`` for position i, or 1, 1, ``1 / log2(i)``.
-    ties : {"stable", "average", "worst", "best", "trec"}, default="stable"
-        Equal scores keep the order of the rows; get the expectation over all their orders; stand with the smallest or
-        with the largest label first; or stand by document id, falling, as trec_eval does (give ``docid``). Further,
-        "quicksort" leaves them as numba's unstable sort does, which is what ranx reports.
+    ties : {"average", "stable", "worst", "best", "trec"}, default="average"
+        Equal scores get the expectation over all their orders, computed exactly; keep the order of the rows; stand with
+        the smallest or with the largest label first; or stand by document id, falling, as trec_eval does (give
+        ``docid``). Further, "quicksort" leaves them as numba's unstable sort does, which is what ranx reports.
     empty : {0, 1, "skip"}, default=0
         The value of a query without a relevant document; "skip" gives NaN.
     short_lists : {"pad", "zero"}, default="pad"
@@ -211,7 +217,7 @@ def ndcg(
 
 
 def mean_ndcg(
-    labels, scores, *, qid=None, gain="exponential", discount="log2", ties="stable", empty=0, docid=None
+    labels, scores, *, qid=None, gain="exponential", discount="log2", ties="average", empty=0, docid=None
 ) -> np.ndarray:
     """Mean over k = 1, 2, …, n of NDCG@k of each query: LETOR's "MeanNDCG". Parameters as in :func:`ndcg`.
 
@@ -224,7 +230,7 @@ def mean_ndcg(
     return fill_empty(_mean_ndcg(lists, gain=gain, discount=discount, ties=ties), empty)
 
 
-def err(labels, scores, *, qid=None, k=None, max_label=None, ties="stable", empty=0, docid=None) -> np.ndarray:
+def err(labels, scores, *, qid=None, k=None, max_label=None, ties="average", empty=0, docid=None) -> np.ndarray:
     """Expected reciprocal rank of each query: the reader stops at a document with probability R.
 
     ``R = (2**label - 1) / 2**max_label``; ``max_label`` is the largest label of all queries unless given. Other
@@ -239,7 +245,7 @@ def err(labels, scores, *, qid=None, k=None, max_label=None, ties="stable", empt
     return fill_empty(_err(lists, k=k, max_label=max_label, ties=ties), empty)
 
 
-def sharp_ndcg(labels, scores, *, qid=None, gain="exponential", ties="stable", empty=0, docid=None) -> np.ndarray:
+def sharp_ndcg(labels, scores, *, qid=None, gain="exponential", ties="average", empty=0, docid=None) -> np.ndarray:
     """Σ (n − position) · gain of each query over its best possible value: NDCG with a linear discount.
 
     Parameters as in :func:`ndcg`. A query with no relevant document, or with a single document, is empty.
@@ -261,14 +267,15 @@ def wpd(
     gain="exponential",
     weights=None,
     normalize=False,
-    ties="worst",
+    ties="average",
     empty=0,
     docid=None,
 ) -> np.ndarray:
     """Weighted pairwise disagreement of each query: Σ over y_i > y_j of D(i, j), where i does not score above j.
 
-    ``D = gain_i − gain_j``, gains relative to the query's largest. A tie of the scores counts as wrong
-    (``ties="worst"``), as in the definition; other rules as in :func:`ndcg`. Lower is better.
+    ``D = gain_i − gain_j``, gains relative to the query's largest. Where i and j have the same score, half of D counts:
+    the expectation over their orders. The paper counts all of it (``ties="worst"``); other rules as in :func:`ndcg`.
+    Lower is better.
 
     Parameters
     ----------
@@ -276,7 +283,7 @@ def wpd(
         Position weights α instead of gains: ``D = α(place of i) − α(place of j)`` in the true order; equal labels
         share the mean weight of their places.
     normalize : bool, default=False
-        Divide by the ideal of :func:`sharp_ndcg`: without ties in the scores the value is then ``1 - sharp_ndcg``.
+        Divide by the ideal of :func:`sharp_ndcg`: the value is then ``1 - sharp_ndcg``.
 
     Examples
     --------

@@ -10,6 +10,7 @@ import numpy as np
 
 from plackett._threads import deal, n_threads, query_blocks
 from plackett.data.grouping import group_rows
+from plackett.data.queries import Queries
 from plackett.metrics import _ranking
 from plackett.validation import check_choice, check_levels, check_positive_int, check_scores
 
@@ -19,7 +20,7 @@ LARGEST_CUTOFF = 2**53  # no list is longer; beyond it numbers of documents are 
 
 
 class Ranked(NamedTuple):
-    """Labels in the order of the scores. ``group_end`` is empty unless ties are averaged."""
+    """Labels in the order of the scores. ``group_end`` is empty unless ties are averaged; see ``own_groups``."""
 
     labels: np.ndarray
     group_end: np.ndarray
@@ -76,6 +77,17 @@ class JudgedLists:
         self._long_order: np.ndarray | None = None
         self._shared: dict[object, np.ndarray] = {}
 
+    @classmethod
+    def of_queries(cls, queries: Queries, scores: np.ndarray | None = None, *, with_docid: bool = False) -> JudgedLists:
+        """The lists of queries, with scores in the order of their rows; None: all equal.
+
+        ``with_docid``: a rule for ties asks for document ids, which may have to be decoded from comments first.
+        """
+        values = np.zeros(queries.n_docs) if scores is None else scores.astype(np.float64, copy=False)
+        rows = queries.grouped
+        docid = rows.docid if with_docid else None
+        return cls(rows.labels, queries.in_groups(values), rows.indptr, docid=docid, ids=rows.ids)
+
     @property
     def n_queries(self) -> int:
         return self.indptr.size - 1
@@ -105,6 +117,13 @@ class JudgedLists:
         """
         share = self.scores.size // (2 * n_threads()) + 1
         return query_blocks(self.indptr, min(DOCS_PER_BLOCK, max(share, DOCS_PER_BLOCK // 16)))
+
+    @cached_property
+    def in_single_precision(self) -> JudgedLists:
+        """The same lists with scores rounded to float32."""
+        with np.errstate(over="ignore"):
+            rounded = self.scores.astype(np.float32)
+        return self.with_scores(rounded.astype(np.float64))
 
     @cached_property
     def largest_label(self) -> float:
@@ -262,6 +281,12 @@ def fill_empty(values: np.ndarray, empty: object) -> np.ndarray:
     """Replace NaN, the mark of an empty query, by what ``empty`` says."""
     check_empty(empty)
     return values if empty == "skip" else np.where(np.isnan(values), float(empty), values)  # type: ignore[arg-type]
+
+
+def mean_of_counted(values: np.ndarray) -> float:
+    """The mean over all that is not NaN; NaN when nothing is left."""
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if counted.size else np.nan
 
 
 def check_empty(empty: object) -> None:

@@ -10,7 +10,8 @@ from types import MappingProxyType
 import numpy as np
 
 from plackett.metrics import binary, graded, order  # noqa: F401  they fill the registry
-from plackett.metrics.judged import JudgedLists, check_cutoff, check_empty, fill_empty, judge
+from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
+from plackett.metrics.judged import JudgedLists, check_cutoff, check_empty, judge
 from plackett.metrics.registry import ALIASES, KINDS, MeasureKind
 
 _PATTERN = re.compile(
@@ -23,7 +24,10 @@ _NOTHING = JudgedLists(np.zeros(0), np.zeros(0), np.zeros(1, dtype=np.int64))
 
 
 class Measure:
-    """A measure with its cut-off and the parameters that were given; all others are left to a convention.
+    """A measure with its cut-off, and the parameters and the convention that were given.
+
+    Parameters that were not given are left to the convention. Without one, that is the convention of the table in which
+    the measure is computed, and ``standard`` elsewhere, as in early stopping.
 
     Parameters
     ----------
@@ -32,6 +36,9 @@ class Measure:
         ``persistence``, ``exact``, ``sharp-ndcg``, ``wpd``, or another name of theirs such as ``precision``.
     k : int, default=None
         Cut-off; None counts the whole list.
+    convention : str or Convention, default=None
+        Whose rules hold for this measure wherever it is computed: in ``evaluate``, ``compare`` and ``select``, in early
+        stopping (``eval_metric``), in ``AdaRank``.
     **parameters
         Keywords of the function in :mod:`plackett.metrics`, such as ``gain="linear"``.
 
@@ -41,17 +48,22 @@ class Measure:
     Measure('ndcg@10')
     >>> Measure("err", k=20, max_label=4) == Measure.parse("err@20(max_label=4)")
     True
+    >>> Measure("ndcg", 10, convention="letor4")
+    Measure('ndcg@10(convention=letor4)')
     >>> Measure.parse("precision@5").values([1, 0, 1], [3, 2, 1])
     array([0.4])
     """
 
-    __slots__ = ("k", "kind", "parameters")
+    __slots__ = ("convention", "k", "kind", "parameters")
 
     kind: MeasureKind
     k: int | None
+    convention: Convention | None
     parameters: Mapping[str, object]
 
-    def __init__(self, name: str, k: int | None = None, **parameters: object):
+    def __init__(
+        self, name: str, k: int | None = None, *, convention: str | Convention | None = None, **parameters: object
+    ):
         kind = KINDS[_known_name(name)]
         k = check_cutoff(k)
         if kind.cutoff == "none" and k is not None:
@@ -61,7 +73,8 @@ class Measure:
         known = (*kind.defaults, "empty")
         for key in parameters:
             if key not in known:
-                raise ValueError(f"{kind.name} has no parameter {key!r}; it has {', '.join(sorted(known))}.")
+                has = ", ".join((*sorted(known), "convention"))
+                raise ValueError(f"{kind.name} has no parameter {key!r}; it has {has}.")
         if "empty" in parameters:
             check_empty(parameters["empty"])
         for key in NUMBERS & set(parameters):
@@ -69,8 +82,9 @@ class Measure:
                 raise ValueError(f"{kind.name}({key}={parameters[key]}): {key} must be a number.")
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "k", k)
+        object.__setattr__(self, "convention", None if convention is None else get_convention(convention))
         object.__setattr__(self, "parameters", MappingProxyType(dict(sorted(parameters.items()))))
-        self._compute(_NOTHING)  # refuses at once what could not be computed later
+        self.rules.values(self, _NOTHING)  # refuses at once what could not be computed later
 
     @classmethod
     def parse(cls, text: str | Measure) -> Measure:
@@ -97,41 +111,57 @@ class Measure:
         return self.kind.higher_is_better
 
     def values(self, labels, scores, *, qid=None, docid=None) -> np.ndarray:
-        """One value per query, from arrays, with this library's defaults."""
-        return fill_empty(self._compute(judge(labels, scores, qid, docid)), self.parameters.get("empty", 0))
+        """One value per query, from arrays, by the measure's convention."""
+        return self.of(judge(labels, scores, qid, docid))
 
-    def _compute(self, lists: JudgedLists) -> np.ndarray:
-        arguments = {key: value for key, value in self.parameters.items() if key != "empty"}
-        if self.kind.cutoff != "none":
-            arguments["k"] = self.k
-        return self.kind.compute(lists, **arguments)
+    def of(self, lists: JudgedLists) -> np.ndarray:
+        """One value per query, by the measure's convention."""
+        return self.rules.table([self], lists)[0][:, 0]
+
+    @property
+    def rules(self) -> Convention:
+        """The measure's convention, ``standard`` where it has none."""
+        return self.convention or CONVENTIONS["standard"]
+
+    @property
+    def has_known_rules(self) -> bool:
+        """Whether its text says all: a convention that is not in ``CONVENTIONS`` cannot be found by its name."""
+        return self.convention is None or CONVENTIONS.get(self.convention.name) == self.convention
+
+    def under(self, convention: Convention) -> Measure:
+        """Return the measure with ``convention``, unless it has one already; ``standard`` needs no mention."""
+        if self.convention is not None or convention == self.rules:
+            return self
+        return Measure(self.name, self.k, convention=convention, **self.parameters)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Measure does not change; make a new one.")
 
     def __reduce__(self):
-        return _rebuild, (self.kind.name, self.k, dict(self.parameters))
+        return _rebuild, (self.kind.name, self.k, self.convention, dict(self.parameters))
 
     def _key(self) -> tuple:
-        return (self.kind.name, self.k, tuple(self.parameters.items()))
+        name = None if self.convention is None else self.convention.name
+        return (self.kind.name, self.k, name, tuple(self.parameters.items()))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Measure) and self._key() == other._key()
+        return isinstance(other, Measure) and self._key() == other._key() and self.convention == other.convention
 
     def __hash__(self) -> int:
         return hash(self._key())
 
     def __str__(self) -> str:
         cutoff = "" if self.k is None else f"@{self.k}"
-        inside = ", ".join(f"{key}={_print_value(value)}" for key, value in self.parameters.items())
+        own = {} if self.convention is None else {"convention": self.convention.name}
+        inside = ", ".join(f"{key}={_print_value(value)}" for key, value in {**own, **self.parameters}.items())
         return f"{self.kind.name}{cutoff}" + (f"({inside})" if inside else "")
 
     def __repr__(self) -> str:
         return f"Measure({str(self)!r})"
 
 
-def _rebuild(name: str, k: int | None, parameters: dict) -> Measure:
-    return Measure(name, k, **parameters)
+def _rebuild(name: str, k: int | None, convention: Convention | None, parameters: dict) -> Measure:
+    return Measure(name, k, convention=convention, **parameters)
 
 
 def split_measures(text: str) -> list[str]:

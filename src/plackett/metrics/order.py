@@ -18,17 +18,17 @@ def _misordered(lists: JudgedLists, ties: str) -> np.ndarray:
 
 
 @measure_kind("kendall", cutoff="none", higher_is_better=False)
-def _kendall(lists: JudgedLists, *, ties: str = "best") -> np.ndarray:
+def _kendall(lists: JudgedLists, *, ties: str = "average") -> np.ndarray:
     return _misordered(lists, ties)
 
 
 @measure_kind("mre", cutoff="none", higher_is_better=False)
-def _mre(lists: JudgedLists, *, ties: str = "stable") -> np.ndarray:
+def _mre(lists: JudgedLists, *, ties: str = "average") -> np.ndarray:
     return _misordered(lists, ties)
 
 
 @measure_kind("persistence", cutoff="required")
-def _persistence(lists: JudgedLists, *, k: int, ties: str = "stable") -> np.ndarray:
+def _persistence(lists: JudgedLists, *, k: int, ties: str = "average") -> np.ndarray:
     if check_cutoff(k) is None:
         raise ValueError("persistence needs a cut-off, such as k=10: all of a list is always kept.")
     ranked, ideal = lists.ranked_whole(ties), lists.ideal(None).labels
@@ -36,17 +36,18 @@ def _persistence(lists: JudgedLists, *, k: int, ties: str = "stable") -> np.ndar
 
 
 @measure_kind("exact", cutoff="none")
-def _exact(lists: JudgedLists, *, ties: str = "stable") -> np.ndarray:
+def _exact(lists: JudgedLists, *, ties: str = "average") -> np.ndarray:
     ranked = lists.ranked_whole(ties)
     return lists.run(_order.exact, ranked.labels, ranked.group_end, lists.indptr)
 
 
-def kendall(labels, scores, *, qid=None, ties="best", empty=0, docid=None) -> np.ndarray:
+def kendall(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.ndarray:
     """Kendall distance of each query: the share of all n(n − 1)/2 pairs that labels and scores order oppositely.
 
-    A tie on either side is not discordant, which is what ``ties="best"`` says; under the other rules of :func:`ndcg`
-    tied scores are ordered first ("average": such a pair counts half). 0 is a perfect order; lower is better. A list
-    with fewer than two documents is empty. O(n log n).
+    A pair with equal labels is never discordant; one with equal scores counts half, the expectation over its orders, so
+    that constant scores are as far from the labels as a random order. Kendall's own distance does not count such pairs
+    (``ties="best"``); other rules as in :func:`ndcg`. 0 is a perfect order; lower is better. A list with fewer than two
+    documents is empty. O(n log n).
 
     Examples
     --------
@@ -56,20 +57,21 @@ def kendall(labels, scores, *, qid=None, ties="best", empty=0, docid=None) -> np
     return fill_empty(_kendall(judge(labels, scores, qid, docid), ties=ties), empty)
 
 
-def mre(labels, scores, *, qid=None, ties="stable", empty=0, docid=None) -> np.ndarray:
+def mre(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.ndarray:
     """Mis-ranking error of each query: share of all pairs in which the document ranked later has the larger label.
 
-    Differs from :func:`kendall` in its default for tied scores alone. Lower is better.
+    The same as :func:`kendall`, except in conventions in which equal scores keep the order of the rows. Lower is
+    better.
 
     Examples
     --------
-    >>> mre([1, 2], [0.5, 0.5], qid=[7, 7])
-    array([1.])
+    >>> mre([1, 2], [0.5, 0.5], qid=[7, 7])  # in one of two orders
+    array([0.5])
     """
     return fill_empty(_mre(judge(labels, scores, qid, docid), ties=ties), empty)
 
 
-def persistence(labels, scores, *, qid=None, k, ties="stable", empty=0, docid=None) -> np.ndarray:
+def persistence(labels, scores, *, qid=None, k, ties="average", empty=0, docid=None) -> np.ndarray:
     """Share of the true top k of each query that the ranking keeps in its top k, divided by ``min(k, n)``.
 
     Where equal labels make the true top k ambiguous, the expectation over all choices is taken.
@@ -82,7 +84,7 @@ def persistence(labels, scores, *, qid=None, k, ties="stable", empty=0, docid=No
     return fill_empty(_persistence(judge(labels, scores, qid, docid), k=k, ties=ties), empty)
 
 
-def exact(labels, scores, *, qid=None, ties="stable", empty=0, docid=None) -> np.ndarray:
+def exact(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.ndarray:
     """1 if the whole order of a query is right, else 0: one minus the permutation 0-1 loss.
 
     Documents with equal labels may stand in any order.

@@ -122,6 +122,11 @@ class _Writer:
         if kind in NAME_OF:
             return {"type": "object", **self.object(value, where, depth)}
         if kind is Measure:
+            if not value.has_known_rules:
+                raise ValueError(
+                    f"{where}: {value} has a convention that is not in plackett.metrics.CONVENTIONS, so that a file "
+                    "cannot name it. Spell its parameters out instead."
+                )
             return {"type": "measure", "value": str(value)}
         return self._value_of_numpy(value, where, depth)
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plackett._threads import deal
 from plackett.data.queries import Queries
-from plackett.metrics.judged import JudgedLists, fill_empty
+from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.boosting import (
     ALL_ROUNDS,
@@ -42,9 +42,9 @@ class AdaRank(Boosted, LinearScores):
     it is chosen again only after others; equal candidates are settled by the number of the feature, falling before
     rising. E is the measure itself where higher is better, divided by what the best or the worst order of the query
     gets where that leaves ``[-1, 1]``, as for DCG. Where lower is better, E goes from 1 for the query's best order to
-    -1 for its worst. Equal scores count with the mean over their orders unless the measure spells out ``ties``: the
-    order of the rows has no influence. Queries that get the same from every order (one document, equal labels, none
-    relevant) take no part.
+    -1 for its worst. Equal scores count with the mean over their orders, so that the order of the rows has no
+    influence, unless the measure spells out ``ties`` or a ``convention``. Queries that get the same from every order
+    (one document, equal labels, none relevant) take no part.
 
     Scores add up columns, so that columns of different scales want ``normalize``.
 
@@ -189,11 +189,10 @@ class _Target:
 
     def __init__(self, measure: Measure, queries: Queries, weights: np.ndarray):
         self._weights = weights
-        ties = {"ties": "average"} if "ties" in measure.kind.defaults else {}
-        self.measure = Measure(measure.name, measure.k, **{**ties, **measure.parameters})
-        self._lists = JudgedLists(queries.labels, np.zeros(queries.n_docs), queries.indptr)
-        best, worst = self._values(queries.labels), self._values(-queries.labels)
-        self.is_counted = abs(best - worst) > SAME  # NaN, a query without a value, is not above
+        self.measure = measure
+        self._lists = JudgedLists.of_queries(queries, with_docid=measure.rules.needs_docid(measure))
+        (best, is_empty), (worst, _) = (self._values(labels) for labels in (queries.labels, -queries.labels))
+        self.is_counted = ~is_empty & (abs(best - worst) > SAME)
         best, worst = best[self.is_counted], worst[self.is_counted]
         if measure.higher_is_better:
             self._zero, self._unit = np.zeros(best.size), np.maximum(np.maximum(abs(best), abs(worst)), 1.0)
@@ -202,10 +201,9 @@ class _Target:
 
     def of_scores(self, scores: np.ndarray) -> tuple[float, np.ndarray]:
         """The weighted mean of the measure over all queries, and E of those that count."""
-        values = self._values(scores)
-        filled = fill_empty(values, self.measure.parameters.get("empty", 0))
-        has_value = ~np.isnan(filled)
-        mean = np.average(filled[has_value], weights=self._weights[has_value])  # of those that count at least
+        values, _ = self._values(scores)
+        has_value = ~np.isnan(values)
+        mean = np.average(values[has_value], weights=self._weights[has_value])  # of those that count at least
         return float(mean), self._scaled(values)
 
     def of_features(self, X: Any, *, has_rising: bool) -> np.ndarray:
@@ -216,13 +214,14 @@ class _Target:
         def fill(feature: int) -> None:
             scores = column_of(X, feature)
             for place, sign in enumerate(signs):
-                values[place, feature] = self._scaled(self._values(sign * scores))
+                values[place, feature] = self._scaled(self._values(sign * scores)[0])
 
         deal(fill, [(feature,) for feature in range(X.shape[1])])
         return values
 
-    def _values(self, scores: np.ndarray) -> np.ndarray:
-        return self.measure._compute(self._lists.with_scores(scores))
+    def _values(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The measure of every query, and which queries are empty for it."""
+        return self.measure.rules.values(self.measure, self._lists.with_scores(scores))
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
         return np.clip((values[self.is_counted] - self._zero) / self._unit, -1.0, 1.0)

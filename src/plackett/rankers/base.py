@@ -21,11 +21,21 @@ from plackett.data.normalize_blocks import fit_transform, transform
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning, warn
 from plackett.losses import get_loss
+from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.persistence.foreign import is_foreign, n_columns_of
 from plackett.rankers.arguments import advise
 from plackett.rankers.unread import refuse_unread
-from plackett.validation import as_csr, check_finite, check_labels, check_not_masked, check_numbers, count_of, is_sparse
+from plackett.validation import (
+    as_csr,
+    check_finite,
+    check_labels,
+    check_not_masked,
+    check_numbers,
+    check_scores,
+    count_of,
+    is_sparse,
+)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -80,7 +90,8 @@ class Ranker(BaseEstimator, ABC):
             )
         weights = self._check_query_weights(sample_weight, queries)
         measure = Measure.parse(metric)
-        values = measure.values(queries.labels, self._predict_grouped(queries, **predict_params), qid=queries.qid)
+        scores = check_scores(self._predict_grouped(queries, **predict_params), queries.n_docs)
+        values = measure.of(JudgedLists.of_queries(queries, scores, with_docid=measure.rules.needs_docid(measure)))
         is_counted = ~np.isnan(values)
         if not is_counted.any() or (weights is not None and not weights[is_counted].any()):
             raise ValueError(
@@ -214,8 +225,11 @@ class Ranker(BaseEstimator, ABC):
         check_finite(rows, names, row_numbers=numbers)
         labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
         if given is not None:
-            bounds = given.grouped.indptr
-            queries = Queries.from_groups(rows, labels, given.ids, bounds, feature_names=names, row_order=numbers)
+            rows_of = given.grouped
+            named = {"docid": rows_of._docid, "comments": rows_of.comments}  # for measures that break ties by them
+            queries = Queries.from_groups(
+                rows, labels, given.ids, rows_of.indptr, feature_names=names, row_order=numbers, **named
+            )
         else:
             queries = Queries(rows, labels, qid, feature_names=names).grouped
         if reset and needs_labels:

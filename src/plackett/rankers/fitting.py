@@ -12,7 +12,7 @@ from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, warn
 from plackett.losses.base import Loss
 from plackett.losses.pointwise import Squared
-from plackett.metrics.judged import JudgedLists, fill_empty
+from plackett.metrics.judged import JudgedLists, mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.objective import Objective
 from plackett.rankers.progress import Progress
@@ -29,19 +29,20 @@ class HeldBack:
 
     def __init__(self, queries: Queries, metric: str | Measure | None):
         self.queries, self.measure = queries, Measure.parse(DEFAULT_METRIC if metric is None else metric)
-        self._lists = JudgedLists(queries.labels, np.zeros(queries.n_docs), queries.indptr)
+        self._lists = JudgedLists.of_queries(queries, with_docid=self.measure.rules.needs_docid(self.measure))
 
     def mean(self, scores: np.ndarray) -> float:
-        """The mean over the queries; NaN where there is none, as for scores beyond all numbers."""
+        """The mean over the queries, as ``evaluate`` reports it; NaN where there is none, or a score overflowed."""
         if not np.isfinite(scores).all():
             return np.nan
-        return mean_of(self.measure, self.values(scores))
+        return mean_of_counted(self.measure.of(self._lists.with_scores(scores)))
 
     def values(self, scores: np.ndarray) -> np.ndarray:
         """The measure of each query; NaN where it has none."""
         if not np.isfinite(scores).all():
             return np.full(self.queries.n_queries, np.nan)
-        return self.measure._compute(self._lists.with_scores(scores))
+        table, is_empty = self.measure.rules.table([self.measure], self._lists.with_scores(scores))
+        return np.where(is_empty, np.nan, table)[:, 0]
 
 
 class Validation:
@@ -103,13 +104,6 @@ def is_better(value: float, best: float | None, measure: Measure) -> bool:
     if best is None:
         return not np.isnan(value)
     return value > best if measure.higher_is_better else value < best
-
-
-def mean_of(measure: Measure, values: np.ndarray) -> float:
-    """The mean over the queries, those without a value as the measure says; NaN where none has one."""
-    filled = fill_empty(values, measure.parameters.get("empty", 0))
-    counted = filled[~np.isnan(filled)]
-    return float(counted.mean()) if counted.size else np.nan
 
 
 def choose_solver(solver: Any, loss: Loss) -> Solver:

@@ -56,7 +56,9 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
         return []
     first = Measure.parse(comparison.metrics[0])
     measures = [
-        Measure("ndcg", k) if first.kind.cutoff == "none" else Measure(first.name, k, **first.parameters)
+        Measure("ndcg", k, convention=first.convention)
+        if first.kind.cutoff == "none"
+        else Measure(first.name, k, convention=first.convention, **first.parameters)
         for k in CUTOFFS
     ]
     lines = {}
@@ -85,8 +87,7 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
 
 
 def _random_by_k(comparison: Comparison, measures: list[Measure]) -> list[float]:
-    queries = comparison.queries
-    lists = JudgedLists(queries.labels, np.zeros(queries.n_docs), queries.indptr, ids=queries.ids)
+    lists = JudgedLists.of_queries(comparison.queries)
     names = [str(measure) for measure in measures]
     return list(random_floor(measures, names, lists, CONVENTIONS[comparison.convention]).values())
 

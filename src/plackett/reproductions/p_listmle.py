@@ -104,7 +104,9 @@ def figure_1(job: Job) -> Table:
         parts = []
         for fold in lists.folds:
             best = _best_on_validation(loss, fold, chosen_by, job)
-            parts.append(evaluate(fold.test, best.predict(fold.test), metrics=list(GAINS.values())).values)
+            parts.append(
+                evaluate(fold.test, best.predict(fold.test), metrics=list(GAINS.values()), convention="paper").values
+            )
         values[name] = np.concatenate(parts)
     rows = []
     for column, gain in enumerate(GAINS):
@@ -145,7 +147,8 @@ def _best_on_validation(loss: str, fold: Fold, metric: str, job: Job) -> LinearR
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a loose threshold is what the paper asks for
             ranker.fit(fold.train)
-        value = evaluate(fold.validation, ranker.predict(fold.validation), metrics=metric).mean()[metric]
+        table = evaluate(fold.validation, ranker.predict(fold.validation), metrics=metric, convention="paper")
+        value = table.mean()[metric]
         if value > best_value:
             best, best_value = ranker, value
     assert best is not None

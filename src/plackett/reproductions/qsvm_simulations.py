@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from plackett import metrics
 from plackett._threads import n_threads
 from plackett.data.queries import Queries
 from plackett.data.synthetic import make_query_dependent
 from plackett.exceptions import ConvergenceWarning, DataWarning
+from plackett.metrics.measure import Measure
 from plackett.rankers.query_dependent import QueryDependentRanker
 from plackett.reproductions.qsvm_printed import METHODS
 
@@ -25,6 +25,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "kNN-SVM": {"weights": "knn", "n_neighbors": 15},
     "q-SVM": {"weights": "gaussian", "n_neighbors": 15, "bandwidth": "median"},
 }
+MRE, NDCG, ERR = (Measure(name, k, convention="paper") for name, k in (("mre", None), ("ndcg", 10), ("err", None)))
 KERNELS = {1: "linear", 2: "rbf"}
 TOL, PATH_TOL = 1e-3, 1e-2  # of the last fits, and of those that choose: ten times sharper changes the third digit
 
@@ -107,7 +108,7 @@ def chosen_and_refitted(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         chosen = make(l2=strengths, tol=PATH_TOL)
-        chosen.fit(train, query_features=query_features, eval_set=validation, eval_metric="mre")
+        chosen.fit(train, query_features=query_features, eval_set=validation, eval_metric=MRE)
         return make(l2=chosen.l2_, tol=TOL).fit(both, query_features=query_features)
 
 
@@ -122,9 +123,9 @@ def predict(ranker: QueryDependentRanker, queries: Queries, query_features: np.n
 def measured(queries: Queries, scores: np.ndarray) -> np.ndarray:
     """Means over the queries of MRE, 1 - ERR and 1 - NDCG@10; ERR takes the largest label of each query as its own."""
     lists = [slice(*queries.indptr[place : place + 2]) for place in range(queries.n_queries)]
-    err = [metrics.err(queries.y[rows], scores[rows]).item() for rows in lists]
-    ndcg = metrics.ndcg(queries.y, scores, qid=queries.qid, k=10)
-    return np.array([metrics.mre(queries.y, scores, qid=queries.qid).mean(), 1 - np.mean(err), 1 - ndcg.mean()])
+    err = [ERR.values(queries.y[rows], scores[rows]).item() for rows in lists]
+    ndcg = NDCG.values(queries.y, scores, qid=queries.qid)
+    return np.array([MRE.values(queries.y, scores, qid=queries.qid).mean(), 1 - np.mean(err), 1 - ndcg.mean()])
 
 
 def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,19 +16,20 @@ from scipy.sparse import issparse
 from scipy.spatial.distance import pdist
 from scipy.stats import rankdata
 
-from plackett import metrics
 from plackett.data import datasets
 from plackett.data.queries import Queries
 from plackett.evaluation.cost import measured
+from plackett.metrics.measure import Measure
 from plackett.rankers.query_dependent import QueryDependentRanker
 from plackett.reproductions.base import Job
-from plackett.reproductions.qsvm_simulations import chosen_and_refitted, documents, predict
+from plackett.reproductions.qsvm_simulations import MRE, chosen_and_refitted, documents, predict
 
 ORIGINAL, STAND_IN = "yahoo/set1", "mslr-sample"
 NEEDS = (ORIGINAL, STAND_IN)
 N_QUERIES, FEWEST, ABOUT = 150, 20, 27  # queries, and documents of each: at least, and on average
 TRAIN, VALIDATION, NEW = 0.6, 0.2, 0.1  # shares of a query's documents, and of the queries
-MAX_LABEL = 4
+ERR = Measure("err", convention="paper", max_label=4)
+NDCG = Measure("ndcg", 10, convention="paper", empty="skip")
 N_NEIGHBORS = {"n_neighbors": 3, "n_neighbors_new": 20}
 OPTIONS: dict[str, dict[str, Any]] = {
     "rank-SVM": {"weights": "uniform"},
@@ -129,8 +130,7 @@ def by_part(test: Queries, scores: np.ndarray, is_new: np.ndarray) -> np.ndarray
     """
     labels, qid = test.y, test.qid
     with np.errstate(invalid="ignore"):
-        mre = metrics.mre(labels, scores, qid=qid) / metrics.mre(labels, -labels, qid=qid)
-    err = metrics.err(labels, scores, qid=qid, max_label=MAX_LABEL)
-    ndcg = metrics.ndcg(labels, scores, qid=qid, k=10, empty="skip")
+        mre = MRE.values(labels, scores, qid=qid) / MRE.values(labels, -labels, qid=qid)
+    err, ndcg = (measure.values(labels, scores, qid=qid) for measure in (ERR, NDCG))
     values = np.column_stack([mre, 1 - err, 1 - ndcg])
     return np.array([np.nanmean(values[chosen], axis=0) for chosen in (np.ones_like(is_new), ~is_new, is_new)])

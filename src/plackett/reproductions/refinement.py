@@ -134,7 +134,13 @@ def _feedback(queries: Queries, column: int, one: Any, n_judged: int = 10) -> Fe
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return relevance_feedback(
-            queries, column, one, n_judged=n_judged, relevant_from=RELEVANT, metrics=[*PRECISIONS, *GAINS]
+            queries,
+            column,
+            one,
+            n_judged=n_judged,
+            relevant_from=RELEVANT,
+            metrics=[*PRECISIONS, *GAINS],
+            convention="paper",
         )
 
 
@@ -280,6 +286,7 @@ def figure_6(job: Job) -> Table:
                 one,
                 n_given=n_given,
                 metrics=[*PRECISIONS, *GAINS],
+                convention="paper",
                 random_state=job.rng_seed + draw,
                 base_feature=False,  # as in the paper, where only Rocchio and SVM see it
             ).tables["residual"]

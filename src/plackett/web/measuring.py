@@ -78,7 +78,7 @@ def measure_list(
     left_out: dict[str, float] = {}
     note = HONEST
     if leave_one_out:
-        places = -rows.astype(np.float64)  # a row's number is its place in the base order
+        places = np.array([-_mean_place(hits.scores, row) for row in rows.tolist()])
         chosen = np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_LEFT_OUT)).astype(np.int64))
         for place in chosen.tolist():
             places[place] = -_place_without(hits, judged, method, int(rows[place]))
@@ -90,15 +90,19 @@ def measure_list(
     return ListMeasures(metrics, base, refined, left_out, rows.size, n_relevant, note)
 
 
-def _place_without(hits: Hits, judged: Judged, method: str, row: int) -> int:
+def _place_without(hits: Hits, judged: Judged, method: str, row: int) -> float:
     """Where a document lands when nothing is known about it."""
     docid = hits.docid[row]
     others = Judged(
         {name: grade for name, grade in judged.labels.items() if name != docid},
         [pair for pair in judged.pairs if docid not in pair],
     )
-    scores = refined_scores(hits, others, method)
-    return int((scores > scores[row]).sum() + (scores[:row] == scores[row]).sum())
+    return _mean_place(refined_scores(hits, others, method), row)
+
+
+def _mean_place(scores: np.ndarray, row: int) -> float:
+    """The place of a document, from 0; equal scores share the mean of their places, as measures average them."""
+    return float((scores > scores[row]).sum() + 0.5 * ((scores == scores[row]).sum() - 1))
 
 
 class Dispute(NamedTuple):
