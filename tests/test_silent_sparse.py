@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 import plackett as pk
@@ -206,6 +207,14 @@ def test_what_a_transformer_returns_in_another_form_is_converted():
         assert found.shape == plain.shape
         if change is not forms[0]:
             np.testing.assert_allclose(found, plain, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.ConvergenceWarning")
+def test_a_transformer_that_works_in_place_leaves_the_rows_of_the_caller_alone():
+    rows = X.copy()
+    for normalize in (StandardScaler(copy=False), make_pipeline(StandardScaler(copy=False))):
+        pk.ranker("listmle", max_iter=2, normalize=normalize).fit(rows, Y, qid=QID).predict(rows)
+        np.testing.assert_array_equal(rows, X)
 
 
 def test_transformers_that_would_fill_sparse_rows_are_refused_with_the_way_out():

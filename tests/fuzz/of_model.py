@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import warnings
@@ -34,6 +35,7 @@ def ranker(name, **params):
     return pk.ranker(name, **{key: value for key, value in FAST.items() if key in known}, **params)
 
 
+@functools.cache
 def fitted():
     """Models of every kind."""
     models = []

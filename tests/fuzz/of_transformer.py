@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 from sklearn import impute, linear_model, naive_bayes, pipeline, preprocessing, svm, tree
@@ -38,6 +39,7 @@ LEARNERS = [
 ]
 
 
+@functools.cache
 def fitted():
     """Rankers with every transformer, and refiners with every weak learner."""
     models = []

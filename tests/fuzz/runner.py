@@ -61,6 +61,8 @@ def run(name: str, count: int, *, seed: int = 0, first: int = 0, keep: Path | No
         while number < last:
             for number, outcome, detail in _results(name, folder, seed, number, last):  # noqa: B020
                 outcomes[outcome] += 1
+                if log is not None and outcomes.total() % 5000 == 0:
+                    print(f"{name} (seed {seed}): {dict(outcomes)}", file=log, flush=True)
                 if outcome in FINE:
                     continue
                 if log is not None:

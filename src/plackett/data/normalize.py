@@ -254,7 +254,7 @@ def get_normalizer(normalizer: Any) -> Any:
 
     if name == "quantile":
         return preprocessing.QuantileTransformer(random_state=0)  # it may draw rows; the same ones every time
-    scalers = {"minmax": preprocessing.MinMaxScaler, "maxabs": preprocessing.MaxAbsScaler}
+    scalers: dict[Any, Any] = {"minmax": preprocessing.MinMaxScaler, "maxabs": preprocessing.MaxAbsScaler}
     return scalers.get(name, preprocessing.StandardScaler)()
 
 

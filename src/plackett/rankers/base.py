@@ -325,6 +325,8 @@ class Normalized(Ranker):
         from sklearn.base import clone
 
         self.normalizer_ = clone(get_normalizer(self.normalize))
+        in_place = [name for name in self.normalizer_.get_params() if name.rpartition("__")[2] == "copy"]
+        self.normalizer_.set_params(**dict.fromkeys(in_place, True))  # X is the caller's
         return _with_rows(queries, fit_transform(self.normalizer_, queries))
 
     @property
