@@ -22,7 +22,8 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     kind = kind_of(name)
     seeds = [path.read_bytes() for path in sorted(Path(folder).iterdir())]
-    with tempfile.TemporaryDirectory(prefix="plackett-fuzz-") as own:
+    in_memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="plackett-fuzz-", dir=in_memory) as own:
         path = Path(own, f"input{kind.SUFFIX}")
         for content in seeds:  # loads and compiles what reading takes, without limits
             path.write_bytes(content)
