@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import plackett as pk
+from plackett.data.mapped import is_mapped
 from plackett.data.sources import sources
 from plackett.distributed import local, partition
 from plackett.distributed.facts import facts_of, ids_of_keys, shared_keys
@@ -358,14 +359,12 @@ def test_files_are_read_one_by_one_and_give_the_fit_to_all_of_them(files, in_mem
         np.testing.assert_allclose(ranker.fit(given_paths).coef_, expected.coef_, atol=1e-8)
 
 
-def test_rows_beyond_the_limit_are_mapped_and_their_files_go_with_the_holder(monkeypatch):
+def test_rows_beyond_the_limit_are_mapped_from_files_that_no_kill_leaves_behind(monkeypatch, tmp_path):
     monkeypatch.setattr(local, "IN_MEMORY_BYTES", 0)
+    monkeypatch.setenv("PLACKETT_CACHE", str(tmp_path))
     holder = LocalHolder([Recipe(of_queries, (part, "p")) for part in cut(DATA, [20])])
-    folder = holder._folder
-    assert all(isinstance(part.queries.X, np.memmap) for part in holder._parts)
-    assert len(os.listdir(folder)) == 2
-    del holder
-    assert not os.path.exists(folder)
+    assert all(is_mapped(part.queries.X) for part in holder._parts)
+    assert os.listdir(tmp_path) == []
 
 
 def test_files_that_cannot_be_read_are_named(files):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.data.mapped import is_mapped
+from plackett.data.mapped import Spill, is_mapped
 from plackett.data.queries import Queries
 from plackett.distributed.piece import n_bytes
 from plackett.distributed.tree import add_up, leaf, root
@@ -36,7 +32,6 @@ class LocalHolder:
 
     def __init__(self, recipes: Sequence[Recipe]):
         self._parts: list[Any] = []
-        self._folder: str | None = None
         self._n_bytes = 0
         for recipe in recipes:
             piece = recipe.make(*recipe.arguments)
@@ -77,16 +72,15 @@ class LocalHolder:
             return queries
         X = queries.X
         if is_sparse(X):
-            parts = tuple(self._mapped(part) for part in (X.data, X.indices, X.indptr))
+            parts = tuple(_mapped(part) for part in (X.data, X.indices, X.indptr))
             X = type(X)(parts, shape=X.shape, copy=False)
         else:
-            X = self._mapped(X)
+            X = _mapped(X)
         return Queries.from_groups(X, queries.y, queries.ids, queries.indptr, feature_names=queries.feature_names)
 
-    def _mapped(self, array: np.ndarray) -> np.ndarray:
-        if self._folder is None:
-            self._folder = tempfile.mkdtemp(prefix="plackett-")
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        path = os.path.join(self._folder, f"{len(os.listdir(self._folder))}.npy")
-        np.save(path, array, allow_pickle=False)
-        return np.load(path, mmap_mode="r") if array.size else array
+
+def _mapped(array: np.ndarray) -> np.ndarray:
+    """The array in a file without a name, which vanishes with it, or with the process."""
+    spill = Spill(array.dtype)
+    spill.append(array)
+    return spill.finish(array.shape)
