@@ -178,6 +178,11 @@ def test_many_rows_without_qid_are_reported_as_one_list(door):
         door.fit(rows[:200], labels[:200])
 
 
+def test_scores_of_many_rows_without_qid_are_reported_as_one_list():
+    with pytest.warns(DataWarning, match="evaluate came without qid: all 210 rows"):
+        pk.evaluate(np.tile(Y, 7), np.tile(X[:, 0], 7))
+
+
 def test_an_eval_set_without_qid_is_reported_as_one_list():
     held = np.vstack([X] * 7), np.tile(Y, 7), None
     with pytest.warns(DataWarning, match="eval_set came without qid: all 210 rows"):

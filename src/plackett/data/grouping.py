@@ -22,7 +22,7 @@ class Groups(NamedTuple):
     order: np.ndarray | None
 
 
-def group_rows(qid: Iterable[Hashable] | Hashable | None, n_docs: int) -> Groups:
+def group_rows(qid: Any, n_docs: int) -> Groups:
     """Group ``n_docs`` rows by their query ids; None or one id means that all rows are one list.
 
     Ids may be any hashable values. Rows of one query keep their order.
@@ -31,7 +31,7 @@ def group_rows(qid: Iterable[Hashable] | Hashable | None, n_docs: int) -> Groups
         one = [0 if qid is None else qid]
         ids = _as_keys(np.array(one) if isinstance(qid, (np.ndarray, np.generic)) else one)[: min(n_docs, 1)]
         return Groups(ids, np.array([0, n_docs] if n_docs else [0], dtype=np.int64), None)
-    keys = _as_keys(qid)  # type: ignore[arg-type]
+    keys = _as_keys(qid)
     if keys.size != n_docs:
         raise ValueError(f"qid has {keys.size:,} ids but there are {n_docs:,} rows.")
     starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1]) if n_docs else np.zeros(0, dtype=np.int64)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett.data.list_checks import warn_of_one_list
 from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
 from plackett.data.trec import Qrels, Run, join
@@ -42,7 +43,7 @@ def evaluate(
         ``{qid: {docid: score}}``.
     scores : array-like of shape (n_docs,), Run, or dict of dicts
         Higher is better. For a ``Queries`` or files, in the order of their rows.
-    qid : array-like of shape (n_docs,), default=None
+    qid : array-like of shape (n_docs,), or one id for all rows; default=None
         The query of each row, in any order; None means one list.
     metrics : sequence of str or Measure, or text with commas, default=("ndcg@10", "map", "mrr")
     convention : str or Convention, default="standard"
@@ -97,6 +98,8 @@ def evaluate(
             lists = JudgedLists.of_queries(queries, scores, with_docid=any(map(rules.needs_docid, measures)))
         else:
             lists = judge(labels, scores, qid, docid)
+            if qid is None:
+                warn_of_one_list(lists.labels.size, "evaluate")
     every = {one.name: one for one in (rules, *(measure.convention for measure in measures)) if one is not None}
     notes += [refused for one in every.values() if (refused := one.refused_labels(lists.labels)) is not None]
     values, is_empty = rules.table(measures, lists)

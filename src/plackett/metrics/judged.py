@@ -262,7 +262,7 @@ def judge(labels: object, scores: object, qid: object = None, docid: object = No
     """Check arrays that come from outside and group them by query."""
     checked = check_levels(labels)
     values = check_scores(scores, checked.size)
-    groups = group_rows(qid, checked.size)  # type: ignore[arg-type]
+    groups = group_rows(qid, checked.size)
     names = None if docid is None else np.asarray(docid)
     if names is not None and names.shape != checked.shape:
         raise ValueError(f"docid has shape {names.shape} but there are {checked.size:,} labels.")

@@ -73,8 +73,8 @@ def measure_list(
     if not 0 < n_relevant < rows.size:
         return ListMeasures([], {}, {}, {}, rows.size, n_relevant, TOO_FEW)
     metrics = [f"{name}@{k}" for k in CUTOFFS if k < rows.size for name in ("p", "ndcg")]
-    base = evaluate(labels, hits.scores[rows], metrics=metrics).mean()
-    refined = evaluate(labels, refined_scores(hits, judged, method)[rows], metrics=metrics).mean()
+    base = evaluate(labels, hits.scores[rows], qid=0, metrics=metrics).mean()
+    refined = evaluate(labels, refined_scores(hits, judged, method)[rows], qid=0, metrics=metrics).mean()
     left_out: dict[str, float] = {}
     note = HONEST
     if leave_one_out:
@@ -82,7 +82,7 @@ def measure_list(
         chosen = np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_LEFT_OUT)).astype(np.int64))
         for place in chosen.tolist():
             places[place] = -_place_without(hits, judged, method, int(rows[place]))
-        left_out = evaluate(labels, places, metrics=metrics).mean()
+        left_out = evaluate(labels, places, qid=0, metrics=metrics).mean()
         if chosen.size < rows.size:
             note += (
                 f" {chosen.size} of {rows.size} documents were left out in turn; the others are at their base place."
