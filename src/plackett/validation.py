@@ -191,33 +191,98 @@ def _as_numbers(values: object, name: str, *, keep_float32: bool = False) -> np.
     return np.require(vector, dtype, ("C", "W"))
 
 
-def check_finite(X: Any, feature_names: Sequence[str] | None = None, *, row_numbers: np.ndarray | None = None) -> None:
+def feature_label(column: int, names: Sequence[str] | None = None, first_index: int | None = None) -> str:
+    """What users call a column of X: its name, else its number in the file, else its number in the array.
+
+    Parameters
+    ----------
+    column : int
+        Of X, counted from 0.
+    names : sequence of str, default=None
+    first_index : int, default=None
+        The number of the first feature in the file that X was read from; None for arrays.
+
+    Examples
+    --------
+    >>> feature_label(20), feature_label(20, first_index=1), feature_label(1, ["bm25", "pagerank"])
+    ('column 20', 'feature 21', 'pagerank')
+    """
+    return names[column] if names is not None else feature_number(column, first_index)
+
+
+def feature_labels(n_features: int, names: Sequence[str] | None = None, first_index: int | None = None) -> list[str]:
+    """``feature_label`` of every column."""
+    return [feature_label(column, names, first_index) for column in range(n_features)]
+
+
+def feature_number(column: int, first_index: int | None, names: Sequence[str] | None = None) -> str:
+    """A column's number, as ``feature_label`` counts, and its name behind it where there is one, for messages."""
+    number = f"column {column}" if first_index is None else f"feature {first_index + column}"
+    return number if names is None else f'{number} ("{names[column]}")'
+
+
+def find_column(
+    label: str, n_features: int, names: Sequence[str] | None = None, first_index: int | None = None
+) -> int | None:
+    """The column of X that users call so: ``feature_label`` the other way round; None where there is no such column.
+
+    Also of columns with names, "feature 21" is the one with this number in the file and "column 20" that of the array.
+
+    Examples
+    --------
+    >>> find_column("feature 21", 46, first_index=1), find_column("pagerank", 2, ["bm25", "pagerank"])
+    (20, 1)
+    """
+    if names is not None and label in names:
+        return list(names).index(label)
+    kind, _, number = label.partition(" ")
+    shift = first_index if kind == "feature" else 0 if kind == "column" else None
+    if shift is None or len(number) > 10 or not (number.isascii() and number.isdecimal()):
+        return None
+    column = int(number) - shift
+    return column if 0 <= column < n_features else None
+
+
+def check_finite(
+    X: Any,
+    feature_names: Sequence[str] | None = None,
+    *,
+    first_index: int | None = None,
+    row_numbers: np.ndarray | None = None,
+) -> None:
     """Refuse NaN and infinite features, naming the row and the column of the first.
 
-    ``row_numbers`` are the rows as the user knows them, where they were moved since.
+    ``first_index`` is as in ``feature_label``; ``row_numbers`` are the rows as the user knows them, where they were
+    moved since.
     """
     if is_sparse(X):
         bad = np.flatnonzero(~np.isfinite(X.data))
         if bad.size:
             place = int(bad[0])
             row = int(np.searchsorted(X.indptr, place, side="right")) - 1
-            _raise_not_finite(X.data[place], row, int(X.indices[place]), feature_names, row_numbers)
+            _raise_not_finite(X.data[place], row, int(X.indices[place]), feature_names, first_index, row_numbers)
         return
     for start in range(0, X.shape[0], ROWS_PER_CHECK):
         block = X[start : start + ROWS_PER_CHECK]
         if _may_hold_non_finite(block) and not np.isfinite(block).all():
             row, column = np.argwhere(~np.isfinite(block))[0]
-            _raise_not_finite(block[row, column], start + int(row), int(column), feature_names, row_numbers)
+            _raise_not_finite(
+                block[row, column], start + int(row), int(column), feature_names, first_index, row_numbers
+            )
 
 
 def _raise_not_finite(
-    value: float, row: int, column: int, feature_names: Sequence[str] | None, row_numbers: np.ndarray | None
+    value: float,
+    row: int,
+    column: int,
+    feature_names: Sequence[str] | None,
+    first_index: int | None,
+    row_numbers: np.ndarray | None,
 ) -> None:
     row = row if row_numbers is None else int(row_numbers[row])
-    name = f' ("{feature_names[column]}")' if feature_names is not None else ""
     what = "a NaN" if np.isnan(value) else "an infinite value"
     raise ValueError(
-        f"X has {what} in row {row}, column {column}{name}. "
+        f"X has {what} in row {row}, {feature_number(column, first_index, feature_names)}. "
         "Fill or drop it first: rankers here do not guess missing values."
     )
 

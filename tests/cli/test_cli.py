@@ -45,7 +45,7 @@ def test_info_describes_a_file(folder):
     assert facts["documents"] == "5"
     assert facts["labels"] == "0: 2, 1: 2, 2: 1"
     assert facts["documents per query"] == "2 to 3, median 2.5, mean 2.5"
-    assert facts["constant columns (from 0)"] == "1: 1"
+    assert facts["constant columns"] == "1: feature 2"
 
 
 def test_info_in_json_has_plain_values(folder):
@@ -99,7 +99,7 @@ def test_evaluate_per_query_with_floors(folder):
     done = plackett(folder, "evaluate", "data.txt", "scores.txt", "-q", "--floors", "-m", "map")
     names = [line.split("  ")[0] for line in done.stdout.splitlines()]
     assert names == ["standard", "10", "11", "mean", "random order", "best feature"]
-    assert "best feature by map: column 0 (rising)" in done.stderr
+    assert "best feature by map: feature 1 (rising)" in done.stderr
 
 
 def test_evaluate_takes_measures_with_commas_inside(folder):

@@ -43,9 +43,9 @@ def numbers(text):
 
 
 def test_judged_queries_are_refined_and_others_keep_their_scores(run, named):
-    done = run("refine", "named.txt", "--base", "0", "--feedback", "qrels.txt")
+    done = run("refine", "named.txt", "--base", "1", "--feedback", "qrels.txt")
     assert done.returncode == 0
-    assert done.stderr == "4 queries have no feedback and keep the scores of the base\n"
+    assert done.stderr == "4 queries have no feedback and keep the scores of the base\nthe base is feature 1\n"
     np.testing.assert_allclose(numbers(done.stdout), refined_by_hand(named, named.X[:, 0]), rtol=1e-12)
 
 
@@ -76,14 +76,14 @@ def test_scores_stand_in_the_order_of_the_rows(run, named, lists_folder):
 
 def test_options_reach_the_refiner(run, named):
     base = named.X[:, 2]
-    done = run("refine", "named.txt", "-b", "2", "-f", "qrels.txt", "--method", "lrr", "--rounds", "3", "--eta", "0.5")
+    done = run("refine", "named.txt", "-b", "3", "-f", "qrels.txt", "--method", "lrr", "--rounds", "3", "--eta", "0.5")
     expected = refined_by_hand(named, base, refiner=pk.LinearRefiner(n_rounds=3, eta=0.5))
     np.testing.assert_allclose(numbers(done.stdout), expected, rtol=1e-12)
     for words, refiner in (
         (["lrr", "--gamma", "3"], pk.LinearRefiner(gamma=3)),
         (["rocchio", "--alpha", "1", "--beta", "0.5"], pk.RocchioRefiner(alpha=1, beta=0.5)),
     ):
-        done = run("refine", "named.txt", "-b", "2", "-f", "qrels.txt", "--method", *words)
+        done = run("refine", "named.txt", "-b", "3", "-f", "qrels.txt", "--method", *words)
         column = named.X[:24, 2]
         told = [2, 0, 1, *[np.nan] * 9, 0, 1, *[np.nan] * 10]
         expected = refiner.fit(named.X[:24], told, qid=named.qid[:24], base_score=2).scores_
@@ -93,12 +93,13 @@ def test_options_reach_the_refiner(run, named):
 
 def test_a_list_whose_judged_documents_are_all_of_one_kind_keeps_its_scores_but_for_rocchio(run, named):
     base = named.X[:, 2]
-    words = ["refine", "named.txt", "-b", "2", "-f", "qrels.txt", "--relevant-from", "2"]
+    words = ["refine", "named.txt", "-b", "3", "-f", "qrels.txt", "--relevant-from", "2"]
     done = run(*words)
     expected = refined_by_hand(named, base, (1, 0, 0, 0, 0))
     expected[12:] = base[12:]  # nothing of the second list is relevant
     np.testing.assert_allclose(numbers(done.stdout), expected, rtol=1e-12)
     note = "1 query has feedback without a better and a worse document for mrr and keeps the scores of the base\n"
+    note += "the base is feature 3\n"
     assert done.stderr.endswith(note)
     done = run(*words, "--method", "rocchio")
     assert "a better and a worse" not in done.stderr
@@ -106,7 +107,7 @@ def test_a_list_whose_judged_documents_are_all_of_one_kind_keeps_its_scores_but_
 
 
 def test_judged_documents_may_keep_their_places_also_where_nothing_was_learned(run, named, lists_folder):
-    words = ["refine", "named.txt", "-b", "2", "-f", "qrels.txt", "--relevant-from", "2"]
+    words = ["refine", "named.txt", "-b", "3", "-f", "qrels.txt", "--relevant-from", "2"]
     done = run(*words, "--keep")
     told = np.full(named.n_docs, np.nan)
     told[[0, 1, 2, 12, 13]] = [1, 0, 0, 0, 0]
@@ -121,7 +122,7 @@ def test_judged_documents_may_keep_their_places_also_where_nothing_was_learned(r
     told[[0, 1, 2, 12, 13]] = [2, 0, 1, 0, 1]
     assert numbers(graded) == pk.keep_judged(numbers(run(*words[:-2]).stdout), told, qid=named.qid).tolist()
     (lists_folder / "pairs.csv").write_text(f"qid,better,worse\n{named.ids[0]},d4,d5\n")
-    pairs = ["refine", "named.txt", "-b", "0", "-f", "pairs.csv"]
+    pairs = ["refine", "named.txt", "-b", "1", "-f", "pairs.csv"]
     done = run(*pairs, "--keep")
     assert done.stdout == run(*pairs).stdout
     assert done.stderr.splitlines()[-1] == "no document was judged: --keep changes nothing"
@@ -132,14 +133,14 @@ def test_judged_documents_may_keep_their_places_also_where_nothing_was_learned(r
 
 
 def test_judgements_may_be_letor_rows_and_come_by_standard_input(run, named, lists_folder):
-    qrels = run("refine", "named.txt", "-b", "0", "-f", "qrels.txt").stdout
+    qrels = run("refine", "named.txt", "-b", "1", "-f", "qrels.txt").stdout
     keys = named.ids.astype(str)
     rows = [(keys[0], 0, 2), (keys[0], 1, 0), (keys[0], 2, 1), (keys[1], 12, 0), (keys[1], 13, 1)]
     text = "".join(f"{label} qid:{key} 1:0 #docid = d{row}\n" for key, row, label in rows)
     (lists_folder / "labels.txt").write_text(text)
-    assert run("refine", "named.txt", "-b", "0", "-f", "labels.txt").stdout == qrels
-    assert run("refine", "named.txt", "-b", "0", "-f", "-", stdin=text).stdout == qrels
-    assert run("refine", "named.txt", "-b", "0", "--judgements", "labels.txt").stdout == qrels
+    assert run("refine", "named.txt", "-b", "1", "-f", "labels.txt").stdout == qrels
+    assert run("refine", "named.txt", "-b", "1", "-f", "-", stdin=text).stdout == qrels
+    assert run("refine", "named.txt", "-b", "1", "--judgements", "labels.txt").stdout == qrels
 
 
 def refined_by_pairs(queries, pairs, eta, base=0):
@@ -157,16 +158,17 @@ def test_clicks_become_preferences_with_the_noise_of_clicks(run, named, lists_fo
     one, two = named.ids[:2].tolist()
     rows = ["session,qid,docid,clicked", *(f"s,{one},d{row},{int(row in (2, 3))}" for row in range(5))]
     (lists_folder / "clicks.csv").write_text("\n".join([*rows, f"t,{two},d12,0", f"t,{two},d13,1", ""]))
-    done = run("refine", "named.txt", "-b", "0", "-f", "clicks.csv")
+    done = run("refine", "named.txt", "-b", "1", "-f", "clicks.csv")
     pairs = [(2, 0), (2, 1), (3, 0), (3, 1), (13, 12)]
     np.testing.assert_allclose(numbers(done.stdout), refined_by_pairs(named, pairs, 0.4), rtol=1e-9)
     assert done.stderr.splitlines() == [
         "5 preferences between documents, eta 0.4",
         "4 queries have no feedback and keep the scores of the base",
+        "the base is feature 1",
     ]
-    done = run("refine", "named.txt", "-b", "0", "-f", "clicks.csv", "--eta", "0.1")
+    done = run("refine", "named.txt", "-b", "1", "-f", "clicks.csv", "--eta", "0.1")
     np.testing.assert_allclose(numbers(done.stdout), refined_by_pairs(named, pairs, 0.1), rtol=1e-9)
-    done = run("refine", "named.txt", "-b", "0", "-f", "clicks.csv", "--strategy", "clicked-above-next")
+    done = run("refine", "named.txt", "-b", "1", "-f", "clicks.csv", "--strategy", "clicked-above-next")
     np.testing.assert_allclose(numbers(done.stdout), refined_by_pairs(named, [(3, 4)], 0.6), rtol=1e-9)
 
 
@@ -174,7 +176,7 @@ def test_several_files_of_feedback_are_joined_and_what_is_odd_is_counted(run, na
     one = named.ids[0]
     (lists_folder / "pairs.csv").write_text(f"qid,better,worse\n{one},d4,d5\n{one},d4,d5\n{one},d1,d0\n{one},d4,gone\n")
     (lists_folder / "more.jsonl").write_text(f'{{"qid": "{one}", "docid": "d2", "label": 2}}\n')
-    words = ["refine", "named.txt", "-b", "0", "-f", "qrels.txt", "-f", "pairs.csv", "-f", "more.jsonl"]
+    words = ["refine", "named.txt", "-b", "1", "-f", "qrels.txt", "-f", "pairs.csv", "-f", "more.jsonl"]
     done = run(*words)
     # labels 2, 0 and (1 + 2) / 2 of the first list, 0 and 1 of the second; and what pairs say besides
     pairs = [(0, 1), (0, 2), (2, 1), (13, 12), (4, 5), (1, 0)]
@@ -194,11 +196,11 @@ def test_several_files_of_feedback_are_joined_and_what_is_odd_is_counted(run, na
 def test_rocchio_takes_labels_and_leaves_preferences_out(run, named, lists_folder):
     one = named.ids[0]
     (lists_folder / "pairs.csv").write_text(f"qid,better,worse\n{one},d4,d5\n")
-    labels = run("refine", "named.txt", "-b", "0", "-f", "qrels.txt", "--method", "rocchio")
-    both = run("refine", "named.txt", "-b", "0", "-f", "qrels.txt", "-f", "pairs.csv", "--method", "rocchio")
+    labels = run("refine", "named.txt", "-b", "1", "-f", "qrels.txt", "--method", "rocchio")
+    both = run("refine", "named.txt", "-b", "1", "-f", "qrels.txt", "-f", "pairs.csv", "--method", "rocchio")
     assert both.stdout == labels.stdout
     assert both.stderr.splitlines()[0] == "rocchio learns from labels; 1 preference left out"
-    done = run("refine", "named.txt", "-b", "0", "-f", "pairs.csv", "--method", "rocchio")
+    done = run("refine", "named.txt", "-b", "1", "-f", "pairs.csv", "--method", "rocchio")
     assert (done.returncode, done.stdout) == (1, "")
     assert "rocchio learns from labels, and there are none but 1 preference" in done.stderr
 
@@ -263,11 +265,11 @@ def test_a_user_gets_recommendations(run, rated, method):
 
 def test_a_run_and_json_name_the_documents(run, named):
     expected = refined_by_hand(named, named.X[:, 0])
-    done = run("refine", "named.txt", "-b", "0", "-f", "qrels.txt", "--run", "after")
+    done = run("refine", "named.txt", "-b", "1", "-f", "qrels.txt", "--run", "after")
     found = pk.read_trec_run(io.BytesIO(done.stdout.encode()))
     best = int(np.argmax(expected[:12]))
     assert (found.docid[0], found.tag) == (f"d{best}", "after")
-    told = json.loads(run("refine", "named.txt", "-b", "0", "-f", "qrels.txt", "--json").stdout)
+    told = json.loads(run("refine", "named.txt", "-b", "1", "-f", "qrels.txt", "--json").stdout)
     first = told["queries"][0]["documents"][0]
     base = named.X[:12, 0]
     assert (told["method"], told["n_judged"], first["docid"]) == ("mrr", 5, f"d{best}")
@@ -276,7 +278,7 @@ def test_a_run_and_json_name_the_documents(run, named):
 
 
 def test_judging_the_first_prints_what_refinement_is_worth(run, named):
-    words = ["refine", "named.txt", "-b", "0", "--judge-first", "3", "--method", "mrr,rocchio", "-m", "p@2,map"]
+    words = ["refine", "named.txt", "-b", "1", "--judge-first", "3", "--method", "mrr,rocchio", "-m", "p@2,map"]
     done = run(*words)
     refiners = {"mrr": pk.MultiplicativeRefiner(), "rocchio": pk.RocchioRefiner()}
     result = relevance_feedback(named, 0, refiners, n_judged=3, metrics=["p@2", "map"])
@@ -284,14 +286,14 @@ def test_judging_the_first_prints_what_refinement_is_worth(run, named):
     assert lines[0] == ["list:", "ranking", "p@2", "map"]
     shown = [line[-2:] for line in lines[1:]]
     assert shown == [[f"{row['p@2']:.4f}", f"{row['map']:.4f}"] for _, row in result.rows()]
-    assert done.stderr.startswith("6 queries, 18 documents judged; p-values: paired t-test\n")
+    assert done.stderr.startswith("the base is feature 1\n6 queries, 18 documents judged; p-values: paired t-test\n")
     assert json.loads(run(*words, "--json").stdout) == result.to_dict()
     kept = relevance_feedback(named, 0, refiners, n_judged=3, metrics=["p@2", "map"], keep=True)
     assert json.loads(run(*words, "--keep", "--json").stdout) == kept.to_dict() != result.to_dict()
 
 
 def test_pseudo_feedback_has_full_lists_only(run, named):
-    done = run("refine", "named.txt", "-b", "0", "--judge-first", "3", "--pseudo", "-m", "map")
+    done = run("refine", "named.txt", "-b", "1", "--judge-first", "3", "--pseudo", "-m", "map")
     assert "full: mrr" in done.stdout
     assert "residual" not in done.stdout
 
@@ -328,7 +330,7 @@ def test_pseudo_feedback_has_full_lists_only(run, named):
     ids=" ".join,
 )
 def test_wrong_usage_ends_with_2(run, named, words):
-    done = run("refine", "named.txt", "--base", "0", *words)
+    done = run("refine", "named.txt", "--base", "1", *words)
     assert (done.returncode, done.stdout) == (2, "")
 
 
@@ -337,7 +339,7 @@ def test_wrong_usage_ends_with_2(run, named, words):
     [
         ([], "give --feedback FILE to refine DATA"),
         (["named.txt", "-f", "qrels.txt"], "--feedback needs DATA and --base; --base is missing."),
-        (["-b", "0", "-f", "qrels.txt"], "--feedback needs DATA and --base; DATA is missing."),
+        (["-b", "1", "-f", "qrels.txt"], "--feedback needs DATA and --base; DATA is missing."),
         (["--ratings", "u.data"], "--ratings needs --ratings and --items; --items is missing."),
         (["--user", "3", "--items", "u.item"], "--user needs --ratings and --items; --ratings is missing."),
         (["--ratings", "u.data", "--items", "u.item", "--top", "3"], "--top goes with --user, not with --ratings."),
@@ -371,16 +373,16 @@ def test_help_fits_a_screen_and_shows_how_to_use_it(run, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["named.txt", "-b", "99", "-f", "qrels.txt"], "--base 99: named.txt has columns 0 to "),
+        (["named.txt", "-b", "100", "-f", "qrels.txt"], "--base 100: named.txt has feature 1 to "),
         (["named.txt", "-b", "nowhere", "-f", "qrels.txt"], "there is no file 'nowhere'"),
-        (["named.txt", "-b", "0", "-f", "nowhere"], "there is no file 'nowhere'"),
+        (["named.txt", "-b", "1", "-f", "nowhere"], "there is no file 'nowhere'"),
         (["named.txt", "-b", "short.txt", "-f", "qrels.txt"], "short.txt has 1 scores but named.txt has 72 rows."),
         (["named.txt", "-b", "short.run", "-f", "qrels.txt"], "the run has no score for 7"),
-        (["named.txt", "-b", "0", "-f", "others.txt"], "others.txt says nothing of the data"),
-        (["bare.txt", "-b", "0", "-f", "qrels.txt"], "the data name no documents"),
-        (["named.txt", "-b", "0", "-f", "short.txt"], 'expected qrels ("qid 0 docid label"), LETOR rows'),
+        (["named.txt", "-b", "1", "-f", "others.txt"], "others.txt says nothing of the data"),
+        (["bare.txt", "-b", "1", "-f", "qrels.txt"], "the data name no documents"),
+        (["named.txt", "-b", "1", "-f", "short.txt"], 'expected qrels ("qid 0 docid label"), LETOR rows'),
         (["--ratings", "nowhere", "--items", "u.item"], "there is no file 'nowhere'"),
-        (["named.txt", "-b", "0", "--judge-first", "99"], "every document of every query is judged"),
+        (["named.txt", "-b", "1", "--judge-first", "99"], "every document of every query is judged"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -399,5 +401,5 @@ def test_failures_are_told_in_one_line(run, named, lists_folder, words, message)
 def test_judgements_that_fit_nothing_are_counted(run, named, lists_folder):
     with open(lists_folder / "qrels.txt", "a") as file:
         file.write(f"{named.ids[0]} 0 gone 1\n")
-    done = run("refine", "named.txt", "-b", "0", "-f", "qrels.txt")
+    done = run("refine", "named.txt", "-b", "1", "-f", "qrels.txt")
     assert done.stderr.splitlines()[0] == "1 judged document is not in the data and left out"

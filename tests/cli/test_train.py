@@ -251,7 +251,7 @@ def test_a_model_needs_a_name(run):
         (["nowhere.txt", "-o", "model"], "there is no file 'nowhere.txt'"),
         (["train.txt", "-o", "nowhere/model"], "there is no folder"),
         (["train.txt", "-o", "."], "is a folder; give the name of a file for the model."),
-        (["nan.txt", "-o", "model"], "X has a NaN in row 2, column 0"),  # of the file, whose queries are torn apart
+        (["nan.txt", "-o", "model"], "X has a NaN in row 2, feature 1"),  # of the file, whose queries are torn apart
         (["bare.txt", "-o", "model"], 'bare.txt has 2 rows but no features; rows like "label qid:ID 1:value'),
         (["train.txt", "--validation", "bare.txt", "-o", "model"], "bare.txt has 2 rows but no features"),
     ],

@@ -153,7 +153,7 @@ def test_queries_come_back_from_a_frame(backend, dtype, ids):
 
 def test_a_frame_has_only_the_columns_that_the_queries_have():
     frame = to_frame(Queries(sparse.csr_matrix([[0.0, 2.0]]), qid=["q"]))
-    assert frame.to_dict("list") == {"qid": ["q"], "feature_0": [0.0], "feature_1": [2.0]}
+    assert frame.to_dict("list") == {"qid": ["q"], "column 0": [0.0], "column 1": [2.0]}
 
 
 def test_a_feature_with_a_reserved_name_needs_another_name_for_the_column():

@@ -139,7 +139,7 @@ def test_numbers_that_float32_cannot_hold_are_refused():
     pk.export(ranker, "onnx", dtype="float64")
     X = DATA.X.astype(float) * [1.0, 1e-60, 1.0, 1.0]
     small = pk.NeuralRanker(hidden=3, max_epochs=1, random_state=0).fit(X, DATA.y, qid=DATA.qid)
-    with pytest.raises(ValueError, match=r"feature 2 has a scale of .*or export to json or onnx with dtype='float64'"):
+    with pytest.raises(ValueError, match=r"column 1 has a scale of .*or export to json or onnx with dtype='float64'"):
         pk.export(small, "onnx")
     pk.export(small, "json", check=X)
 

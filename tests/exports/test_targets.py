@@ -388,10 +388,10 @@ def test_engines_need_good_names(target, lists):
     bad = {
         f"{target} finds features by their names": None,
         "5 feature names but the model has 6 features": NAMES[:5],
-        "features 1 and 3 are both named 'a'": ["a", "b", "a", "d", "e", "f"],
-        "feature 2 has an empty name": ["a", " ", "c", "d", "e", "f"],
+        "feature_names has 'a' at 0 and at 2": ["a", "b", "a", "d", "e", "f"],
+        r"feature_names\[1\] is empty": ["a", " ", "c", "d", "e", "f"],
         "cannot be written as UTF-8": ["a", "\ud800", "c", "d", "e", "f"],
-        "holds 2 for feature 2": ["a", 2, "c", "d", "e", "f"],
+        r"feature_names\[1\] is 2": ["a", 2, "c", "d", "e", "f"],
         "not the text 'abcdef'": "abcdef",
     }
     for message, names in bad.items():

@@ -217,5 +217,5 @@ def test_a_weight_of_two_counts_as_two_lists():
 
 def test_features_too_large_to_average_are_refused():
     X, lists = np.full((4, 1), 1.7e308), QueryLists(np.arange(4.0), np.array([0, 4]))
-    with pytest.raises(ValueError, match="column 0 that are too large to be averaged"):
+    with pytest.raises(ValueError, match="column 0 of X has values that are too large to be averaged"):
         find_centres(X, lists, 1)

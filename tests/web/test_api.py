@@ -528,7 +528,7 @@ def test_judged_lists_are_browsed_with_their_labels(lists, kept):
     client = page_of(client_of(lists, kept))
     listed = client.get(f"{API}/lists").json()
     assert (listed["total"], [one["query"] for one in listed["lists"]]) == (2, ["q1", "q/2"])
-    found = client.get(f"{API}/search", params={"q": "q/2", "base": "feature 2"}).json()
+    found = client.get(f"{API}/search", params={"q": "q/2", "base": "column 1"}).json()
     assert {one["docid"]: one["label"] for one in found["results"]} == lists.labels("q/2")
     answer = client.get(f"{API}/documents", params={"docid": "q/2/1", "q": "q/2"}).json()
     assert (len(answer["features"]), answer["label"]) == (3, lists.labels("q/2")["q/2/1"])

@@ -267,7 +267,7 @@ def test_lists_from_outside_are_checked_and_ordered():
     hits = hits_of(["a", "b", "c"], [1, 3, 3], [[1], [2], [3]])
     assert hits.docid == ["b", "c", "a"]
     assert hits.X[:, 0].tolist() == [2, 3, 1]
-    assert hits.feature_names == ["feature 1"]
+    assert hits.feature_names == ["column 0"]
     assert hits_of([], [], []).docid == []
     for arguments, words in (
         ((["a", "a"], [1, 2], [[1], [2]]), "'a' stands in the list twice"),
@@ -314,7 +314,7 @@ def test_judged_lists_without_names_get_names_and_take_saved_rankers():
     ranker.save(buffer)
     plain = Queries.from_groups(data.X, data.y, data.ids, data.indptr)
     collection = letor_collection(plain, {"mine": pk.load(io.BytesIO(buffer.getvalue()))})
-    assert collection.base_rankers() == ["feature 1", "feature 2", "feature 3", "feature 4", "mine"]
+    assert collection.base_rankers() == ["column 0", "column 1", "column 2", "column 3", "mine"]
     qid = str(data.ids[0])
     hits = collection.search(qid, "mine", 1000)
     own = ranker.predict(data.X[data.indptr[0] : data.indptr[1]])

@@ -11,6 +11,7 @@ import typer
 PLAIN = {"None": None, "True": True, "False": False}
 RANGE = ".."
 LOG = ":log"
+TAKES_FEATURES = ("query_features", "base_column")
 
 
 def split_pair(text: str, option: str, example: str) -> tuple[str, str]:
@@ -29,8 +30,17 @@ def settings_of(words: list[str], option: str = "--set") -> dict[str, Any]:
         name, text = split_pair(word, option, "key=value")
         if name in answer:
             raise typer.BadParameter(f"{option} {word}: {name} is given twice.")
-        answer[name] = value_of(text)
+        answer[name] = as_features(name, value_of(text))
     return answer
+
+
+def as_features(name: str, value: Any) -> Any:
+    """Features that a parameter names by number, in words: on the command line numbers are those of the file."""
+    if name not in TAKES_FEATURES or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return f"feature {value}"
+    return [as_features(name, one) for one in value] if isinstance(value, list) else value
 
 
 def value_of(text: str) -> Any:
@@ -57,7 +67,11 @@ def grid_of(words: list[str], option: str = "--grid") -> dict[str, Any]:
             raise typer.BadParameter(f"{option} {word}: {name} is given twice.")
         if not text:
             raise typer.BadParameter(f"{option} {word}: {name} has no values.")
-        answer[name] = _distribution(text, f"{option} {word}") if RANGE in text else _listed(text)
+        answer[name] = (
+            _distribution(text, f"{option} {word}")
+            if RANGE in text
+            else [as_features(name, one) for one in _listed(text)]
+        )
     return answer
 
 

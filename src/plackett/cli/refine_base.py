@@ -27,12 +27,9 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
     name = models.name_of_data(data)
     models.check_features(queries, name)
-    if base.isdecimal():
-        if int(base) >= queries.n_features:
-            raise ValueError(f"--base {base}: {name} has columns 0 to {queries.n_features - 1:,}.")
-        return queries, int(base)
-    if base in (queries.feature_names or []):
-        return queries, base
+    column = _column(base, queries, name)
+    if column is not None:
+        return queries, column
     if not os.path.exists(base):
         raise FileNotFoundError(
             f"--base {base}: {name} has no column of this name, and there is no file {base!r} in {os.getcwd()}."
@@ -51,6 +48,29 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
     if scores.size != queries.n_docs:
         raise ValueError(f"{base} has {scores.size:,} scores but {name} has {queries.n_docs:,} rows.")
     return queries, scores
+
+
+def echo_base(ranks_now: Any, queries: Queries) -> None:
+    """Say which feature was taken as the base, where it is one."""
+    from plackett.cli import output
+    from plackett.rankers.base_score import is_column
+    from plackett.validation import feature_number
+
+    if is_column(ranks_now):
+        output.note(f"the base is {feature_number(ranks_now, queries.first_index, queries.feature_names)}")
+
+
+def _column(base: str, queries: Queries, name: str) -> int | None:
+    """The column that the base names: by its name, or by its number in the file; None where it is a file."""
+    from plackett.validation import feature_number, find_column
+
+    kind = "column" if queries.first_index is None else "feature"
+    wanted = f"{kind} {base}" if base.isdecimal() and base not in (queries.feature_names or []) else base
+    column = find_column(wanted, queries.n_features, queries.feature_names, queries.first_index)
+    if column is None and base.isdecimal():
+        first, last = (feature_number(one, queries.first_index) for one in (0, queries.n_features - 1))
+        raise ValueError(f"--base {base}: {name} has {first} to {last.rpartition(' ')[2]}.")
+    return column
 
 
 def _scored_by_model(source: str | Stream, queries: Queries, name: str) -> tuple[Queries, Any]:

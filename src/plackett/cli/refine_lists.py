@@ -30,7 +30,7 @@ def refine(
 ) -> None:
     """Write the scores that feedback makes of those of the base."""
     from plackett.cli import inputs, output, refine_feedback, scores_out
-    from plackett.cli.refine_base import read_base
+    from plackett.cli.refine_base import echo_base, read_base
     from plackett.data.clicks import STRATEGIES
     from plackett.rankers.base_score import as_base_score
     from plackett.rankers.judgements import as_relevance
@@ -52,6 +52,7 @@ def refine(
     rows = rows._replace(y=as_relevance(rows.y, methods.relevant_from))
     before = as_base_score(ranks_now, queries)
     after = _refined(queries, ranks_now, before, rows, methods)
+    echo_base(ranks_now, queries)
     if keep:
         after = keep_judged(after, rows.y, qid=queries.qid)
         n_judged = int((rows.y == rows.y).sum())

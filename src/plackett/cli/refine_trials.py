@@ -24,7 +24,7 @@ def try_lists(
 ) -> None:
     """Judge the first documents of each list by the labels of the data."""
     from plackett.cli import inputs, output
-    from plackett.cli.refine_base import read_base
+    from plackett.cli.refine_base import echo_base, read_base
     from plackett.evaluation.feedback import relevance_feedback
 
     inputs.check_data(data)
@@ -34,6 +34,7 @@ def try_lists(
         queries, ranks_now, methods.refiners(), n_judged=n_judged, relevant_from=methods.relevant_from,
         metrics=metrics, pseudo=pseudo, keep=keep,
     )  # fmt: skip
+    echo_base(ranks_now, queries)
     _print(result, ("query", "queries"), "document", as_json=as_json)
 
 

@@ -220,6 +220,8 @@ def feature_weights(ranker: Any) -> list[tuple[str, float]]:
     """
     import numpy as np
 
+    from plackett.validation import feature_labels
+
     if hasattr(ranker, "alphas_"):
         features = ranker.features_
         weights = np.abs(ranker.alphas_) if hasattr(ranker, "thresholds_") else ranker.alphas_
@@ -232,7 +234,6 @@ def feature_weights(ranker: Any) -> list[tuple[str, float]]:
         return []
     sums = np.bincount(features, weights=weights) if features.size else np.zeros(0)
     order = np.argsort(-np.abs(sums), kind="stable")
-    names = ranker.feature_names_
-    if names is None or len(names) < sums.size:
-        names = [f"column {column}" for column in range(sums.size)]
+    labels = ranker._feature_labels
+    names = feature_labels(sums.size, None if labels is None or len(labels) < sums.size else labels)
     return [(names[column], float(sums[column])) for column in order.tolist() if sums[column] != 0.0]

@@ -183,7 +183,14 @@ class CacheDraft:
         entry = self._entries[name]
         return int(np.dtype(entry["kind"]).itemsize * np.prod(entry["shape"], dtype=object))
 
-    def finish(self, shape: tuple[int, int], made_from: list, options: dict, feature_names: list[str] | None) -> None:
+    def finish(
+        self,
+        shape: tuple[int, int],
+        made_from: list,
+        options: dict,
+        feature_names: list[str] | None,
+        first_index: int | None,
+    ) -> None:
         """Write the header and give the file its name."""
         self._file.seek(0)
         self._file.write(MAGIC)
@@ -195,6 +202,7 @@ class CacheDraft:
             "options": options,
             "shape": list(shape),
             "feature_names": feature_names,
+            "first_index": first_index,
             "arrays": self._entries,
             "block_bytes": BLOCK,
             "blocks": block_sums(self._file.fileno(), self._end),
@@ -222,7 +230,7 @@ def load(place: Path, made_from: list, options: dict[str, str], dtype: np.dtype 
         arrays = _map_arrays(file, header, "<f[48]" if dtype is None else re.escape(dtype.str))
     if ("y" in arrays) != (options.get("label") != "None"):
         raise Unusable
-    return _assemble(arrays, tuple(header["shape"]), header["feature_names"])
+    return _assemble(arrays, tuple(header["shape"]), header["feature_names"], header["first_index"])
 
 
 def _read_header(file) -> dict:
@@ -271,7 +279,7 @@ def _map_arrays(file, header: dict, kind_of_X: str) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _assemble(arrays: dict[str, np.ndarray], shape: tuple[int, int], names: Any) -> Queries:
+def _assemble(arrays: dict[str, np.ndarray], shape: tuple[int, int], names: Any, first_index: Any) -> Queries:
     """Queries over the arrays, if these belong together."""
     n_docs = shape[0]
     indptr, ids, y = arrays["indptr"], arrays["ids"], arrays.get("y")
@@ -296,7 +304,7 @@ def _assemble(arrays: dict[str, np.ndarray], shape: tuple[int, int], names: Any)
         raise Unusable
     grouped = Queries.from_groups(
         X, y, ids, indptr, docid=docid if docids is None else docids, comments=comments, feature_names=names,
-        row_order=order,
+        first_index=first_index, row_order=order,
     )  # fmt: skip
     return grouped.as_given()
 

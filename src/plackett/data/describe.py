@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from plackett._threads import query_blocks
-from plackett.validation import check_csr, is_sparse
+from plackett.validation import check_csr, feature_label, is_sparse
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -21,7 +21,11 @@ DOCS_PER_BLOCK = 1 << 14
 
 @dataclass(frozen=True)
 class Description:
-    """The answer of ``Queries.describe()``. Columns are given by number, from 0; the text shows names where known."""
+    """The answer of ``Queries.describe()``.
+
+    Lists of columns hold columns of X, from 0; the text shows names where known, or else the numbers of the file, which
+    begin at ``first_index``.
+    """
 
     n_queries: int
     n_docs: int
@@ -46,6 +50,7 @@ class Description:
     n_duplicate_rows: int
     n_duplicate_docids: int | None
     feature_names: list[str] | None = None
+    first_index: int | None = None
 
     def to_dict(self) -> dict:
         """Plain values, ready for JSON; labels become text."""
@@ -72,7 +77,8 @@ class Description:
             rows.append(("queries without a relevant document", f"{self.n_without_relevant:,}"))
             rows.append(("queries with one label level only", f"{self.n_single_level:,}"))
         rows.append(("queries with one document", f"{self.n_single_document:,}"))
-        from_where = "" if self.feature_names is not None else " (from 0)"
+        is_array = self.feature_names is None and self.first_index is None
+        from_where = " (from 0)" if is_array else ""
         same = [f"{self._name(later)} = {self._name(earlier)}" for earlier, later in self.duplicate_columns]
         rows.append((f"constant columns{from_where}", _some([self._name(c) for c in self.constant_columns])))
         within = [self._name(column) for column in self.query_level_columns]
@@ -86,7 +92,7 @@ class Description:
         return rows
 
     def _name(self, column: int) -> str:
-        return str(column) if self.feature_names is None else self.feature_names[column]
+        return feature_label(column, self.feature_names, self.first_index).removeprefix("column ")
 
     def _labels(self) -> str:
         if self.label_histogram is None:
@@ -134,6 +140,7 @@ def describe(queries: Queries, *, relevant_from: float) -> Description:
         query_level_columns=query_level,
         duplicate_columns=_equal_columns(fingerprints, constant) if queries.n_docs else [],
         feature_names=queries.feature_names,
+        first_index=queries.first_index,
         n_duplicate_rows=_sum_over_queries(queries, _repeated_rows) if queries.n_features else 0,
         n_duplicate_docids=_sum_over_queries(queries, _repeated_docids) if _has_docids(queries) else None,
         **_label_facts(queries, relevant_from),

@@ -9,6 +9,18 @@ from typing import Any
 import numpy as np
 
 from plackett._optional import import_optional
+from plackett.data.column_roles import (
+    COMMENT,
+    DOCID,
+    ID_NAMES,
+    LABEL_NAMES,
+    OTHER_ROLES,
+    docid_column,
+    names_and_first_index,
+    resembles,
+    warn_of_columns,
+)
+from plackett.data.grouping import as_objects
 from plackett.data.queries import Queries
 from plackett.validation import check_csr, is_sparse
 
@@ -20,7 +32,7 @@ def from_frame(
     *,
     label: str | None = "label",
     qid: str = "qid",
-    docid: str | None = None,
+    docid: str | None = DOCID,
     features: Sequence[str] | None = None,
 ) -> Queries:
     """``Queries`` from a data frame, columns chosen by name.
@@ -30,18 +42,23 @@ def from_frame(
     frame : data frame of pandas or polars, pyarrow table, or anything else that narwhals knows
         Of a lazy frame only the columns that are needed are collected.
     label : str or None, default="label"
-        Column of the labels; a null means "not judged". None: the frame has no labels.
+        Column of the labels; a null means "not judged". None: the frame has no labels. "label" need not be there
+        unless another column may have been meant.
     qid : str, default="qid"
         Column of the query ids, in any row order. Nulls are refused.
-    docid : str, default=None
-        Column of the document names.
+    docid : str or None, default="docid"
+        Column of the document names. "docid" stands for the first of the columns docid, doc_id, document_id, docno and
+        id that is there; none needs to be. None: the documents have no names.
     features : sequence of str, default=None
         Columns of X, in this order. None takes all other columns in the order of the frame; they must be numeric.
+        Columns with the name of a document id, and times, are then left out with a ``DataWarning``. It also names whole
+        numbers that differ in all rows, or look like times, and may be ids rather than features.
 
     Returns
     -------
     Queries
-        X is float32 when all feature columns are, else float64; nulls become NaN.
+        X is float32 when all feature columns are, else float64; nulls become NaN. ``from_frame(to_frame(queries))`` are
+        the same queries, but for sparse features, which become dense.
 
     Examples
     --------
@@ -49,38 +66,56 @@ def from_frame(
     >>> frame = pd.DataFrame({"qid": ["b", "a", "b"], "label": [0, 2, 1], "bm25": [0.2, 0.9, 0.4]})
     >>> data = from_frame(frame)
     >>> data.feature_names, data.y
-    (['bm25'], array([0., 1., 2.]))
+    (['bm25'], array([0., 2., 1.]))
     """
     nw = import_optional("narwhals", extra="frames", needed_for="from_frame")
     table = nw.from_native(frame, pass_through=True)
     if not isinstance(table, (nw.DataFrame, nw.LazyFrame)):
         raise TypeError(f"from_frame needs a data frame, not {type(frame).__name__}.")
     schema = dict(table.collect_schema())
-    named = [name for name in (label, qid, docid) if name is not None]
-    chosen = [name for name in schema if name not in named] if features is None else list(features)
+    docid = docid_column(docid, list(schema))
+    label = None if label == "label" and _has_no_labels(list(schema)) else label
+    comment = COMMENT if str(schema.get(COMMENT)) == "String" and COMMENT not in (features or ()) else None
+    named = [name for name in (label, qid, docid, comment) if name is not None]
+    others = [name for name in schema if name not in named] if features is None else []
+    ids = [name for name in others if name in ID_NAMES]
+    times = [name for name in others if schema[name].is_temporal()]
+    chosen = [name for name in others if name not in ids + times] if features is None else list(features)
     _check_columns(named + chosen, list(schema))
     _check_numeric(chosen, schema, features is None)
     table = table.select(list(dict.fromkeys(named + chosen)))
     if isinstance(table, nw.LazyFrame):
         table = table.collect()
+    if features is None:
+        whole = [name for name in chosen if schema[name].is_integer() or name in OTHER_ROLES]
+        found = {name: resembles(name, table[name].drop_nulls().to_numpy()) for name in whole}
+        suspects = {name: why for name, why in found.items() if why is not None}
+        remedy = "Choose the columns to use: features=[...]."
+        warn_of_columns(suspects, left_out=ids, times=times, remedy=remedy)
+    names, first_index = names_and_first_index(chosen)
     return Queries(
         _as_matrix(table, chosen, schema, nw),
         None if label is None else _as_labels(table, label, schema, nw),
         _as_ids(table, qid),
         docid=None if docid is None else _as_ids(table, docid),
-        feature_names=chosen,
+        feature_names=names,
+        comments=None if comment is None else _as_ids(table, comment),
+        first_index=first_index,
     )
 
 
 def to_frame(
     queries: Queries, backend: str = "pandas", *, label: str = "label", qid: str = "qid", docid: str = "docid"
 ) -> Any:
-    """A data frame with one row per document: query id, document name, label, then the features.
+    """A data frame with one row per document: query id, document name, label, comment, then the features.
+
+    ``from_frame`` makes the same queries of it.
 
     Parameters
     ----------
     queries : Queries
-        Sparse features are written out in full. Columns without a name are called ``feature_0``, ``feature_1``, ...
+        Sparse features are written out in full. Columns without a name are called as elsewhere: ``"feature 21"`` by
+        their number in the file, or ``"column 20"``. Comments of LETOR files are in the column ``letor_comment``.
     backend : {"pandas", "polars", "pyarrow"}, default="pandas"
         Or any other eager backend of narwhals.
     label, qid, docid : str
@@ -95,12 +130,14 @@ def to_frame(
     """
     nw = import_optional("narwhals", extra="frames", needed_for="to_frame")
     import_optional(backend, extra="frames", needed_for=f"to_frame with backend={backend!r}")
-    names = queries.feature_names or [f"feature_{column}" for column in range(queries.n_features)]
+    names = queries.feature_labels
     columns = {qid: _as_values(queries.qid)}
     if queries.docid is not None:
         columns[docid] = _as_values(queries.docid)
     if queries.y is not None:
         columns[label] = queries.y
+    if queries.comments is not None:
+        columns[COMMENT] = list(queries.comments)
     taken = [name for name in names if name in columns]
     if taken:
         raise ValueError(
@@ -109,7 +146,22 @@ def to_frame(
     check_csr(queries.X)
     X = queries.X.toarray() if is_sparse(queries.X) else queries.X
     columns |= {name: np.ascontiguousarray(X[:, place]) for place, name in enumerate(names)}
-    return nw.from_dict(columns, backend=backend).to_native()
+    try:
+        return nw.from_dict(columns, backend=backend).to_native()
+    except (TypeError, ValueError) as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise ValueError(
+            f'{backend} has no column type for some ids ({reason}). Use to_frame(queries, "pandas").'
+        ) from error
+
+
+def _has_no_labels(present: list[str]) -> bool:
+    """Whether there is no column "label", nor another that may have been meant by it."""
+    return (
+        "label" not in present
+        and not {name.lower() for name in present} & set(LABEL_NAMES)
+        and not near("label", present)
+    )
 
 
 def _check_columns(wanted: list[str], present: list[str]) -> None:
@@ -118,11 +170,16 @@ def _check_columns(wanted: list[str], present: list[str]) -> None:
             raise ValueError(f"the frame has no column {name!r}. {columns_in_words(name, present)}")
 
 
+def near(wanted: str, present: list[str]) -> list[str]:
+    """Columns with a similar name."""
+    return get_close_matches(str(wanted), present, n=3)
+
+
 def columns_in_words(wanted: str, present: list[str]) -> str:
     """What may have been meant by a column that is not there: those with a similar name, or the first ones."""
-    near = get_close_matches(str(wanted), present, n=3)
-    if near:
-        return f"Did you mean {' or '.join(repr(other) for other in near)}?"
+    similar = near(wanted, present)
+    if similar:
+        return f"Did you mean {' or '.join(repr(other) for other in similar)}?"
     more = ", ..." if len(present) > COLUMNS_LISTED else ""
     return f"Its columns are {', '.join(map(repr, present[:COLUMNS_LISTED])) or 'none'}{more}."
 
@@ -167,8 +224,10 @@ def _as_ids(table: Any, name: str) -> np.ndarray | list:
     is_null = column.is_null().to_numpy().astype(bool)
     if is_null.any():
         raise ValueError(f"column {name!r} is null in row {int(np.argmax(is_null))}. Every row needs an id.")
-    # text as Python strings, from which numpy makes a compact array; numbers as they are
-    return column.to_numpy() if column.dtype.is_integer() else column.to_list()
+    if column.dtype.is_integer():
+        return column.to_numpy()
+    # text as Python strings, from which numpy makes a compact array; of several kinds numpy would make text
+    return as_objects(column.to_list()) if str(column.dtype) == "Object" else column.to_list()
 
 
 def _as_values(ids: np.ndarray) -> np.ndarray | list:

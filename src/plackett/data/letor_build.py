@@ -70,7 +70,7 @@ def build(
             draft.add("indptr", groups.indptr)
             if groups.order is not None:
                 draft.add("row_order", groups.order)
-            draft.finish((rows.n_rows, rows.width), made_from, described, None)
+            draft.finish((rows.n_rows, rows.width), made_from, described, None, options.first_index)
     return True
 
 

@@ -472,9 +472,9 @@ def _as_queries(parts: list[ParsedRows], X, options: Options) -> Queries:
     comments: Any = _comments(parts, X.shape[0]) if options.comments else None
     if all(part.id_texts is None for part in parts):
         qid = np.concatenate([part.qid for part in parts]) if parts else np.empty(0, dtype=np.int64)
-        return Queries(X, labels, qid, comments=comments)
+        return Queries(X, labels, qid, comments=comments, first_index=options.first_index)
     codes, ids = _text_ids(parts)
-    queries = Queries(X, labels, codes, comments=comments)
+    queries = Queries(X, labels, codes, comments=comments, first_index=options.first_index)
     queries.ids = as_str_array(ids)  # codes count by appearance, and so do queries
     return queries
 

@@ -44,10 +44,12 @@ def read_parquet(
         Column of the query ids, whole numbers or text, in any row order. Nulls are refused. Where the files have no
         such column, the names of their folders (``qid=7``) may tell it; other columns are not taken from there.
     docid : str or None, default="docid"
-        Column of the document names. "docid" need not be there.
+        Column of the document names. "docid" stands for the first of the columns docid, doc_id, document_id, docno and
+        id that is there; none needs to be.
     features : sequence of str, default=None
         Columns of X, in this order. None takes all other columns, in the order of the first file; they must be
-        numbers.
+        numbers. Columns with the name of a document id, and times, are then left out with a ``DataWarning``. It also
+        names whole numbers that differ in all rows, or look like times, and may be ids rather than features.
     cache : bool or path, default=False
         True keeps the arrays in a file beside the (first) one, a path in that folder, and maps them into memory: X may
         be larger than memory, and the next call reads nothing. The rows of a query must then stand side by side, as
@@ -98,7 +100,8 @@ def write_parquet(
     """Write judged lists as Parquet such that neither a file nor a row group splits a query.
 
     One row per document; columns for query id, document name and label (the latter two where there are any), then the
-    features under their names, or as ``feature_0``, ``feature_1``, ... A label NaN, "not judged", becomes null.
+    features under their names, or as ``feature_21`` by their numbers in the file, or as ``column_20``. A label NaN,
+    "not judged", becomes null.
 
     Parameters
     ----------
@@ -149,6 +152,8 @@ def _rows_of(files: list[str], row_groups: tuple[int, int] | None, **columns: An
     rows = ParquetRows(files, row_groups, **columns)
     if not rows.n_rows:
         raise DataFormatError(rows.name, None, "no rows found.")
+    if row_groups is None or row_groups[0] == 0:  # once for files that are read in parts
+        rows.warn_of_columns()
     return rows
 
 
@@ -182,7 +187,15 @@ def _in_memory(rows: ParquetRows) -> Queries:
     if isinstance(docid, TextColumn):
         docid = as_str_array(list(docid))
     return Queries.from_groups(
-        X, labels, ids, indptr, docid=docid, feature_names=rows.feature_names, row_order=order, is_grouped=order is None
+        X,
+        labels,
+        ids,
+        indptr,
+        docid=docid,
+        feature_names=rows.feature_names,
+        first_index=rows.first_index,
+        row_order=order,
+        is_grouped=order is None,
     )
 
 

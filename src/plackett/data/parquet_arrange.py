@@ -52,7 +52,7 @@ class _Plan:
 
     def __init__(self, rows: ParquetRows):
         self._places: dict = {}
-        self.feature_names = rows.feature_names
+        self.feature_names, self.first_index = rows.feature_names, rows.first_index
         sizes = np.zeros(0, dtype=np.int64)
         last, n_runs = -1, 0
         for run_ids, lengths in rows.runs():
@@ -157,6 +157,7 @@ def _as_queries(pieces: list[_Piece], plan: _Plan) -> Queries:
         np.append(starts, codes.size),
         docid=docid,
         feature_names=plan.feature_names,
+        first_index=plan.first_index,
     )
 
 

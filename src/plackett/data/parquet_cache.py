@@ -89,7 +89,7 @@ def _build(place: Path, rows: ParquetRows, made_from: list, options: dict[str, s
             row += n
         draft.add("ids", ids.ids())
         draft.add("indptr", ids.indptr())
-        draft.finish(shape, made_from, options, rows.feature_names)
+        draft.finish(shape, made_from, options, rows.feature_names, rows.first_index)
 
 
 class _Ids:

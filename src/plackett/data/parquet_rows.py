@@ -14,6 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._optional import import_optional
+from plackett.data.column_roles import (
+    ID_NAMES,
+    OTHER_ROLES,
+    ROWS_LOOKED_AT,
+    docid_column,
+    names_and_first_index,
+    resembles,
+    warn_of_columns,
+)
 from plackett.data.file_names import value_in_path
 from plackett.data.frames import COLUMNS_LISTED, columns_in_words
 from plackett.data.parquet_pages import check_pages, chunks_of
@@ -57,6 +66,7 @@ class ParquetRows:
     n_rows : int
     features : list of str
     feature_names : the same, or None where ``write_parquet`` made the names up
+    first_index : the number of the first feature in the LETOR file that the rows came from, or None
     dtype : float32 where all feature columns are, else float64
     has_text_ids : whether query ids are text rather than whole numbers
     label, docid : the columns, None where there are none
@@ -102,8 +112,7 @@ class ParquetRows:
     def _choose(self, path: str, schema: Any, features: Sequence[str] | None) -> None:
         if self.qid not in schema.names:
             self._folder_ids = _ids_of_folders(self._files, self.qid)
-        if self.docid == "docid" and self.docid not in schema.names:
-            self.docid = None  # the default names a column that need not be there
+        self.docid = docid_column(self.docid, schema.names)
         named = [name for name in (self.label, self.qid, self.docid) if name is not None]
         if isinstance(features, str):
             raise TypeError(f"features is one text, {features!r}; a list of column names is needed.")
@@ -113,7 +122,14 @@ class ParquetRows:
             raise ValueError(f"features names {twice[0]!r} twice.")
         self.features = chosen
         self._check_present(path, schema)
-        self.feature_names = None if features is None and _names_are_ours(schema) else chosen
+        noted = _noted(schema) if features is None else {}
+        self.feature_names, self.first_index = names_and_first_index(chosen) if features is None else (chosen, None)
+        if noted.get("features") == "unnamed":
+            self.feature_names = None
+        if noted.get("first_index") in (0, 1):
+            self.first_index = noted["first_index"]
+        self._left_out = [] if features is not None else _left_out(schema, named)
+        self._is_chosen_by_us = features is None
 
     def _compare(self, path: str, schema: Any, *, chosen_by_us: bool) -> None:
         """Refuse a further file whose columns are not those of the first."""
@@ -163,6 +179,28 @@ class ParquetRows:
             )
         is_float32 = bool(self.features) and all(_kind(types[name]) == "float" for name in self.features)
         kinds["features"] = "float" if is_float32 and kinds.get("features", "float") == "float" else "number"
+
+    def warn_of_columns(self) -> None:
+        """Name the columns that resemble ids or times, by the first rows, and those that were left out as such."""
+        if not self._is_chosen_by_us:
+            return
+        with opened(self._files[0]) as file:
+            whole = [
+                name for name in self.features if str(file.schema_arrow.field(name).type).startswith(("int", "uint"))
+            ]
+        whole += [name for name in self.features if name in OTHER_ROLES and name not in whole]
+        table = next(self._tables(whole, ROWS_LOOKED_AT), (None, 0, None))[2] if whole else None
+        found = (
+            {}
+            if table is None
+            else {name: resembles(name, _as_floats(table.column(name).drop_null())) for name in whole}
+        )
+        warn_of_columns(
+            {name: why for name, why in found.items() if why is not None},
+            left_out=[name for name in self._left_out if name in ID_NAMES],
+            times=[name for name in self._left_out if name not in ID_NAMES],
+            remedy="Choose the columns to use: features=[...].",
+        )
 
     def batches(self) -> Iterator[Batch]:
         """All rows, in order."""
@@ -270,8 +308,9 @@ def _count_rows(path: str, file: Any, row_groups: tuple[int, int] | None) -> int
 
 
 def _others(schema: Any, named: list[str]) -> list[str]:
-    """The columns that are not named, nor an index that pandas kept."""
-    return [name for name in schema.names if name not in named and not name.startswith("__index_level_")]
+    """The columns that may be features: not named, nor an index that pandas kept, nor left out."""
+    out = [*named, *_left_out(schema, named)]
+    return [name for name in schema.names if name not in out and not name.startswith("__index_level_")]
 
 
 def _check_pages(sums: Sums, row_groups: tuple[int, int] | None, names: set[str]) -> None:
@@ -282,12 +321,21 @@ def _check_pages(sums: Sums, row_groups: tuple[int, int] | None, names: set[str]
     check_pages(sums.path, sums.handle, chunks, sums.footer_start)
 
 
-def _names_are_ours(schema: Any) -> bool:
-    """Whether ``write_parquet`` made up the names of the features, because the queries had none."""
+def _left_out(schema: Any, named: list[str]) -> list[str]:
+    """Columns that are not named, and ids by their names, or times."""
+    import pyarrow.types as types
+
+    kinds = [(name, schema.field(place).type) for place, name in enumerate(schema.names) if name not in named]
+    return [name for name, kind in kinds if name in ID_NAMES or types.is_temporal(kind)]
+
+
+def _noted(schema: Any) -> dict[str, Any]:
+    """What ``write_parquet`` notes: whether it made up the names of the features, and their first number in a file."""
     try:
-        return json.loads((schema.metadata or {}).get(METADATA, b"{}")).get("features") == "unnamed"
-    except (ValueError, AttributeError):  # whatever others may have put there
-        return False
+        noted = json.loads((schema.metadata or {}).get(METADATA, b"{}"))
+    except (ValueError, RecursionError):  # whatever others may have put there
+        return {}
+    return noted if isinstance(noted, dict) else {}
 
 
 def _kind(type_: Any) -> str | None:

@@ -150,7 +150,7 @@ def _folder_at_once(target: Any) -> Iterator[str]:
 
 def _as_table(queries: Queries, layout: Layout) -> Any:
     pa = import_optional("pyarrow", extra="frames", needed_for="write_parquet")
-    names = queries.feature_names or [f"feature_{column}" for column in range(queries.n_features)]
+    names = queries.feature_names or [name.replace(" ", "_") for name in queries.feature_labels]
     columns = {layout.qid: _as_ids(queries.ids, "query", pa).take(pa.array(queries.query_of_row))}
     if queries.docid is not None:
         columns[layout.docid] = _as_ids(queries.docid, "document", pa)
@@ -163,7 +163,10 @@ def _as_table(queries: Queries, layout: Layout) -> Any:
         )
     X = queries.X.toarray() if is_sparse(queries.X) else queries.X
     columns |= {name: pa.array(column) for name, column in zip(names, np.ascontiguousarray(X.T), strict=True)}
-    noted = {"features": "unnamed" if queries.feature_names is None else "named"}
+    noted = {
+        "features": "unnamed" if queries.feature_names is None else "named",
+        "first_index": queries.first_index,
+    }
     return pa.table(columns).replace_schema_metadata({METADATA: json.dumps(noted).encode()})
 
 

@@ -2,80 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from plackett.data.column_roles import warn_of_frame
 from plackett.data.describe import Description, describe
 from plackett.data.grouping import as_objects, check_is_no_column, group_rows
 from plackett.data.mapped import is_mapped, stack_rows, take_rows
+from plackett.data.query_lists import Levels as Levels
+from plackett.data.query_lists import QueryLists as QueryLists
 from plackett.data.text_column import TextColumn, as_str_array, docids_of_comments
-from plackett.validation import as_csr, check_labels, check_not_masked, count_of, is_sparse, plain
-
-
-class QueryLists:
-    """Labels and bounds of the queries, all that a loss needs; no X.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_docs,)
-    indptr : ndarray of shape (n_queries + 1,)
-        Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``.
-    rng : numpy.random.Generator, default=None
-        Where losses that draw (``ListMLE(ties="random")``) take their draws from; None lets them use their own.
-    """
-
-    def __init__(self, labels: np.ndarray, indptr: np.ndarray, rng: np.random.Generator | None = None):
-        self.labels, self.indptr, self.rng = labels, indptr, rng
-        self._kept: dict[Hashable, Any] = {}
-
-    @property
-    def n_queries(self) -> int:
-        return self.indptr.size - 1
-
-    @property
-    def n_docs(self) -> int:
-        return self.labels.size
-
-    @cached_property
-    def order(self) -> np.ndarray:
-        """Rows of each query by falling label; equal labels keep their order. Sorted once."""
-        queries = np.repeat(np.arange(self.n_queries), np.diff(self.indptr))
-        return np.lexsort((-self.labels, queries))
-
-    @cached_property
-    def levels(self) -> Levels:
-        """Runs of equal labels in ``order``."""
-        ranked = self.labels[self.order]
-        is_start = np.ones(self.n_docs, dtype=bool)
-        is_start[1:] = ranked[1:] != ranked[:-1]
-        starts_of_queries = self.indptr[:-1]
-        is_start[starts_of_queries[starts_of_queries < self.n_docs]] = True
-        starts = np.flatnonzero(is_start)
-        return Levels(np.append(starts, self.n_docs), np.searchsorted(starts, self.indptr))
-
-    def keep(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What ``make()`` gives, computed at the first call with this key and remembered."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
-
-    def part(self, first: int, last: int, rng: np.random.Generator | None = None) -> QueryLists:
-        """Queries ``first`` to ``last`` (exclusive) as lists of their own, sharing the labels."""
-        indptr = self.indptr[first : last + 1]
-        return QueryLists(self.labels[indptr[0] : indptr[-1]], indptr - indptr[0], rng)
-
-
-class Levels(NamedTuple):
-    """Label levels: level ``l`` holds places ``bounds[l]:bounds[l + 1]`` of the label order.
-
-    Query ``q`` owns levels ``indptr[q]:indptr[q + 1]``, the best first.
-    """
-
-    bounds: np.ndarray
-    indptr: np.ndarray
+from plackett.validation import as_csr, check_labels, check_not_masked, count_of, feature_labels, is_sparse, plain
 
 
 class Queries:
@@ -99,6 +39,9 @@ class Queries:
         Column names; those of a data frame are taken when None.
     comments : sequence of str, one per row, default=None
         What stands behind ``#`` in a LETOR file, character by character.
+    first_index : {0, 1}, default=None
+        The number that the first column has in the file that the rows come from. Messages and explanations then speak
+        of "feature 21" where the file does. None for arrays, of which they speak as "column 20", counted from 0.
 
     Attributes
     ----------
@@ -108,9 +51,7 @@ class Queries:
     indptr : ndarray of shape (n_queries + 1,)
         Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``. Raises ValueError where the rows of a query do not stand
         together; ``grouped.indptr`` always exists.
-    first_index : int or None
-        The number of the first feature in the file that the rows were read from; None for arrays, whose columns count
-        from 0.
+    feature_names, first_index : as given
     row_order : ndarray of shape (n_docs,) or None
         The input row of each row of ``grouped``; None when the input was grouped.
 
@@ -127,8 +68,6 @@ class Queries:
     array([[0.9]])
     """
 
-    first_index: int | None = None
-
     def __init__(
         self,
         X: object,
@@ -138,6 +77,7 @@ class Queries:
         docid: object = None,
         feature_names: Sequence[str] | None = None,
         comments: Sequence[str] | None = None,
+        first_index: int | None = None,
     ):
         check_is_no_column(qid, X)
         rows, names = as_rows(X)
@@ -153,6 +93,7 @@ class Queries:
             docid=names_of_docs,
             comments=notes,
             feature_names=_check_names(feature_names if feature_names is not None else names, rows.shape[1]),
+            first_index=first_index,
             row_order=groups.order,
             is_grouped=groups.order is None,
         )
@@ -162,15 +103,16 @@ class Queries:
         self.X, self._docid, self.comments = X, docid, comments
         self.y = None if y is None else _writable(y)
 
-    def _describe(self, *, ids, indptr, feature_names, row_order, is_grouped: bool) -> None:
+    def _describe(self, *, ids, indptr, feature_names, first_index, row_order, is_grouped: bool) -> None:
         """Set all that does not depend on the order of the rows."""
         self.ids, self._indptr, self.feature_names = ids, _writable(indptr), feature_names
-        self.row_order, self.is_grouped = row_order, is_grouped
+        self.first_index, self.row_order, self.is_grouped = first_index, row_order, is_grouped
 
     @classmethod
     def from_groups(
-        cls, X, y, ids, indptr, *, docid=None, comments=None, feature_names=None, row_order=None, is_grouped=True
-    ) -> Queries:
+        cls, X, y, ids, indptr, *, docid=None, comments=None, feature_names=None, first_index=None, row_order=None,
+        is_grouped=True,
+    ) -> Queries:  # fmt: skip
         """Queries from rows whose groups are known and were checked by the caller: nothing is looked at again.
 
         ``row_order`` is the input row of each grouped row, None where the input is grouped. Where ``is_grouped`` is
@@ -179,7 +121,7 @@ class Queries:
         queries = cls.__new__(cls)
         queries._set(
             X=X, y=y, ids=ids, indptr=indptr, docid=docid, comments=comments, feature_names=feature_names,
-            row_order=row_order, is_grouped=is_grouped,
+            first_index=first_index, row_order=row_order, is_grouped=is_grouped,
         )  # fmt: skip
         return queries
 
@@ -203,6 +145,7 @@ class Queries:
             docid=None if self._docid is None else self._docid[order],
             comments=None if self.comments is None else self.comments[order],
             feature_names=self.feature_names,
+            first_index=self.first_index,
             row_order=order,
         )
 
@@ -212,8 +155,8 @@ class Queries:
             return self
         given = Queries.__new__(Queries)
         given._describe(
-            ids=self.ids, indptr=self._indptr, feature_names=self.feature_names, row_order=self.row_order,
-            is_grouped=False,
+            ids=self.ids, indptr=self._indptr, feature_names=self.feature_names, first_index=self.first_index,
+            row_order=self.row_order, is_grouped=False,
         )  # fmt: skip
         given._regrouped = self
         return given
@@ -277,6 +220,11 @@ class Queries:
     @property
     def n_features(self) -> int:
         return (self.X if "X" in self.__dict__ else self.grouped.X).shape[1]
+
+    @property
+    def feature_labels(self) -> list[str]:
+        """What users call the columns: by name, else "feature 21" as in the file, else "column 20" of the array."""
+        return feature_labels(self.n_features, self.feature_names, self.first_index)
 
     @property
     def labels(self) -> np.ndarray:
@@ -386,6 +334,7 @@ class Queries:
             docid=None if self._docid is None else self._docid[rows],
             comments=None if self.comments is None else self.comments[rows],
             feature_names=self.feature_names,
+            first_index=self.first_index,
         )
 
     def _take(self, places: np.ndarray) -> Queries:
@@ -407,6 +356,7 @@ class Queries:
             docid=None if self._docid is None else self._docid[rows],
             comments=None if self.comments is None else self.comments[rows],
             feature_names=self.feature_names,
+            first_index=self.first_index,
         )
 
     @staticmethod
@@ -446,6 +396,7 @@ class Queries:
             docid=None if first._docid is None else _concat_names([part._docid for part in parts]),
             comments=None if first.comments is None else TextColumn.concat([part.comments for part in parts]),
             feature_names=first.feature_names,
+            first_index=first.first_index if len({part.first_index for part in parts}) == 1 else None,
             row_order=None if is_grouped else np.concatenate([o + s for o, s in zip(orders, shifts, strict=True)]),
             is_grouped=is_grouped,
         )
@@ -457,7 +408,7 @@ class Queries:
         """
         kept = {
             "X": self.X, "y": self.y, "docid": self._docid, "comments": self.comments,
-            "feature_names": self.feature_names,
+            "feature_names": self.feature_names, "first_index": self.first_index,
         }  # fmt: skip
         values = {**kept, **columns}
         return Queries.from_groups(
@@ -506,6 +457,7 @@ def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
     else:
         if hasattr(X, "columns") and hasattr(X, "to_numpy"):
             names = [str(name) for name in X.columns]
+            warn_of_frame(X)
             values = X.to_numpy()
             if values.dtype == object and hasattr(X, "isna"):  # pandas' NA is no number, and NaN is one
                 values = np.where(X.isna().to_numpy(), np.nan, values)

@@ -10,7 +10,7 @@ import numpy as np
 
 from plackett.data.list_checks import has_differences
 from plackett.distributed.piece import Piece
-from plackett.validation import count_of, plain
+from plackett.validation import count_of, feature_number, plain
 
 _LARGEST = 2**63 - 1  # numbers from here down are keys themselves
 
@@ -35,6 +35,7 @@ class Facts(NamedTuple):
     n_queries: int
     n_features: int
     feature_names: list[str] | None
+    first_index: int | None
     may_widen: bool
     weight: float
     keys: np.ndarray
@@ -47,8 +48,8 @@ def facts_of(piece: Piece) -> Facts:
     queries = piece.queries
     labels = (float(queries.labels.min()), float(queries.labels.max())) if queries.n_docs else None
     return Facts(
-        piece.name, queries.n_docs, queries.n_queries, queries.n_features, queries.feature_names, piece.may_widen,
-        piece.weight, _keys(queries.ids), has_differences(queries.lists, is_pointwise=False), labels,
+        piece.name, queries.n_docs, queries.n_queries, queries.n_features, queries.feature_names, queries.first_index,
+        piece.may_widen, piece.weight, _keys(queries.ids), has_differences(queries.lists, is_pointwise=False), labels,
     )  # fmt: skip
 
 
@@ -62,7 +63,7 @@ def check_columns(facts: Sequence[Facts]) -> tuple[int, list[str] | None]:
                 f"{fact.name} has {count_of(fact.n_features, 'feature')} but {first.name} has {first.n_features:,}; "
                 "all partitions need the same columns."
             )
-        if fact.feature_names != first.feature_names:
+        if (fact.feature_names, fact.first_index) != (first.feature_names, first.first_index):
             raise ValueError(
                 f"{fact.name} has other columns than {first.name}: {_difference(fact, first)}. All partitions need the "
                 "same columns in the same order."
@@ -71,11 +72,13 @@ def check_columns(facts: Sequence[Facts]) -> tuple[int, list[str] | None]:
 
 
 def _difference(one: Facts, other: Facts) -> str:
+    if one.feature_names == other.feature_names:
+        return f"they begin at {one.first_index} there and at {other.first_index} here"
     if one.feature_names is None or other.feature_names is None:
         return "only one of them names its columns"
     pairs = zip(one.feature_names, other.feature_names, strict=True)
     place, (new, known) = next((place, pair) for place, pair in enumerate(pairs) if pair[0] != pair[1])
-    return f"column {place} is {new!r} there and {known!r} here"
+    return f"{feature_number(place, one.first_index)} is {new!r} there and {known!r} here"
 
 
 # --- Queries in two partitions ----------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from plackett.data.column_roles import ID_NAMES, warn_of_columns
 from plackett.data.file_names import files_of
 from plackett.data.frames import COLUMNS_LISTED
 from plackett.data.queries import Queries
@@ -15,7 +16,6 @@ from plackett.distributed.cluster import ClusterHolder, active_client, has_graph
 from plackett.distributed.local import LocalHolder, Recipe
 
 BYTES_PER_PIECE = 1 << 26  # of a Parquet file that is read piece by piece on this machine
-DOCID = "docid"  # the column of document names, which need not be there: no feature, as in read_parquet
 
 
 class Given(NamedTuple):
@@ -112,8 +112,15 @@ def _of_frame(X: Any, y: Any, qid: Any, weight: Any) -> list[Recipe]:
         X = X.reset_index()
     named = [value for value in roles.values() if isinstance(value, str)]
     _check_columns(X, named)
-    if named and DOCID in X.columns and DOCID not in named:
-        X = X.drop(columns=DOCID)
+    ids = [name for name in ID_NAMES if named and name in X.columns and name not in named]
+    times = [
+        name
+        for name, dtype in X.dtypes.items()
+        if named and getattr(dtype, "kind", "") in ("m", "M") and name not in named
+    ]
+    if ids or times:
+        X = X.drop(columns=ids + times)
+        warn_of_columns({}, left_out=ids[1:], times=times, remedy="Drop columns that are no features.")
     _check_numbers(X, roles)
     if all(value is None or isinstance(value, str) for value in roles.values()):
         return [

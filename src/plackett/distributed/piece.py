@@ -151,7 +151,7 @@ def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_wid
     queries = queries.grouped
     try:
         check_csr(queries.X)
-        check_finite(queries.X, queries.feature_names, row_numbers=queries.row_order)
+        check_finite(queries.X, queries.feature_names, first_index=queries.first_index, row_numbers=queries.row_order)
         labels = check_labels(queries.labels, queries.n_docs, row_numbers=queries.row_order)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
@@ -159,8 +159,9 @@ def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_wid
     X = queries.X if is_sparse(queries.X) else np.ascontiguousarray(queries.X)
     X = X if is_sparse(X) else readable(X)  # what comes from another process is read-only
     kept = Queries.from_groups(
-        X, readable(labels), queries.ids, readable(queries.indptr), feature_names=queries.feature_names
-    )
+        X, readable(labels), queries.ids, readable(queries.indptr), feature_names=queries.feature_names,
+        first_index=queries.first_index,
+    )  # fmt: skip
     return Piece(kept, weights, name, may_widen=may_widen)
 
 

@@ -152,7 +152,7 @@ def _floors(setup: Setup) -> dict[str, Evaluation]:
         ranked = lists.with_scores(np.concatenate(parts))
         values.append(rules.convention.table([measure], ranked, ties="average")[0][:, 0])
     words = {
-        metric: "; ".join(dict.fromkeys(features[place].in_words(queries.feature_names) for features in chosen))
+        metric: "; ".join(dict.fromkeys(features[place].in_words(queries) for features in chosen))
         for place, metric in enumerate(setup.metrics)
     }
     answer[BEST_FEATURE] = _floor(setup, np.stack(values, axis=1), words)

@@ -12,7 +12,7 @@ from plackett.evaluation.table import mean_of_counted
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.validation import check_csr, is_sparse
+from plackett.validation import check_csr, feature_label, is_sparse
 
 RANDOM_ORDER, BEST_FEATURE = "random order", "best feature"
 PASSES = 64  # over X, at most, to look at every column; their inverse is the share of X that is copied, or twice that
@@ -52,8 +52,8 @@ class SingleFeature(NamedTuple):
         scores[np.isnan(feature)] = -np.inf
         return scores
 
-    def in_words(self, feature_names: list[str] | None) -> str:
-        label = f"column {self.column}" if feature_names is None else feature_names[self.column]
+    def in_words(self, queries: Queries) -> str:
+        label = feature_label(self.column, queries.feature_names, queries.first_index)
         return f"{label} ({'falling' if self.sign > 0 else 'rising'})"
 
 
@@ -84,7 +84,7 @@ def best_feature_floor(
     """The best mean of each measure when documents are ranked by one feature, and that feature."""
     features = dict(zip(names, best_single_features(measures, lists, convention, queries), strict=False))
     means = {name: feature.mean for name, feature in features.items()}
-    return means, {name: feature.in_words(queries.feature_names) for name, feature in features.items()}
+    return means, {name: feature.in_words(queries) for name, feature in features.items()}
 
 
 def _every_column(X) -> Iterator[tuple[int, np.ndarray]]:

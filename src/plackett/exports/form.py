@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from plackett.data.normalize import QueryNormalizer
 from plackett.rankers.base import Normalized, Ranker
 from plackett.rankers.linear_scores import LinearScores
-from plackett.validation import count_of, is_sparse
+from plackett.validation import count_of, feature_number, is_sparse
 
 ROUNDING = 2.5e-7  # what float32, in which a scaler may have learned, leaves of 1
 
@@ -47,6 +47,8 @@ class LinearForm:
         What the offset and the scale are: nothing; a centre and a spread; a smallest value and a range.
     ranker : str
         Name of the ranker's class.
+    first_index : int or None
+        The number of the first feature in the file that the ranker was fitted to; None for arrays.
     """
 
     weights: np.ndarray
@@ -56,6 +58,7 @@ class LinearForm:
     names: list[str] | None
     scaling: str
     ranker: str
+    first_index: int | None = None
 
     @property
     def n_features(self) -> int:
@@ -63,7 +66,7 @@ class LinearForm:
 
     def call(self, feature: int) -> str:
         """What to call a feature in a message."""
-        return f"feature {feature + 1}" if self.names is None else f"feature {self.names[feature]!r}"
+        return feature_number(feature, self.first_index) if self.names is None else f"feature {self.names[feature]!r}"
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """The formula, in float64."""
@@ -142,6 +145,7 @@ def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> Line
     form = LinearForm(
         np.array(ranker.coef_, dtype=np.float64), float(ranker.intercept_), offset, scale,
         None if names is None else checked_names(names, ranker.coef_.size), scaling, type(ranker).__name__,
+        getattr(ranker, "first_index_", None),
     )  # fmt: skip
     numbers = np.concatenate([form.weights, form.offset, form.scale, [form.intercept]])
     if not np.isfinite(numbers).all() or (form.scale <= 0.0).any():
@@ -229,11 +233,11 @@ def checked_names(names: Sequence[str], n_features: int) -> list[str]:
         raise ValueError(f"there are {count_of(len(names), 'feature name')} but the model has {n_features:,} features.")
     for place, name in enumerate(names):
         if not isinstance(name, str):
-            raise ValueError(f"feature_names holds {name!r} for feature {place + 1}; names are texts.")
+            raise ValueError(f"feature_names[{place}] is {name!r}; names are texts.")
         try:
             name.encode()
         except UnicodeEncodeError:
-            raise ValueError(f"the name {name!r} of feature {place + 1} cannot be written as UTF-8.") from None
+            raise ValueError(f"feature_names[{place}], {name!r}, cannot be written as UTF-8.") from None
     return names
 
 
@@ -254,9 +258,9 @@ def names_for(form: Named, target: str) -> list[str]:
     seen: dict[str, int] = {}
     for place, name in enumerate(form.names):
         if not name.strip():
-            raise ValueError(f"feature {place + 1} has an empty name; {target} finds features by their names.")
+            raise ValueError(f"feature_names[{place}] is empty; {target} finds features by their names.")
         if name in seen:
-            raise ValueError(f"features {seen[name] + 1} and {place + 1} are both named {name!r}; names must differ.")
+            raise ValueError(f"feature_names has {name!r} at {seen[name]} and at {place}; names must differ.")
         seen[name] = place
     return form.names
 

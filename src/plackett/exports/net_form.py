@@ -30,6 +30,8 @@ class NetForm:
         As in ``LinearForm``.
     ranker : str
         Name of the ranker's class.
+    first_index : int or None
+        As in ``LinearForm``.
     """
 
     net: PlainNet
@@ -38,6 +40,7 @@ class NetForm:
     names: list[str] | None
     scaling: str
     ranker: str
+    first_index: int | None = None
 
     @property
     def n_features(self) -> int:
@@ -53,7 +56,7 @@ class NetForm:
         They are exact bounds for ReLU and tanh, whose slopes are at most 1.
         """
         ways = reduce(lambda found, weight: np.abs(found) @ np.abs(weight), self.net.weights[::-1])[0]
-        return LinearForm(ways, 0.0, self.offset, self.scale, self.names, self.scaling, self.ranker)
+        return LinearForm(ways, 0.0, self.offset, self.scale, self.names, self.scaling, self.ranker, self.first_index)
 
     def lost(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
         """By about how much scores change at most when the values of a feature are rounded."""
@@ -103,4 +106,5 @@ def net_form(ranker: Any, feature_names: Sequence[str] | None = None) -> NetForm
     return NetForm(
         PlainNet.of(shape, ranker.weights_), offset, scale,
         None if names is None else checked_names(names, shape.n_inputs), scaling, name,
+        getattr(ranker, "first_index_", None),
     )  # fmt: skip

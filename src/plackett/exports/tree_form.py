@@ -17,6 +17,7 @@ from plackett.rankers.lightgbm_trees import LightGBMTrees
 from plackett.rankers.other_trees import XGBoostRanker
 from plackett.rankers.rankboost import RankBoost
 from plackett.rankers.zero_trees import ZeroTrees
+from plackett.validation import feature_number
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,15 @@ class TreeForm:
         Of the features, in the order of the columns.
     ranker : str
         Name of the ranker's class.
+    first_index : int or None
+        The number of the first feature in the file that the ranker was fitted to; None for arrays.
     """
 
     trees: FlatTrees
     intercept: float
     names: list[str] | None
     ranker: str
+    first_index: int | None = None
 
     @property
     def n_features(self) -> int:
@@ -45,7 +49,7 @@ class TreeForm:
 
     def call(self, feature: int) -> str:
         """What to call a feature in a message."""
-        return f"feature {feature + 1}" if self.names is None else f"feature {self.names[feature]!r}"
+        return feature_number(feature, self.first_index) if self.names is None else f"feature {self.names[feature]!r}"
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """The formula, in float64."""
@@ -134,6 +138,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
         float(getattr(ranker, "intercept_", 0.0)),
         None if names is None else checked_names(names, trees.n_features_),
         name,
+        getattr(ranker, "first_index_", None),
     )
 
 

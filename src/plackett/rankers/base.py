@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plackett import persistence
+from plackett.data.column_roles import warn_of_frame
 from plackett.data.grouping import check_is_no_column
 from plackett.data.list_checks import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
 from plackett.data.normalize import QueryNormalizer, get_normalizer
@@ -34,6 +35,8 @@ from plackett.validation import (
     check_numbers,
     check_scores,
     count_of,
+    feature_labels,
+    feature_number,
     is_sparse,
 )
 
@@ -202,6 +205,8 @@ class Ranker(BaseEstimator, ABC):
         if needs_labels and y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         new_names = given.feature_names if given is not None else _columns_of(X)
+        if reset and given is None and hasattr(X, "columns"):
+            warn_of_frame(X)
         with warnings.catch_warnings():
             if new_names is not None and getattr(self, "feature_names_", None) is not None:  # compared below
                 warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
@@ -215,20 +220,26 @@ class Ranker(BaseEstimator, ABC):
                     order="C",
                     ensure_all_finite=False,  # looked at below, with a message that says where
                 )
-        names = self._names_of(given)
+        names, first_index = self._names_of(given), None if given is None else given.first_index
         if reset:
-            self.feature_names_ = names
-            self.first_index_ = None if given is None else given.first_index
+            self.feature_names_, self.first_index_ = names, first_index
         elif new_names is not None:
             self._check_names(new_names)
         numbers = None if given is None or given.is_grouped else given.row_order
-        check_finite(rows, names, row_numbers=numbers)
+        check_finite(rows, names, first_index=first_index, row_numbers=numbers)
         labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
         if given is not None:
             rows_of = given.grouped
             named = {"docid": rows_of._docid, "comments": rows_of.comments}  # for measures that break ties by them
             queries = Queries.from_groups(
-                rows, labels, given.ids, rows_of.indptr, feature_names=names, row_order=numbers, **named
+                rows,
+                labels,
+                given.ids,
+                rows_of.indptr,
+                feature_names=names,
+                first_index=first_index,
+                row_order=numbers,
+                **named,
             )
         else:
             queries = Queries(rows, labels, qid, feature_names=names).grouped
@@ -257,10 +268,19 @@ class Ranker(BaseEstimator, ABC):
         known = self.feature_names_
         if known is not None and names != known:
             place = next(place for place, (one, other) in enumerate(zip(names, known, strict=True)) if one != other)
+            number = feature_number(place, getattr(self, "first_index_", None))
             raise ValueError(
-                f"The feature names should match those that were passed during fit: column {place} is "
+                f"The feature names should match those that were passed during fit: {number} is "
                 f"{names[place]!r} but was {known[place]!r}."
             )
+
+    @property
+    def _feature_labels(self) -> list[str] | None:
+        """What users call the columns of ``fit``, by name or by number in the file; None for arrays, as elsewhere."""
+        first_index = getattr(self, "first_index_", None)  # models of earlier versions have none
+        if self.feature_names_ is None and first_index is None:
+            return None
+        return feature_labels(self.n_features_in_, self.feature_names_, first_index)
 
     def _names_of(self, given: Queries | None) -> list[str] | None:
         if given is not None and given.feature_names is not None:

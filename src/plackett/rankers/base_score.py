@@ -11,7 +11,7 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.data.trec import Run
 from plackett.rankers.base import Ranker
-from plackett.validation import check_numbers, count_of, is_sparse, plain
+from plackett.validation import check_numbers, count_of, find_column, is_sparse, plain
 
 
 def as_base_score(base: Any, queries: Queries, *, missing: float | None = None) -> np.ndarray:
@@ -20,7 +20,8 @@ def as_base_score(base: Any, queries: Queries, *, missing: float | None = None) 
     Parameters
     ----------
     base : int, str, array-like, ranker, model, Run or dict
-        A column of X by number or name; one score per row of ``queries.X``; a fitted ranker of this library; anything
+        A column of X: its number counted from 0, its name, or ``"feature 21"``, its number in the file that was read;
+        one score per row of ``queries.X``; a fitted ranker of this library; anything
         else with a method ``predict``, such as a model of LightGBM, XGBoost or scikit-learn; a run as ``read_trec_run``
         gives it, or ``{qid: {docid: score}}``, for which the queries need document ids.
     queries : Queries
@@ -40,7 +41,7 @@ def as_base_score(base: Any, queries: Queries, *, missing: float | None = None) 
     array([0.5, 0.7])
     """
     if is_column(base):
-        return column_values(queries, column_number(base, queries.n_features, queries.feature_names))
+        return column_values(queries, column_number(base, queries))
     if isinstance(base, (Run, Mapping)):
         return _scores_of_run(base.to_dict() if isinstance(base, Run) else base, queries, missing)
     scores = predictions(base, queries, None) if hasattr(base, "predict") else base
@@ -83,18 +84,19 @@ def is_known_elsewhere(base: Any) -> bool:
     return is_column(base) or hasattr(base, "predict") or isinstance(base, (Run, Mapping))
 
 
-def column_number(column: Any, n_features: int, names: list[str] | None) -> int:
-    """The number of a column that is given by number or name."""
+def column_number(column: Any, queries: Queries) -> int:
+    """The number of a column that is given by number, counted from 0, or by what it is called in messages."""
     if isinstance(column, str):
-        if names is None:
+        found = find_column(column, queries.n_features, queries.feature_names, queries.first_index)
+        if found is not None:
+            return found
+        if queries.feature_names is None:
             raise ValueError(
                 f"base_score is the column {column!r}, but the columns of X have no names. Give its number."
             )
-        if column not in names:
-            raise ValueError(f"base_score is the column {column!r}, but X has no column of that name.")
-        return names.index(column)
-    if not 0 <= column < n_features:
-        raise ValueError(f"base_score is column {int(column)}, but X has columns 0 to {n_features - 1:,}.")
+        raise ValueError(f"base_score is the column {column!r}, but X has no column of that name.")
+    if not 0 <= column < queries.n_features:
+        raise ValueError(f"base_score is column {int(column)}, but X has columns 0 to {queries.n_features - 1:,}.")
     return int(column)
 
 

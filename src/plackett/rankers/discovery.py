@@ -7,6 +7,7 @@ part values go up or down as the centres do from the part below. So a feature ma
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from plackett._read_only import readable
 from plackett._threads import deal, query_blocks
 from plackett.data.queries import QueryLists
 from plackett.rankers import _discovery
-from plackett.validation import is_sparse
+from plackett.validation import feature_label, is_sparse
 
 CENTRES = ("mean", "prior", "middle", "posterior")
 DISCOVERIES = ("quasi-knn", "linear")
@@ -49,7 +50,13 @@ class FeatureRanks(NamedTuple):
 
 
 def find_centres(
-    X: Any, lists: QueryLists, n_intervals: int, *, centre: str = "mean", weights: np.ndarray | None = None
+    X: Any,
+    lists: QueryLists,
+    n_intervals: int,
+    *,
+    centre: str = "mean",
+    weights: np.ndarray | None = None,
+    names: Sequence[str] | None = None,
 ) -> np.ndarray:
     """Centres of the parts of every feature, the least relevant part first; NaN for parts that no list fills.
 
@@ -68,6 +75,8 @@ def find_centres(
         smaller than 3).
     weights : ndarray of shape (n_queries,), default=None
         What a list counts; None means 1 each.
+    names : sequence of str, default=None
+        What messages call the columns; None counts them from 0.
 
     Returns
     -------
@@ -95,7 +104,7 @@ def find_centres(
     is_lost = ~np.isfinite(centres) & (count.T > 0)
     if is_lost.any():
         column = int(np.flatnonzero(is_lost.any(axis=1))[0])
-        raise ValueError(f"X has values in column {column} that are too large to be averaged. Scale it first.")
+        raise ValueError(f"{feature_label(column, names)} of X has values that are too large to be averaged. Scale it.")
     for own, size in zip(centres, sizes, strict=True):
         is_known = ~np.isnan(own)
         own[is_known] = _level_out(own[is_known], ROUNDING * size[is_known])

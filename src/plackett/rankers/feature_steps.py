@@ -28,7 +28,7 @@ from plackett.rankers.fitting import NO_IMPROVEMENT, HeldBack, is_better
 from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.progress import Progress
 from plackett.solvers.stopping import INTERRUPTED
-from plackett.validation import check_choice, check_positive_int
+from plackett.validation import check_choice, check_positive_int, feature_labels
 
 LEAST = 1e-12  # of the two sums whose ratio gives a weight: a perfect feature gets a finite one
 LARGEST_WEIGHT = 1e6  # far above all that LEAST lets a fit find: sums of weighted ranks stay finite
@@ -194,7 +194,9 @@ class FeatureSteps(Ranker):
         if self.discovery == "linear":
             self.signs_ = find_signs(X, lists, weights)
         else:
-            self.centres_ = find_centres(X, lists, self.n_intervals, centre=self.centre, weights=weights)
+            self.centres_ = find_centres(
+                X, lists, self.n_intervals, centre=self.centre, weights=weights, names=self._feature_labels
+            )
 
     def _discovery(self) -> Discovery:
         return Discovery(self.centres_) if self.signs_ is None else Discovery.linear(self.signs_)
@@ -262,7 +264,7 @@ class FeatureSteps(Ranker):
             docid = X.docid
         queries = self._check_queries(X, None, qid, needs_labels=False)
         place = queries.in_row_order(np.arange(queries.n_docs))
-        names = self.feature_names_ or [f"column {column}" for column in range(self.n_features_in_)]
+        names = feature_labels(self.n_features_in_, self._feature_labels)
         return ToExplain(queries, place, queries.X[place], queries.qid[place], names, docid)
 
     def _check_parameters(self) -> None:

@@ -13,7 +13,7 @@ from plackett.rankers.boosted_trees import BoostedTrees
 from plackett.rankers.explain_rows import needed_lists
 from plackett.rankers.flat_trees import FlatTrees
 from plackett.rankers.lightgbm_text import write_trees
-from plackett.validation import check_choice, is_sparse
+from plackett.validation import check_choice, feature_labels, is_sparse
 
 DEEPEST = 1000  # trees that are explained: a way of n nodes takes n² numbers
 CELLS_AT_ONCE = 10_000_000  # that are explained together
@@ -88,7 +88,7 @@ class FlatBoostedTrees(BoostedTrees):
         needed = needed_lists(queries, rows, docid)
         base = None if base is None else base[needed.places]
         some = needed.queries
-        names = self.feature_names_ or [f"column {column}" for column in range(some.n_features)]
+        names = feature_labels(some.n_features, self._feature_labels)
         parts, given, names = self._with_base(self._contributions(some.X), some.X, names, base, base_score)
         return explain_additive(
             parts, given, some.qid, scores=self._scores(some, base),

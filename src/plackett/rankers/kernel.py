@@ -26,7 +26,15 @@ from plackett.scorers.kernel import (
     position_scores,
     settle_gamma,
 )
-from plackett.validation import check_choice, check_number, check_positive_int, count_of, is_sparse, plain
+from plackett.validation import (
+    check_choice,
+    check_number,
+    check_positive_int,
+    count_of,
+    feature_number,
+    is_sparse,
+    plain,
+)
 
 MAX_BYTES = 4_000_000_000
 LARGEST_RATIO = 1e4  # between the spreads of two columns; a kernel squares it
@@ -203,7 +211,7 @@ class KernelRanker(LinearRanker):
                 f"{X.shape[0]:,} rows and {X.shape[1]:,} columns."
             )
         if isinstance(self.kernel, str) and not self._is_precomputed:
-            _warn_of_scales(X, queries.feature_names)
+            _warn_of_scales(queries)
         kernel = Kernel(self.kernel, settle_gamma(self.gamma, self.kernel, X), self.degree, self.coef0)
         shared: dict[str, Any] = {"has_intercept": has_intercept, "max_bytes": self.max_bytes}
         if self.scope == "position":
@@ -291,8 +299,9 @@ def _check_support(rows: Any, n: int) -> int:
     return rows.shape[1]
 
 
-def _warn_of_scales(X: Any, names: list[str] | None) -> None:
+def _warn_of_scales(queries: Queries) -> None:
     """A kernel adds up the columns of two documents; those of small scale are lost among large ones."""
+    X = queries.X
     spread = np.asarray(abs(X).max(axis=0).todense() if is_sparse(X) else np.ptp(X, axis=0), dtype=np.float64).ravel()
     used = np.flatnonzero(spread > 0)
     if used.size == 0:
@@ -300,7 +309,9 @@ def _warn_of_scales(X: Any, names: list[str] | None) -> None:
     largest, smallest = used[np.argmax(spread[used])], used[np.argmin(spread[used])]
     if spread[largest] <= LARGEST_RATIO * spread[smallest]:
         return
-    large, small = (f"column {column}" if names is None else repr(names[column]) for column in (largest, smallest))
+    large, small = (
+        feature_number(column, queries.first_index, queries.feature_names) for column in (largest, smallest)
+    )
     warn(
         f"{large} spreads over {spread[largest]:.1g} and {small} over {spread[smallest]:.1g}; a kernel hardly sees the "
         'smaller one. Scale the columns first, as with normalize="query-zscore".',

@@ -130,7 +130,7 @@ class LightGBMTrees(FlatBoostedTrees):
             self.has_base_ = base_score is not None
             self.base_column_ = None
             if is_column(base_score):
-                self.base_column_ = column_number(base_score, queries.n_features, queries.feature_names)
+                self.base_column_ = column_number(base_score, queries)
         elif self.base_column_ is not None and base_score is None:
             return column_values(queries, self.base_column_)
         if base_score is not None and not self.has_base_:

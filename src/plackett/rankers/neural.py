@@ -311,7 +311,7 @@ class NeuralRanker(Normalized):
         return explain_additive(
             parts, scaled, needed.queries.qid, scores=self._predict_grouped(needed.queries),
             rows=needed.rows, numbers=needed.numbers, docid=needed.docid,
-            feature_names=self.feature_names_ if shape.n_inputs == self.n_features_in_ else None,
+            feature_names=self._feature_labels if shape.n_inputs == self.n_features_in_ else None,
         )  # fmt: skip
 
     @property

@@ -35,11 +35,12 @@ def prepare_parts(ranker: LinearRanker, given: Given) -> PartitionedObjective:
         raise ValueError("there are no rows in any partition.")
     _check_whole_queries(facts, holder)
     n_features, names = check_columns([facts[place] for place in places])
+    first_index = facts[places[0]].first_index
     total_weight = sum(facts[place].weight for place in places)
     if not 0.0 < total_weight < np.inf:
         raise ValueError(f"sample_weight adds up to {total_weight:g} over all queries; a number above 0 is needed.")
 
-    _remember_columns(ranker, n_features, names, is_frame=given.has_frames)
+    _remember_columns(ranker, n_features, names, first_index, is_frame=given.has_frames)
     ranker.n_queries_ = sum(fact.n_queries for fact in facts)
     _warn_of_labels([facts[place] for place in places], loss)
     fitted = holder.each(fitted_to, normalizer, n_features) if learns(normalizer) else []
@@ -87,7 +88,9 @@ def _check_whole_queries(facts: list[Facts], holder: Any) -> None:
         )
 
 
-def _remember_columns(ranker: LinearRanker, n_features: int, names: list[str] | None, *, is_frame: bool) -> None:
+def _remember_columns(
+    ranker: LinearRanker, n_features: int, names: list[str] | None, first_index: int | None, *, is_frame: bool
+) -> None:
     """Let the ranker learn the columns as if it had seen a row of them."""
     row: Any = np.zeros((1, n_features))
     if is_frame:
@@ -95,5 +98,7 @@ def _remember_columns(ranker: LinearRanker, n_features: int, names: list[str] | 
 
         ranker._check_queries(DataFrame(row, columns=names), None, None, needs_labels=False, reset=True)
         return
-    one = Queries.from_groups(row, None, np.zeros(1, np.int64), np.array([0, 1]), feature_names=names)
+    one = Queries.from_groups(
+        row, None, np.zeros(1, np.int64), np.array([0, 1]), feature_names=names, first_index=first_index
+    )
     ranker._check_queries(one, None, None, needs_labels=False, reset=True)

@@ -17,7 +17,7 @@ from plackett.rankers.query_explanation import NeighborTable, QueryExplanation
 from plackett.rankers.query_models import QueryModels
 from plackett.rankers.query_targets import Targets
 from plackett.scorers.kernel import check_kernel
-from plackett.validation import check_choice, check_number, check_positive_int, plain
+from plackett.validation import check_choice, check_number, check_positive_int, feature_labels, plain
 
 SOLVERS = ("auto", "newton", "admm")
 NEW_QUERIES = ("neighbors", "uniform", "random")
@@ -410,7 +410,7 @@ class QueryDependentRanker(QueryModels):
                 feature_names=self._column_names(coef.size),
             )  # fmt: skip
         table = self._neighbor_table(query, targets)
-        names = self._column_names(coef.size) or [f"column {column}" for column in range(coef.size)]
+        names = feature_labels(coef.size, self._column_names(coef.size))
         assert self.uniform_coef_ is not None
         return QueryExplanation(query, table, coef, self.uniform_coef_, names, documents)
 
@@ -434,7 +434,7 @@ class QueryDependentRanker(QueryModels):
 
     def _column_names(self, n_columns: int) -> list[str] | None:
         """Names of the documents' columns; a normalizer may have made others of them."""
-        names = self.feature_names_
+        names = self._feature_labels
         if names is not None and self.source_.columns is not None:
             names = [name for column, name in enumerate(names) if column not in self.source_.columns]
         return names if names is not None and len(names) == n_columns else None

@@ -11,7 +11,7 @@ from plackett._parameters import Parameters
 from plackett._threads import query_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.query_table import QueryTable
-from plackett.validation import check_positive_int, count_of, is_sparse, plain
+from plackett.validation import check_positive_int, count_of, feature_number, find_column, is_sparse, plain
 
 DOCS_PER_BLOCK = 16384
 ROWS_PER_COPY = 4096
@@ -118,9 +118,9 @@ class QueryFeatureSource(Parameters):
         if setting == "matrix":
             table = _check_matrix(matrix, queries)
             self.names, self.n_columns = table.names, table.n_columns
-        elif queries.feature_names is not None:
-            chosen = range(queries.n_features) if self.columns is None else self.columns
-            self.names = [queries.feature_names[column] for column in chosen]
+        elif queries.feature_names is not None or queries.first_index is not None:
+            labels = queries.feature_labels
+            self.names = labels if self.columns is None else [labels[column] for column in self.columns]
         other = set(self.kernels_of(kernels) or ())
         n_features = self.n_columns if self.columns is None else len(self.columns)
         self.scaled = [place for place in range(n_features) if place not in other]
@@ -160,7 +160,9 @@ class QueryFeatureSource(Parameters):
         kept = np.setdiff1d(np.arange(queries.n_features), self.columns)
         X = queries.X[:, kept] if is_sparse(queries.X) else _take_columns(queries.X, kept)
         names = queries.feature_names
-        return queries.replace(X=X, feature_names=None if names is None else [names[column] for column in kept])
+        return queries.replace(
+            X=X, feature_names=None if names is None else [names[column] for column in kept], first_index=None
+        )
 
     def kernels_of(self, kernels: Mapping[int | str, Any] | None) -> dict[int, Any] | None:
         """``kernels`` by place among the query features, as ``QueryWeights`` takes them.
@@ -287,11 +289,12 @@ def column_numbers(columns: Iterable[int | str], queries: Queries, what: str) ->
     numbers: list[int] = []
     for column in columns:
         if isinstance(column, str):
-            if queries.feature_names is None:
+            found = find_column(column, queries.n_features, queries.feature_names, queries.first_index)
+            if found is None and queries.feature_names is None:
                 raise ValueError(f"{what} names column {column!r}, but the columns of X have no names.")
-            if column not in queries.feature_names:
+            if found is None:
                 raise ValueError(f"{what} names column {column!r}, which X does not have.")
-            number = queries.feature_names.index(column)
+            number = found
         elif isinstance(column, (int, np.integer)) and not isinstance(column, (bool, np.bool_)):
             number = int(column)
             if not 0 <= number < queries.n_features:
@@ -332,9 +335,9 @@ def column_features(queries: Queries, columns: list[int]) -> np.ndarray:
         if is_changing.any():
             place, at = np.argwhere(is_changing)[0]
             column = columns[at]
-            name = "" if queries.feature_names is None else f' ("{queries.feature_names[column]}")'
+            which = feature_number(column, queries.first_index, queries.feature_names)
             raise ValueError(
-                f"column {column}{name} is a query feature, but it differs between the documents of query "
+                f"{which} is a query feature, but it differs between the documents of query "
                 f"{plain(queries.ids[first + place])!r}. Query features must be constant within each query; "
                 'query_features="mean" takes means.'
             )

@@ -234,7 +234,7 @@ class RankBoost(Boosted):
 
     def _column_names(self) -> list[str] | None:
         """Names of the columns that have thresholds; a normalizer may have made others of those given."""
-        return self.feature_names_ if self.n_columns_ == self.n_features_in_ else None
+        return self._feature_labels if self.n_columns_ == self.n_features_in_ else None
 
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""

@@ -9,6 +9,7 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.rankers.refinement import BoostedRefiner
 from plackett.rankers.rocchio import RocchioRefiner
+from plackett.validation import feature_labels
 
 
 class Reason(NamedTuple):
@@ -70,8 +71,7 @@ def _of_features(refiner: RocchioRefiner, queries: Queries, n: int, base_score: 
 
 
 def _names(refiner: Any) -> list[str]:
-    names = refiner.feature_names_
-    return [f"feature {column}" for column in range(1, refiner.n_features_in_ + 1)] if names is None else list(names)
+    return feature_labels(refiner.n_features_in_, refiner._feature_labels)
 
 
 def _largest(amounts: np.ndarray, n: int, spelled: Any) -> list[list[Reason]]:

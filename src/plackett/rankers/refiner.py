@@ -15,7 +15,7 @@ from plackett.rankers.base_score import column_number, column_values, grouped_ba
 from plackett.rankers.judgements import Judgements, check_pairs
 from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.tied_scores import break_ties, places_of, row_keys
-from plackett.validation import check_labels, is_sparse, plain
+from plackett.validation import check_labels, feature_labels, is_sparse, plain
 
 DOCS_PER_BLOCK = 2048
 
@@ -64,7 +64,7 @@ class Refiner(Ranker):
             base = self._base_of(X, queries, base_score, self.has_ids_)
             self.base_column_ = None
             if is_column(base_score):
-                self.base_column_ = column_number(base_score, queries.n_features, queries.feature_names)
+                self.base_column_ = column_number(base_score, queries)
             feedback = self._feedback(X, y, pairs, queries)
             self.query_ids_, self.indptr_, self.n_queries_ = queries.ids, queries.indptr, queries.n_queries
             self.base_scores_ = base
@@ -183,8 +183,7 @@ class Refiner(Ranker):
         return [known[key] for key in queries.ids.tolist()]
 
     def _names(self) -> list[str]:
-        names = self.feature_names_
-        return [f"column {column}" for column in range(self.n_features_in_)] if names is None else names
+        return feature_labels(self.n_features_in_, self._feature_labels)
 
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""

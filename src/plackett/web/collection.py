@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.validation import check_finite, check_positive_int, check_scores
+from plackett.validation import check_finite, check_positive_int, check_scores, feature_labels
 
 if TYPE_CHECKING:
     from plackett.rankers.base import Ranker
@@ -265,7 +265,7 @@ def hits_of(docid: Sequence[str], base_scores: Any, X: Any, feature_names: Seque
     X : array-like of shape (n_docs, n_features)
         Finite numbers.
     feature_names : sequence of str, default=None
-        None means "feature 1", "feature 2", and so on.
+        None means "column 0", "column 1", and so on.
     """
     names = [str(one) for one in docid]
     if len(set(names)) < len(names):
@@ -275,7 +275,7 @@ def hits_of(docid: Sequence[str], base_scores: Any, X: Any, feature_names: Seque
         rows = np.ascontiguousarray(X, dtype=np.float64).reshape(len(names), -1) if names else np.zeros((0, 0))
     except (TypeError, ValueError):
         raise ValueError("features must be one list of numbers for each document, all of the same length.") from None
-    columns = [f"feature {n}" for n in range(1, rows.shape[1] + 1)] if feature_names is None else list(feature_names)
+    columns = feature_labels(rows.shape[1]) if feature_names is None else list(feature_names)
     if len(columns) != rows.shape[1]:
         raise ValueError(f"there are {len(columns)} feature names but {rows.shape[1]} features.")
     check_finite(rows, columns)

@@ -34,10 +34,9 @@ class LetorCollection(Collection):
     def __init__(self, queries: Queries, rankers: Mapping[str, Ranker], name: str):
         super().__init__()
         queries = queries.grouped
-        check_finite(queries.X, queries.feature_names)
+        check_finite(queries.X, queries.feature_names, first_index=queries.first_index)
         self.queries, self.name, self.key, self.n_docs = queries, name, f"letor-{name}", queries.n_docs
-        names = queries.feature_names
-        self._names = [f"feature {n}" for n in range(1, queries.n_features + 1)] if names is None else list(names)
+        self._names = queries.feature_labels
         self._qid = [str(one) for one in queries.ids.tolist()]
         self._places = {one: place for place, one in enumerate(self._qid)}
         self._docid = self._document_names()

@@ -1,0 +1,73 @@
+"""What the columns of a table are: document ids, features, or ids and times that would pass for features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plackett.exceptions import DataWarning, warn
+from plackett.validation import feature_labels
+
+DOCID, COMMENT = "docid", "letor_comment"
+ID_NAMES = (DOCID, "doc_id", "document_id", "docno", "id")  # of documents, the first that is there
+OTHER_ROLES = ("qid", "query_id", "label")  # a feature of such a name is a column of another role that was not named
+LABEL_NAMES = ("relevance", "rel", "grade", "judgement", "judgment", "target", "rating", "click", "clicked", "y")
+FEWEST_IDS = 10  # different whole numbers in fewer rows say nothing
+ROWS_LOOKED_AT = 1 << 16
+EPOCHS = [(1e9 * unit, 4.2e9 * unit) for unit in (1, 1e3, 1e6, 1e9)]  # seconds to nanoseconds, in 2001 to 2103
+
+
+def docid_column(wanted: str | None, present: Sequence[str]) -> str | None:
+    """The column of the document names; the default, "docid", stands for any of the usual names and need not exist."""
+    if wanted != DOCID:
+        return wanted
+    return next((name for name in ID_NAMES if name in present), None)
+
+
+def names_and_first_index(names: list[str]) -> tuple[list[str] | None, int | None]:
+    """Names of columns, or where these are the numbers that ``to_frame`` makes up, None and the first number."""
+    for first_index in (None, 0, 1):
+        if names and names == feature_labels(len(names), None, first_index):
+            return None, first_index
+    return names, None
+
+
+def resembles(name: str, values: np.ndarray) -> str | None:
+    """Why a feature may be no feature: what it resembles, in words; None where nothing speaks for that."""
+    if name in (*ID_NAMES, *OTHER_ROLES):
+        return f"has the name of {'a label' if name == 'label' else 'an id'}"
+    values = values[:ROWS_LOOKED_AT]
+    if values.dtype.kind not in "iu" or values.size < FEWEST_IDS:
+        return None
+    low, high = float(values.min()), float(values.max())
+    if any(start <= low and high < stop for start, stop in EPOCHS):
+        return "holds whole numbers that look like times"
+    if np.unique(values).size == values.size:
+        return "holds a different whole number in every row, like an id"
+    return None
+
+
+def warn_of_columns(
+    suspects: dict[str, str], *, left_out: Sequence[str] = (), times: Sequence[str] = (), remedy: str
+) -> None:
+    """Name the columns that were left out as ids or times, and those that are features but resemble one."""
+    sentences = [f"column {name!r} is a feature but {why}." for name, why in suspects.items()]
+    sentences += [f"column {name!r} is left out: by its name it is an id." for name in left_out]
+    sentences += [f"column {name!r} is left out: it holds times." for name in times]
+    if sentences:
+        warn(f"{' '.join(sentences)} {remedy}", DataWarning)
+
+
+def warn_of_frame(frame: Any) -> None:
+    """Name the columns of a data frame with features alone that resemble ids or times."""
+    suspects = {}
+    for name in frame.columns:
+        values = np.asarray(frame[name])
+        why = (
+            resembles(str(name), values) if values.ndim == 1 else None
+        )  # two columns of one name are refused elsewhere
+        if why is not None:
+            suspects[str(name)] = why
+    warn_of_columns(suspects, remedy="Drop columns from X that are no features.")

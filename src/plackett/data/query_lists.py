@@ -1,0 +1,72 @@
+"""Labels and bounds of judged lists, without their features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class QueryLists:
+    """Labels and bounds of the queries, all that a loss needs; no X.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_docs,)
+    indptr : ndarray of shape (n_queries + 1,)
+        Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``.
+    rng : numpy.random.Generator, default=None
+        Where losses that draw (``ListMLE(ties="random")``) take their draws from; None lets them use their own.
+    """
+
+    def __init__(self, labels: np.ndarray, indptr: np.ndarray, rng: np.random.Generator | None = None):
+        self.labels, self.indptr, self.rng = labels, indptr, rng
+        self._kept: dict[Hashable, Any] = {}
+
+    @property
+    def n_queries(self) -> int:
+        return self.indptr.size - 1
+
+    @property
+    def n_docs(self) -> int:
+        return self.labels.size
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """Rows of each query by falling label; equal labels keep their order. Sorted once."""
+        queries = np.repeat(np.arange(self.n_queries), np.diff(self.indptr))
+        return np.lexsort((-self.labels, queries))
+
+    @cached_property
+    def levels(self) -> Levels:
+        """Runs of equal labels in ``order``."""
+        ranked = self.labels[self.order]
+        is_start = np.ones(self.n_docs, dtype=bool)
+        is_start[1:] = ranked[1:] != ranked[:-1]
+        starts_of_queries = self.indptr[:-1]
+        is_start[starts_of_queries[starts_of_queries < self.n_docs]] = True
+        starts = np.flatnonzero(is_start)
+        return Levels(np.append(starts, self.n_docs), np.searchsorted(starts, self.indptr))
+
+    def keep(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What ``make()`` gives, computed at the first call with this key and remembered."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    def part(self, first: int, last: int, rng: np.random.Generator | None = None) -> QueryLists:
+        """Queries ``first`` to ``last`` (exclusive) as lists of their own, sharing the labels."""
+        indptr = self.indptr[first : last + 1]
+        return QueryLists(self.labels[indptr[0] : indptr[-1]], indptr - indptr[0], rng)
+
+
+class Levels(NamedTuple):
+    """Label levels: level ``l`` holds places ``bounds[l]:bounds[l + 1]`` of the label order.
+
+    Query ``q`` owns levels ``indptr[q]:indptr[q + 1]``, the best first.
+    """
+
+    bounds: np.ndarray
+    indptr: np.ndarray
