@@ -23,6 +23,7 @@ def parquet(lists, lists_folder):
 def test_info_tells_the_same(run, parquet, letor, packed):
     found = [json.loads(run("info", name, "--json").stdout) for name in (letor, packed)]
     assert [one.pop("feature_names") is None for one in found] == [True, False]  # LETOR has no names
+    assert [one.pop("first_index") for one in found] == [1, None]  # and Parquet no numbers
     assert found[0] == found[1]
 
 
