@@ -23,8 +23,9 @@ from plackett.data.column_roles import (
     resembles,
     warn_of_columns,
 )
-from plackett.data.file_names import value_in_path
+from plackett.data.file_names import parquet_in_pipe, value_in_path
 from plackett.data.frames import COLUMNS_LISTED, columns_in_words
+from plackett.data.opening import is_stream
 from plackett.data.parquet_pages import check_pages, chunks_of
 from plackett.data.parquet_sums import Sums
 from plackett.data.text_column import TextColumn
@@ -265,6 +266,8 @@ def opened(path: str, columns: Sequence[str] = (), row_groups: tuple[int, int] |
     """
     parquet = import_optional("pyarrow.parquet", extra="frames", needed_for="Reading Parquet")
     arrow = import_optional("pyarrow", extra="frames", needed_for="Reading Parquet")
+    if is_stream(path):  # opening a pipe would wait for a writer
+        raise parquet_in_pipe(path)
     file = None
     try:
         with open(path, "rb", buffering=0) as plain:
