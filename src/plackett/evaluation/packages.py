@@ -78,11 +78,9 @@ def compiled_file(module: str) -> str:
 def name_of(value: Any) -> str | None:
     """Where a function, a class or a module is found, and the build of its package; None for what is not known so."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", getattr(value, "__name__", None))
-    if isinstance(value, np.ufunc):
-        homes: tuple[Any, ...] = UFUNCS
-    else:
-        homes = (module,) if isinstance(name, str) else ()
-    for home in homes:
+    if not isinstance(name, str):
+        return None
+    for home in UFUNCS if isinstance(value, np.ufunc) else (module,):
         if isinstance(home, str) and is_known(home) and (is_at(value, home, name) or _is_compiled(value)):
             return f"{home}.{name} {build_of(home)}"
     return None

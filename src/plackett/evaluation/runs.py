@@ -67,7 +67,7 @@ class RunStore:
             raise PermissionError(f"{self.folder} cannot be written to; results are kept there. Choose another folder.")
         remove_abandoned(self.folder.glob(DRAFTS))
 
-    def get(self, parts: Mapping[str, Any], kinds: Mapping[str, type] | None = None) -> Record | None:
+    def get(self, parts: Mapping[str, Any], kinds: Mapping[str, Any] | None = None) -> Record | None:
         """The record stored under exactly these parts of a key; None when there is none that is whole.
 
         With ``kinds``, the names and types of all values that a record must have, any other record does not count.
@@ -109,7 +109,7 @@ class RunStore:
         return f"RunStore({str(self.folder)!r})"
 
 
-def has_kinds(values: Any, kinds: Mapping[str, type]) -> bool:
+def has_kinds(values: Any, kinds: Mapping[str, Any]) -> bool:
     """Whether these are values of exactly these names, each of its type; a list of warnings holds text."""
     return (
         isinstance(values, dict)

@@ -76,7 +76,9 @@ class Shelf:
     def scores(self, places: Sequence[int], n_docs: int) -> Record | None:
         """Who was chosen among these settings, and its scores of the test documents."""
         stored = None if self._store is None else self._store.get(self._key_of_scores(places), SCORES)
-        if stored is None or getattr(stored.array, "shape", None) != (n_docs,) or stored.array.dtype != np.float64:
+        if stored is None or stored.array is None:
+            return None
+        if stored.array.shape != (n_docs,) or stored.array.dtype != np.float64:
             return None
         is_whole = stored.values["chosen"] in range(len(places)) and has_kinds(stored.values["fit"], FIT)
         return stored if is_whole else None
