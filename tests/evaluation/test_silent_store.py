@@ -23,6 +23,7 @@ from sklearn.linear_model import LinearRegression
 import plackett as pk
 from plackett.evaluation import packages, recognition, runs
 from plackett.evaluation.runs import RunStore
+from plackett.metrics.conventions import CONVENTIONS
 
 KEY = {"ranker": "listmle", "fold": 1}
 
@@ -117,6 +118,21 @@ def test_rows_in_another_order_are_not_served_the_scores_of_the_first(data, tmp_
     found = pk.compare(ranker, other, cv=cv, metrics="ndcg@5", folder=tmp_path)
     np.testing.assert_array_equal(found.scores["a"], expected.scores["a"])
     assert found.mean() == expected.mean()
+
+
+def test_a_measure_counts_with_all_rules_of_its_convention(data, tmp_path, monkeypatch):
+    conventions = [dataclasses.replace(CONVENTIONS["standard"], name="mine", empty=empty) for empty in (0, 1)]
+    measures = [pk.Measure("ndcg", 5, convention=convention) for convention in conventions]
+    assert str(measures[0]) == str(measures[1])
+    assert recognition.of_value(measures[0]) != recognition.of_value(measures[1])
+    lists = pk.Queries(data.X, np.where(data.qid % 3 == 0, 0, data.y), data.qid)
+    ranker = (pk.LinearRanker(max_iter=3), {"l2": [1.0, 0.1]})
+    values = []
+    for one in measures:
+        monkeypatch.setitem(CONVENTIONS, "mine", one.convention)
+        found = pk.cross_validate(ranker, lists, cv=2, select_by=one, folder=tmp_path)
+        values.append([fit.validation for fit in found.fits])
+    assert values[0] != values[1]
 
 
 # --- What cannot be told apart ----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import numpy as np
 from plackett._threads import set_n_threads
 from plackett.data.mapped import travelling
 from plackett.data.queries import Queries
-from plackett.evaluation import estimators, fingerprints
+from plackett.evaluation import estimators, fingerprints, recognition
 from plackett.evaluation.comparison import FoldFit
 from plackett.evaluation.contestants import Contestant
 from plackett.evaluation.cost import measured
@@ -292,7 +292,7 @@ def best_features_of(data: FoldData, rules: Rules, store: RunStore | None) -> li
         key = {
             "what": "best feature",
             "train": data.content["train"],
-            "measures": [str(measure) for measure in rules.measures],
+            "measures": [recognition.of_value(measure) for measure in rules.measures],
             "convention": convention_key(rules.convention),
             "code": fingerprints.of_code(None),
         }

@@ -272,7 +272,7 @@ class _Shelf:
         if self._store is not None:
             self._common = {
                 "what": "trial",
-                "metric": str(judge.measure),
+                "metric": recognition.of_value(judge.measure),
                 "convention": recognition.of_value(vars(judge.rules)),
                 **judge.key(),
             }

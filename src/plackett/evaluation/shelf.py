@@ -60,7 +60,7 @@ class Shelf:
             "fold": fold,
             "train": content["train"],
             "validation": content["validation"],
-            "select_by": str(select_by),
+            "select_by": recognition.of_value(select_by),
             "convention": convention_key(convention),
         }
 
