@@ -14,6 +14,7 @@ import zipfile
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsTransformer
 from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
@@ -179,6 +180,33 @@ def test_categories_must_rise_and_parameters_must_be_those_of_the_class():
     refused(
         rezipped(content, lambda document, _: node(document).update({"class": "Pipeline"})), "no parameter|the steps of"
     )
+
+
+def test_a_matrix_that_ends_with_a_negative_number_is_refused():
+    content = of_model.as_bytes(pk.PersonalityDiagnosis().fit(of_model.RATINGS))
+
+    def overrun(document, members):
+        bounds = np.array([0, 10**9, 10**9, 10**9, 10**9, -(2**31)], dtype=np.int32)
+        members[document["state"]["matrix_"]["indptr"]] = npy(bounds)
+
+    refused(rezipped(content, overrun), "matrix_ is not valid|damaged sparse matrix")
+
+
+class OneVote(BaseEstimator, ClassifierMixin):
+    """A user's classifier that answers for one row only."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X):
+        return np.ones(1)
+
+
+def test_a_classifier_that_answers_for_fewer_rows_is_refused_before_a_kernel_sees_it():
+    refiner = pk.MultiplicativeRefiner(n_rounds=2, estimator=OneVote())
+    with pytest.raises(ValueError, match=r"estimator=OneVote predicted an array of shape \(1,\) for 6 rows"):
+        refiner.fit(X, Y, qid=QID, base_score=X[:, 0])
 
 
 def test_a_model_whose_transformer_makes_other_columns_is_refused():

@@ -28,6 +28,7 @@ from plackett.rankers.weak_learners import (
     boost_classifier,
     boost_stumps,
     takes_weights,
+    votes,
 )
 from plackett.validation import check_number, check_positive_int, plain
 
@@ -145,7 +146,7 @@ class BoostedRefiner(Refiner):
             )
             return scores
         for t in range(first, last):
-            scores[np.asarray(self.estimators_[t].predict(rows)) == 1] += self.alphas_[t]
+            scores[votes(self.estimators_[t], rows)] += self.alphas_[t]
         return scores
 
     def explain(
@@ -200,7 +201,7 @@ class BoostedRefiner(Refiner):
         first, last = int(self.rounds_indptr_[place]), int(self.rounds_indptr_[place + 1])
         if self.estimators_ is not None:
             kept = self.estimators_[first:last]
-            decisions = np.array([np.asarray(one.predict(rows)) == 1 for one in kept], dtype=np.float64)
+            decisions = np.array([votes(one, rows) for one in kept], dtype=np.float64)
             decisions = decisions.reshape(len(kept), rows.shape[0]).T
             named = [f"round {t}: {type(self.estimator).__name__}" for t in range(1, len(kept) + 1)]
             return QueryStumps(named, self.alphas_[first:last], decisions, decisions)

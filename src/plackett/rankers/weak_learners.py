@@ -89,7 +89,7 @@ def boost_classifier(
         if len(estimators) == n_rounds or shift > _refinement.LARGEST_SUM or np.abs(pulls).max() <= _refinement.TIE:
             break
         fitted = _fitted(estimator, rows, pulls, sample_size, draws)
-        is_up = np.asarray(fitted.predict(rows)) == 1
+        is_up = votes(fitted, rows)
         mu, nu, alpha = _refinement.boost(
             is_up, base.powers, up, down, base_up, base_down, *feedback, eta, of_w, of_t, parts
         )
@@ -104,6 +104,17 @@ def boost_classifier(
     scores = np.empty(n_docs)
     scores[base.order] = sorted_scores
     return Rounds(np.array(history), scores, estimators=estimators)
+
+
+def votes(classifier: Any, rows: np.ndarray) -> np.ndarray:
+    """Whether a fitted classifier puts each row into class 1; kernels trust that there is one answer per row."""
+    classes = np.asarray(classifier.predict(rows))
+    if classes.shape != (rows.shape[0],):
+        raise ValueError(
+            f"estimator={type(classifier).__name__} predicted an array of shape {classes.shape} for {rows.shape[0]} "
+            "rows; one class per row is needed."
+        )
+    return classes == 1
 
 
 def takes_weights(estimator: Any) -> bool:
