@@ -28,7 +28,7 @@ def block_sums(handle: int, size: int, blocks: Sequence[int] | range | None = No
     """Checksums of the first ``size`` bytes of an open file, one for each block, or for some of the blocks."""
     chosen = range(-(-size // BLOCK)) if blocks is None else blocks
     tasks = [(handle, size, chosen[start : start + _PER_TASK]) for start in range(0, len(chosen), _PER_TASK)]
-    return [checksum for part in deal(_sums_of, tasks) for checksum in part]  # type: ignore[attr-defined]
+    return [checksum for part in deal(_sums_of, tasks) for checksum in part]
 
 
 def _sums_of(handle: int, size: int, blocks: Sequence[int]) -> list[int]:

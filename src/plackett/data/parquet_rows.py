@@ -208,12 +208,16 @@ class ParquetRows:
         named = [name for name in (self.label, self.qid, self.docid) if name is not None]
         width = max(1, len(self.features) * self.dtype.itemsize)
         for path, row, table in self._tables(named + self.features, BATCH_BYTES // width):
-            yield self._as_batch(path, row, table)
+            with _naming(path):
+                batch = self._as_batch(path, row, table)
+            yield batch
 
     def runs(self) -> Iterator[tuple[np.ndarray | list[str], np.ndarray]]:
         """The query ids of all rows as runs of equal ones, and their lengths; no other column is read."""
         for path, row, table in self._tables([self.qid], MOST_ROWS):
-            yield _runs(self._query_ids(path, row, table), path)
+            with _naming(path):
+                runs = _runs(self._query_ids(path, row, table), path)
+            yield runs
 
     def _tables(self, columns: list[str], n_rows: int) -> Iterator[tuple[str, int, Any]]:
         """About ``n_rows`` rows of these columns at a time, their file, and the number of the first in it."""
@@ -265,24 +269,32 @@ def opened(path: str, columns: Sequence[str] = (), row_groups: tuple[int, int] |
     The columns that are to be read are named: their checksums and pages are checked first.
     """
     parquet = import_optional("pyarrow.parquet", extra="frames", needed_for="Reading Parquet")
-    arrow = import_optional("pyarrow", extra="frames", needed_for="Reading Parquet")
     if is_stream(path):  # opening a pipe would wait for a writer
         raise parquet_in_pipe(path)
-    file = None
-    try:
-        with open(path, "rb", buffering=0) as plain:
-            sums = Sums(path, plain)
-            file = parquet.ParquetFile(
-                path,
-                buffer_size=READ_BYTES,
-                pre_buffer=False,
-                page_checksum_verification=True,
-                thrift_string_size_limit=len(sums.footer),  # nothing in the footer is longer than all of it
-                thrift_container_size_limit=len(sums.footer),
-            )
+    with _naming(path), open(path, "rb", buffering=0) as plain:
+        sums = Sums(path, plain)
+        file = parquet.ParquetFile(
+            path,
+            buffer_size=READ_BYTES,
+            pre_buffer=False,
+            page_checksum_verification=True,
+            thrift_string_size_limit=len(sums.footer),  # nothing in the footer is longer than all of it
+            thrift_container_size_limit=len(sums.footer),
+        )
+        try:
             if columns:
                 _check_pages(sums, row_groups, set(columns))
             yield file
+        finally:
+            file.close(force=True)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Let errors about the content of a file name it."""
+    arrow = import_optional("pyarrow", extra="frames", needed_for="Reading Parquet")
+    try:
+        yield
     except DataFormatError:
         raise
     except (arrow.ArrowException, UnicodeError, OverflowError) as error:
@@ -291,9 +303,6 @@ def opened(path: str, columns: Sequence[str] = (), row_groups: tuple[int, int] |
         if error.errno is not None:
             raise
         raise DataFormatError(path, None, f"not a Parquet file, or a damaged one ({_first_line(error)}).") from error
-    finally:
-        if file is not None:
-            file.close(force=True)
 
 
 def _first_line(error: Exception) -> str:

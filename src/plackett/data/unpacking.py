@@ -150,7 +150,7 @@ class _Unpacking(io.RawIOBase):
 class Unpacked(io.BufferedReader):
     """The decompressed content of ``file``, bounded where a reader asks for a line, or for all of it."""
 
-    raw: _Unpacking  # type: ignore[misc]
+    raw: _Unpacking
 
     def __init__(self, file: BinaryIO, make: Callable[[], Any], name: str):
         super().__init__(_Unpacking(file, make, name), BLOCK)
