@@ -151,6 +151,8 @@ def test_floors_and_descriptions_speak_of_the_numbers_of_the_file():
     assert dict(data.describe().rows())["constant columns"] == "1: feature 3"
     assert dict(arrays.describe().rows())["constant columns (from 0)"] == "1: 2"
     assert data.describe().constant_columns == [2]
+    assert data.describe().to_dict()["constant_columns"] == [3]
+    assert arrays.describe().to_dict()["constant_columns"] == [2]
 
 
 def test_query_features_of_a_file_are_named_by_their_numbers():

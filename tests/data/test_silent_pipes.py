@@ -131,10 +131,9 @@ def test_a_model_is_loaded_from_a_pipe(tmp_path, through):
     np.testing.assert_array_equal(loaded.coef_, ranker.coef_)
 
 
-def test_judged_lists_of_a_pipe_are_read_by_what_decides_between_formats(through):
-    with through(LETOR) as source:
-        if source == "-":
-            pytest.skip("read_queries takes names of files")
+@pytest.mark.parametrize("kind", ["pipe", "named pipe"])
+def test_judged_lists_of_a_pipe_are_read_by_what_decides_between_formats(kind, tmp_path, monkeypatch):
+    with piped(LETOR, kind, tmp_path, monkeypatch) as source:
         assert read_queries(source).n_docs == 3000
 
 

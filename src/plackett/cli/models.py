@@ -38,7 +38,7 @@ def load_ranker(path: str | Stream) -> Any:
     from plackett.rankers.base import Ranker
     from plackett.rankers.registry import load
 
-    loaded = load(path)
+    loaded = load(path)  # type: ignore[arg-type]  # a raw stream has what is needed of IO
     if not isinstance(loaded, Ranker):
         raise ValueError(f"{name_of(path)} holds a {type(loaded).__name__}, not a ranker.")
     return loaded

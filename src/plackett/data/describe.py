@@ -23,8 +23,8 @@ DOCS_PER_BLOCK = 1 << 14
 class Description:
     """The answer of ``Queries.describe()``.
 
-    Lists of columns hold columns of X, from 0; the text shows names where known, or else the numbers of the file, which
-    begin at ``first_index``.
+    Lists of columns hold columns of X, from 0. The text shows names where known, or else the numbers of the file, which
+    begin at ``first_index``; ``to_dict`` has the latter.
     """
 
     n_queries: int
@@ -53,8 +53,12 @@ class Description:
     first_index: int | None = None
 
     def to_dict(self) -> dict:
-        """Plain values, ready for JSON; labels become text."""
+        """Plain values, ready for JSON; labels become text, and columns of files have their numbers there."""
         answer = asdict(self)
+        first = self.first_index or 0
+        for name in ("constant_columns", "query_level_columns"):
+            answer[name] = [column + first for column in answer[name]]
+        answer["duplicate_columns"] = [[one + first, other + first] for one, other in self.duplicate_columns]
         if self.label_histogram is not None:
             answer["label_histogram"] = {_as_text(label): count for label, count in self.label_histogram.items()}
         return answer

@@ -99,7 +99,7 @@ def from_frame(
         _as_ids(table, qid),
         docid=None if docid is None else _as_ids(table, docid),
         feature_names=names,
-        comments=None if comment is None else _as_ids(table, comment),
+        comments=None if comment is None else table[comment].to_list(),
         first_index=first_index,
     )
 
