@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from benchmarks.defaults import best_by_other_folds
 from plackett.rankers import neighbor_choice
 from plackett.rankers.neighbor_choice import first_within_one_error, queries_to_hold_out
 from plackett.rankers.query_weights import QueryWeights
@@ -126,3 +127,24 @@ def test_lists_without_anything_to_learn_take_all_neighbours():
 def test_a_name_that_is_not_auto_is_refused(alike):
     with pytest.raises(ValueError, match="n_neighbors='many'"):
         pk.QueryDependentRanker(n_neighbors="many").fit(alike[:5])
+
+
+def test_the_best_setting_of_a_fold_is_chosen_on_other_folds():
+    one = [np.array([0.1, 0.1]), np.array([0.9]), np.array([0.5])]
+    other = [np.array([0.9, 0.9]), np.array([0.2]), np.array([0.5])]
+    assert best_by_other_folds([one, other]) == [0, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["trees", "lambdarank", "rank:ndcg"])
+def test_trees_are_small_and_without_validation_queries_few(name, alike):
+    pytest.importorskip("xgboost" if name == "rank:ndcg" else "lightgbm")
+    train, validation = alike[:40], alike[40:60]
+    ranker = pk.ranker(name).fit(train)
+    assert ranker.n_iter_ == 100
+    assert pk.ranker(name, patience=None).fit(train, eval_set=validation).n_iter_ == 300
+    assert pk.ranker(name, n_rounds=7).fit(train).n_iter_ == 7
+    assert np.diff(ranker.trees_.starts_).max() <= 15  # nodes of a tree with 7 or 8 leaves
+
+
+def test_diffrank_passes_over_the_features_ten_times(alike):
+    assert pk.DiffRank().fit(alike[:10]).n_iter_ == 10 * alike.n_features

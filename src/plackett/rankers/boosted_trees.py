@@ -28,6 +28,7 @@ from plackett.solvers.stopping import INTERRUPTED
 from plackett.validation import check_number, check_positive_int, check_seed, is_sparse, plain
 
 NO_SPLIT = "no split is left that helps"
+ROUNDS, ROUNDS_VALIDATED = 100, 300  # without and with validation queries: nothing else ends a fit that overfits
 
 
 class Lists(NamedTuple):
@@ -61,7 +62,7 @@ class BoostedTrees(OpenParams, Ranker):
     extra: ClassVar[str | None] = None  # of plackett, that brings the package along
     can_be_saved: ClassVar[bool] = True
 
-    n_rounds: int
+    n_rounds: int | None
     learning_rate: float
     patience: int | None
     random_state: int
@@ -104,7 +105,7 @@ class BoostedTrees(OpenParams, Ranker):
             held_back = self._check_eval_set(eval_set)
             training = Lists(queries, weights, self._start_of(X, qid, queries, base_score, is_new=True))
             validation = None if held_back is None else HeldBack(held_back, measure)
-            rounds = Rounds(validation, Progress("growing trees", self.n_rounds, is_shown=bool(self.verbose)))
+            rounds = Rounds(validation, Progress("growing trees", self._most(validation), is_shown=bool(self.verbose)))
             held_start = None
             if held_back is not None:
                 rows, ids = (eval_set, None) if isinstance(eval_set, Queries) else (eval_set[0], eval_set[2])
@@ -133,12 +134,18 @@ class BoostedTrees(OpenParams, Ranker):
     def _grow(self, training: Lists, held_start: np.ndarray | None, rounds: Rounds) -> str:
         """Work through the rounds; the answer is why they ended. ``held_start`` is that of the validation rows."""
 
+    def _most(self, validation: HeldBack | None) -> int:
+        """Trees at most."""
+        if self.n_rounds is not None:
+            return self.n_rounds
+        return ROUNDS if validation is None else ROUNDS_VALIDATED
+
     def _in_rounds(self, rounds: Rounds, grow_one: Callable[[], bool], held_scores: Callable[[], np.ndarray]) -> str:
         """Round after round: a tree (``grow_one`` says whether there was one), then what the validation queries say.
 
         Where rows or columns are drawn, a round without a tree is not the last: the next draw may hold a split.
         """
-        for _ in range(self.n_rounds):
+        for _ in range(self._most(rounds.validation)):
             if not grow_one():
                 if self._draws:
                     continue
@@ -166,7 +173,8 @@ class BoostedTrees(OpenParams, Ranker):
         self.best_score_ = rounds.best_value if has_best else None
 
     def _check_parameters(self) -> None:
-        check_positive_int(self.n_rounds, "n_rounds")
+        if self.n_rounds is not None:
+            check_positive_int(self.n_rounds, "n_rounds")
         check_number(self.learning_rate, "learning_rate", above=0.0)
         if self.patience is not None:
             check_positive_int(self.patience, "patience")

@@ -36,8 +36,8 @@ class DiffRank(FeatureSteps):
         ``"linear"`` takes the values as they stand, or the other way round where that fits the labels better.
     centre : {"mean", "prior", "middle", "posterior"}, default="mean"
         Which documents of a part make its centre: all, or the most, middling, least relevant third.
-    cycles : int, default=1
-        Passes over the features.
+    cycles : int, default=10
+        Passes over the features. FeatureRank, whose later passes change little, takes 1.
     prec : int or None, default=None
         Only pairs whose better document belongs to the true top ``prec`` of its list count; where equal labels leave
         open which do, all of that label. None counts all pairs.
@@ -69,7 +69,7 @@ class DiffRank(FeatureSteps):
     >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
     >>> ranker = DiffRank().fit(data.X, data.y, qid=data.qid)
     >>> ranker.feature_weights_.shape
-    (8,)
+    (80,)
     >>> scores = ranker.predict(data.X, qid=data.qid)  # by list: qid is needed
     """
 
@@ -78,7 +78,7 @@ class DiffRank(FeatureSteps):
         n_intervals: int = 8,
         discovery: str = "quasi-knn",
         centre: str = "mean",
-        cycles: int = 1,
+        cycles: int = 10,
         prec: int | None = None,
         patience: int | None = 50,
         verbose: bool = False,

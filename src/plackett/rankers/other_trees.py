@@ -33,7 +33,8 @@ class XGBoostRanker(FlatBoostedTrees):
     Parameters
     ----------
     n_rounds, learning_rate, patience, random_state, n_jobs, verbose : as in :class:`plackett.LightGBMRanker`
-    max_depth : int, default=6
+    max_depth : int, default=3
+        Small trees, as for :class:`plackett.LightGBMRanker`.
     min_child_weight : float, default=1.0
     reg_lambda : float, default=1.0
     **others
@@ -64,9 +65,9 @@ class XGBoostRanker(FlatBoostedTrees):
 
     def __init__(
         self,
-        n_rounds: int = 300,
+        n_rounds: int | None = None,
         learning_rate: float = 0.1,
-        max_depth: int = 6,
+        max_depth: int = 3,
         min_child_weight: float = 1.0,
         reg_lambda: float = 1.0,
         patience: int | None = 50,
@@ -176,7 +177,8 @@ class CatBoostRanker(BoostedTrees):
 
     Parameters
     ----------
-    n_rounds, learning_rate, random_state, n_jobs, verbose : as in :class:`plackett.LightGBMRanker`
+    n_rounds : int or None, default=300
+    learning_rate, random_state, n_jobs, verbose : as in :class:`plackett.LightGBMRanker`
     depth : int, default=6
     l2_leaf_reg : float, default=3.0
     patience : int or None, default=50
@@ -199,7 +201,7 @@ class CatBoostRanker(BoostedTrees):
 
     def __init__(
         self,
-        n_rounds: int = 300,
+        n_rounds: int | None = 300,
         learning_rate: float = 0.1,
         depth: int = 6,
         l2_leaf_reg: float = 3.0,
@@ -223,7 +225,7 @@ class CatBoostRanker(BoostedTrees):
         catboost = self.import_package()
         params = {
             "loss_function": "YetiRank",
-            "iterations": self.n_rounds,
+            "iterations": self._most(rounds.validation),
             "learning_rate": self.learning_rate,
             "depth": self.depth,
             "l2_leaf_reg": self.l2_leaf_reg,

@@ -39,10 +39,11 @@ class TreeRanker(LightGBMTrees):
         ``"listmle"``, ``"p-listmle"``, ``"listnet"``, ``"rankcosine"``, ``"cs-listmle"``, ``"hinge"``,
         ``"squared-hinge"``, ``"logistic"``, ``"exponential"``, ``"psi"``, ``"squared"``, or an object of
         :mod:`plackett.losses` with parameters of its own, which draws nothing at random.
-    n_rounds : int, default=300
-        Trees at most.
+    n_rounds : int or None, default=None
+        Trees at most. None: 300 with a validation set, which ends the fit earlier, and 100 without one.
     learning_rate : float, default=0.1
-    num_leaves : int, default=31
+    num_leaves : int, default=7
+        Small trees, which overfit least on sets of some hundred queries; sets of thousands can take 31 and more.
     min_data_in_leaf : int, default=20
     lambda_l2 : float, default=0.0
     patience : int or None, default=50
@@ -92,9 +93,9 @@ class TreeRanker(LightGBMTrees):
     def __init__(
         self,
         loss: Any = "listmle",
-        n_rounds: int = 300,
+        n_rounds: int | None = None,
         learning_rate: float = 0.1,
-        num_leaves: int = 31,
+        num_leaves: int = 7,
         min_data_in_leaf: int = 20,
         lambda_l2: float = 0.0,
         patience: int | None = 50,
