@@ -37,7 +37,8 @@ def _fit_transform(normalizer: Any, queries: Queries) -> Any:
     if isinstance(normalizer, QueryNormalizer):
         if not is_large(X):
             return normalizer.fit_transform(X, qid=queries.qid)
-        normalizer.fit(X[:1])  # it learns the number of columns
+        normalizer.fit(X[:1])  # it learns the number of columns, and that of queries
+        normalizer.n_queries_ = queries.n_queries
         return _transform(normalizer, queries)
     if name in _BY_ROWS and is_large(X):
         normalizer.fit(X)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plackett.data.list_checks import nothing_to_learn
+from plackett.data.normalize import QueryNormalizer
 from plackett.data.queries import Queries
 from plackett.distributed.facts import Facts, check_columns, facts_of, ids_of_keys, shared_keys
 from plackett.distributed.given import Given
@@ -45,6 +46,8 @@ def prepare_parts(ranker: LinearRanker, given: Given) -> PartitionedObjective:
     _warn_of_labels([facts[place] for place in places], loss)
     fitted = holder.each(fitted_to, normalizer, n_features) if learns(normalizer) else []
     ranker.normalizer_ = merged(normalizer, [one for one in fitted if one is not None], n_features)
+    if isinstance(ranker.normalizer_, QueryNormalizer):
+        ranker.normalizer_.n_queries_ = ranker.n_queries_
     has_intercept = not loss.ignores_shifts
     plan = Plan(loss, has_intercept, n_features, ranker.normalizer_, total_weight)
     holder.change(places, partition_of, plan)
