@@ -8,14 +8,16 @@ import pytest
 
 from tests.fuzz.runner import FINE, kind_names, run
 
+N_INPUTS = 100  # of each kind; `python -m tests.fuzz` reads more
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks are measured as on Linux")
 
 
 @pytest.mark.parametrize("kind", [name for name in kind_names() if name != "nothing"])
 def test_mutated_files_are_read_or_refused(kind, capsys):
-    found = run(kind, 300, log=sys.stderr)
+    found = run(kind, N_INPUTS, log=sys.stderr)
     assert set(found) <= set(FINE), capsys.readouterr().err
-    assert found.total() == 300
+    assert found.total() == N_INPUTS
 
 
 def test_the_runner_notices_whatever_goes_wrong(tmp_path):
