@@ -14,6 +14,7 @@ from plackett.rankers.base import Ranker, _with_rows, check_loaded_normalizer
 from plackett.rankers.fitting import Validation
 from plackett.rankers.linear import LinearRanker, _seed
 from plackett.rankers.linear_scores import check_vector
+from plackett.rankers.tied_scores import tie_equal_rows
 from plackett.scorers.kernel import (
     Kernel,
     KernelScorer,
@@ -257,7 +258,7 @@ class KernelRanker(LinearRanker):
             scores = position_scores(kernel, scaled.X, scaled.indptr, self.dual_coef_)
         else:
             support = self.support_ if self._is_precomputed else self.X_fit_
-            scores = kernel_scores(kernel, scaled.X, support, self.dual_coef_)
+            scores = tie_equal_rows(kernel_scores(kernel, scaled.X, support, self.dual_coef_), scaled)
         return scores + self.intercept_
 
     def _check_loaded(self) -> None:

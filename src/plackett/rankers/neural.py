@@ -20,6 +20,7 @@ from plackett.rankers.fitting import HeldBack, Watch
 from plackett.rankers.linear import NO_LABELS, _seed
 from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.progress import Progress
+from plackett.rankers.tied_scores import tie_equal_rows
 from plackett.scorers.net_shape import LAYERS, NetShape
 from plackett.scorers.plain_net import PlainNet
 from plackett.validation import check_choice, check_number, check_positive_int, is_sparse, plain
@@ -331,7 +332,7 @@ class NeuralRanker(Normalized):
         net = self._net(device)
         with at_work(device, self.batch_size, _work(net.shape, scaled)):
             scores = scores_of(net, scaled.X, queries.indptr)
-        return self._check_scores(scores, queries)
+        return tie_equal_rows(self._check_scores(scores, queries), scaled)
 
     @property
     def _overflow_advice(self) -> str:

@@ -11,6 +11,7 @@ from plackett._parameters import Parameters
 from plackett._threads import query_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.query_table import QueryTable
+from plackett.scorers.linear import LinearScorer
 from plackett.validation import check_positive_int, count_of, feature_number, find_column, is_sparse, plain
 
 DOCS_PER_BLOCK = 16384
@@ -390,14 +391,20 @@ def document_weights(queries: Queries, depth: int | None, base_column: int | Non
 
 
 def mean_features(queries: Queries, weights: np.ndarray) -> np.ndarray:
-    """The weighted mean of the rows of each query, in float64."""
+    """The weighted mean of the rows of each query, in float64, to the last bit the same for any order of its rows.
+
+    The models of new queries depend on it, and a rounding error can change the steps of their solver.
+    """
     from scipy import sparse
 
     features = np.empty((queries.n_queries, queries.n_features))
+    direction = np.random.default_rng(0).normal(size=queries.n_features)
     for first, last in query_blocks(queries.indptr, DOCS_PER_BLOCK):
         part = queries[first:last]
-        own = weights[queries.indptr[first] : queries.indptr[last]]
-        shares = sparse.csr_array((own, np.arange(own.size), part.indptr), (last - first, own.size))
+        query = np.repeat(np.arange(last - first), np.diff(part.indptr))
+        order = np.lexsort((LinearScorer(part.X).scores(direction), query))  # by what the rows hold
+        own = weights[queries.indptr[first] : queries.indptr[last]][order]
+        shares = sparse.csr_array((own, order, part.indptr), (last - first, own.size))
         sums = shares @ part.X.astype(np.float64)
         totals = np.add.reduceat(own, part.indptr[:-1])
         features[first:last] = (sums.toarray() if is_sparse(sums) else sums) / totals[:, None]

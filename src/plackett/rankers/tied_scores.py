@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from plackett.data.queries import Queries
 from plackett.rankers import _tied_scores
+from plackett.validation import is_sparse
 
 EQUAL = 1e-10  # scores that are closer are equal
+ROWS_PER_BLOCK = 4096
 MOST = 1e-6  # by which a score moves, at most; both relative to the largest score of the list where that is below 1
 
 
@@ -42,6 +45,25 @@ def row_keys(rows: np.ndarray) -> np.ndarray:
     keys = np.empty(rows.shape[0], dtype=np.uint64)
     _tied_scores.row_keys(bits.view(np.uint64), keys)
     return keys.view(np.int64)
+
+
+def tie_equal_rows(scores: np.ndarray, queries: Queries) -> np.ndarray:
+    """The scores of grouped rows, exactly equal for equal rows of a query.
+
+    BLAS sums a row differently at another place of the matrix. Without this, equal documents would differ by rounding,
+    and measures would depend on the order of rows.
+    """
+    if not scores.size:
+        return scores
+    blocks = (queries.X[first : first + ROWS_PER_BLOCK] for first in range(0, queries.n_docs, ROWS_PER_BLOCK))
+    keys = np.concatenate([row_keys(rows.toarray() if is_sparse(rows) else rows) for rows in blocks])
+    query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
+    order = np.lexsort((keys, query_of))
+    is_new = np.ones(order.size, dtype=bool)
+    is_new[1:] = (keys[order[1:]] != keys[order[:-1]]) | (query_of[order[1:]] != query_of[order[:-1]])
+    answer = np.empty_like(scores)
+    answer[order] = scores[order[is_new]][np.cumsum(is_new) - 1]
+    return answer
 
 
 def places_of(keys: np.ndarray, known: np.ndarray) -> np.ndarray | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 
-from starlette.types import Receive
+from starlette.types import Message, Receive
 
 from plackett.web.problems import Problem
 
@@ -82,9 +82,9 @@ def too_large(limit: int) -> Problem:
 
 def replayed(body: bytes, receive: Receive) -> Receive:
     """A ``receive`` that gives a body that was read already, then what else comes."""
-    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def again() -> dict:
-        return next(messages, None) or await receive()
+    async def again() -> Message:
+        return first.pop() if first else await receive()
 
     return again
