@@ -33,6 +33,8 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
 
     Attributes
     ----------
+    n_queries_ : int
+        Queries of ``fit``.
     n_features_in_, feature_names_in_ : as in scikit-learn
     """
 
