@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsTransformer
-from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, QuantileTransformer, StandardScaler
 from sklearn.random_projection import SparseRandomProjection
 
 import plackett as pk
@@ -192,6 +192,24 @@ def test_a_matrix_that_ends_with_a_negative_number_is_refused():
     refused(rezipped(content, overrun), "matrix_ is not valid|damaged sparse matrix")
 
 
+CHANGED = {
+    "an unknown loss": (lambda document: document["params"].update(loss="median"), "loss='median' is not known"),
+    "no word on ids": (lambda document: document["state"].pop("has_ids_"), "has_ids_"),
+    "no names": (lambda document: document["state"].pop("feature_names_"), "feature_names_"),
+    "other columns": (lambda document: document["state"]["source_"]["params"].update(n_columns=9), "number of columns"),
+    "other weights": (
+        lambda document: document["state"]["query_weights_"]["params"].update(bandwidth=None),
+        "bandwidth",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), CHANGED.values(), ids=CHANGED.keys())
+def test_a_query_dependent_ranker_that_no_fit_leaves_behind_is_refused(change, message):
+    model = next(one for one in of_model.fitted() if isinstance(one, pk.QueryDependentRanker))
+    refused(rezipped(of_model.as_bytes(model), lambda document, _: change(document)), message)
+
+
 class OneVote(BaseEstimator, ClassifierMixin):
     """A user's classifier that answers for one row only."""
 
@@ -207,6 +225,15 @@ def test_a_classifier_that_answers_for_fewer_rows_is_refused_before_a_kernel_see
     refiner = pk.MultiplicativeRefiner(n_rounds=2, estimator=OneVote())
     with pytest.raises(ValueError, match=r"estimator=OneVote predicted an array of shape \(1,\) for 6 rows"):
         refiner.fit(X, Y, qid=QID, base_score=X[:, 0])
+
+
+def test_a_range_of_one_number_is_refused():
+    content = of_model.as_bytes(fitted(MinMaxScaler(clip=True)))
+
+    def change(document, members):
+        document["state"]["normalizer_"]["params"]["feature_range"] = {"type": "tuple", "values": [0]}
+
+    refused(rezipped(content, change), "normalizer_ is not valid")
 
 
 def test_a_model_whose_transformer_makes_other_columns_is_refused():

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from plackett.validation import check_number
+
 WAY_OUT = "Transform the data with it before fit and predict, and leave it out of the model."
 
 
@@ -117,6 +119,8 @@ class Kept:
         What was learned. None where only an object that is not fitted can be kept.
     only : mapping of str to object
         Parameters that must have this value.
+    range_of : str, default=None
+        A parameter that must be two rising numbers, which scikit-learn looks at in ``fit`` only.
     remake : callable, default=None
         Takes the object with its parameters and the state, and fits it; by default attributes are set.
     """
@@ -124,6 +128,7 @@ class Kept:
     module: str
     state: Mapping[str, Any] | None = field(default_factory=dict)
     only: Mapping[str, Any] = field(default_factory=dict)
+    range_of: str | None = None
     remake: Callable[[Any, dict[str, Any]], None] | None = None
 
 
@@ -164,11 +169,13 @@ KEPT: dict[str, Kept] = {
             "scale_": _SCALE,
             "n_samples_seen_": Count(),
         },
+        range_of="feature_range",
     ),
     "MaxAbsScaler": Kept("sklearn.preprocessing", {"max_abs_": _VECTOR, "scale_": _SCALE, "n_samples_seen_": Count()}),
     "RobustScaler": Kept(
         "sklearn.preprocessing",
         {"center_": Numbers(needed_by="with_centering"), "scale_": Numbers(above=0.0, needed_by="with_scaling")},
+        range_of="quantile_range",
     ),
     "QuantileTransformer": Kept(
         "sklearn.preprocessing",
@@ -298,6 +305,10 @@ def _check_params(name: str, kept: Kept, params: dict[str, Any]) -> None:
     for key, value in kept.only.items():
         if params.get(key, value) != value:
             raise ValueError(f"a {name} is kept only with {key}={value!r}")
+    if kept.range_of in params:
+        low, high = (check_number(bound, kept.range_of) for bound in params[kept.range_of])
+        if low >= high:
+            raise ValueError(f"{kept.range_of} must rise")
     if name != "Pipeline":
         return
     steps = params.get("steps")

@@ -389,6 +389,7 @@ class QueryModels(Normalized):
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
         super()._check_loaded()
+        self._check_parameters()  # models of new queries are fitted by them
         for name, kind in (
             ("source_", QueryFeatureSource),
             ("query_weights_", QueryWeights),
