@@ -29,7 +29,7 @@ def hits(ranked, group_end, indptr, n_ranked, k, relevant_from, first, last, val
     """(Expected) number of relevant documents among the first k."""
     for q in range(first, last):
         start, limit = indptr[q], min(k, n_ranked[q])
-        groups = own_groups(group_end, start, n_ranked[q])
+        groups = own_groups(group_end, indptr, q, n_ranked[q])
         total = 0.0
         place = 0
         if groups.size == 0:
@@ -73,7 +73,7 @@ def average_precision(
         start, limit = indptr[q], min(k, n_ranked[q])
         if n_relevant[q] == 0:
             continue
-        groups = own_groups(group_end, start, n_ranked[q])
+        groups = own_groups(group_end, indptr, q, n_ranked[q])
         total = 0.0
         seen = place = 0
         if groups.size == 0:
@@ -103,7 +103,7 @@ def reciprocal_rank(ranked, group_end, indptr, n_ranked, n_relevant, k, relevant
         start, limit = indptr[q], min(k, n_ranked[q])
         if n_relevant[q] == 0:
             continue
-        groups = own_groups(group_end, start, n_ranked[q])
+        groups = own_groups(group_end, indptr, q, n_ranked[q])
         total = 0.0
         place = 0
         while place < limit:

@@ -65,7 +65,7 @@ def _discounted_gain(ranked, groups, start, limit, best, gain_kind, discounts):
 @njit(cache=True, nogil=True)
 def dcg(ranked, group_end, indptr, n_ranked, k, gain_kind, discounts, first, last, values):
     for q in range(first, last):
-        groups = own_groups(group_end, indptr[q], n_ranked[q])
+        groups = own_groups(group_end, indptr, q, n_ranked[q])
         limit = min(k, n_ranked[q])
         values[q] = _discounted_gain(ranked, groups, indptr[q], limit, 0.0, gain_kind, discounts)
 
@@ -99,7 +99,7 @@ def ndcg(
         if zero_if_short and indptr[q + 1] - indptr[q] < k:
             values[q] = 0.0
             continue
-        groups = own_groups(group_end, indptr[q], n_ranked[q])
+        groups = own_groups(group_end, indptr, q, n_ranked[q])
         limit = min(k, n_ranked[q])
         found = _discounted_gain(ranked, groups, indptr[q], limit, best, gain_kind, discounts)
         values[q] = found / best_dcg
@@ -113,7 +113,7 @@ def mean_ndcg(ranked, group_end, indptr, n_ranked, ideal, gain_kind, discounts, 
         if n_docs == 0 or ideal[start] <= 0.0:
             continue
         best = ideal[start]
-        groups = own_groups(group_end, start, n_ranked[q])
+        groups = own_groups(group_end, indptr, q, n_ranked[q])
         found = best_dcg = total = mean_gain = 0.0
         stop = 0
         for p in range(n_docs):
@@ -141,7 +141,7 @@ def err(ranked, group_end, indptr, n_ranked, best_labels, k, max_label, first, l
         if not best_labels[q] > 0.0:
             continue
         start, limit = indptr[q], min(k, n_ranked[q])
-        groups = own_groups(group_end, start, n_ranked[q])
+        groups = own_groups(group_end, indptr, q, n_ranked[q])
         total, reached, place = 0.0, 1.0, 0
         while place < limit and reached > 0.0:
             stop = group_stop(groups, place)
@@ -230,7 +230,7 @@ def disagreement(ranked, group_end, indptr, ideal, worth, is_ratio, normalize, f
             best += (n_docs - 1 - p) * own_worth[p]
         if not best > 0.0:
             continue
-        groups = own_groups(group_end, start, n_docs)
+        groups = own_groups(group_end, indptr, q, n_docs)
         found = 0.0
         place = 0
         while place < n_docs:

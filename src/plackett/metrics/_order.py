@@ -132,7 +132,7 @@ def misordered(ranked, group_end, indptr, first, last, values):
         else:
             copy[:n_docs] = own
             rises = float(_rises_merge(copy[:n_docs], spare[:n_docs], lower))
-        groups = own_groups(group_end, start, n_docs)
+        groups = own_groups(group_end, indptr, q, n_docs)
         place = 0
         while groups.size > 0 and place < n_docs:
             stop = group_stop(groups, place)
@@ -156,7 +156,7 @@ def persistence(ranked, group_end, indptr, ideal, k, first, last, values):
             above += ideal[start + p] > border
             level += ideal[start + p] == border
         share = (limit - above) / level  # chance of a document at the border to belong to the true top k
-        groups = own_groups(group_end, start, n_docs)
+        groups = own_groups(group_end, indptr, q, n_docs)
         total = 0.0
         place = 0
         while place < limit:
@@ -177,7 +177,7 @@ def exact(ranked, group_end, indptr, first, last, values):
         start, n_docs = indptr[q], indptr[q + 1] - indptr[q]
         if n_docs == 0:
             continue
-        groups = own_groups(group_end, start, n_docs)
+        groups = own_groups(group_end, indptr, q, n_docs)
         chance = 1.0
         for p in range(1, n_docs):
             if ranked[start + p] > ranked[start + p - 1]:

@@ -12,7 +12,6 @@ COUNT_LIMIT = 512
 _PAD = 16
 _RUN = 16
 _LEVELS = 8
-NO_TIES = 0  # in the place of a list's first group end, which is at least 1: all its documents stand alone
 
 
 @njit(cache=True, nogil=True)
@@ -133,14 +132,26 @@ def _settle_ties(scores, order, tie_keys, is_averaged, group_end, spare):
 
 
 @njit(cache=True, nogil=True)
+def own_groups(group_end, indptr, q, n_docs):
+    """Where the tie group of each place of list ``q`` ends; empty where ties are not averaged or the list has none.
+
+    ``group_end`` holds a 1 for each list with ties and a 0 for others, then the group ends of all rows. Those of lists
+    without ties are never touched: memory that is only reserved costs nothing.
+    """
+    if group_end.size == 0 or group_end[q] == 0:
+        return group_end[:0]
+    start = indptr.size - 1 + indptr[q]
+    return group_end[start : start + n_docs]
+
+
+@njit(cache=True, nogil=True)
 def rank_labels(scores, labels, tie_keys, indptr, n_ranked, long_order, is_averaged, first, last, ranked, group_end):
     """Labels in the order of the scores, query by query, into ``ranked``.
 
     Only the first ``n_ranked[q]`` rows of a query are ranked; what follows was not retrieved. Documents with equal
-    scores stand by rising ``tie_keys``, then as the rows do; without keys, as the rows do. ``long_order`` holds the
-    documents of lists beyond COUNT_LIMIT by falling score, ties in any order. ``group_end`` is written when ties are
-    averaged: place ``p`` belongs to the tie group that ends at ``group_end[p]``. A list without ties has NO_TIES at its
-    first place and nothing behind it: measures then take the path for plain orders.
+    scores stand by rising ``tie_keys``, then as the rows do; without keys, as the rows do; averaged, by falling label.
+    ``long_order`` holds the documents of lists beyond COUNT_LIMIT by falling score, ties in any order. ``group_end`` is
+    written when ties are averaged; ``own_groups`` reads it.
     """
     longest = COUNT_LIMIT
     for q in range(first, last):
@@ -154,8 +165,8 @@ def rank_labels(scores, labels, tie_keys, indptr, n_ranked, long_order, is_avera
         own_scores, own_labels = scores[start : start + n_docs], labels[start : start + n_docs]
         own_ranked = ranked[start : start + n_docs]
         own_order = order[:n_docs]
-        if is_averaged and n_docs > 0:
-            group_end[start] = NO_TIES  # unless ties are found
+        if is_averaged:
+            group_end[q] = 0  # unless ties are found
         if n_docs <= COUNT_LIMIT:
             # rounding to float32 keeps the order but for ties: when it shows none there are none
             if _count(own_scores, coarse, above) or _count(own_scores, fine, above):
@@ -171,9 +182,13 @@ def rank_labels(scores, labels, tie_keys, indptr, n_ranked, long_order, is_avera
                     own_ranked[place] = own_labels[np.uint64(own_order[place])]
                 continue
             _in_row_order(own_scores, own_order, spare)
-        if tie_keys.size > 0:
-            own_groups = group_end[start : start + n_docs] if is_averaged else group_end
-            _settle_ties(own_scores, own_order, tie_keys[start : start + n_docs], is_averaged, own_groups, spare)
+        if is_averaged:
+            group_end[q] = 1
+            groups = own_groups(group_end, indptr, q, n_docs)
+            _settle_ties(own_scores, own_order, -own_labels, is_averaged, groups, spare)
+        elif tie_keys.size > 0:
+            own_keys = tie_keys[start : start + n_docs]
+            _settle_ties(own_scores, own_order, own_keys, is_averaged, group_end, spare)
         for place in range(n_docs):
             own_ranked[place] = own_labels[own_order[place]]
 
@@ -227,24 +242,18 @@ def top_labels(labels, indptr, top_indptr, first, last, top):
 
 
 @njit(cache=True, nogil=True)
-def own_groups(group_end, start, n_docs):
-    """Group ends of the list whose first row is ``start``; empty where ties are not averaged or the list has none."""
-    if group_end.size == 0 or n_docs == 0 or group_end[start] == NO_TIES:
-        return group_end[:0]
-    return group_end[start : start + n_docs]
-
-
-@njit(cache=True, nogil=True)
 def append_rest(labels, indptr, n_ranked, groups, first, last, ranked, group_end):
     """Behind the ranked documents of every query, those that were not retrieved: one tie group, labels falling."""
     for q in range(first, last):
         start, n_docs, n_found = indptr[q], indptr[q + 1] - indptr[q], n_ranked[q]
-        found = own_groups(groups, start, n_found)
+        found = own_groups(groups, indptr, q, n_found)
+        group_end[q] = 1
+        own = own_groups(group_end, indptr, q, n_docs)
         for place in range(n_found):
-            group_end[start + place] = found[place] if found.size > 0 else place + 1
+            own[place] = found[place] if found.size > 0 else place + 1
         rest = labels[start + n_found : start + n_docs]
         order = np.arange(rest.size)
         _sort_by(order, -rest, np.empty(rest.size, np.int64))
         for i in range(rest.size):
             ranked[start + n_found + i] = rest[order[i]]
-            group_end[start + n_found + i] = n_docs
+            own[n_found + i] = n_docs

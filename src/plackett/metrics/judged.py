@@ -180,7 +180,7 @@ class JudgedLists:
         check_choice(ties, "ties", TIES)
         if ties not in self._ranked:
             ranked = np.empty_like(self.labels)
-            group_end = np.empty(self.labels.size if ties == "average" else 0, dtype=np.int64)
+            group_end = np.empty(self._n_group_ends if ties == "average" else 0, dtype=np.int32)
             if ties == "quicksort":
                 given = (self.scores, self.labels, self.indptr, self.n_ranked)
                 self._deal(lambda first, last: _ranking.rank_labels_by_quicksort(*given, first, last, ranked))
@@ -213,11 +213,15 @@ class JudgedLists:
         if ties not in self._whole:
             ranked = self.ranked(ties)
             labels = ranked.labels.copy()
-            group_end = np.empty(labels.size, dtype=np.int64)
+            group_end = np.empty(self._n_group_ends, dtype=np.int32)
             given = (self.labels, self.indptr, self.n_ranked, ranked.group_end)
             self._deal(lambda first, last: _ranking.append_rest(*given, first, last, labels, group_end))
             self._whole[ties] = Ranked(labels, group_end)
         return self._whole[ties]
+
+    @property
+    def _n_group_ends(self) -> int:
+        return self.n_queries + self.scores.size
 
     def has_ties(self) -> bool:
         """Whether two documents of one query have the same score."""
@@ -242,9 +246,9 @@ class JudgedLists:
         """Documents with equal scores stand by rising keys; none for the order of the rows."""
         if ties == "worst":
             return self.labels
-        if ties in ("best", "average"):
+        if ties == "best":
             return -self.labels
-        if ties == "stable":
+        if ties in ("stable", "average"):  # the kernel makes keys of lists that need them
             return np.zeros(0)
         if self.docid is None:
             if self.has_ties():
