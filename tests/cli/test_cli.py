@@ -124,6 +124,7 @@ def test_every_convention_side_by_side(folder):
     assert names == [
         "convention",
         "standard",
+        "paper",
         "letor3",
         "letor4",
         "trec",
@@ -141,7 +142,7 @@ def test_every_convention_as_csv_keeps_all_digits_and_quotes_commas(folder):
     measure = "ndcg@10(gain=linear, ties=best)"
     done = plackett(folder, "evaluate", "data.txt", "scores.txt", "--every-convention", "--csv", "-m", measure)
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    assert len(rows) == 9
+    assert len(rows) == 10
     assert len(rows[0][measure]) > 10
 
 
