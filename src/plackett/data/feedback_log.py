@@ -19,6 +19,7 @@ from plackett.validation import check_choice
 JSON_KINDS = (("qid", "docid", "label"), ("qid", "better", "worse"), ("qid", "shown", "clicked"))
 CSV_KINDS = (("qid", "docid", "label"), ("qid", "better", "worse"), ("session", "qid", "docid", "clicked"))
 MOST_TIMES = 2**31
+LONGEST_CELL = 1 << 17
 
 
 def read_feedback(
@@ -184,6 +185,8 @@ def _csv_rows(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tuple[int
     reader = csv.reader(texts(), strict=True)
     try:
         for row in reader:
+            if max(map(len, row), default=0) > LONGEST_CELL:  # the limit of `csv` is one for the whole process
+                raise csv.Error(f"a cell has more than {LONGEST_CELL:,} characters")
             if row and (len(row) > 1 or row[0].strip()):
                 yield at, row
     except csv.Error as error:
