@@ -9,7 +9,6 @@ import contextlib
 import dataclasses
 import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._threads import set_n_threads
+from plackett._warnings import recorded
 from plackett.data.mapped import travelling
 from plackett.data.queries import Queries
 from plackett.evaluation import estimators, fingerprints, recognition
@@ -215,8 +215,7 @@ def _try_all(candidates: Sequence[Any], shelf: Shelf, data: FoldData, rules: Rul
 
 def _try(estimator: Any, data: FoldData, rules: Rules) -> tuple[Any, _Trial]:
     validation = math.nan
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with recorded() as caught:
         _warm_up(estimator, data, rules)
         caught.clear()
         with measured() as cost:
@@ -253,8 +252,7 @@ def _fit(estimator: Any, data: FoldData, rules: Rules) -> Any:
 def _score(candidates: Sequence[Any], tried: _Tried, data: FoldData, rules: Rules) -> Record:
     """The test scores of the best setting, and how it came to be chosen."""
     trials, best, fitted = list(tried.trials.values()), tried.trials[tried.best], tried.fitted
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of the fit are kept, and scores are made as before
+    with recorded():  # and dropped: those of the fit are kept, and scores are made as before
         if fitted is None:  # its value was stored, the ranker was not; the same fit gives the same ranker
             fitted = _fit(candidates[tried.best], data, rules)
         scores = estimators.predict(fitted, data.test)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._warnings import recorded
 from plackett.data.queries import Queries
 from plackett.evaluation import estimators, fingerprints, recognition
 from plackett.evaluation.contestants import Contestant, contestant_of
@@ -167,8 +168,7 @@ class _Attempt:
 
 def _try(params: dict[str, Any], estimator: Any, judge: _HeldBack | _Folds) -> _Attempt:
     value, fitted, error = np.nan, None, None
-    with measured() as cost, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")  # those about settings that lose are dropped
+    with measured() as cost, recorded() as caught:  # those about settings that lose are dropped
         try:
             value, fitted = judge.judge(estimator)
         except Exception as problem:  # anything may go wrong in a ranker; other settings may be right

@@ -8,7 +8,6 @@ scikit-learn makes everything else of it again.
 from __future__ import annotations
 
 import importlib
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._warnings import recorded
 from plackett.validation import check_number
 
 WAY_OUT = "Transform the data with it before fit and predict, and leave it out of the model."
@@ -285,8 +285,7 @@ def remade(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
             if state[key] is not None or not key.startswith("_"):
                 setattr(answer, key, state[key])
     else:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with recorded():
             kept.remake(answer, state)
     answer.n_features_in_ = state["n_features_in_"]
     if "feature_names_in_" in state:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, BinaryIO, ClassVar
@@ -14,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plackett import persistence
+from plackett._warnings import without
 from plackett.data.column_roles import warn_of_frame
 from plackett.data.grouping import check_is_no_column
 from plackett.data.list_checks import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
@@ -39,6 +39,8 @@ from plackett.validation import (
     feature_number,
     is_sparse,
 )
+
+NAMES_DIFFER = "X (does not have valid|has) feature names"  # as scikit-learn warns
 
 
 class Interrupted(KeyboardInterrupt):
@@ -207,19 +209,17 @@ class Ranker(BaseEstimator, ABC):
         new_names = given.feature_names if given is not None else _columns_of(X)
         if reset and given is None and hasattr(X, "columns"):
             warn_of_frame(X)
-        with warnings.catch_warnings():
-            if new_names is not None and getattr(self, "feature_names_", None) is not None:  # compared below
-                warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
-            with naming_columns(X):
-                rows = validate_data(
-                    self,
-                    as_csr(X) if is_sparse(X) else X,
-                    reset=reset,
-                    accept_sparse="csr",
-                    dtype=(np.float64, np.float32),
-                    order="C",
-                    ensure_all_finite=False,  # looked at below, with a message that says where
-                )
+        is_compared = new_names is not None and getattr(self, "feature_names_", None) is not None  # below
+        with without(NAMES_DIFFER) if is_compared else contextlib.nullcontext(), naming_columns(X):
+            rows = validate_data(
+                self,
+                as_csr(X) if is_sparse(X) else X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=(np.float64, np.float32),
+                order="C",
+                ensure_all_finite=False,  # looked at below, with a message that says where
+            )
         names, first_index = self._names_of(given), None if given is None else given.first_index
         if reset:
             self.feature_names_, self.first_index_ = names, first_index

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from plackett._warnings import without
 from plackett.data.queries import Queries
 from plackett.data.trec import Run
 from plackett.rankers.base import Ranker
@@ -117,8 +117,7 @@ def predictions(base: Any, X: Any, qid: Any) -> np.ndarray:
     rows = rows if hasattr(rows, "shape") else np.asarray(rows)
     if hasattr(base, "inplace_predict"):  # a Booster of XGBoost, whose predict wants a matrix of its own kind
         return np.asarray(base.inplace_predict(rows))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    with without("X does not have valid feature names"):
         return np.asarray(base.predict(rows))
 
 
