@@ -1,4 +1,4 @@
-"""What ranks now in ``plackett refine``: a column of the data, a TREC run, scores, or a model."""
+"""What ranks now in ``plackett refine``: a feature of the data, a TREC run, scores, or a model."""
 
 from __future__ import annotations
 

@@ -76,7 +76,9 @@ def _refined(queries: Queries, ranks_now: Any, before: np.ndarray, rows: Feedbac
     if not is_refined.any():
         return after
     kept = is_refined[queries.query_of_row]
-    part = AnyQueries(queries.X[kept], qid=queries.qid[kept], feature_names=queries.feature_names)
+    part = AnyQueries(
+        queries.X[kept], qid=queries.qid[kept], feature_names=queries.feature_names, first_index=queries.first_index
+    )
     told: dict[str, Any] = {"y": rows.y[kept]}
     if methods.is_boosted and rows.pairs.size:
         told = {"pairs": (np.cumsum(kept) - 1)[rows.as_pairs()[0]]}

@@ -76,7 +76,7 @@ class LocalHolder:
             X = type(X)(parts, shape=X.shape, copy=False)
         else:
             X = _mapped(X)
-        return Queries.from_groups(X, queries.y, queries.ids, queries.indptr, feature_names=queries.feature_names)
+        return queries.replace(X=X)
 
 
 def _mapped(array: np.ndarray) -> np.ndarray:

@@ -45,8 +45,8 @@ class Refiner(Ranker):
             Labels of the judged documents, larger is better; NaN for those that were not judged. None takes the labels
             of a ``Queries``; without any there is no feedback.
         base_score : int, str, array-like, ranker, model, Run or dict
-            What ranks now: a column of X by number or name, one score per row, a fitted ranker, any model with a
-            method ``predict``, or a run; see ``plackett.rankers.base_score.as_base_score``.
+            What ranks now: a column of X by number (from 0) or name, one score per row, a fitted ranker, any model with
+            a method ``predict``, or a run; see ``plackett.rankers.base_score.as_base_score``.
         qid : iterable of hashable ids, one per row, or one id for all rows; default=None
             In any row order; None means that all rows are one list.
         pairs : array-like of shape (n_pairs, 2), or tuple of two lists, default=None
