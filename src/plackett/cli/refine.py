@@ -48,7 +48,7 @@ def refine(
         typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.", show_default=False),
     ] = None,
     base: Annotated[
-        str | None, _option(LISTS, "WHAT", "What ranks now: feature, run, scores or model.", "--base", "-b")
+        str | None, _option(LISTS, "WHAT", "What ranks now: feature, run, scores, model.", "--base", "-b")
     ] = None,
     feedback: Annotated[
         list[str] | None,
