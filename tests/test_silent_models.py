@@ -173,6 +173,7 @@ def test_categories_must_rise_and_parameters_must_be_those_of_the_class():
         "has no parameter 'power'": {"power": 3},
         "handle_unknown": {"handle_unknown": "whatever"},
         "only with max_categories=None": {"max_categories": 3},
+        "normalizer_ is not valid": {"dtype": 2**32},
     }
     for message, params in changes.items():
         refused(rezipped(content, lambda document, _, params=params: node(document)["params"].update(params)), message)

@@ -308,6 +308,8 @@ def _check_params(name: str, kept: Kept, params: dict[str, Any]) -> None:
         low, high = (check_number(bound, kept.range_of) for bound in params[kept.range_of])
         if low >= high:
             raise ValueError(f"{kept.range_of} must rise")
+    if "dtype" in params and np.dtype(params["dtype"]).kind not in "iufb":
+        raise ValueError(f"a {name} is kept only with numbers as dtype")
     if name != "Pipeline":
         return
     steps = params.get("steps")
