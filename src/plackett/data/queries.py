@@ -394,7 +394,7 @@ class Queries:
             ids,
             np.append(np.concatenate(starts), sum(part.n_docs for part in parts)).astype(np.int64),
             docid=None if first._docid is None else _concat_names([part._docid for part in parts]),
-            comments=None if first.comments is None else TextColumn.concat([part.comments for part in parts]),
+            comments=_concat_comments(parts),
             feature_names=first.feature_names,
             first_index=first.first_index if len({part.first_index for part in parts}) == 1 else None,
             row_order=None if is_grouped else np.concatenate([o + s for o, s in zip(orders, shifts, strict=True)]),
@@ -543,6 +543,11 @@ def _slice_rows(X, rows: slice):
         X.indptr[rows.start : rows.stop + 1] - start,
     )
     return part
+
+
+def _concat_comments(parts: list[Queries]) -> TextColumn | None:
+    columns = [part.comments for part in parts if part.comments is not None]
+    return TextColumn.concat(columns) if columns else None
 
 
 def _concat_names(parts: list) -> np.ndarray | TextColumn:
