@@ -94,11 +94,11 @@ def explain(rankers, test):
 
 
 def measure_under_every_convention(name, test, scores):
-    """The same scores, rounded so that some tie, under the rules of nine tools."""
-    print(f"The scores of {name}, rounded so that some tie, under the rules of nine tools:\n")
+    """The same scores, rounded so that some tie, under ten sets of rules."""
+    print(f"The scores of {name}, rounded so that some tie, under ten sets of rules:\n")
     print(f"{'':14}{'ndcg@10':>9}{'map':>9}")
     docid = [f"d{row}" for row in range(test.n_docs)]
-    for convention in ["standard", "letor3", "letor4", "trec", "sklearn", "lightgbm", "xgboost", "gdeval", "ranx"]:
+    for convention in pk.metrics.CONVENTIONS:
         result = pk.evaluate(
             test.y, scores.round(1), qid=test.qid, docid=docid, metrics=["ndcg@10", "map"], convention=convention
         )

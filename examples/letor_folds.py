@@ -17,14 +17,14 @@ import plackett as pk
 
 
 def best_of_l2_path(name, fold):
-    return pk.ranker(name).l2_path(fold.train, eval_set=fold.validation, eval_metric="map").best
+    return pk.ranker(name).l2_path(fold.train, eval_set=fold.validation, eval_metric="map(convention=letor4)").best
 
 
 def best_of_grid(make, grid, fold):
     """The best on the validation queries, the first of equals; rounds, steps and passes end where those say."""
     rankers = [make(**parameters) for parameters in ParameterGrid(grid)]
     for ranker in rankers:
-        ranker.fit(fold.train, eval_set=fold.validation, eval_metric="map")
+        ranker.fit(fold.train, eval_set=fold.validation, eval_metric="map(convention=letor4)")
     return max(rankers, key=lambda ranker: mean(fold.validation, ranker.predict(fold.validation), "map"))
 
 

@@ -41,7 +41,7 @@ def candidates(grid, fold, **options):
     """Of each setting: its words, its validation MAP with the best strength, and the test values of its ranker."""
     for setting in ParameterGrid(grid):
         ranker = pk.QueryDependentRanker(l2=STRENGTHS, tol=TOL, **options, **setting)
-        ranker.fit(fold.train, eval_set=fold.validation, eval_metric="map")
+        ranker.fit(fold.train, eval_set=fold.validation, eval_metric="map(convention=letor4)")
         words = ", ".join(f"{key}={value}" for key, value in setting.items() if key != "weights")
         yield words, ranker.best_score_, values_of(fold.test, ranker.predict(fold.test))
 
