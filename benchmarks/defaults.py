@@ -103,7 +103,8 @@ def main(folders: dict[str, str], names: list[str]) -> None:
             p_values.append(randomisation(best, default))
             less = f"{test.mean():.4f} ({np.mean(test - baseline):+.4f}, p {randomisation(test, baseline):.2g})"
             rows.append((name, default.mean(), best.mean(), words, less))
-            print(f"{set_name} {name}: {time.perf_counter() - start:.0f} seconds", file=sys.stderr, flush=True)
+            found = f"{default.mean():.4f}, best {best.mean():.4f} (p {p_values[-1]:.2g}), test {less}"
+            print(f"{set_name} {name}: {found}; {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
         n_queries = sum(fold.validation.n_queries for fold in folds)
         print(f"\n## {set_name}: {METRIC.upper()} of {n_queries} queries\n")
         print("| ranker | default | best of the grid | difference | p | Holm | chosen | default on test queries |")

@@ -121,7 +121,8 @@ def test_the_first_within_one_standard_error_of_the_best_is_taken():
 
 def test_lists_without_anything_to_learn_take_all_neighbours():
     queries = pk.Queries(RNG.normal(size=(60, 2)), np.zeros(60), np.repeat(np.arange(20), 3))
-    assert pk.QueryDependentRanker().fit(queries).n_neighbors_ == 20
+    with pytest.warns(pk.exceptions.NothingToLearnWarning):
+        assert pk.QueryDependentRanker().fit(queries).n_neighbors_ == 20
 
 
 def test_a_name_that_is_not_auto_is_refused(alike):

@@ -40,6 +40,9 @@ class QueryDependentRanker(QueryModels):
     predicted, from the training queries nearest to them; for that the training documents are kept (``training_bytes_``)
     and saved with the ranker.
 
+    It pays where groups of queries want different things and query features tell them apart. On MQ2008, whose query
+    features were normalised away, it ranks as RankSVM does, at the cost of a model for each query.
+
     Parameters
     ----------
     weights : str, default="gaussian"
