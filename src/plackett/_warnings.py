@@ -51,9 +51,9 @@ def recorded() -> Iterator[list[warnings.WarningMessage]]:
             _users -= 1
             if _users == 0 and warnings.showwarning is _dispatch:
                 warnings.showwarning = _show
-                warnings.filters[:] = _filters
-                warnings.simplefilter("ignore", _Never)  # lets Python notice that the filters changed
-                warnings.filters[:] = _filters
+                warnings.simplefilter("ignore", _Never)  # lets Python notice that the filters change
+                active: Any = warnings.filters
+                active[:] = _filters
 
 
 @contextlib.contextmanager
