@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -187,8 +188,8 @@ def _known_name(name: str) -> str:
     return ALIASES[key]
 
 
-def _parse_parameters(text: str, inside: str | None) -> dict[str, object]:
-    parameters: dict[str, object] = {}
+def _parse_parameters(text: str, inside: str | None) -> dict[str, Any]:
+    parameters: dict[str, Any] = {}
     for part in (inside or "").split(","):
         if not part.strip():
             continue
