@@ -95,7 +95,7 @@ class TreeObjective:
                 f"the trees are grown on {count_of(scores.size, 'row')} but the queries have {self.n_docs:,} documents."
             )
         if data is not None and self._mixed is not None:
-            self._check_order(data.get_label() if labels is None else labels)
+            self._check_order(data.get_label() if labels is None else labels, self._mixed.labels)
         if self.loss.is_flat_at_zero and not scores.any():
             raise ValueError(
                 f"{self.loss!r} has no slope where all scores are 0. Start from others (init_score of LightGBM's "
@@ -114,9 +114,9 @@ class TreeObjective:
             sample_weight = sample_weight if self._mixed is None else self._mixed.in_row_order(sample_weight)
         return slope * sample_weight, curvature * sample_weight
 
-    def _check_order(self, labels: Any) -> None:
+    def _check_order(self, labels: Any, own: np.ndarray) -> None:
         """Refuse rows in another order than those of the queries, such as rows sorted by query; their labels tell."""
-        if labels is None or not np.array_equal(np.float32(labels), np.float32(self._mixed.labels)):
+        if labels is None or not np.array_equal(np.float32(labels), np.float32(own)):
             raise ValueError(
                 "rows of different queries are mixed in these queries, and the labels of the data that the trees are "
                 "grown on are in another order. Grow the trees on queries.X with the labels queries.y, or pass "

@@ -98,7 +98,7 @@ class Measure:
         k = match["k"]
         if k is not None and not k.isdecimal():
             raise ValueError(f"{text!r}: the cut-off behind @ must be a whole number of at least 1, not {k!r}.")
-        parameters = _parse_parameters(text, match["inside"])
+        parameters: dict[str, Any] = _parse_parameters(text, match["inside"])
         if "k" in parameters:
             raise ValueError(f"{text!r}: write the cut-off behind @, as in {match['name']}@{parameters['k']}.")
         return cls(match["name"], None if k is None else int(k), **parameters)

@@ -225,7 +225,7 @@ class QueryModels(Normalized):
         if not self.query_weights_.needs_features:
             return [None]
         most = CANDIDATES[-1:] if self._is_bilinear or self.solver == "admm" else CANDIDATES  # these grow with pairs²
-        return sorted({min(k, self.n_queries_) for k in most}, reverse=True)
+        return [*sorted({min(k, self.n_queries_) for k in most}, reverse=True)]
 
     def _left_out(self, documents: Queries, measure: Measure) -> tuple[Targets, HeldBack] | None:
         """Some training queries, each to be ranked by a model of the others; None where there are not two."""
