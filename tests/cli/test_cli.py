@@ -52,7 +52,7 @@ def test_info_in_json_has_plain_values(folder):
     facts = json.loads(plackett(folder, "info", "data.txt", "--json").stdout)
     assert (facts["n_queries"], facts["n_docs"], facts["n_features"]) == (2, 5, 2)
     assert facts["label_histogram"] == {"0": 2, "1": 2, "2": 1}
-    assert facts["constant_columns"] == [1]
+    assert facts["constant_columns"] == [2]  # its number in the file
 
 
 def test_info_reads_standard_input(folder):

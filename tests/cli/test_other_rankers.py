@@ -91,10 +91,10 @@ def test_features_stand_by_the_size_of_their_weights(run, lists):
     done = run("train", "train.txt", "-r", "diffrank", *model)
     weights = pk.DiffRank(cycles=2).fit(lists[:18]).feature_weights_.reshape(2, 6).sum(axis=0)
     order = np.argsort(-np.abs(weights))
-    words = [f"column {column} {weights[column]:.4g}" for column in order[:5]]
+    words = [f"feature {column + 1} {weights[column]:.4g}" for column in order[:5]]  # as the file numbers them
     assert facts_of(done.stdout)["feature weights"] == ", ".join([*words, "and 1 more"])
     facts = json.loads(run("train", "train.txt", "-r", "diffrank", *model, "--json").stdout)["feature_weights"]
-    assert [one["feature"] for one in facts] == [f"column {column}" for column in order]
+    assert [one["feature"] for one in facts] == [f"feature {column + 1}" for column in order]
     assert [one["weight"] for one in facts] == pytest.approx(weights[order].tolist())
 
 
@@ -103,7 +103,7 @@ def test_thresholds_of_rankboost_add_up_by_their_size(run):
     expected = pk.RankBoost(n_rounds=30).fit(pk.read_letor("train.txt"))
     sums = {}
     for column, _, alpha in expected.feature_weights_:
-        sums[f"column {column}"] = sums.get(f"column {column}", 0.0) + abs(alpha)
+        sums[column] = sums.get(column, 0.0) + abs(alpha)
     found = {one["feature"]: one["weight"] for one in json.loads(done.stdout)["feature_weights"]}
     assert found == pytest.approx(sums)
 
