@@ -456,7 +456,7 @@ def test_a_model_file_with_other_coefficients_is_refused(forged, tmp_path):
     ranker = fitted()
     ranker.coef_ = forged
     ranker.save(tmp_path / "forged.plackett")
-    with pytest.raises(pk.exceptions.ModelFormatError, match="coef|features must become"):
+    with pytest.raises(pk.exceptions.ModelFormatError, match=r"coef|features must become"):
         pk.load(tmp_path / "forged.plackett")
 
 

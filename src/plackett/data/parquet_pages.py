@@ -44,7 +44,7 @@ def chunks_of(path: str, footer: bytes) -> list[list[Chunk]]:
 def _chunk(found: dict) -> Chunk:
     start = found.get(9, 0)
     dictionary = found.get(11, 0)
-    if 0 < dictionary and not 0 < start <= dictionary:  # it comes first; without rows it may be the only page
+    if dictionary > 0 and not 0 < start <= dictionary:  # it comes first; without rows it may be the only page
         start = dictionary
     name = b".".join(found.get(3, [])).decode("utf-8", "replace")
     return Chunk(name, start, start + found.get(7, 0), found.get(5, 0), found.get(1, -1))
