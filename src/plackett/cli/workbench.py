@@ -81,7 +81,7 @@ def workbench(
             size = count_of(collection.n_docs, "document")
             output.note(f"{collection.name}: {size}; judgements in {opened.location}")
             if not settings.is_local:
-                output.note("plain HTTP: whoever can read the network's traffic can read the token and use it")
+                output.note("plain HTTP: the token is sent unencrypted, and anyone who can read the traffic can use it")
             output.note(f"The workbench is at {address} (Ctrl-C ends it)")
             if not no_browser and _has_screen():
                 _open(address)

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 try:
     import fcntl
-except ImportError:  # not on Windows, where drafts are told by their age
+except ImportError:  # Windows has no flock; there, only the age of a temporary file counts
     fcntl = None  # type: ignore[assignment]
 
 ABANDONED_AFTER = 24 * 3600.0  # seconds since the last write, where the file system has no locks

@@ -1,9 +1,9 @@
-"""Finished results on disk, one file each, so that a run that was killed goes on where it stood.
+"""Finished results on disk, one file each, so that an interrupted run can resume.
 
 A file is a line with the format and a checksum of all that follows, a line of JSON (the key, the record), and the
 bytes of the result's array if it has one. It is written beside its place and moved there when it is complete, so that a
-reader finds all of it or nothing, whoever else writes into the folder. What is damaged, or was made from anything else,
-does not count.
+reader finds all of it or nothing, even while other processes write to the folder. Damaged results, and those made from
+anything else, are ignored.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class RunStore:
         remove_abandoned(self.folder.glob(DRAFTS))
 
     def get(self, parts: Mapping[str, Any], kinds: Mapping[str, Any] | None = None) -> Record | None:
-        """The record stored under exactly these parts of a key; None when there is none that is whole.
+        """Return the record stored under exactly these parts of a key; None if it is missing or damaged.
 
-        With ``kinds``, the names and types of all values that a record must have, any other record does not count.
+        ``kinds`` are the names and types of all values that a record must have; any other record is ignored.
         """
         key = fingerprints.of_key(parts)
         try:
