@@ -223,3 +223,21 @@ def test_transformers_that_would_fill_sparse_rows_are_refused_with_the_way_out()
             pk.ranker("listmle", normalize=normalize).fit(sparse.csr_matrix(X), Y, qid=QID)
     with pytest.raises(ValueError, match=r'X is sparse and has negative values.*"maxabs"'):
         pk.ranker("listmle", normalize=QuantileTransformer()).fit(sparse.csr_matrix(-X), Y, qid=QID)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_values_of_sparse_rows_must_be_one_array_of_real_numbers(form):
+    if form != "coo":  # of which scipy refuses it
+        rows = sparse.random(6, 3, density=0.9, format=form, random_state=0)
+        rows.data = rows.data.reshape(-1, 1)
+        with pytest.raises(ValueError, match="damaged sparse matrix: its values must be one array"):
+            pk.Queries(rows)
+    with pytest.raises(ValueError, match="values of type complex128; real numbers are needed"):
+        pk.Queries(sparse.random(6, 3, density=0.9, format=form, random_state=0) * 1j)
+
+
+def test_lists_of_rows_must_have_a_value_for_every_column_number():
+    rows = sparse.lil_matrix(np.arange(1, 13.0).reshape(4, 3))
+    rows.data[2] = rows.data[2][:1]  # scipy would fill the others with whatever is in memory
+    with pytest.raises(ValueError, match="a row has another number of values than of column numbers"):
+        pk.Queries(rows)

@@ -32,7 +32,10 @@ def as_csr(X: Any, name: str = "X") -> Any:
     check_csr(X, name)
     if X.format == "csr":
         return X
-    rows = X.tocsr()
+    try:
+        rows = X.tocsr()
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(f"{name} is a damaged sparse matrix: {error}.") from error
     check_csr(rows, name)
     return rows
 
@@ -40,12 +43,22 @@ def as_csr(X: Any, name: str = "X") -> Any:
 def check_csr(X: Any, name: str = "X") -> None:
     """Refuse a sparse matrix whose index arrays point outside of it: compiled code trusts them.
 
-    CSR, CSC, BSR and COO are looked at in one pass; other formats hold no index arrays, and are checked by ``as_csr``
-    after the conversion, and dense rows pass. scipy's own check looks at no index when ``indptr`` ends with a negative
-    number.
+    CSR, CSC, BSR, COO and LIL are looked at in one pass; other formats hold no index arrays, and are checked by
+    ``as_csr`` after the conversion, and dense rows pass. scipy's own check looks at no index when ``indptr`` ends with
+    a negative number, and at no list of LIL.
     """
     if not is_sparse(X):
         return
+    if X.format == "lil":
+        if len(X.rows) != len(X.data) or any(len(own) != len(X.data[row]) for row, own in enumerate(X.rows)):
+            _raise_not_sound(name, "a row has another number of values than of column numbers")
+        return
+    if X.format in ("coo", "csr", "csc", "bsr"):
+        data = X.data
+        if not isinstance(data, np.ndarray) or data.ndim != (3 if X.format == "bsr" else 1):
+            _raise_not_sound(name, "its values must be one array")
+        if data.dtype.kind not in "fiub":
+            raise ValueError(f"{name} has values of type {data.dtype}; real numbers are needed.")
     if X.format == "coo":
         for indices, size in zip(X.coords, X.shape, strict=True):
             if len(indices) != len(X.data):

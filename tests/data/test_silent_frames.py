@@ -200,3 +200,20 @@ def test_a_frame_without_labels_is_one_unless_another_column_may_have_been_meant
     for name in ("labels", "relevance", "Grade"):
         with pytest.raises(ValueError, match="the frame has no column 'label'"):
             pk.from_frame(pd.DataFrame({"qid": [1, 1], "bm25": [0.5, 0.25], name: [1, 0]}))
+
+
+@pytest.mark.parametrize("name", ["id", "doc_id", "docno"])
+def test_a_feature_that_would_be_read_as_document_ids_is_refused(name, tmp_path):
+    queries = pk.Queries([[0.5, 1.0], [0.25, 2.0]], y=[1, 0], qid=[7, 7], feature_names=[name, "bm25"])
+    with pytest.raises(ValueError, match=f"a feature is called '{name}', which would be read as the document ids"):
+        pk.to_frame(queries)
+    with pytest.raises(ValueError, match=f"a feature is called '{name}', which would be read as the document ids"):
+        pk.write_parquet(queries, tmp_path / "lists.parquet")
+
+
+def test_a_second_label_and_ids_that_became_floats_are_named():
+    rows = np.arange(20)
+    columns = {"qid": rows // 10, "label": rows % 3, "bm25": rows / 7, "relevance": rows % 3, "item": rows + 5e6}
+    with pytest.warns(pk.exceptions.DataWarning, match=r"'relevance' is a feature but has the name of a label.*'item'"):
+        queries = pk.from_frame(pd.DataFrame(columns))
+    assert queries.feature_names == ["bm25", "relevance", "item"]

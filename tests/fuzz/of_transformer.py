@@ -25,6 +25,7 @@ TRANSFORMERS = [
     preprocessing.OneHotEncoder(drop="first", sparse_output=False),
     preprocessing.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
     impute.SimpleImputer(missing_values=0.5, strategy="median"),
+    impute.SimpleImputer(missing_values=0.5, strategy="constant", fill_value=7),
     pipeline.make_pipeline(impute.SimpleImputer(missing_values=0.5), preprocessing.StandardScaler(), "passthrough"),
 ]
 LEARNERS = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,10 @@ from plackett.validation import feature_labels
 
 DOCID, COMMENT = "docid", "letor_comment"
 ID_NAMES = (DOCID, "doc_id", "document_id", "docno", "id")  # of documents, the first that is there
-OTHER_ROLES = ("qid", "query_id", "label")  # a feature of such a name is a column of another role that was not named
-LABEL_NAMES = ("relevance", "rel", "grade", "judgement", "judgment", "target", "rating", "click", "clicked", "y")
+QID_NAMES, ONLY_LABELS = ("qid", "query_id"), ("label", "relevance", "rel", "grade", "judgement", "judgment", "target")
+OTHER_ROLES = (*QID_NAMES, *ONLY_LABELS)  # a feature of such a name is a column of another role that was not named
+LABEL_NAMES = (*ONLY_LABELS[1:], "rating", "click", "clicked", "y")
+SMALLEST_FLOAT_ID = 10_000
 FEWEST_IDS = 10  # different whole numbers in fewer rows say nothing
 ROWS_LOOKED_AT = 1 << 16
 EPOCHS = [(1e9 * unit, 4.2e9 * unit) for unit in (1, 1e3, 1e6, 1e9)]  # seconds to nanoseconds, in 2001 to 2103
@@ -24,6 +26,15 @@ def docid_column(wanted: str | None, present: Sequence[str]) -> str | None:
     if wanted != DOCID:
         return wanted
     return next((name for name in ID_NAMES if name in present), None)
+
+
+def check_feature_names(names: Sequence[str], columns: Container[str], option: str) -> None:
+    """Refuse features whose names would make them ids or labels when the table is read again."""
+    for name in names:
+        if name in columns:
+            raise ValueError(f"a feature is called {name!r}, like a column of its own. Choose another: {option}")
+        if name in ID_NAMES:
+            raise ValueError(f"a feature is called {name!r}, which would be read as the document ids. Rename it.")
 
 
 def names_and_first_index(names: list[str]) -> tuple[list[str] | None, int | None]:
@@ -37,10 +48,14 @@ def names_and_first_index(names: list[str]) -> tuple[list[str] | None, int | Non
 def resembles(name: str, values: np.ndarray) -> str | None:
     """Why a feature may be no feature: what it resembles, in words; None where nothing speaks for that."""
     if name in (*ID_NAMES, *OTHER_ROLES):
-        return f"has the name of {'a label' if name == 'label' else 'an id'}"
+        return f"has the name of {'a label' if name in ONLY_LABELS else 'an id'}"
     values = values[:ROWS_LOOKED_AT]
-    if values.dtype.kind not in "iu" or values.size < FEWEST_IDS:
+    if values.dtype.kind not in "iuf" or values.size < FEWEST_IDS:
         return None
+    if values.dtype.kind == "f":  # whole numbers with a missing value become floats; small ones may be counts or ranks
+        values = values[np.isfinite(values)]
+        if values.size < FEWEST_IDS or (values != np.floor(values)).any() or np.abs(values).min() < SMALLEST_FLOAT_ID:
+            return None
     low, high = float(values.min()), float(values.max())
     if any(start <= low and high < stop for start, stop in EPOCHS):
         return "holds whole numbers that look like times"

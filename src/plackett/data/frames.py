@@ -14,7 +14,8 @@ from plackett.data.column_roles import (
     DOCID,
     ID_NAMES,
     LABEL_NAMES,
-    OTHER_ROLES,
+    ROWS_LOOKED_AT,
+    check_feature_names,
     docid_column,
     names_and_first_index,
     resembles,
@@ -87,8 +88,8 @@ def from_frame(
     if isinstance(table, nw.LazyFrame):
         table = table.collect()
     if features is None:
-        whole = [name for name in chosen if schema[name].is_integer() or name in OTHER_ROLES]
-        found = {name: resembles(name, table[name].drop_nulls().to_numpy()) for name in whole}
+        first = table.head(ROWS_LOOKED_AT)
+        found = {name: resembles(name, first[name].drop_nulls().to_numpy()) for name in chosen}
         suspects = {name: why for name, why in found.items() if why is not None}
         remedy = "Choose the columns to use: features=[...]."
         warn_of_columns(suspects, left_out=ids, times=times, remedy=remedy)
@@ -138,11 +139,7 @@ def to_frame(
         columns[label] = queries.y
     if queries.comments is not None:
         columns[COMMENT] = list(queries.comments)
-    taken = [name for name in names if name in columns]
-    if taken:
-        raise ValueError(
-            f"a feature is called {taken[0]!r}, like a column of its own. Choose another: to_frame(..., qid=...)."
-        )
+    check_feature_names(names, columns, "to_frame(..., qid=...).")
     check_csr(queries.X)
     X = queries.X.toarray() if is_sparse(queries.X) else queries.X
     columns |= {name: np.ascontiguousarray(X[:, place]) for place, name in enumerate(names)}

@@ -101,7 +101,8 @@ def write_parquet(
 
     One row per document; columns for query id, document name and label (the latter two where there are any), then the
     features under their names, or as ``feature_21`` by their numbers in the file, or as ``column_20``. A label NaN,
-    "not judged", becomes null.
+    "not judged", becomes null. Rows of a ``Queries`` are written in the order of ``data.grouped``;
+    ``data.in_groups(values)`` puts values per row into that order.
 
     Parameters
     ----------

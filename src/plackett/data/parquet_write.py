@@ -13,6 +13,7 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett._threads import query_blocks
+from plackett.data.column_roles import check_feature_names
 from plackett.data.drafts import draft_folder
 from plackett.data.opening import name_of, write_bytes
 from plackett.data.parquet_rows import METADATA
@@ -156,11 +157,7 @@ def _as_table(queries: Queries, layout: Layout) -> Any:
         columns[layout.docid] = _as_ids(queries.docid, "document", pa)
     if queries.y is not None:
         columns[layout.label] = pa.array(queries.y, from_pandas=True)  # not judged: null
-    taken = [name for name in names if name in columns]
-    if taken:
-        raise ValueError(
-            f"a feature is called {taken[0]!r}, like a column of its own. Choose another: write_parquet(..., qid=...)."
-        )
+    check_feature_names(names, columns, "write_parquet(..., qid=...).")
     X = queries.X.toarray() if is_sparse(queries.X) else queries.X
     columns |= {name: pa.array(column) for name, column in zip(names, np.ascontiguousarray(X.T), strict=True)}
     noted = {

@@ -240,7 +240,7 @@ def state_of(value: Any) -> dict[str, Any]:
     name = type(value).__name__
     kept = KEPT.get(name)
     if kept is None or type(value) is not _class(name):
-        raise ValueError(f"plackett keeps no {name}: its compiled code would trust numbers of a file")
+        raise ValueError(f"plackett keeps no {name}, since it cannot check one that it loads")
     params = value.get_params(deep=False)
     _check_params(name, kept, params)
     if name == "Pipeline" or "n_features_in_" not in vars(value):
@@ -251,6 +251,8 @@ def state_of(value: Any) -> dict[str, Any]:
     state["n_features_in_"] = value.n_features_in_
     if "feature_names_in_" in vars(value):
         state["feature_names_in_"] = value.feature_names_in_
+    if name == "SimpleImputer" and np.asarray(state["statistics_"]).dtype.kind == "O":
+        state["statistics_"] = state["statistics_"].astype(np.float64)  # strategy="constant" leaves objects
     _check_state(kept, state, params)
     return state
 
