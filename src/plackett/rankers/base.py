@@ -258,9 +258,9 @@ class Ranker(BaseEstimator, ABC):
         if n_queries > 1 and self.depends_on_list:
             raise ValueError(
                 f"qid is missing. This {type(self).__name__} was fitted on {n_queries:,} queries and scores a document "
-                f"by its list. Give one id per row: predict(X, qid=qid). Are all rows one list? "
-                f"predict(X, qid={self._id_for_one_list}). Pipelines hand qid on: pipeline.predict(X, qid=qid); so do "
-                "searches: search.best_estimator_.predict(X, qid=qid)."
+                f"by its list. Give one id per row, in score and explain as in predict(X, qid=qid). Are all rows one "
+                f"list? predict(X, qid={self._id_for_one_list}). Pipelines hand qid on: pipeline.predict(X, qid=qid); "
+                "so do searches: search.best_estimator_.predict(X, qid=qid)."
             )
 
     def _check_names(self, names: list[str]) -> None:

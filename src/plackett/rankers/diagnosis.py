@@ -53,7 +53,7 @@ class Active:
     items : ndarray
         The ids of the raters' items.
     left_out : ndarray of shape (n_users,)
-        The rater that each active user is, who is left out for itself; -1 for a user who is none of the raters.
+        The row of each active user among the raters, which is skipped for that user; -1 for a user without one.
     """
 
     def __init__(self, table: RatingTable, items: np.ndarray, left_out: np.ndarray):

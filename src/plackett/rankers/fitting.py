@@ -32,7 +32,7 @@ class HeldBack:
         self._lists = JudgedLists.of_queries(queries, with_docid=self.measure.rules.needs_docid(self.measure))
 
     def mean(self, scores: np.ndarray) -> float:
-        """The mean over the queries, as ``evaluate`` reports it; NaN where there is none, or a score overflowed."""
+        """Return the mean over the queries, as ``evaluate`` reports it; NaN if none counts or a score overflowed."""
         if not np.isfinite(scores).all():
             return np.nan
         return mean_of_counted(self.measure.of(self._lists.with_scores(scores)))

@@ -82,7 +82,7 @@ class Refiner(Ranker):
         if self.has_ids_:
             raise ValueError(
                 "fit had qid, but these rows come without: a refiner must know which query a document belongs to. Give "
-                "one id per row: predict(X, qid=qid); one id applies to all rows."
+                "one id per row, in score and explain as in predict(X, qid=qid); one id applies to all rows."
             )
 
     @abstractmethod

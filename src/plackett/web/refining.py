@@ -63,7 +63,7 @@ class Told(NamedTuple):
     Attributes
     ----------
     grades : ndarray of shape (n_docs,)
-        As the user gave them; NaN where there is none.
+        As the user gave them; NaN for documents without a grade.
     y : ndarray of shape (n_docs,)
         Labels for a refiner.
     pairs : ndarray of int of shape (n_pairs, 2), or None
