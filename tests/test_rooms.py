@@ -11,7 +11,17 @@ PACKAGE = Path(plackett.__file__).parent
 
 # rooms that stand side by side share a place and do not import from each other
 ORDER = [
-    {"exceptions", "validation", "_optional", "_parameters", "_read_only", "_sparse_check", "_threads", "_warnings"},
+    {
+        "exceptions",
+        "validation",
+        "_native",
+        "_optional",
+        "_parameters",
+        "_read_only",
+        "_sparse_check",
+        "_threads",
+        "_warnings",
+    },
     {"data"},
     {"text", "metrics"},
     {"losses"},

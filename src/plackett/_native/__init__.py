@@ -1,0 +1,37 @@
+"""Compiled kernels, one submodule per room, in the build for the best instruction set that runs here.
+
+Kernels take arrays that their callers have checked; see ``core/bind.hpp``. ``PLACKETT_NATIVE=baseline`` or ``=v3`` forces
+a build. Their results differ in the last bits; within one build they do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from types import ModuleType
+
+BUILDS = ("baseline", "v3")
+
+
+def _load() -> tuple[str, ModuleType]:
+    wanted = os.environ.get("PLACKETT_NATIVE", "")
+    if wanted not in ("", *BUILDS):
+        raise ImportError(f'PLACKETT_NATIVE is "{wanted}"; set it to "baseline" or "v3", or leave it unset.')
+    baseline = importlib.import_module("plackett._native._baseline")
+    if wanted == "baseline":
+        return wanted, baseline
+    if wanted == "v3" and not baseline.runs_v3():
+        raise ImportError("PLACKETT_NATIVE=v3 needs a processor with AVX2 and FMA, and this one has none. Unset it.")
+    if baseline.runs_v3():
+        try:
+            return "v3", importlib.import_module("plackett._native._v3")
+        except ModuleNotFoundError:
+            if wanted:
+                raise
+    return "baseline", baseline
+
+
+build, _module = _load()
+data, text, metrics, evaluation = _module.data, _module.text, _module.metrics, _module.evaluation
+losses, scorers, objective, solvers = _module.losses, _module.scorers, _module.objective, _module.solvers
+rankers = _module.rankers

@@ -1,0 +1,39 @@
+// The Python module: one submodule per room, each filled by the bindings in its folder.
+#include "core/bind.hpp"
+#include "core/cpu.hpp"
+
+namespace plackett {
+
+void bind_data(nb::module_&);
+void bind_text(nb::module_&);
+void bind_metrics(nb::module_&);
+void bind_listwise(nb::module_&);
+void bind_pairwise(nb::module_&);
+void bind_scorers(nb::module_&);
+void bind_objective(nb::module_&);
+void bind_solvers(nb::module_&);
+void bind_boosting(nb::module_&);
+void bind_refinement(nb::module_&);
+void bind_trees(nb::module_&);
+void bind_query_dependent(nb::module_&);
+void bind_evaluation(nb::module_&);
+
+}  // namespace plackett
+
+NB_MODULE(PLACKETT_MODULE, module) {
+    using namespace plackett;
+    module.def("runs_v3", &runs_v3);
+    const auto room = [&](const char* name, auto... bindings) {
+        nb::module_ submodule = module.def_submodule(name);
+        (bindings(submodule), ...);
+    };
+    room("data", bind_data);
+    room("text", bind_text);
+    room("metrics", bind_metrics);
+    room("losses", bind_listwise, bind_pairwise);
+    room("scorers", bind_scorers);
+    room("objective", bind_objective);
+    room("solvers", bind_solvers);
+    room("rankers", bind_boosting, bind_refinement, bind_trees, bind_query_dependent);
+    room("evaluation", bind_evaluation);
+}
