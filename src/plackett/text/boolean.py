@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from plackett.text import _phrases
+from plackett import _native
 
 if TYPE_CHECKING:
     from plackett.text.index import TextIndex
@@ -346,7 +346,9 @@ def _in_order(sequence: list[str | None], mask: np.ndarray, index: TextIndex, fi
     docs = np.flatnonzero(mask)
     found = np.zeros(docs.size, dtype=bool)
     for numbers, bounds in parts:
-        found |= _phrases.holds(numbers, bounds, docs, wanted)
+        is_here = np.empty(docs.size, dtype=bool)
+        _native.text.hold_phrase(numbers, bounds, docs, wanted, is_here)
+        found |= is_here
     answer = np.zeros_like(mask)
     answer[docs[found]] = True
     return answer

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from plackett import _native
 from plackett.data.queries import Queries
 from plackett.data.trec import Qrels, Run
-from plackett.text import _features
 from plackett.text.index import WHOLE, TextIndex, check_fields
 from plackett.text.links import link_degrees
 from plackett.text.search import PairTerms, QueryTerms, known_terms, pair_counts, pair_sums, terms_of
@@ -171,8 +171,8 @@ def _field_table(
     pairs = PairTerms(terms, times, term_bounds, docs, bounds)
     counts = pair_counts(postings, pairs)
     idf = _vector_space(scorers).term_weights(postings)
-    statistics = np.zeros((docs.size, _features.N_COLUMNS))
-    _features.term_statistics(
+    statistics = np.zeros((docs.size, _native.text.N_STATISTICS))
+    _native.text.term_statistics(
         idf, postings.lengths, pairs.terms, pairs.times, term_bounds, docs, bounds, pairs.count_bounds(), counts,
         statistics,
     )  # fmt: skip

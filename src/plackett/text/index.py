@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett import _native
 from plackett.data.text_collections import TextCollection
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.data.trec import Run
@@ -32,6 +33,7 @@ _KINDS = {
     **dict.fromkeys(("terms", "bytes"), np.dtype(np.uint8)),
     "links": np.dtype(np.float64),
 }
+_CONTENTS = {"bounds": "bytes", "sequence_bounds": "sequence"}  # what lies between bounds
 _IMPACTS_KEPT = 4  # a number per posting each
 _FACTORS_KEPT = 64  # some numbers per document and term each
 
@@ -341,21 +343,22 @@ def _problem(index: TextIndex, arrays: Mapping[str, np.ndarray]) -> str | None:
     for name, array in arrays.items():
         if array.dtype != _KINDS.get(name.rpartition(".")[2]):
             return f"{name} has another type, {array.dtype}"
-        if array.shape[1:] != ((3,) if name == "links" else ()):
+        if array.ndim == 0 or array.shape[1:] != ((3,) if name == "links" else ()):
             return f"{name} has another shape, {array.shape}"
     for field in dict.fromkeys([*index.fields, index._source(None)]):
         postings = index.postings(field)
         if not _are_bounds(postings.indptr, n_terms, postings.docs.size) or postings.tf.size != postings.docs.size:
             return f"the postings of {field} have other bounds"
-        if postings.docs.size and not 0 <= int(postings.docs.min()) <= int(postings.docs.max()) < n_docs:
-            return f"the postings of {field} name documents that are not there"
-        if postings.tf.size and int(postings.tf.min()) < 1:
-            return f"the postings of {field} count a term less than once"
-    for name, bounds in {"docid.bounds": arrays["docid.bounds"], **arrays}.items():
-        if name.endswith("bounds"):
-            content = arrays[name.replace(".sequence_bounds", ".sequence").replace(".bounds", ".bytes")]
-            if not _are_bounds(bounds, n_docs, content.size):
-                return f"{name} does not fit its content"
+        n_sound = _native.text.count_sound_postings(postings.indptr, postings.docs, postings.tf, n_docs)
+        if n_sound < postings.docs.size:
+            return f"the postings of {field} {_fault(postings, n_sound)}"
+    for name, array in {"docid.bounds": arrays["docid.bounds"], **arrays}.items():
+        owner, _, part = name.rpartition(".")
+        if part in _CONTENTS and not _are_bounds(array, n_docs, arrays[f"{owner}.{_CONTENTS[part]}"].size):
+            return f"{name} does not fit its content"
+    for numbers, _ in index.sequences(WHOLE) if index.has_positions else ():
+        if numbers.size and not -1 <= int(numbers.min()) <= int(numbers.max()) < n_terms:
+            return "the order of words names terms that are not there"
     if index.links is not None:
         ends, weights = index.links[:, :2], index.links[:, 2]
         if not ((ends >= 0) & (ends < n_docs) & (ends == np.floor(ends))).all():
@@ -363,6 +366,13 @@ def _problem(index: TextIndex, arrays: Mapping[str, np.ndarray]) -> str | None:
         if not ((weights >= 0) & np.isfinite(weights)).all():
             return "links have weights that are negative or not finite"
     return None
+
+
+def _fault(postings: Postings, place: int) -> str:
+    """What is wrong with one posting of a file."""
+    if not 0 <= int(postings.docs[place]) < postings.n_docs:
+        return "name documents that are not there"
+    return "count a term less than once" if postings.tf[place] < 1 else "do not name rising documents"
 
 
 def _are_bounds(bounds: np.ndarray, n_parts: int, end: int) -> bool:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from plackett import _native
 from plackett._threads import deal, query_blocks
 from plackett.data.trec import Run
-from plackett.text import _search, _weighting
 from plackett.text.postings import Postings
 from plackett.text.weighting import Factors, Ranker, get_ranker
 from plackett.validation import check_positive_int, count_of
@@ -119,7 +119,7 @@ def impacts_of(postings: Postings, factors: Factors) -> Impacts:
     arrays = (postings.indptr, postings.docs, postings.tf, factors.of_term, factors.of_doc)
 
     def fill(first: int, last: int) -> None:
-        _weighting.impacts(factors.form, factors.discount, *arrays, first, last, out)
+        _native.text.impacts(factors.form, factors.discount, *arrays, first, last, out)
 
     deal(fill, query_blocks(postings.indptr, _POSTINGS_PER_BLOCK))
     return Impacts(out, _highest(postings, out) if out.size and float(out.min()) > 0.0 else np.zeros(0))
@@ -182,7 +182,7 @@ def _best(
     scale, base, weight_of_prior = (float(part[0]) for part in factors.constants(terms, times, query_of, 1))
     k = min(k, index.n_docs)
     scores, places = np.empty(k), np.empty(k, dtype=np.int32)
-    found = _search.best(
+    found = _native.text.best(
         weighed.indptr, weighed.docs, weighed.impacts.numbers, weighed.impacts.highest, weighed.terms, times,
         scale, base, factors.prior_or_empty(), weight_of_prior, *factors.prior_range, *_room_for(index.n_docs),
         scores, places,
@@ -214,7 +214,7 @@ def scores(
         sums = np.zeros(index.n_docs)
         if terms.size:
             weighed = _weighed_postings(index, field, ranker, terms)
-            _weighting.add_postings(weighed.indptr, weighed.docs, weighed.impacts.numbers, weighed.terms, times, sums)
+            _native.text.add_postings(weighed.indptr, weighed.docs, weighed.impacts.numbers, weighed.terms, times, sums)
         prior = factors.prior
     else:
         places = check_places(docs, index.n_docs)
@@ -258,7 +258,7 @@ def pair_counts(postings: Postings, pairs: PairTerms) -> np.ndarray:
     """How often each document holds each term of its query, document by document."""
     bounds = pairs.count_bounds()
     counts = np.empty(int(bounds[-1]), dtype=np.int32)
-    _weighting.pair_counts(
+    _native.text.pair_counts(
         postings.indptr, postings.docs, postings.tf, pairs.terms, pairs.term_bounds, pairs.docs, pairs.pair_bounds,
         bounds, counts,
     )  # fmt: skip
@@ -268,7 +268,7 @@ def pair_counts(postings: Postings, pairs: PairTerms) -> np.ndarray:
 def pair_sums(factors: Factors, pairs: PairTerms, counts: np.ndarray) -> np.ndarray:
     """The sum of impacts of each pair."""
     sums = np.empty(pairs.docs.size)
-    _weighting.pair_sums(
+    _native.text.pair_sums(
         factors.form, factors.discount, factors.of_term, factors.of_doc, pairs.terms, pairs.times, pairs.term_bounds,
         pairs.docs, pairs.pair_bounds, pairs.count_bounds(), counts, sums,
     )  # fmt: skip

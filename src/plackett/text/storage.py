@@ -116,10 +116,10 @@ def _names(header: Path, name: str) -> bool:
 
 
 def open_folder(folder: str | os.PathLike, *, verify: bool = True) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The facts and the arrays of a folder, these mapped into memory.
+    """The facts and the arrays of a folder, these mapped into memory and read-only.
 
-    Writing to an array changes this process's copy alone. With ``verify`` every byte is compared with its checksum;
-    without, only the header is, and that each array lies within the file.
+    With ``verify`` every byte is compared with its checksum; without, only the header is, and that each array lies
+    within the file.
     """
     place = Path(folder)
     for attempt in range(3):
@@ -191,8 +191,8 @@ def _map_arrays(path: Path, header: dict[str, Any], verify: bool) -> dict[str, n
                 raise _damaged(path, f"the array {key} does not lie in it")
             if verify and _checksum(file, start, n_bytes) != entry["crc32"]:
                 raise _damaged(path, f"the checksum of the array {key} is wrong")
-            if n_bytes:  # mode "c": read-only arrays would make numba compile every kernel again
-                arrays[key] = np.asarray(np.memmap(file, dtype=dtype, mode="c", offset=start, shape=shape))
+            if n_bytes:
+                arrays[key] = np.asarray(np.memmap(file, dtype=dtype, mode="r", offset=start, shape=shape))
             else:
                 arrays[key] = np.empty(shape, dtype)
     return arrays

@@ -5,7 +5,7 @@ count of a term in the document, ``dl`` the number of terms of the document, ``u
 the number of documents with the term, ``N`` that of all documents, ``p`` the share of the term in all text. All of them
 belong to the field that is searched. Terms that the field does not hold are skipped.
 
-Every score is split alike: what a posting adds, in one of three forms (``_weighting``); what a term adds to every
+Every score is split alike: what a posting adds, in one of three forms (``_native/text/weighting.hpp``); what a term adds to every
 document; and what each term of the query adds to a document by what that document is, whether it holds the term or not.
 """
 
@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from plackett.text import _weighting
+from plackett import _native
 from plackett.text.postings import Postings
 from plackett.validation import check_choice, check_number
 
@@ -110,7 +110,7 @@ class BM25:
         idf = np.log1p(odds) if self.idf == "lucene" else np.log(odds)
         relative_length = postings.lengths / (postings.mean_length or 1.0)
         of_doc = self.k1 * (1.0 - self.b + self.b * relative_length)
-        return Factors(_weighting.SATURATED, idf * (self.k1 + 1.0), of_doc)
+        return Factors(_native.text.SATURATED, idf * (self.k1 + 1.0), of_doc)
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class VectorSpace:
         weights = postings.tf * np.repeat(idf, postings.df)
         norms = np.sqrt(np.bincount(postings.docs, weights=weights**2, minlength=postings.n_docs))
         of_doc = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-        return Factors(_weighting.PRODUCT, idf**2, of_doc, query_weight=idf)
+        return Factors(_native.text.PRODUCT, idf**2, of_doc, query_weight=idf)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class JelinekMercer:
     def factors(self, postings: Postings) -> Factors:
         share = _known_share(postings)
         return Factors(
-            _weighting.LOGARITHM,
+            _native.text.LOGARITHM,
             (1.0 - self.lam) / (self.lam * share),
             1.0 / np.maximum(postings.lengths, 1),
             base=np.log(self.lam * share),
@@ -189,7 +189,7 @@ class Dirichlet:
     def factors(self, postings: Postings) -> Factors:
         share = _known_share(postings)
         return Factors(
-            _weighting.LOGARITHM,
+            _native.text.LOGARITHM,
             1.0 / (self.mu * share),
             np.ones(postings.n_docs),
             base=np.log(self.mu * share),
@@ -217,7 +217,7 @@ class AbsoluteDiscounting:
         share = _known_share(postings)
         lengths, distinct = np.maximum(postings.lengths, 1), np.maximum(postings.distinct, 1)
         return Factors(
-            _weighting.LOGARITHM,
+            _native.text.LOGARITHM,
             1.0 / (self.delta * share),
             1.0 / distinct,
             discount=self.delta,
