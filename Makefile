@@ -1,11 +1,14 @@
-# From a bare checkout, with nothing but python3, pip's registry and make:
-#   make demo    train, compare and explain rankers on built-in data; ends with a report
-#   make test    the whole test suite
+# From a bare checkout, with nothing but python3 (with its headers), pip's registry and make:
+#   make demo      train, compare and explain rankers on built-in data; ends with a report
+#   make test      the whole test suite
+#   make checked   the kernel tests with every index tested
+#   make sanitize  the kernel tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make dist      sdist and wheel, tried where there is no compiler
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check checked sanitize dist bench docs clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -19,6 +22,21 @@ check: .venv/installed-check
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 
+# The tests that reach the kernels, with another build of them in place of the installed one.
+KERNEL_TESTS := tests/_native tests/data tests/losses tests/metrics tests/scorers tests/solvers tests/text tests/test_objective.py
+WITH_BUILD = $(BIN)/cmake -G Ninja -S . -B build/$@ -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
+    -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
+TEST_BUILD = PLACKETT_TEST_BUILD=build/$@ $(BIN)/python -m pytest -q $(KERNEL_TESTS)
+
+checked: .venv/installed-test
+	$(WITH_BUILD) -DPLACKETT_CHECKED=ON && $(BIN)/cmake --build build/$@
+	$(TEST_BUILD)
+
+# Python is not instrumented, so the sanitizer's library is loaded first; what Python itself keeps until its end is no leak.
+sanitize: .venv/installed-test
+	$(WITH_BUILD) -DPLACKETT_SANITIZE=ON && $(BIN)/cmake --build build/$@
+	LD_PRELOAD=$$($(COMPILER) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 $(TEST_BUILD)
+
 bench: .venv/installed-test
 	$(BIN)/python -m benchmarks
 
@@ -27,28 +45,48 @@ docs: .venv/installed-docs
 	@echo "open docs/_build/html/index.html"
 
 clean:
-	rm -rf .venv .demo docs/_build
+	rm -rf .venv .demo build dist docs/_build
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-.venv/installed: .venv/bin/python pyproject.toml
-	$(PIP) -e '.[report]'
+# The kernels are compiled at installation, by the system's compiler or, where there is none, by one from the package index.
+# The tools stay in .venv, so that a changed kernel is compiled again at the next import.
+COMPILER := $(shell command -v c++ || command -v g++ || command -v clang++)
+ZIG := $(abspath .venv/bin/zig)
+BUILD := $(if $(COMPILER),,CXX=$(ZIG)-c++ CMAKE_ARGS="-DCMAKE_AR=$(ZIG)-ar -DCMAKE_RANLIB=$(ZIG)-ranlib")
+INSTALL := PATH="$(abspath $(BIN)):$$PATH" $(BUILD) $(PIP) --no-build-isolation
+# cmake runs at every import of a rebuilding install: only where it is found without this Makefile
+EDITABLE := $(if $(shell command -v cmake),-C editable.rebuild=true) -e
+# an editable install knows the modules by name: it is made anew when a folder has gained or lost one
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src/plackett -type d -not -name __pycache__)
+
+.venv/build-tools: .venv/bin/python
+	$(PIP) 'scikit-build-core>=0.11' 'nanobind>=2.4' cmake ninja $(if $(COMPILER),,ziglang)
+	$(if $(COMPILER),,for tool in c++ ar ranlib; do \
+	    printf '#!/bin/sh\nexec "%s" -m ziglang %s "$$@"\n' "$(abspath $(BIN)/python)" $$tool > $(ZIG)-$$tool; \
+	    chmod +x $(ZIG)-$$tool; done)
+	@$(BIN)/python -c 'import os, sysconfig; path = sysconfig.get_path("include"); \
+	    os.path.exists(path + "/Python.h") or exit("no Python.h in " + path + ": install the headers of this Python (Debian: python3-dev)")'
+	touch $@
+
+.venv/installed: .venv/build-tools $(SOURCES)
+	$(INSTALL) $(EDITABLE) '.[report]'
 	touch $@
 
 # The neural rankers are tested with PyTorch's build for processors alone, where the package index at hand has one: the
 # build with CUDA takes gigabytes. Without it their tests skip, and say why.
 TORCH := $(if $(filter Linux,$(shell uname -s)),torch==2.13.0+cpu,torch>=2.3)
 
-.venv/installed-test: .venv/bin/python pyproject.toml
+.venv/installed-test: .venv/build-tools $(SOURCES)
 	$(PIP) '$(TORCH)' || echo "no $(TORCH) here: tests of neural rankers will skip" >&2
-	$(PIP) -e '.[test]'
+	$(INSTALL) $(EDITABLE) '.[test]'
 	touch $@ .venv/installed
 
 .venv/installed-check: .venv/installed-test
-	$(PIP) -e '.[check]'
+	$(INSTALL) $(EDITABLE) '.[check]'
 	touch $@
 
 .venv/installed-docs: .venv/installed-test
-	$(PIP) -e '.[docs]'
+	$(INSTALL) $(EDITABLE) '.[docs]'
 	touch $@

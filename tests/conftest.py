@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
 from pathlib import Path
 
 import pytest
+
+# A checked or sanitized build (make checked, make sanitize) takes the place of the installed kernels.
+if _folder := os.environ.get("PLACKETT_TEST_BUILD"):
+    for _file in Path(_folder).glob("_*.so"):
+        _name = "plackett._native." + _file.name.split(".")[0]
+        _spec = importlib.util.spec_from_file_location(_name, _file)
+        sys.modules[_name] = importlib.util.module_from_spec(_spec)
+        _spec.loader.exec_module(sys.modules[_name])
+
+import plackett._native  # noqa: F401  an editable install compiles changed kernels now ...
+
+for _finder in sys.meta_path:  # ... and need not ask again in each of the commands that tests start
+    if getattr(_finder, "rebuild_flag", False):
+        os.environ["SKBUILD_EDITABLE_SKIP"] = _finder.path
 
 BESIDE_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "data"
 
