@@ -26,7 +26,7 @@ ORDER = [
     {"text", "metrics"},
     {"losses"},
     {"scorers", "penalties"},
-    {"objective", "_objective"},
+    {"objective"},
     {"distributed"},
     {"solvers"},
     {"persistence"},

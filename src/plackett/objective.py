@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett import _objective
+from plackett import _native
 from plackett._threads import deal, query_blocks
 from plackett.data.queries import QueryLists
 from plackett.losses.base import CurvatureProduct, Loss
@@ -105,13 +105,13 @@ class Objective(OfLoss):
     def _shares(self) -> list[list[_Part]]:
         """The queries in shares that are added up apart, each in parts that are worked through one after the other.
 
-        A fused loss goes through a share in compiled code; for others a share is cut into parts that fit the cache.
+        A compiled loss goes through a share in one call; for others a share is cut into parts that fit the cache.
         """
         most = min(MOST_SHARES, max(FEWEST_SHARES, self.scorer.n_bytes // (SHARE_OF_X * 8 * max(1, self.size))))
         n_shares = max(1, min(most, self.scorer.n_values // VALUES_PER_SHARE))
         ranges = query_blocks(self.lists.indptr, -(-self.lists.n_docs // n_shares) or 1)
         shares = [[share] for share in ranges]
-        if not self._is_fused:
+        if not self.loss.has_native:
             docs = self._docs_of(BYTES_PER_BLOCK)
             inner = [query_blocks(self.lists.indptr[first : last + 1], docs) for first, last in ranges]
             shares = [
@@ -121,10 +121,6 @@ class Objective(OfLoss):
         n_parts = sum(map(len, shares))
         seeds = iter(np.random.SeedSequence(self._seed).spawn(n_parts)) if self.is_random else itertools.repeat(None)
         return [[self._part(first, last, next(seeds)) for first, last in share] for share in shares]
-
-    @property
-    def _is_fused(self) -> bool:
-        return self.loss.is_fused and not self.scorer.is_sparse
 
     def _part(self, first: int, last: int, seed: Any = None) -> _Part:
         start, stop = int(self.lists.indptr[first]), int(self.lists.indptr[last])
@@ -169,7 +165,7 @@ class Objective(OfLoss):
     def loss_value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
         """The mean loss at ``coef`` and its gradient, without the penalty."""
         values = np.empty(self.lists.n_queries)
-        evaluate = self._evaluate_fused if self._is_fused else self._evaluate
+        evaluate = self._evaluate_fused if self.loss.has_native else self._evaluate
 
         def work(share: int, number: int, gradient: np.ndarray) -> None:
             part = self._shares[share][number]
@@ -186,14 +182,11 @@ class Objective(OfLoss):
         part.scorer.pull_back(slope, gradient)
 
     def _evaluate_fused(self, part: _Part, coef: np.ndarray, values: np.ndarray, gradient: np.ndarray) -> None:
-        scores, slope = np.empty(part.n_docs), np.empty(part.n_docs)
-        weights, shift = part.scorer.split(coef)
-        fused = self.loss.fused(part.lists)
-        _objective.evaluate(
-            part.scorer.X, weights, shift, fused.evaluate, fused.labels, part.weights, self._docs_of(BYTES_IN_CACHE),
-            scores, slope, values, gradient[: self.scorer.n_features],
-        )  # fmt: skip
-        part.scorer.pull_back_intercept(slope, gradient)
+        """One pass over X: a few queries are scored, evaluated and pulled back while their rows are in the cache."""
+        kernel = _native.objective.evaluate_sparse if part.scorer.is_sparse else _native.objective.evaluate
+        part.scorer.check(coef)
+        at_once = self._docs_of(BYTES_IN_CACHE)
+        kernel(*part.scorer.matrix, coef, self.loss.native(part.lists), part.weights, at_once, values, gradient)
 
     def _mean(self, values: np.ndarray) -> float:
         return float(values @ self._weights) if self._weights.size else float(values.sum()) * self._factor
@@ -204,7 +197,7 @@ class Objective(OfLoss):
         """A function that multiplies the second derivative at ``coef`` with a vector, in one pass over X."""
         coef = np.array(coef, dtype=np.float64)
         held = self.penalty.curvature_diagonal(self.size)
-        products = None if self._is_fused else self._each(lambda part: self._product(part, coef))
+        products = None if self.loss.has_native else self._each(lambda part: self._product(part, coef))
 
         def multiply(direction: np.ndarray) -> np.ndarray:
             direction = np.ascontiguousarray(direction, dtype=np.float64)
@@ -233,13 +226,11 @@ class Objective(OfLoss):
         part.scorer.pull_back(slope, out)
 
     def _multiply_fused(self, part: _Part, coef: np.ndarray, direction: np.ndarray, out: np.ndarray) -> None:
-        scores, moved, slope = (np.empty(part.n_docs) for _ in range(3))
-        fused = self.loss.fused(part.lists)
-        _objective.multiply(
-            part.scorer.X, *part.scorer.split(coef), *part.scorer.split(direction), fused.multiply, fused.labels,
-            part.weights, self._docs_of(BYTES_IN_CACHE), scores, moved, slope, out[: self.scorer.n_features],
-        )  # fmt: skip
-        part.scorer.pull_back_intercept(slope, out)
+        kernel = _native.objective.multiply_sparse if part.scorer.is_sparse else _native.objective.multiply
+        part.scorer.check(coef)
+        part.scorer.check(direction)
+        at_once = self._docs_of(BYTES_IN_CACHE)
+        kernel(*part.scorer.matrix, coef, direction, self.loss.native(part.lists), part.weights, at_once, out)
 
     def curvature_bound_diagonal(self, coef: np.ndarray) -> np.ndarray:
         """The diagonal of ``Xᵀ diag(d) X`` plus the penalty's, d the loss's curvature bound at ``coef``."""
@@ -321,7 +312,7 @@ class Objective(OfLoss):
         """The same objective with another loss; data, parts and what was sorted are shared where both can use them."""
         other = copy.copy(self)
         other.loss = loss
-        if other._is_fused != self._is_fused or loss.is_random:
+        if loss.has_native != self.loss.has_native or loss.is_random:
             other.__dict__.pop("_shares", None)
         return other
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import plackett as pk
+from plackett import _native
 from plackett.data.queries import QueryLists
 from plackett.losses import get_loss, loss_names
-from plackett.losses.fused import Fused
 from tests.losses import literal
 
 ALL_LOSSES = [
@@ -166,30 +166,20 @@ def test_queries_and_their_lists_are_taken_alike(loss):
 
 
 @every_loss
-def test_fused_functions_give_what_the_loss_gives(loss):
-    from numba import njit
-
+def test_compiled_objects_give_what_the_loss_gives(loss):
     lists, scores = small_lists(3)
-    if not loss.is_fused:
-        with pytest.raises(NotImplementedError, match="has no fused"):
-            loss.fused(lists)
+    compiled = loss.native(lists)
+    assert (compiled is not None) == loss.has_native
+    if compiled is None:
         return
-    fused = loss.fused(lists)
-    assert isinstance(fused, Fused)
-
-    @njit
-    def call(function, *arguments):
-        function(*arguments)
-
     value, slope = loss.value_and_slope(scores, lists)
     found, values = np.full(24, np.nan), np.full(lists.n_queries, np.nan)
-    call(fused.evaluate, scores, *fused.labels, found, values, 0, 2)
-    call(fused.evaluate, scores, *fused.labels, found, values, 2, lists.n_queries)
+    _native.losses.evaluate(compiled, scores, found, values)
     assert values.sum() == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(found, slope, rtol=1e-12, atol=1e-12)
-    if fused.multiply is not None:
+    if loss.has_curvature_product:
         direction = np.cos(np.arange(24.0))
-        call(fused.multiply, scores, direction, *fused.labels, found, 0, lists.n_queries)
+        _native.losses.multiply(compiled, scores, direction, found)
         np.testing.assert_allclose(found, loss.curvature_product(scores, lists, direction), rtol=1e-9, atol=1e-12)
 
 
@@ -198,3 +188,12 @@ def test_a_wrong_name_lists_the_right_ones():
         get_loss("listml")
     with pytest.raises(ValueError, match=r"loss=ListMLE is a class; give an object: loss=ListMLE\(\)"):
         get_loss(pk.losses.ListMLE)
+
+
+def test_lists_travel_without_compiled_objects():
+    lists, scores = small_lists(3)
+    value, slope = pk.losses.ListMLE().value_and_slope(scores, lists)
+    there = pickle.loads(pickle.dumps(lists))
+    again = pk.losses.ListMLE().value_and_slope(scores, there)
+    assert again[0] == value
+    np.testing.assert_array_equal(again[1], slope)

@@ -25,6 +25,9 @@ class QueryLists:
         self.labels, self.indptr, self.rng = labels, indptr, rng
         self._kept: dict[Hashable, Any] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": {}}  # compiled objects stay in their process
+
     @property
     def n_queries(self) -> int:
         return self.indptr.size - 1

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from plackett import _native
 from plackett._parameters import Parameters
 from plackett.data.queries import Queries, QueryLists
 
@@ -29,7 +30,7 @@ def lists_of(queries: Any) -> QueryLists:
 class Loss(Parameters, ABC):
     """Base of the losses.
 
-    A new loss is a class with ``query_values`` and the kernel that it calls. It lists its ``name`` here and in
+    A new loss is a class with ``query_values``, or a ``CompiledLoss``. It lists its ``name`` here and in
     ``losses/__init__.py``, and then works in every ranker, solver and command.
 
     Attributes
@@ -72,13 +73,16 @@ class Loss(Parameters, ABC):
         """Refuse parameters, and labels, that the loss is not defined for; called once before a fit."""
 
     @property
-    def is_fused(self) -> bool:
-        """Whether ``fused`` works: worth the trouble for losses of linear cost only."""
-        return False
+    def has_native(self) -> bool:
+        """Whether ``native`` gives something with these parameters."""
+        return type(self).native is not Loss.native
 
-    def fused(self, lists: QueryLists) -> Any:
-        """The loss as compiled functions (``losses/fused.py``) to call between scoring and pulling back."""
-        raise self._lacks("fused")
+    def native(self, lists: QueryLists) -> Any:
+        """The loss as a compiled object bound to the labels (``_native/losses/loss.hpp``); None where it has none.
+
+        With it an objective scores, evaluates and pulls back a few queries at a time, in one pass over X.
+        """
+        return None
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
         """A function that multiplies the second derivative at ``scores`` with a vector, many times cheaply."""
@@ -160,6 +164,47 @@ class Loss(Parameters, ABC):
     def _lacks(self, method: str) -> NotImplementedError:
         reason = "" if self.is_convex else " (it is not convex)"
         return NotImplementedError(f"{self!r} has no {method}{reason}.")
+
+
+def evaluate(compiled: Any, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
+    """What ``query_values`` gives, of a compiled object bound to the lists."""
+    values = np.empty(lists.n_queries)
+    _native.losses.evaluate(compiled, scores, slope, values)
+    return values
+
+
+class CompiledLoss(Loss):
+    """A loss that works through its compiled object."""
+
+    @abstractmethod
+    def native(self, lists: QueryLists) -> Any: ...
+
+    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
+        return evaluate(self.native(lists), scores, lists, slope)
+
+
+class CompiledCurvature(CompiledLoss):
+    """A compiled loss that has curvature."""
+
+    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
+        loss = self.native(lists)
+
+        def product(direction: np.ndarray) -> np.ndarray:
+            out = np.empty(lists.n_docs)
+            _native.losses.multiply(loss, scores, direction, out)
+            return out
+
+        return product
+
+    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        out = np.empty(lists.n_docs)
+        _native.losses.diagonal(self.native(lists), scores, out)
+        return out
+
+    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        out = np.empty(lists.n_docs)
+        _native.losses.bound(self.native(lists), scores, out)
+        return out
 
 
 def as_given(values: np.ndarray, queries: Queries | QueryLists) -> np.ndarray:

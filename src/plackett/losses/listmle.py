@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses import _listmle
-from plackett.losses.base import CurvatureProduct, Loss
-from plackett.losses.fused import Fused, LabelArrays
+from plackett.losses.base import CompiledCurvature, CurvatureProduct, evaluate
 from plackett.losses.transforms import Exponential, get_transform
 from plackett.metrics.discounts import position_weights as weights_of_positions
 from plackett.validation import check_choice
@@ -19,59 +17,17 @@ from plackett.validation import check_choice
 TIES = ("breslow", "efron", "random")
 
 
-class _PlackettLoss(Loss):
-    """What ListMLE and p-ListMLE share: the kernels over label levels."""
+class WeightedLevels(NamedTuple):
+    """What the kernels know of the labels: bounds, order, levels, and the weight of each level, 0 for censored ones."""
 
-    _is_efron = False
-
-    @abstractmethod
-    def _levels(self, lists: QueryLists) -> LabelArrays:
-        """What the kernels need to know of the labels."""
-
-    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-        values = np.empty(lists.n_queries)
-        levels = self._levels(lists)
-        _listmle.value_and_slope(scores, *levels, self._is_efron, slope, values, 0, lists.n_queries)
-        return values
-
-    @property
-    def is_fused(self) -> bool:
-        return True
-
-    def fused(self, lists: QueryLists) -> Fused:
-        from plackett.losses import _listmle_fused as kernels
-
-        if not self.is_fused:
-            raise self._lacks("fused")
-        if self._is_efron:
-            return Fused(kernels.evaluate_efron, kernels.multiply_efron, self._levels(lists))
-        return Fused(kernels.evaluate, kernels.multiply, self._levels(lists))
-
-    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        levels = self._levels(lists)
-
-        def product(direction: np.ndarray) -> np.ndarray:
-            out = np.empty(lists.n_docs)
-            _listmle.curvature_product(scores, direction, *levels, self._is_efron, out, 0, lists.n_queries)
-            return out
-
-        return product
-
-    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        return self._diagonal(scores, lists, is_bound=False)
-
-    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        """The sum of a document's choice probabilities."""
-        return self._diagonal(scores, lists, is_bound=True)
-
-    def _diagonal(self, scores: np.ndarray, lists: QueryLists, *, is_bound: bool) -> np.ndarray:
-        out = np.empty(lists.n_docs)
-        levels = self._levels(lists)
-        _listmle.curvature_diagonal(scores, *levels, self._is_efron, is_bound, out, 0, lists.n_queries)
-        return out
+    indptr: np.ndarray
+    order: np.ndarray
+    bounds: np.ndarray
+    level_indptr: np.ndarray
+    weights: np.ndarray
 
 
-class ListMLE(_PlackettLoss):
+class ListMLE(CompiledCurvature):
     """Negative log-likelihood of the true order (Xia et al., 2008).
 
     Documents in true order, ``Σ_i [−f_i + log Σ_{j ≥ i} exp f_j]``. Labels with ties do not give an order, so:
@@ -128,23 +84,22 @@ class ListMLE(_PlackettLoss):
     def has_curvature_bound(self) -> bool:
         return self._is_plain and not self.is_random
 
-    @property
-    def _is_efron(self) -> bool:  # type: ignore[override]
-        return self.ties == "efron"
-
     def check_labels(self, lists: QueryLists) -> None:
         check_choice(self.ties, "ties", TIES)
         get_transform(self.transform)
 
     @property
-    def is_fused(self) -> bool:
+    def has_native(self) -> bool:
         return self.has_curvature_product
+
+    def native(self, lists: QueryLists) -> Any:
+        return self._compiled(lists) if self.has_native else None
 
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
         if self._is_plain:
-            return super().query_values(scores, lists, slope)
+            return evaluate(self._compiled(lists), scores, lists, slope)
         logs, factor = get_transform(self.transform).log_and_slope(scores)
-        values = super().query_values(logs, lists, slope)
+        values = evaluate(self._compiled(lists), logs, lists, slope)
         slope *= factor
         return values
 
@@ -152,31 +107,45 @@ class ListMLE(_PlackettLoss):
         self._check_curvature("curvature_product")
         return super().curvature_at(scores, lists)
 
-    def _diagonal(self, scores: np.ndarray, lists: QueryLists, *, is_bound: bool) -> np.ndarray:
-        self._check_curvature("curvature_bound" if is_bound else "curvature_diagonal")
-        return super()._diagonal(scores, lists, is_bound=is_bound)
+    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        self._check_curvature("curvature_diagonal")
+        return super().diagonal_at(scores, lists)
+
+    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        """The sum of a document's choice probabilities."""
+        self._check_curvature("curvature_bound")
+        return super().bound_at(scores, lists)
 
     def _check_curvature(self, method: str) -> None:
         if not self.has_curvature_product:
             raise self._lacks(method)
 
-    def _levels(self, lists: QueryLists) -> LabelArrays:
+    def _compiled(self, lists: QueryLists) -> Any:
+        """The loss of the scores' logarithms under φ, which are the scores themselves where φ is exp."""
+        if self.is_random:
+            return _native.losses.listmle(*self._random_levels(lists), False)
+        is_efron = self.ties == "efron"
+        return lists.keep(
+            ("listmle compiled", is_efron), lambda: _native.losses.listmle(*self._levels(lists), is_efron)
+        )
+
+    def _levels(self, lists: QueryLists) -> WeightedLevels:
         if self.is_random:
             return self._random_levels(lists)
         return lists.keep(("listmle",), lambda: _with_weights(lists, _above_lowest(lists)))
 
-    def _random_levels(self, lists: QueryLists) -> LabelArrays:
+    def _random_levels(self, lists: QueryLists) -> WeightedLevels:
         if lists.rng is None:
             lists.rng = np.random.default_rng(self.random_state)
         shuffled = np.empty_like(lists.order)
-        _listmle.shuffle_levels(lists.order, lists.levels.bounds, lists.rng.random(lists.n_docs), shuffled)
+        _native.losses.shuffle_levels(lists.order, lists.levels.bounds, lists.rng.random(lists.n_docs), shuffled)
         # every place is a level of its own, except in queries with one label, which have no order to learn
         n_levels = np.diff(lists.levels.indptr)
         weights = np.repeat((n_levels > 1).astype(np.float64), np.diff(lists.indptr))
-        return LabelArrays(lists.indptr, shuffled, np.arange(lists.n_docs + 1), lists.indptr, weights)
+        return WeightedLevels(lists.indptr, shuffled, np.arange(lists.n_docs + 1), lists.indptr, weights)
 
 
-class PListMLE(_PlackettLoss):
+class PListMLE(CompiledCurvature):
     """Position-aware ListMLE: the i-th term of ListMLE counts α(i), which falls (Lan et al., 2014).
 
     Documents with equal labels share the mean weight of their places; the lowest level is left out.
@@ -210,7 +179,11 @@ class PListMLE(_PlackettLoss):
     def check_labels(self, lists: QueryLists) -> None:
         weights_of_positions(self.position_weights, 2, base=self.base)
 
-    def _levels(self, lists: QueryLists) -> LabelArrays:
+    def native(self, lists: QueryLists) -> Any:
+        key = (self.name, self.position_weights, self.base, "compiled")
+        return lists.keep(key, lambda: _native.losses.listmle(*self._levels(lists), False))
+
+    def _levels(self, lists: QueryLists) -> WeightedLevels:
         key = (self.name, self.position_weights, self.base)
         return lists.keep(key, lambda: _with_weights(lists, self._weigh(lists)))
 
@@ -236,5 +209,5 @@ def _above_lowest(lists: QueryLists) -> np.ndarray:
     return is_above
 
 
-def _with_weights(lists: QueryLists, weights: np.ndarray) -> LabelArrays:
-    return LabelArrays(lists.indptr, lists.order, lists.levels.bounds, lists.levels.indptr, weights)
+def _with_weights(lists: QueryLists, weights: np.ndarray) -> WeightedLevels:
+    return WeightedLevels(lists.indptr, lists.order, lists.levels.bounds, lists.levels.indptr, weights)

@@ -40,8 +40,8 @@ def _labels(loss: Any, like: torch.Tensor, lists: QueryLists) -> tuple[torch.Ten
         labels = loss._levels(lists)
         sizes = np.diff(labels.bounds)
         masses = np.zeros(lists.n_docs)
-        masses[labels.bounds[:-1]] = labels.constants * sizes
-        numbers = (to_device(of, like.device, like.dtype) for of in (np.repeat(labels.constants, sizes), masses))
+        masses[labels.bounds[:-1]] = labels.weights * sizes
+        numbers = (to_device(of, like.device, like.dtype) for of in (np.repeat(labels.weights, sizes), masses))
         return to_index(labels.order, like.device), to_device(labels.indptr, like.device), *numbers
 
     if loss.is_random:

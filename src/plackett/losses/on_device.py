@@ -56,10 +56,10 @@ def terms_and_slope(loss: Any, scores: torch.Tensor, lists: QueryLists) -> Terms
 
 
 def _plackett(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    """Each document costs w (log C − f): see ``_listmle`` for the formulas, here with C and 1/C as logarithms."""
+    """Each document costs w (log C − f): see ``_native/losses/listmle.hpp`` for the formulas, here with C and 1/C as logarithms."""
     labels = loss._levels(lists)
     key = (loss.name, getattr(loss, "position_weights", None), getattr(loss, "base", None), loss.is_random)
-    weights = _kept(lists, scores, (*key, "weights"), lambda: np.append(labels.constants, 0.0))
+    weights = _kept(lists, scores, (*key, "weights"), lambda: np.append(labels.weights, 0.0))
     if loss.is_random:  # an order drawn anew, in which every place is a level
         chains = _kept_index(lists, scores, "places", lambda device: Chains(lists.indptr, device))
         levels = RankedLevels(labels.order, labels.bounds, chains, scores.device)
@@ -79,7 +79,7 @@ def _plackett(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlo
         terms += levels.to_rows(rest.log()) * weights_of_rows
         pulls = masses.log() - log_sums
     else:
-        masses = _kept(lists, scores, (*key, "masses"), lambda: _logs(_sizes(labels.bounds) * labels.constants))
+        masses = _kept(lists, scores, (*key, "masses"), lambda: _logs(_sizes(labels.bounds) * labels.weights))
         pulls = masses - log_sums
     pulls[-1:] = NOTHING  # there log C is −∞ as well
     slope = levels.for_rows(levels.chains.up_to(pulls)).add_(scores).exp_()

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from plackett._read_only import for_kernels
+from plackett import _native
 from plackett._threads import deal
-from plackett.scorers import _linear
 from plackett.validation import is_sparse
 
 VALUES_PER_BLOCK = 1 << 18
@@ -35,10 +34,9 @@ class LinearScorer:
         self.is_sparse = is_sparse(X)
         self._parts: tuple[np.ndarray, ...]
         if self.is_sparse:
-            data, indices, row_ptr = for_kernels(X)
-            self._parts = (data, indices, row_ptr.astype(np.int64, copy=False))
+            self._parts = (X.data, X.indices, X.indptr.astype(np.int64, copy=False))
         else:
-            self._parts = for_kernels(np.ascontiguousarray(X))
+            self._parts = (np.ascontiguousarray(X),)
 
     @property
     def X(self) -> np.ndarray:
@@ -65,19 +63,28 @@ class LinearScorer:
             other._parts = (self.X[start:stop],)
         return other
 
+    @property
+    def matrix(self) -> tuple:
+        """The rows as kernels take them."""
+        return (*self._parts, self.n_features) if self.is_sparse else self._parts
+
     def split(self, coef: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients of the columns, and the intercept."""
-        if coef.shape != (self.size,):  # the kernels would read beyond the rows
-            raise ValueError(f"there are {coef.size} coefficients but X has {self.n_features} columns.")
+        self.check(coef)
         if self.has_intercept:
             return np.ascontiguousarray(coef[:-1]), float(coef[-1])
         return np.ascontiguousarray(coef), 0.0
 
+    def check(self, coef: np.ndarray) -> None:
+        """Refuse coefficients that are not as many as X has columns: kernels would read beyond the rows."""
+        if coef.shape != (self.size,):
+            raise ValueError(f"there are {coef.size} coefficients but X has {self.n_features} columns.")
+
     def score(self, coef: np.ndarray, scores: np.ndarray) -> None:
         """Write the scores of all rows into ``scores``."""
-        weights, shift = self.split(coef)
-        kernel: Any = _linear.score_sparse if self.is_sparse else _linear.score_dense
-        kernel(*self._parts, weights, shift, scores)
+        self.check(coef)
+        kernel = _native.scorers.score_sparse if self.is_sparse else _native.scorers.score
+        kernel(*self.matrix, np.ascontiguousarray(coef), scores)
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
         """The scores of all rows, on all cores."""
@@ -92,25 +99,13 @@ class LinearScorer:
 
     def pull_back(self, slope: np.ndarray, gradient: np.ndarray) -> None:
         """Add what the slopes of the rows mean for each coefficient."""
-        columns = gradient[: self.n_features]
-        if self.is_sparse:
-            data, indices, row_ptr = self._parts
-            _linear.pull_back_sparse(data, indices, row_ptr, slope, columns)
-        else:
-            _linear.pull_back_dense(self.X, slope, columns)
-        self.pull_back_intercept(slope, gradient)
-
-    def pull_back_intercept(self, slope: np.ndarray, gradient: np.ndarray) -> None:
-        """The intercept's part of ``pull_back``."""
-        if self.has_intercept:
-            gradient[-1] += slope.sum()
+        kernel = _native.scorers.pull_back_sparse if self.is_sparse else _native.scorers.pull_back
+        kernel(*self.matrix, slope, gradient)
 
     def add_squares(self, weights: np.ndarray, diagonal: np.ndarray) -> None:
         """Add ``Σ_i weights_i x_ij²`` over the rows to each column's place."""
-        kernel: Any = _linear.square_sparse if self.is_sparse else _linear.square_dense
-        kernel(*self._parts, weights, diagonal[: self.n_features])
-        if self.has_intercept:
-            diagonal[-1] += weights.sum()
+        kernel = _native.scorers.add_squares_sparse if self.is_sparse else _native.scorers.add_squares
+        kernel(*self.matrix, weights, diagonal)
 
     def rows(self) -> np.ndarray:
         """A copy of the rows as a dense float64 block, with a column of ones where there is an intercept."""

@@ -1,7 +1,8 @@
 // A loss bound to the labels of some queries: all that the objective and Python see of it.
 //
-// One object serves both ways of working: Python calls evaluate and multiply for all its queries at once, and the
-// objective (objective/fused.hpp) calls them for a few queries at a time, while their rows of X are in the cache.
+// One object serves both ways of working: Python calls it for all its queries at once, and the objective
+// (objective/fused.hpp) for a few queries at a time, while their rows of X are in the cache. Arrays are indexed like those
+// of all its queries, but only entries of the queries first to last (which is not one of them) are there to be used.
 #pragma once
 #include <stdexcept>
 
@@ -16,13 +17,25 @@ public:
     // The bounds of its queries, n_queries + 1.
     virtual View<const Index> indptr() const = 0;
 
-    // Losses of queries first to last, and the slope of their documents; arrays are those of all its queries.
+    // Losses of queries first to last, and the slope of their documents, which may hold anything before.
     virtual void evaluate(View<const double> scores, View<double> slope, View<double> values, Index first,
                           Index last) const = 0;
 
     // The loss's second derivative at the scores times a direction, for the documents of queries first to last.
-    virtual void multiply(View<const double>, View<const double>, View<double>, Index, Index) const {
+    virtual void multiply(View<const double> /*scores*/, View<const double> /*direction*/, View<double> /*product*/,
+                          Index /*first*/, Index /*last*/) const {
         throw std::logic_error("this loss has no curvature product");
+    }
+
+    // The diagonal of the second derivative.
+    virtual void diagonal(View<const double> /*scores*/, View<double> /*diagonal*/, Index /*first*/,
+                          Index /*last*/) const {
+        throw std::logic_error("this loss has no curvature diagonal");
+    }
+
+    // Numbers d ≥ 0 such that diag(d) is at least the second derivative.
+    virtual void bound(View<const double> /*scores*/, View<double> /*bounds*/, Index /*first*/, Index /*last*/) const {
+        throw std::logic_error("this loss has no curvature bound");
     }
 };
 
