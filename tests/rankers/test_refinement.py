@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import plackett as pk
+from plackett import _native
 from plackett._threads import set_n_threads
-from plackett.rankers import _refinement
 from plackett.rankers.base_pairs import BasePairs, confidence_of
 from plackett.rankers.refinement import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.rocchio import RocchioRefiner
@@ -129,8 +129,8 @@ def test_the_stump_is_the_best_of_all(seed, n, n_values):
     pulls -= pulls.mean()
     order = np.argsort(columns, axis=1).astype(np.uint32)
     is_step = np.empty(order.shape, dtype=np.bool_)
-    _refinement.mark_steps(columns, order, is_step)
-    feature, place, below = _refinement.best_stump(pulls, order, is_step, np.empty(3))
+    _native.rankers.mark_steps(columns, order, is_step)
+    feature, place, below = _native.rankers.best_stump(pulls, order, is_step, np.empty(3))
     thetas = [(pulls[f].sum(), stump) for *stump, f in literal.all_stumps(columns.T)]
     most = max((theta for theta, _ in thetas), default=0.0)
     if most <= 1e-12:
@@ -146,11 +146,11 @@ def test_the_stump_is_the_best_of_all(seed, n, n_values):
 
 
 def test_the_terms_of_the_logistic_function_keep_their_bound():
-    distance = np.concatenate([np.linspace(0, 1, 2001), np.linspace(1, 60, 2001)])
-    terms = np.exp(-np.outer(distance, np.arange(1, _refinement.N_TERMS + 1))) @ _refinement.TERMS
-    exact = 1.0 / (1.0 + np.exp(distance))
-    assert _refinement.TERMS_ERROR < 1e-15
-    assert np.abs(terms / exact - 1.0).max() < _refinement.TERMS_ERROR + 40 * np.finfo(float).eps
+    bound = 1.0 / np.cosh(_native.rankers.N_TERMS * np.arccosh(3.0))
+    assert bound < 1e-15
+    for distance in np.concatenate([np.linspace(0, 1, 501), np.linspace(1, 60, 501)]):
+        terms = BasePairs(np.array([0.0, distance]), 1.0).times(np.array([0.0, 1.0]))[0]
+        assert abs(terms * (1.0 + np.exp(distance)) - 1.0) < bound + 40 * np.finfo(float).eps
 
 
 @pytest.mark.parametrize("confidence", [0.0, 0.01, 1.0, 50.0, 1e6])

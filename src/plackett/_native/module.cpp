@@ -14,6 +14,7 @@ void bind_objective(nb::module_&);
 void bind_solvers(nb::module_&);
 void bind_boosting(nb::module_&);
 void bind_refinement(nb::module_&);
+void bind_recommendation(nb::module_&);
 void bind_trees(nb::module_&);
 void bind_query_dependent(nb::module_&);
 void bind_evaluation(nb::module_&);
@@ -34,6 +35,6 @@ NB_MODULE(PLACKETT_MODULE, module) {
     room("scorers", bind_scorers);
     room("objective", bind_objective);
     room("solvers", bind_solvers);
-    room("rankers", bind_boosting, bind_refinement, bind_trees, bind_query_dependent);
+    room("rankers", bind_boosting, bind_refinement, bind_recommendation, bind_trees, bind_query_dependent);
     room("evaluation", bind_evaluation);
 }

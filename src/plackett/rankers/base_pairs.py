@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plackett.rankers import _refinement
+from plackett import _native
 
 TOP = 10  # documents that set the scale of the base scores
 NO_SPREAD = 1e-12  # of computed scores, relative to their size: rounding, not an opinion
@@ -62,14 +62,14 @@ class BasePairs:
                 steps *= self.confidence
             else:
                 steps[:] = 0.0  # distances may be infinite
-        self.powers = np.empty((base.size, _refinement.N_TERMS))
-        _refinement.fill_powers(steps, self.powers)
+        self.powers = np.empty((base.size, _native.rankers.N_TERMS))
+        _native.rankers.fill_powers(steps, self.powers)
 
     def times(self, vector: np.ndarray) -> np.ndarray:
         """``W @ vector``."""
         values = np.ascontiguousarray(vector[self.order], dtype=np.float64)
         product, unused = np.empty_like(values), np.empty_like(values)
-        _refinement.multiply(self.powers, values, values, product, unused)
+        _native.rankers.multiply_base_pairs(self.powers, values, values, product, unused)
         answer = np.empty_like(product)
         answer[self.order] = product
         return answer

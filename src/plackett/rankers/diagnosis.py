@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from plackett import _native
 from plackett._threads import deal
 from plackett.data.rating_table import RatingTable, places_of
-from plackett.rankers import _personality
-from plackett.rankers._personality import EXPECTED, MOST_PROBABLE  # noqa: F401  named by the estimator
 from plackett.validation import count_of
 
+EXPECTED, MOST_PROBABLE = _native.rankers.EXPECTED, _native.rankers.MOST_PROBABLE
 MAX_LEVELS = 1000  # of different ratings: all of them are compared with each other
 IMPOSSIBLE = -1e200  # log-probability where a square overflows: finite, so that sums still tell more from less
 USERS_PER_BLOCK = 8
@@ -136,7 +136,7 @@ def diagnose(raters: Raters, active: Active, requests: Requests, sigma: float, a
     out = np.full(n_answers, np.nan)
 
     def work(first: int, last: int) -> None:
-        _personality.diagnose(
+        _native.rankers.diagnose_personality(
             first, last, requests.who, requests.starts, requests.stops, requests.targets, requests.wanted,
             active.indptr, active.items, own_level, active.left_out, log_p, p, levels, levels @ p,
             raters.cell_ptr, raters.raters, raters.n_raters, answer, out,

@@ -12,8 +12,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from plackett import _native
 from plackett.data.queries import Queries
-from plackett.rankers import _refinement
 from plackett.rankers.base_pairs import BasePairs
 from plackett.rankers.explain_rows import choose_rows
 from plackett.rankers.judgements import Judgements
@@ -141,7 +141,7 @@ class BoostedRefiner(Refiner):
         scores = np.zeros(rows.shape[0])
         first, last = self.rounds_indptr_[place], self.rounds_indptr_[place + 1]
         if self.estimators_ is None:
-            _refinement.add_stumps(
+            _native.rankers.add_stumps(
                 rows, self.features_, self.thresholds_, self.is_above_, self.alphas_, first, last, scores
             )
             return scores

@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from plackett.rankers import _refinement
+from plackett import _native
 from plackett.rankers.base_pairs import BasePairs
 from plackett.rankers.judgements import QueryFeedback
 
+TIE, LARGEST_SUM = _native.rankers.TIE, _native.rankers.LARGEST_SUM
 MULTIPLICATIVE = -1.0  # in place of γ
 N_COLUMNS = 6  # of a history: α, θ, μ, ν, err_w, err_t
 DRAWS = 100  # of a sample, until both classes are in it
@@ -50,11 +51,11 @@ def boost_stumps(
     for feature, values in enumerate(columns):  # one by one, as places are twice as wide before they are stored
         order[feature] = np.argsort(values)
     is_step = np.empty(order.shape, dtype=np.bool_)
-    _refinement.mark_steps(columns, order, is_step)
+    _native.rankers.mark_steps(columns, order, is_step)
     features, thresholds = np.zeros(n_rounds, dtype=np.int64), np.empty(n_rounds)
     is_above, history = np.zeros(n_rounds, dtype=np.bool_), np.empty((n_rounds + 1, N_COLUMNS))
     sorted_scores = np.empty(n_docs)
-    n = _refinement.boost_stumps(
+    n = _native.rankers.boost_stumps(
         n_rounds, columns, order, is_step, base.powers, *feedback, eta, gamma,
         features, thresholds, is_above, history, sorted_scores,
     )  # fmt: skip
@@ -79,22 +80,24 @@ def boost_classifier(
     rows, n_docs = rows[base.order], rows.shape[0]
     up, down, pulls = np.ones(n_docs), np.ones(n_docs), np.empty(n_docs)
     base_up, base_down, parts = np.empty(n_docs), np.empty(n_docs), np.empty((4, n_docs))
-    _refinement.multiply(base.powers, up, down, base_up, base_down)
+    _native.rankers.multiply_base_pairs(base.powers, up, down, base_up, base_down)
     sorted_scores, shift = np.zeros(n_docs), 0.0
     history: list[np.ndarray] = [np.zeros(N_COLUMNS)]
     estimators: list[Any] = []
     while True:
-        of_w, of_t, err_w, err_t = _refinement.weigh(up, down, base_up, base_down, *feedback, eta, gamma, pulls)
+        of_w, of_t, err_w, err_t = _native.rankers.weigh_documents(
+            up, down, base_up, base_down, *feedback, eta, gamma, pulls
+        )
         history[-1][4:] = err_w * np.exp(-shift), err_t * np.exp(-shift)
-        if len(estimators) == n_rounds or shift > _refinement.LARGEST_SUM or np.abs(pulls).max() <= _refinement.TIE:
+        if len(estimators) == n_rounds or shift > LARGEST_SUM or np.abs(pulls).max() <= TIE:
             break
         fitted = _fitted(estimator, rows, pulls, sample_size, draws)
         is_up = votes(fitted, rows)
-        mu, nu, alpha = _refinement.boost(
+        mu, nu, alpha = _native.rankers.boost_refiner(
             is_up, base.powers, up, down, base_up, base_down, *feedback, eta, of_w, of_t, parts
         )
         whole = of_w * err_w + of_t * err_t
-        if alpha <= 0.0 or mu - nu <= _refinement.TIE * whole:
+        if alpha <= 0.0 or mu - nu <= TIE * whole:
             break
         scale = 1.0 if gamma == MULTIPLICATIVE else np.exp(-shift)
         history.append(np.array([alpha, (mu - nu) * scale, mu * scale, nu * scale, 0.0, 0.0]))

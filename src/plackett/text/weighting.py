@@ -5,8 +5,9 @@ count of a term in the document, ``dl`` the number of terms of the document, ``u
 the number of documents with the term, ``N`` that of all documents, ``p`` the share of the term in all text. All of them
 belong to the field that is searched. Terms that the field does not hold are skipped.
 
-Every score is split alike: what a posting adds, in one of three forms (``_native/text/weighting.hpp``); what a term adds to every
-document; and what each term of the query adds to a document by what that document is, whether it holds the term or not.
+Every score is split alike: what a posting adds, in one of three forms (``_native/text/weighting.hpp``); what a term
+adds to every document; and what each term of the query adds to a document by what that document is, whether it holds
+the term or not.
 """
 
 from __future__ import annotations

@@ -1,0 +1,128 @@
+// Decision stumps (feature, threshold, side) as the weak classifiers of ranking refinement.
+#pragma once
+#include "rankers/refinement/boosting.hpp"
+
+namespace plackett::refinement {
+
+using Place = std::uint32_t;
+
+// The documents of a query sorted by each feature: row f of `order` names them by rising value, and is_step(f, place)
+// says that the next larger value is another one, so that a threshold lies between.
+struct SortedColumns {
+    Rows<const Place> order;
+    Rows<const bool> is_step;
+};
+
+struct Stump {
+    Index feature, place;  // the last of the documents below its threshold, by their order; -1 where there is none
+    double below;          // the sum of the pulls up to the place
+};
+
+inline void mark_steps(Rows<const double> columns, Rows<const Place> order, Rows<bool> is_step) {
+    for (Index f = 0; f < order.n_rows; ++f) {
+        const View<const double> values = columns[f];
+        const View<const Place> places = order[f];
+        const View<bool> steps = is_step[f];
+        for (Index place = 0; place < places.size - 1; ++place)
+            steps[place] = values[places[place]] != values[places[place + 1]];
+        steps[places.size - 1] = false;
+    }
+}
+
+// The largest |sum of the pulls up to a threshold| of a feature.
+inline double largest_theta(View<const double> pulls, View<const Place> places, View<const bool> steps) {
+    const Index n = pulls.size, half = n / 2;
+    double below = 0.0, above = 0.0, most = 0.0;
+    for (Index place = 0; place < half; ++place) {  // from both ends, as a sum must wait for the one before it
+        below += pulls[places[place]];
+        const double low = steps[place] ? std::abs(below) : 0.0;
+        const Index back = n - 1 - place;
+        const double high = steps[back] ? std::abs(above) : 0.0;
+        above += pulls[places[back]];
+        most = low > most ? low : most;
+        most = high > most ? high : most;
+    }
+    const bool has_middle = half < n - half && steps[half];
+    return has_middle ? std::max(most, std::abs(above)) : most;
+}
+
+// The stump with the largest θ, which is -below for the documents above its threshold.
+//
+// The documents above a threshold and those below pull against each other, as all pulls sum to 0. Of equal stumps the
+// one with the smaller feature number, then with the smaller threshold. `largest` has a place for every feature. The
+// place is -1 if no stump is better than none.
+inline Stump best_stump(View<const double> pulls, const SortedColumns& sorted, View<double> largest) {
+    double best = 0.0;
+    for (Index f = 0; f < largest.size; ++f) {
+        largest[f] = largest_theta(pulls, sorted.order[f], sorted.is_step[f]);
+        best = std::max(best, largest[f]);
+    }
+    if (best <= TIE) return {0, -1, 0.0};
+    for (Index f = 0; f < largest.size; ++f) {
+        if (largest[f] < best - TIE) continue;
+        const View<const Place> places = sorted.order[f];
+        const View<const bool> steps = sorted.is_step[f];
+        double below = 0.0;
+        for (Index place = 0; place < places.size; ++place) {
+            below += pulls[places[place]];
+            if (steps[place] && std::abs(below) >= best - TIE) return {f, place, below};
+        }
+    }
+    return {0, -1, 0.0};
+}
+
+// All rounds with exact stumps. Returns how many there were; row t of `history` is the state after t rounds. Its columns:
+// α, θ, μ, ν of the round, then err_w and err_t after it.
+inline Index boost_stumps(Index n_rounds, Rows<const double> columns, Rows<const Place> order, Rows<const bool> is_step,
+                          Rows<const double> powers, View<const Index> judged, View<const Index> levels,
+                          View<const Index> better, View<const Index> worse, double eta, double gamma,
+                          View<Index> features, View<double> thresholds, View<bool> is_above, Rows<double> history,
+                          View<double> scores) {
+    const Index n = scores.size;
+    const Feedback feedback{judged, levels, better, worse};
+    const SortedColumns sorted{order, is_step};
+    const Scratch<double> up(n, 1.0), down(n, 1.0), base_up(n), base_down(n), four(4 * n), pulls(n),
+        largest(order.n_rows);
+    const Scratch<bool> is_up(n);
+    const State state{up, down, base_up, base_down};
+    const Rows<double> parts{four.view().data, 4, n};
+    multiply(powers, up, down, base_up, base_down);
+    scores.fill(0.0);
+    double shift = 0.0;
+    history[0].slice(0, 4).fill(0.0);
+    for (Index t = 0;; ++t) {
+        const Weights weights = weigh(state, feedback, eta, gamma, pulls);
+        history(t, 4) = weights.err_w * std::exp(-shift);
+        history(t, 5) = weights.err_t * std::exp(-shift);
+        if (t == n_rounds || shift > LARGEST_SUM) return t;
+        const auto [feature, last_below, below] = best_stump(pulls, sorted, largest);
+        if (last_below < 0) return t;
+        const View<const Place> places = order[feature];
+        const bool side = below < 0.0;
+        for (Index place = 0; place < n; ++place) is_up[places[place]] = (place > last_below) == side;
+        const auto [mu, nu, alpha] = boost(is_up, powers, state, feedback, eta, weights.of_w, weights.of_t, parts);
+        if (alpha <= 0.0) return t;
+        for (Index i = 0; i < n; ++i) scores[i] += is_up[i] ? alpha : 0.0;
+        shift += alpha;
+        const double scale = gamma < 0.0 ? 1.0 : std::exp(alpha - shift);  // μ and ν of the linear one were e^s too large
+        const double low = columns(feature, places[last_below]), high = columns(feature, places[last_below + 1]);
+        const double middle = 0.5 * low + 0.5 * high;
+        features[t] = feature;
+        thresholds[t] = middle < high ? middle : low;  // neighbours among the floats
+        is_above[t] = side;
+        const double found[] = {alpha, (mu - nu) * scale, mu * scale, nu * scale};
+        std::copy(found, found + 4, history[t + 1].slice(0, 4).begin());
+    }
+}
+
+// Add to the scores of rows what the rounds first to last give them, in the order of the rounds.
+template <class Real>
+inline void add_stumps(Rows<const Real> X, View<const Index> features, View<const double> thresholds,
+                       View<const bool> is_above, View<const double> alphas, Index first, Index last,
+                       View<double> scores) {
+    for (Index t = first; t < last; ++t)
+        for (Index i = 0; i < scores.size; ++i)
+            if ((X(i, features[t]) > thresholds[t]) == is_above[t]) scores[i] += alphas[t];
+}
+
+}  // namespace plackett::refinement
