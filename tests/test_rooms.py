@@ -18,7 +18,6 @@ ORDER = [
         "_optional",
         "_parameters",
         "_read_only",
-        "_sparse_check",
         "_threads",
         "_warnings",
     },

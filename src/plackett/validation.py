@@ -31,13 +31,22 @@ def as_csr(X: Any, name: str = "X") -> Any:
     """Return a sparse matrix of any format as CSR, checked before and after the conversion."""
     check_csr(X, name)
     if X.format == "csr":
-        return X
+        return _laid_out(X)
     try:
         rows = X.tocsr()
     except (IndexError, TypeError, ValueError) as error:
         raise ValueError(f"{name} is a damaged sparse matrix: {error}.") from error
     check_csr(rows, name)
-    return rows
+    return _laid_out(rows)
+
+
+def _laid_out(X: Any) -> Any:
+    """Return a CSR matrix whose arrays kernels take: contiguous and aligned, both of indices of one type."""
+    given, place = (X.data, X.indices, X.indptr), np.result_type(X.indices, X.indptr)
+    parts = tuple(np.require(array, dtype, "CA") for array, dtype in zip(given, (None, place, place), strict=True))
+    if all(one is other for one, other in zip(given, parts, strict=True)):
+        return X
+    return type(X)(parts, shape=X.shape, copy=False)
 
 
 def check_csr(X: Any, name: str = "X") -> None:
@@ -69,15 +78,14 @@ def check_csr(X: Any, name: str = "X") -> None:
 
 
 def _check_compressed(X: Any, name: str) -> None:
-    from plackett import _sparse_check  # compiled code, which takes a while to import
-    from plackett._read_only import readable
+    from plackett import _native  # loaded where it is used: many checks need no compiled code
 
     sizes = X.shape if X.format != "bsr" else [size // block for size, block in zip(X.shape, X.blocksize, strict=True)]
     n_groups, n_places = reversed(sizes) if X.format == "csc" else sizes
     for part, array in (("indptr", X.indptr), ("indices", X.indices)):
         if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype not in (np.int32, np.int64):
             _raise_not_sound(name, f"{part} must be a vector of int32 or int64")
-    indptr = readable(np.ascontiguousarray(X.indptr))
+    indptr = np.require(X.indptr, requirements="CA")
     if indptr.size != n_groups + 1:
         _raise_not_sound(name, f"indptr has {indptr.size:,} numbers where {n_groups + 1:,} are needed")
     if indptr[0] != 0:
@@ -88,21 +96,20 @@ def _check_compressed(X: Any, name: str) -> None:
             f"indptr ends with {indptr[-1]}, but there are {len(X.indices):,} indices and {len(X.data):,} values "
             "(X.prune() drops those at the end that no row uses)",
         )
-    if not _sparse_check.is_rising(indptr):
+    if not _native.data.is_rising(indptr):
         _raise_not_sound(name, f"indptr falls after row {int(np.argmax(indptr[1:] < indptr[:-1]))}")
     _check_indices(X.indices, n_places, name)
 
 
 def _check_indices(indices: np.ndarray, size: int, name: str) -> None:
-    from plackett import _sparse_check
-    from plackett._read_only import readable
+    from plackett import _native
     from plackett._threads import deal
 
     if not len(indices):
         return
-    places = readable(np.ascontiguousarray(indices))
+    places = np.require(indices, requirements="CA")
     parts = [(places[start : start + INDICES_PER_BLOCK],) for start in range(0, places.size, INDICES_PER_BLOCK)]
-    lows, highs = zip(*deal(_sparse_check.bounds, parts), strict=True)
+    lows, highs = zip(*deal(_native.data.bounds, parts), strict=True)
     low, high = min(lows), max(highs)
     if low < 0 or high >= size:
         _raise_not_sound(name, f"it has the index {low if low < 0 else high}, outside of 0 to {size - 1}")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett import _native
 from plackett.data.cache_file import CacheDraft
 from plackett.data.grouping import Groups, group_rows
 from plackett.data.letor_parse import Options, ParsedRows, id_runs, parse_into
@@ -240,12 +241,10 @@ def _pair_blocks(pairs: tuple, bytes_of_row: int) -> Iterator[tuple[np.ndarray, 
 
 def _dense_blocks(rows: np.ndarray | tuple, width: int, missing: float) -> Iterator[np.ndarray]:
     """Rows or pairs of them as dense rows of that width, some at a time."""
-    from plackett.data import _letor
-
     if isinstance(rows, tuple):
         for row_end, index, value in _pair_blocks(rows, width * rows[2].itemsize):
             X = np.empty((row_end.size, width), dtype=value.dtype)
-            _letor.scatter(row_end, index, value, X, missing)
+            _native.data.scatter(row_end, index, value, X, missing)
             yield X
         return
     step = max(1, BLOCK_BYTES // max(1, width * rows.itemsize))
@@ -257,15 +256,13 @@ def _csr_blocks(rows: np.ndarray | tuple, width: int, missing: float) -> Iterato
     """Rows or pairs of them as rows of a CSR matrix of that width, which stores no zeros."""
     from scipy.sparse import csr_matrix
 
-    from plackett.data import _letor
-
     if not isinstance(rows, tuple):
         for block in _dense_blocks(rows, rows.shape[1], missing):
             found = csr_matrix(block)
             yield csr_matrix((found.data, found.indices, found.indptr), shape=(block.shape[0], width), copy=False)
         return
     for row_end, index, value in _pair_blocks(rows, rows[0].itemsize):
-        kept = _letor.drop_zeros(row_end, index, value)
+        kept = _native.data.drop_zeros(row_end, index, value)
         indptr = np.append(0, row_end).astype(np.int32)
         yield csr_matrix((value[:kept], index[:kept], indptr), shape=(row_end.size, width), copy=False)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from plackett import _native
 from plackett._threads import deal_ahead
 from plackett.data.letor_text import Chunk, expected_bytes, waves, with_fewer_rows
 from plackett.data.queries import Queries
@@ -32,6 +33,10 @@ MOST_ROOM = 16  # bytes of rows for each byte of text, before its lines are look
 _SPARE = 1.02  # rows to come are estimated from the rows so far
 _LONGEST_QUOTE = 80
 SHORTEST_PAIR = 4  # bytes: "1:2 "
+MOST_COLUMNS = 2**31 - 2
+# What can be wrong with a line, and the places in a report of what was found, as in _native/data/letor.hpp.
+FINE, NO_LABEL, LABEL_NOT_FINITE, NO_QID, BAD_PAIR, INDEX_TOO_SMALL, INDEX_TOO_LARGE, TWICE, OVERFLOW = range(9)
+ROWS, PAIRS, LARGEST, N_HARD, COMMENT_BYTES, TEXT_IDS, PROBLEM, PLACE, DETAIL = range(9)
 
 
 @dataclass(frozen=True)
@@ -170,30 +175,28 @@ def _parse_chunk(chunk: Chunk, options: Options, X: np.ndarray | None):
 
 
 def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
-    from plackett.data import _letor
-
     text, n = chunk.text, chunk.n_lines
-    widest = _letor.MOST_COLUMNS if options.n_features is None else options.n_features
+    widest = MOST_COLUMNS if options.n_features is None else options.n_features
     end_index = widest if X is None else X.shape[1]
     is_dense = X is not None
     rows = np.empty((0, 0), dtype=options.dtype) if X is None else X
     most_pairs = text.size // SHORTEST_PAIR + 1
     index, value = np.empty(most_pairs, dtype=np.int32), np.empty(most_pairs, dtype=options.dtype)
-    labels, qid, qid_span = np.empty(n), np.empty(n, dtype=np.int64), np.empty((n, 2), dtype=np.uint64)
+    labels, qid, qid_span = np.empty(n), np.empty(n, dtype=np.int64), np.empty((n, 2), dtype=np.int64)
     row_end, comment_end = np.empty(0 if is_dense else n, dtype=np.int64), np.empty(n, dtype=np.int64)
     comments = np.empty(text.size if options.comments else 0, dtype=np.uint8)
     hard = np.empty((text.size // 7 + 1, 4), dtype=np.int64)  # the shortest is "1:1e99 "
-    limits = np.array([options.first_index, end_index, is_dense, options.comments], dtype=np.int64)
-    fills = np.array([options.missing, options.null, _smallest_overflow(options.dtype)])
     report = np.zeros(9, dtype=np.int64)
-    _letor.parse(
-        text, rows, labels, qid, qid_span, index, value, row_end, comments, comment_end, hard, limits, fills, report
-    )
-    if report[_letor.CODE] == _letor.INDEX_TOO_LARGE and is_dense and end_index < widest:
+    assert text[-1] == ord("\n"), "a chunk ends in a newline, which stops the parser"
+    _native.data.parse(
+        text, rows, labels, qid, qid_span, index, value, row_end, comments, comment_end, hard, options.first_index,
+        end_index, is_dense, options.comments, options.missing, options.null, _smallest_overflow(options.dtype), report,
+    )  # fmt: skip
+    if report[PROBLEM] == INDEX_TOO_LARGE and is_dense and end_index < widest:
         raise _TooWide
-    n_rows, n_pairs = int(report[_letor.ROWS]), int(report[_letor.PAIRS])
-    problems = [] if report[_letor.CODE] == _letor.FINE else [_error(chunk, options, report)]
-    for row, column, start, stop in hard[: report[_letor.N_HARD]].tolist():
+    n_rows, n_pairs = int(report[ROWS]), int(report[PAIRS])
+    problems = [] if report[PROBLEM] == FINE else [_error(chunk, options, report)]
+    for row, column, start, stop in hard[: report[N_HARD]].tolist():
         if row >= n_rows:
             break  # in the row that is wrong
         number = _hard_number(chunk, options, start, stop, problems, is_label=column < 0)
@@ -205,18 +208,18 @@ def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
             begin = row_end[row - 1] if row else 0
             value[begin + np.searchsorted(index[begin : row_end[row]], column)] = number
     texts = None
-    if report[_letor.TEXT_IDS]:
+    if report[TEXT_IDS]:
         texts = _id_texts(chunk, qid[:n_rows], qid_span[:n_rows], problems)
     if problems:
         raise min(problems, key=lambda problem: problem.line or 0)
     return ParsedRows(
         n_rows,
         n_pairs,
-        int(report[_letor.LARGEST]) + 1,
+        int(report[LARGEST]) + 1,
         labels[:n_rows].copy(),
         qid[:n_rows].copy(),
         texts,
-        comments[: report[_letor.COMMENT_BYTES]].copy(),
+        comments[: report[COMMENT_BYTES]].copy(),
         comment_end[:n_rows].copy(),
         None if is_dense else (row_end[:n_rows].copy(), index[:n_pairs].copy(), value[:n_pairs].copy()),
     )
@@ -232,23 +235,19 @@ def _smallest_overflow(dtype: np.dtype) -> float:
 
 def _hard_number(chunk: Chunk, options: Options, start: int, stop: int, problems: list, *, is_label: bool) -> float:
     """A number that the kernel left to Python: very long, very small or very large."""
-    from plackett.data import _letor
-
     number = float(chunk.text[start:stop].tobytes())
     limit = math.inf if is_label else _smallest_overflow(options.dtype)
     if abs(number) >= limit:
         report = np.zeros(9, dtype=np.int64)
-        report[_letor.CODE] = _letor.LABEL_NOT_FINITE if is_label else _letor.OVERFLOW
-        report[_letor.PLACE] = start
+        report[PROBLEM] = LABEL_NOT_FINITE if is_label else OVERFLOW
+        report[PLACE] = start
         problems.append(_error(chunk, options, report))
     return number
 
 
 def _id_texts(chunk: Chunk, qid: np.ndarray, qid_span: np.ndarray, problems: list) -> list[tuple[int, str]]:
-    from plackett.data import _letor
-
     starts = np.empty(qid.size, dtype=np.int64)
-    starts = starts[: _letor.id_runs(chunk.text, qid, qid_span, starts)]
+    starts = starts[: _native.data.id_runs(chunk.text, qid, qid_span, starts)]
     texts = []
     for row in starts.tolist():
         start, stop = qid_span[row].tolist()
@@ -280,29 +279,27 @@ def _quote(text: bytes) -> str:
 
 
 def _error(chunk: Chunk, options: Options, report: np.ndarray) -> DataFormatError:
-    from plackett.data import _letor
-
-    code, place = int(report[_letor.CODE]), int(report[_letor.PLACE])
+    code, place = int(report[PROBLEM]), int(report[PLACE])
     line, text = _line_at(chunk, place)
     token = chunk.text[place : place + 4 * _LONGEST_QUOTE].tobytes().split(b"\n")[0].replace(b"\t", b" ").split(b" ")[0]
     found, token_shown = _quote(text), _quote(token.removesuffix(b"\r"))
     first = options.first_index
     message = f'expected "label qid:ID index:value ...", found "{found}".'
-    if code == _letor.LABEL_NOT_FINITE:
+    if code == LABEL_NOT_FINITE:
         message = f'the label is "{token_shown}"; labels must be finite numbers.'
-    elif code == _letor.BAD_PAIR:
+    elif code == BAD_PAIR:
         message = f'expected index:value, found "{token_shown}" in "{found}".'
-    elif code == _letor.INDEX_TOO_SMALL:
+    elif code == INDEX_TOO_SMALL:
         hint = "If this file counts from 0, pass first_index=0 (on the command line, --zero-based)."
         message = f'found "{token_shown}", but indices start from 1. {hint}'
-    elif code == _letor.INDEX_TOO_LARGE and options.n_features is not None:
+    elif code == INDEX_TOO_LARGE and options.n_features is not None:
         allowed = f"indices {first} to {options.n_features - 1 + first}"
         message = f'found "{token_shown}", but n_features={options.n_features} allows {allowed}.'
-    elif code == _letor.INDEX_TOO_LARGE:
-        message = f'found "{token_shown}", but indices end at {_letor.MOST_COLUMNS - 1 + first}.'
-    elif code == _letor.TWICE:
-        message = f'index {int(report[_letor.DETAIL]) + first} stands twice in "{found}".'
-    elif code == _letor.OVERFLOW:
+    elif code == INDEX_TOO_LARGE:
+        message = f'found "{token_shown}", but indices end at {MOST_COLUMNS - 1 + first}.'
+    elif code == TWICE:
+        message = f'index {int(report[DETAIL]) + first} stands twice in "{found}".'
+    elif code == OVERFLOW:
         hint = " Pass dtype=numpy.float64." if options.dtype == np.float32 else ""
         message = f"the value {token_shown} does not fit into {options.dtype}.{hint}"
     return DataFormatError(chunk.name, line, message)
@@ -360,8 +357,6 @@ class _Table:
                 self._become_dense(int(_SPARE * self._expected_bytes * self._n_rows / n_bytes))
 
     def _add_dense(self, parts: list[ParsedRows], wave: list[Chunk], width: int) -> None:
-        from plackett.data import _letor
-
         n_places = sum(chunk.n_rows for chunk in wave)
         old, first = self._width, self._n_rows
         if width > old and self._options.sparse is None:
@@ -377,7 +372,7 @@ class _Table:
         start = end = first
         for part, chunk in zip(parts, wave, strict=True):
             if part.pairs is not None:
-                _letor.scatter(*part.pairs, X[end : end + part.n_rows], self._options.missing)
+                _native.data.scatter(*part.pairs, X[end : end + part.n_rows], self._options.missing)
             elif end < start:  # lines without data left a gap
                 X[end : end + part.n_rows] = X[start : start + part.n_rows]
             start += chunk.n_rows
@@ -397,14 +392,12 @@ class _Table:
         self._width = width
 
     def _become_dense(self, n_rows: int) -> None:
-        from plackett.data import _letor
-
         self._is_dense = True
         self._cells = np.empty(max(n_rows, self._n_rows) * self._width, dtype=self._options.dtype)
         X = self._rows(self._n_rows)
         start = 0
         for row_end, index, value in self._pairs:
-            _letor.scatter(row_end, index, value, X[start : start + row_end.size], self._options.missing)
+            _native.data.scatter(row_end, index, value, X[start : start + row_end.size], self._options.missing)
             start += row_end.size
         self._pairs = []
 
@@ -420,11 +413,9 @@ class _Table:
             self._cells.resize(max(needed, int(self._cells.size * _GROWTH)), refcheck=False)
 
     def _change_width(self, width: int) -> None:
-        from plackett.data import _letor
-
         old, self._width = self._width, width
         self._reserve(self._n_rows)
-        _letor.change_width(self._cells, self._n_rows, old, width, self._options.missing)
+        _native.data.change_width(self._cells, self._n_rows, old, width, self._options.missing)
 
     def finish(self):
         """X as it is handed out."""
@@ -441,11 +432,9 @@ class _Table:
     def _as_csr(self):
         from scipy.sparse import csr_matrix
 
-        from plackett.data import _letor
-
         if not self._pairs:
             return csr_matrix((self._n_rows, self._width), dtype=self._options.dtype)
-        kept = [_letor.drop_zeros(row_end, index, value) for row_end, index, value in self._pairs]
+        kept = [_native.data.drop_zeros(row_end, index, value) for row_end, index, value in self._pairs]
         shifts = np.cumsum([0, *kept])
         ends = [pairs[0] + shift for pairs, shift in zip(self._pairs, shifts, strict=False)]
         indptr = np.concatenate([np.zeros(1, dtype=np.int64), *ends])

@@ -13,6 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from plackett import _native
 from plackett.data.opening import name_of, open_bytes
 from plackett.data.unpacking import Unpacked
 
@@ -111,15 +112,13 @@ def _fill(file: BinaryIO, buffer: bytearray, filled: int) -> tuple[int, bool]:
 
 
 def _cut(buffer: bytearray, start: int, filled: int, name: str, lines: int) -> list[Chunk]:
-    from plackett.data import _letor
-
     text = np.frombuffer(buffer, dtype=np.uint8)
     chunks = []
     while start < filled:
         stop = filled
         if start + CHUNK_BYTES < filled:
             stop = buffer.find(b"\n", start + CHUNK_BYTES, filled) + 1
-        n_lines = _letor.count_lines(text[start:stop])
+        n_lines = _native.data.count_lines(text[start:stop])
         chunks.append(Chunk(text[start:stop], name, lines, n_lines, _most_rows(text[start:stop], n_lines)))
         lines += n_lines
         start = stop

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett import _native
 from plackett._threads import deal, n_threads
 from plackett.data.opening import write_bytes
 from plackett.data.queries import Queries
@@ -134,8 +135,6 @@ def _checked_comments(comments: TextColumn | None) -> TextColumn | None:
 
 def _lines(rows: _Rows, start: int, stop: int) -> np.ndarray:
     """The text of some rows."""
-    from plackett.data import _letor_write
-
     pair_ptr, index, values = _pairs(rows, start, stop)
     labels = _as_decimals(rows.labels[start:stop].copy())
     pairs = _as_decimals(values)
@@ -147,18 +146,16 @@ def _lines(rows: _Rows, start: int, stop: int) -> np.ndarray:
         notes = rows.comments[start:stop]
         size += int(notes.bounds[-1] - notes.bounds[0])
     out = np.empty(size, dtype=np.uint8)
-    n = _letor_write.write_lines(
-        labels, pairs, pair_ptr, index, query, ids.buffer, ids.bounds, notes.buffer, notes.bounds, out
+    n = _native.data.write_lines(
+        *labels, *pairs, pair_ptr, index, query, ids.buffer, ids.bounds, notes.buffer, notes.bounds, out
     )
     return out[:n]
 
 
 def _as_decimals(numbers: np.ndarray) -> _Decimals:
-    from plackett.data import _letor_write
-
     digits, places = np.empty(numbers.size, dtype=np.int64), np.empty(numbers.size, dtype=np.int8)
     texts: list[bytes] = []
-    if _letor_write.decimals(numbers, digits, places):
+    if _native.data.decimals(numbers, digits, places):
         texts = _number_texts(numbers[places < 0])
     bounds = np.cumsum([0, *map(len, texts)])
     return _Decimals(numbers, digits, places, np.frombuffer(b"".join(texts), dtype=np.uint8), bounds)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from plackett._read_only import for_kernels
+from plackett import _native
 from plackett._threads import deal, query_blocks
 from plackett.data.grouping import check_is_no_column, group_rows
 from plackett.data.list_checks import naming_columns, warn_of_one_list
@@ -114,13 +114,11 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
         return checked, groups
 
     def _scaled(self, X: Any, groups: Any) -> Any:
-        from plackett.data import _normalize
-
         out = np.zeros_like(X)
         rows = np.arange(X.shape[0]) if groups.order is None else groups.order
-        kernel = self._kernel(_normalize)
+        kernel = self._kernel(_native.data)
         blocks = query_blocks(groups.indptr, max(1, VALUES_PER_BLOCK // max(1, X.shape[1])))
-        deal(lambda first, last: kernel(*for_kernels(X), rows, groups.indptr, first, last, out), blocks)
+        deal(lambda first, last: kernel(X, rows, groups.indptr, first, last, out), blocks)
         return out
 
     @abstractmethod
@@ -182,15 +180,13 @@ class QueryUnitLength(QueryNormalizer):
     def _scaled(self, X: Any, groups: Any) -> Any:
         if not is_sparse(X):
             return super()._scaled(X, groups)
-        from plackett.data import _normalize
-
         if not X.has_canonical_format:  # values stored in parts would be squared in parts
             X = X.copy()
             X.sum_duplicates()
         out = np.zeros_like(X.data)
         rows = np.arange(X.shape[0]) if groups.order is None else groups.order
-        kernel: Any = _normalize.unit_length_sparse
-        parts = (*for_kernels(X), rows, groups.indptr)
+        kernel: Any = _native.data.unit_length_sparse
+        parts = (X.data, X.indices, X.indptr, rows, groups.indptr)
         blocks = query_blocks(groups.indptr, max(1, VALUES_PER_BLOCK * X.shape[0] // max(1, X.nnz)))
         deal(lambda first, last: kernel(*parts, first, last, X.shape[1], out), blocks)
         return type(X)((out, X.indices.copy(), X.indptr.copy()), shape=X.shape)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from plackett import _native
 from plackett.data.mapped import stack_rows, take_bytes
 
 _DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
 _SMALL = 1 << 20  # bytes that may be wasted
-_FEW = 10_000
 _AT_ONCE = 1 << 13  # texts
 _WASTE = 100  # bytes of a str array for a byte of text
 
@@ -99,19 +99,15 @@ def docids_of_comments(comments: TextColumn) -> np.ndarray:
 
     An array of str; of Python strings where one name is so long that an array of its width would waste memory.
     """
-    if len(comments) < _FEW:  # not worth loading the compiled search
-        return as_str_array([_docid_of(comment) for comment in comments])
-    from plackett.data import _text_column
-
     bounds = np.ascontiguousarray(comments.bounds)
     spans = np.empty((len(comments), 2), dtype=np.int64)
-    longest = int(_text_column.docid_spans(comments.buffer, bounds, spans))
+    longest = int(_native.data.docid_spans(comments.buffer, bounds, spans))
     others = {int(row): _docid_of(comments[row]) for row in np.flatnonzero(spans[:, 0] < 0)}
     longest = max([longest, 1, *map(len, others.values())])
     if 4 * longest * len(comments) > _WASTE * (int(bounds[-1] - bounds[0]) + len(comments)):
         return as_str_array([_docid_of(comment) for comment in comments])
     names = np.zeros(len(comments), dtype=f"U{longest}")
-    _text_column.copy_spans(comments.buffer, spans, names.view(np.uint32).reshape(len(comments), longest))
+    _native.data.copy_spans(comments.buffer, spans, names.view(np.uint32).reshape(len(comments), longest))
     for row, name in others.items():
         names[row] = name
     return names

@@ -1,0 +1,29 @@
+// The check of sparse matrices that plackett.validation.check_csr runs. One pass, no copies.
+#pragma once
+#include <utility>
+
+#include "core/arrays.hpp"
+
+namespace plackett::sparse_check {
+
+template <class Place>
+bool is_rising(View<const Place> indptr) {
+    Index n_falls = 0;
+#pragma omp simd reduction(+ : n_falls)
+    for (Index row = 1; row < indptr.size; ++row) n_falls += indptr[row - 1] > indptr[row];
+    return n_falls == 0;
+}
+
+// The smallest and the largest of the indices; there must be at least one.
+template <class Place>
+std::pair<Index, Index> bounds(View<const Place> indices) {
+    Place low = indices[0], high = indices[0];
+#pragma omp simd reduction(min : low) reduction(max : high)
+    for (Index k = 0; k < indices.size; ++k) {
+        low = std::min(low, indices[k]);
+        high = std::max(high, indices[k]);
+    }
+    return {low, high};
+}
+
+}  // namespace plackett::sparse_check

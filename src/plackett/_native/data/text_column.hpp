@@ -1,0 +1,65 @@
+// The search for document names in comments.
+#pragma once
+#include <algorithm>
+#include <string_view>
+
+#include "core/arrays.hpp"
+
+namespace plackett::text_column {
+
+// White space as str.strip knows it among the ASCII characters.
+inline bool is_blank(std::uint8_t c) { return c == 32 || (c >= 9 && c <= 13) || (c >= 28 && c <= 31); }
+
+struct Span {
+    Index start, stop;
+};
+
+// The word behind "docid =" in a text without blanks around it; the whole text where there is none.
+inline Span after_docid(View<const std::uint8_t> buffer, Span text) {
+    constexpr std::string_view DOCID = "docid";
+    Index at = text.start;
+    for (const char c : DOCID)
+        if (at == text.stop || buffer[at++] != static_cast<std::uint8_t>(c)) return text;
+    while (at < text.stop && is_blank(buffer[at])) ++at;
+    if (at == text.stop || buffer[at] != '=') return text;
+    ++at;
+    while (at < text.stop && is_blank(buffer[at])) ++at;
+    if (at == text.stop) return text;
+    Index end = at;
+    while (end < text.stop && !is_blank(buffer[end])) ++end;
+    return {at, end};
+}
+
+// Where in each text the document name stands; the start -1 for texts with other than ASCII characters. Returns the length
+// of the longest name.
+inline Index docid_spans(View<const std::uint8_t> buffer, View<const Index> bounds, Rows<Index> spans) {
+    Index longest = 0;
+    for (Index row = 0; row < bounds.size - 1; ++row) {
+        auto [start, stop] = Span{bounds[row], bounds[row + 1]};
+        const auto text = buffer.slice(start, stop);
+        std::uint8_t bits = 0;
+        for (const std::uint8_t c : text) bits |= c;
+        if (bits >= 128) {
+            spans(row, 0) = spans(row, 1) = -1;
+            continue;
+        }
+        while (start < stop && is_blank(buffer[start])) ++start;
+        while (stop > start && is_blank(buffer[stop - 1])) --stop;
+        const Span name = after_docid(buffer, {start, stop});
+        spans(row, 0) = name.start;
+        spans(row, 1) = name.stop;
+        longest = std::max(longest, name.stop - name.start);
+    }
+    return longest;
+}
+
+// Copy each span to its row of characters, one code point per cell.
+inline void copy_spans(View<const std::uint8_t> buffer, Rows<const Index> spans, Rows<std::uint32_t> characters) {
+    for (Index row = 0; row < spans.n_rows; ++row) {
+        if (spans(row, 0) < 0) continue;
+        const auto name = buffer.slice(spans(row, 0), spans(row, 1));
+        std::copy(name.begin(), name.end(), characters[row].slice(0, name.size).begin());
+    }
+}
+
+}  // namespace plackett::text_column
