@@ -1,0 +1,103 @@
+"""This checkout against another one, kernel family by kernel family: ``python -m benchmarks.against OTHER_CHECKOUT``.
+
+One process per checkout sets up a case; then both time it in turns, and the shortest time of each counts, since noise
+only ever adds. The ratio is this checkout's time over the other's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parents[1]
+TURNS = 7
+SECONDS = 0.15  # a turn repeats a short call until so much time has passed
+
+
+def worker() -> None:
+    """Answer the commands on standard input: ``set MODULE CASE`` and ``time``."""
+    answer, sys.stdout = sys.stdout, sys.stderr
+    call = None
+    for line in sys.stdin:
+        word, *rest = line.rstrip("\n").split("\t")
+        try:
+            if word == "set":
+                call = importlib.import_module(f"benchmarks.native_cases.{rest[0]}").CASES[rest[1]]()
+                call()
+                reply = "ready"
+            else:
+                reply = repr(_shortest(call))
+        except Exception as error:
+            reply = f"failed: {type(error).__name__}: {error}".replace("\n", " ")
+        print(reply, file=answer, flush=True)
+
+
+def _shortest(call) -> float:
+    best, end = float("inf"), time.perf_counter() + SECONDS
+    while True:
+        start = time.perf_counter()
+        call()
+        now = time.perf_counter()
+        best = min(best, now - start)
+        if now > end:
+            return best
+
+
+class Checkout:
+    """A process that imports plackett from one checkout, and the cases from this one."""
+
+    def __init__(self, folder: Path):
+        # an editable install answers for every folder, so for another one its hook is left out: -S, site-packages by hand
+        paths = [str(folder / "src"), str(HERE), *(path for path in sys.path if path.endswith("site-packages"))]
+        code = f"import sys; sys.path[:0] = {paths!r}; from benchmarks.against import worker; worker()"
+        options = ["-W", "ignore"] if folder == HERE else ["-S", "-W", "ignore"]
+        self.process = subprocess.Popen(
+            [sys.executable, *options, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE
+        )
+
+    def ask(self, *words: str) -> str:
+        assert self.process.stdin
+        assert self.process.stdout
+        print(*words, sep="\t", file=self.process.stdin, flush=True)
+        return self.process.stdout.readline().rstrip("\n")
+
+    def close(self) -> None:
+        self.process.communicate()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.against", description=__doc__)
+    parser.add_argument("other", type=Path, help="folder of the other checkout, its kernels built")
+    parser.add_argument("modules", nargs="*", help="modules of benchmarks/native_cases; all when none is named")
+    parser.add_argument("--turns", type=int, default=TURNS)
+    arguments = parser.parse_args()
+    import benchmarks.native_cases as cases
+
+    modules = arguments.modules or sorted(module.name for module in pkgutil.iter_modules(cases.__path__))
+    print("| family | case | this, ms | other, ms | ratio |\n|---|---|---:|---:|---:|")
+    for module in modules:
+        checkouts = Checkout(HERE), Checkout(arguments.other.resolve())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            names = list(importlib.import_module(f"benchmarks.native_cases.{module}").CASES)
+        for name in names:
+            print(f"{module}: {name} …", file=sys.stderr)
+            replies = [checkout.ask("set", module, name) for checkout in checkouts]
+            if replies != ["ready", "ready"]:
+                print(f"| {module} | {name} | {replies[0]} | {replies[1]} | |", flush=True)
+                continue
+            times = [[float(checkout.ask("time")) for checkout in checkouts] for _ in range(arguments.turns)]
+            this, other = (min(column) * 1e3 for column in zip(*times, strict=True))
+            print(f"| {module} | {name} | {this:.4g} | {other:.4g} | {this / other:.2f} |", flush=True)
+        for checkout in checkouts:
+            checkout.close()
+
+
+if __name__ == "__main__":
+    main()
