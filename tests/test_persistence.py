@@ -248,8 +248,8 @@ def test_a_description_is_plain_and_needs_neither_arrays_nor_classes(tmp_path, m
     ranker.matrix_ = sparse.csr_matrix((3, 4))
     ranker.counts_ = {("a", 1): b"x", "plain": np.dtype("f4")}
     save(ranker, tmp_path / "m")
-    for module in ("names", "read"):
-        monkeypatch.setattr(f"plackett.persistence.{module}.BY_NAME", {})
+    for table in ("BY_NAME", "HOMES"):
+        monkeypatch.setattr(f"plackett.persistence.names.{table}", {})
     found = describe(tmp_path / "m")
     loss = {"class": f"{__name__}.Weight", "params": {"k": 5, "base": [1, 2]}, "state": {}}
     expected = {"loss": loss, "l2": 0.5, "normalize": "StandardScaler of scikit-learn", "random_state": None}

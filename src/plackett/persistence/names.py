@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TypeVar
 
 _Class = TypeVar("_Class", bound=type)
 BY_NAME: dict[str, type] = {}
 NAME_OF: dict[type, str] = {}
+HOMES: dict[str, str] = {}  # name -> module of this package, imported when a class of it is first saved or loaded
 
 
 def register(cls: _Class) -> _Class:
@@ -33,14 +35,37 @@ def register(cls: _Class) -> _Class:
     return cls
 
 
+def register_home(class_name: str, module: str) -> None:
+    """Let objects of a class of this package be saved and loaded without importing its module now."""
+    HOMES[_joined(module, class_name)] = module
+
+
+def is_registered(name: str) -> bool:
+    """Whether a file may name a class so."""
+    return name in BY_NAME or name in HOMES
+
+
 def registered(name: str) -> type:
     """The class that was registered under ``name``."""
+    if name not in BY_NAME and name in HOMES:
+        register(getattr(import_module(HOMES[name]), name.rpartition(".")[2]))
     if name not in BY_NAME:
         raise ValueError(f"{name!r} is not a registered class.")
     return BY_NAME[name]
 
 
+def name_of(cls: type) -> str | None:
+    """The name under which a class was registered; None if it was not."""
+    if cls not in NAME_OF and _public_name(cls) in HOMES:
+        registered(_public_name(cls))
+    return NAME_OF.get(cls)
+
+
 def _public_name(cls: type) -> str:
-    parts = cls.__module__.split(".")
+    return _joined(cls.__module__, cls.__qualname__)
+
+
+def _joined(module: str, class_name: str) -> str:
+    parts = module.split(".")
     home = parts[:2] if parts[0] == "plackett" else parts
-    return ".".join([*home, cls.__qualname__])
+    return ".".join([*home, class_name])

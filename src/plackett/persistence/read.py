@@ -36,7 +36,7 @@ from plackett.persistence.layout import (
     SMALL,
     is_learned,
 )
-from plackett.persistence.names import BY_NAME, registered
+from plackett.persistence.names import is_registered, registered
 from plackett.validation import check_csr
 
 
@@ -203,7 +203,7 @@ class _Reader:
 
     def _read_object(self, node: dict[str, Any], where: str, depth: int) -> Any:
         class_name = self._field(node, "class", str, where)
-        if class_name not in BY_NAME:
+        if not is_registered(class_name):
             raise ModelFormatError(
                 self.name,
                 f"{where}: {_shown(class_name)} is not a class that plackett {__version__} loads ({self._origin()}). "

@@ -16,7 +16,7 @@ from plackett.data.opening import write_bytes
 from plackett.metrics.measure import Measure
 from plackett.persistence.foreign import WAY_OUT, is_foreign, state_of
 from plackett.persistence.layout import FORMAT, FORMAT_VERSION, MAX_DEPTH, is_learned
-from plackett.persistence.names import NAME_OF
+from plackett.persistence.names import name_of
 from plackett.validation import is_sparse
 
 
@@ -38,7 +38,7 @@ def save(estimator: Any, path: str | os.PathLike | IO[bytes]) -> None:
         Where a parameter or a learned attribute is something that a file cannot hold, such as a function.
     """
     writer = _Writer()
-    if type(estimator) not in NAME_OF:
+    if name_of(type(estimator)) is None:
         raise ValueError(writer.refusal(estimator, type(estimator).__name__))
     model = writer.object(estimator, type(estimator).__name__, 0)
     heading = {"format": FORMAT, "version": FORMAT_VERSION, "plackett": __version__}
@@ -93,7 +93,7 @@ class _Writer:
             for name in own
             if is_learned(type(value), name) and name not in params
         }
-        return {"class": NAME_OF[type(value)], "params": params, "state": state}
+        return {"class": name_of(type(value)), "params": params, "state": state}
 
     def _params(self, value: Any, where: str, depth: int) -> dict[str, Any]:
         params = {}
@@ -119,7 +119,7 @@ class _Writer:
             return values if kind is list else {"type": "tuple", "values": values}
         if kind is dict:
             return {"type": "dict", "pairs": [self._pair(key, part, where, depth) for key, part in value.items()]}
-        if kind in NAME_OF:
+        if name_of(kind) is not None:
             return {"type": "object", **self.object(value, where, depth)}
         if kind is Measure:
             if not value.has_known_rules:

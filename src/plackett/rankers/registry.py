@@ -188,7 +188,7 @@ def fill() -> None:
             if isinstance(value, type) and issubclass(value, base) and not getattr(value, "__abstractmethods__", None):
                 persistence.register(value)
     for class_name, home in {**_HOMES, **_PARTS}.items():
-        persistence.register(getattr(importlib.import_module(home), class_name))
+        persistence.register_home(class_name, home)
 
 
 def _class(name: str) -> Any:
