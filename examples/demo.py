@@ -39,7 +39,7 @@ def main():
     measure_under_every_convention(best, test, rankers[best].predict(test))
     search_and_judge("wait for a thread to finish")
     compare_and_report(data)
-    print(f"\n{time.perf_counter() - start:.1f} seconds in all; the first run compiles its kernels, later ones do not.")
+    print(f"\n{time.perf_counter() - start:.1f} seconds in all.")
 
 
 def train_and_compare(train, validation, test):

@@ -17,11 +17,6 @@ class Done(NamedTuple):
     stderr: str
 
 
-def without_compiling(stderr):
-    """What was said, but for the note that whoever is the first on a machine gets."""
-    return "".join(line for line in stderr.splitlines(keepends=True) if not line.startswith("compiling for this"))
-
-
 @pytest.fixture(scope="session")
 def lists():
     return pk.datasets.make_web_like(30, 12, 6, random_state=0)
@@ -50,7 +45,7 @@ def run(lists_folder, monkeypatch, capfd):
         with pytest.raises(SystemExit) as end:
             main()
         out, err = capfd.readouterr()
-        return Done(int(end.value.code or 0), out, without_compiling(err))
+        return Done(int(end.value.code or 0), out, err)
 
     return run
 
@@ -62,6 +57,6 @@ def run_apart(lists_folder):
     def run_apart(*words, before=""):
         command = [sys.executable, "-c", f"{before}\nfrom plackett.cli import main; main()", *map(str, words)]
         done = subprocess.run(command, cwd=lists_folder, capture_output=True, text=True, timeout=300)
-        return Done(done.returncode, done.stdout, without_compiling(done.stderr))
+        return Done(done.returncode, done.stdout, done.stderr)
 
     return run_apart

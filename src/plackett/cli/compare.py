@@ -81,8 +81,6 @@ def compare(
     if report is not None:
         output.check_target(report, "report")
     wanted = _parse(metrics or ["ndcg@10,map"], convention, select_by)
-    if not quiet:
-        output.tell_when_compiling()
     contestants = _contestants(",".join(rankers), baseline, normalize)
     if report is not None:
         _check_report()  # what it needs is missing now rather than after hours

@@ -61,7 +61,6 @@ def evaluate(
         raise typer.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
     is_name = inputs.is_known_name(data)
     inputs.check_exists(*([scores] if is_name else [data, scores]))
-    output.tell_when_compiling()
     wanted = _parse(metrics or ["ndcg@10,map,mrr"], convention)
     labels, values = _load(data, scores, is_name=is_name, zero_based=zero_based, cache=cache)
     from plackett.data.trec import Qrels

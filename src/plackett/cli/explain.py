@@ -35,7 +35,6 @@ def explain(
         raise typer.BadParameter("choose one of --json and --csv.")
     inputs.check_exists(model)
     inputs.check_data(data)
-    output.tell_when_compiling()
     ranker = models.load_ranker(model)
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache, needs_labels=False)
     queries, note = models.fit_columns(queries, ranker.n_features_in_, models.name_of_data(data), f"the model {model}")

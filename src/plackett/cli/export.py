@@ -51,7 +51,6 @@ def export(
     if check is not None:
         inputs.check_data([check])
     names = None if features is None else _read_names(features)
-    output.tell_when_compiling()
     ranker = models.load_ranker(model)
     form_of(ranker, names)  # a ranker that is refused is refused before data are read
     rows = None if check is None else _rows(check, ranker, model, zero_based=zero_based)

@@ -56,7 +56,6 @@ def index(
         raise typer.BadParameter(f"--collection takes one of {', '.join(COLLECTIONS)}, and one folder as SOURCE.")
     _check_encoding(encoding)
     known = _collection(sources, collection)
-    output.tell_when_compiling()
     from plackett.text import Analyser, build_index
     from plackett.text.storage import check_folder
 

@@ -31,7 +31,6 @@ def info(
         else:
             output.write_pairs(_rows_of_model(found))
         return
-    output.tell_when_compiling()
     queries = inputs.load_queries(sources, zero_based=zero_based, cache=cache)
     description = queries.describe(relevant_from=relevant_from)
     if as_json:

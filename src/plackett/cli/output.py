@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 import os
@@ -73,25 +72,3 @@ def check_target(path: str, what: str) -> None:
             raise PermissionError(f"{path!r}, given for the {what}, cannot be written to.")
     elif not os.access(folder, os.W_OK):
         raise PermissionError(f"the folder {folder!r} for the {what} cannot be written to.")
-
-
-@functools.cache  # one listener per process
-def tell_when_compiling() -> None:
-    """Say on standard error, once, that kernels are being compiled: the first run on a machine takes seconds longer."""
-    from plackett.cli.start import load_numba
-
-    load_numba()
-    from numba.core import event
-
-    class FirstCompilation(event.Listener):
-        is_told = False
-
-        def on_start(self, _event) -> None:
-            if not FirstCompilation.is_told:
-                FirstCompilation.is_told = True
-                note("compiling for this machine; this happens once and takes some seconds …")
-
-        def on_end(self, _event) -> None:
-            pass
-
-    event.register("numba:compile", FirstCompilation())

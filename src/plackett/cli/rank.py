@@ -34,7 +34,6 @@ def rank(
     scores_out.check_target(target, tag)
     inputs.check_exists(model)
     inputs.check_data(data)
-    output.tell_when_compiling()
     wanted = measures.parse_measures(metrics) if metrics else None
     ranker = models.load_ranker(model)
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache, needs_labels=wanted is not None)

@@ -46,7 +46,6 @@ def refine(
     scores_out.check_target(target, tag)
     inputs.check_data(data)
     inputs.check_exists(*feedback)
-    output.tell_when_compiling()
     queries, ranks_now = read_base(base, data, zero_based=zero_based, cache=cache)
     rows = refine_feedback.on_rows(refine_feedback.read(feedback, strategy), queries, " and ".join(feedback))
     rows = rows._replace(y=as_relevance(rows.y, methods.relevant_from))

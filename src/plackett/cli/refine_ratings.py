@@ -44,9 +44,8 @@ def recommend_to(
 
 def read_rated(ratings: str, items: str) -> tuple[Ratings, Movies]:
     """The files of an edition of MovieLens, or others like them."""
-    from plackett.cli import inputs, output
+    from plackett.cli import inputs
     from plackett.data.movielens import read_movielens, read_movies
 
     inputs.check_exists(ratings, items)
-    output.tell_when_compiling()
     return read_movielens(ratings), read_movies(items)

@@ -23,12 +23,11 @@ def try_lists(
     cache: bool,
 ) -> None:
     """Judge the first documents of each list by the labels of the data."""
-    from plackett.cli import inputs, output
+    from plackett.cli import inputs
     from plackett.cli.refine_base import echo_base, read_base
     from plackett.evaluation.feedback import relevance_feedback
 
     inputs.check_data(data)
-    output.tell_when_compiling()
     queries, ranks_now = read_base(base, data, zero_based=zero_based, cache=cache)
     result = relevance_feedback(
         queries, ranks_now, methods.refiners(), n_judged=n_judged, relevant_from=methods.relevant_from,

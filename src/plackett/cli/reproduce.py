@@ -53,7 +53,6 @@ def reproduce(
             ],
         )
         return
-    output.tell_when_compiling()
     seconds = sum(item.quick_seconds if quick else item.seconds for item in items)
     output.note(f"{found.title}: {len(items)} to run, about {_duration(seconds)} on two cores")
     job = Job(is_quick=quick, folder=None if data is None else Path(data), tell=output.note, rng_seed=seed)

@@ -58,7 +58,6 @@ def search(
     if target != "-":
         output.check_target(target, "run")
     inputs.check_exists(folder)
-    output.tell_when_compiling()
     from plackett.text import open_index
 
     if queries is not None:

@@ -118,8 +118,6 @@ def train(
     inputs.check_data(data)
     if validation is not None:
         inputs.check_data([validation])
-    if not quiet:
-        output.tell_when_compiling()
     name = ranker or ("linear" if "loss" in params else DEFAULT_RANKER)
     wanted = measures.parse_measures(metrics or "ndcg@10,map", "--metric")
     _check_options(name, params, is_tuned=is_tuned)

@@ -70,8 +70,6 @@ def tune(
     inputs.check_data(data)
     if validation is not None:
         inputs.check_data([validation])
-    if not quiet:
-        output.tell_when_compiling()
     contestant = _contestant(ranker, grid, settings or [])
     metric = ",".join(metrics or ["ndcg@10"])
     n_settings = _check_search(contestant, metric, convention, method, trials, seed)

@@ -66,7 +66,6 @@ def workbench(
 
     with open_port(host, port) as listener:  # a port that is taken is known before the work
         settings = replace(settings, port=listener.getsockname()[1])  # 0 has become a number
-        output.tell_when_compiling()
         from plackett.validation import count_of
         from plackett.web.app import create_app
         from plackett.web.places import store_file

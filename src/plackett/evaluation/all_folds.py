@@ -102,7 +102,7 @@ def _outcomes(setup: Setup, tasks: list, n_jobs: int | None, threads: int, paren
     calls = (
         delayed(attempt)(contestant, fold, setup.rules, setup.store, threads, parent) for contestant, fold in tasks
     )
-    # arrays that workers share through files would be read-only, for which every kernel is compiled anew
+    # None: joblib writes no arrays to temporary files
     return results(calls, n_jobs=n_jobs, max_nbytes=None)
 
 

@@ -1,4 +1,4 @@
-"""How long a piece of work took, without compilation."""
+"""How long a piece of work took."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-COMPILING = "numba:compiler_lock"  # held while a kernel is compiled, or loaded from the cache on disk
 
 
 @dataclass
@@ -22,9 +20,6 @@ class Cost:
 def measured() -> Iterator[Cost]:
     """Measure the block; the seconds are there when it has ended.
 
-    Time in which kernels were compiled or loaded is not counted: it belongs to the first call in a process, whichever
-    ranker makes it.
-
     Examples
     --------
     >>> with measured() as cost:
@@ -32,13 +27,9 @@ def measured() -> Iterator[Cost]:
     >>> cost.seconds >= 0
     True
     """
-    from numba.core import event
-
-    cost, compiling = Cost(), event.TimingListener()
+    cost = Cost()
     start = time.perf_counter()
     try:
-        with event.install_listener(COMPILING, compiling):
-            yield cost
+        yield cost
     finally:
-        seconds = time.perf_counter() - start
-        cost.seconds = max(0.0, seconds - (compiling.duration if compiling.done else 0.0))
+        cost.seconds = time.perf_counter() - start

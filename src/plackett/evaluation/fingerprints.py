@@ -22,9 +22,10 @@ from plackett.evaluation.packages import UNKNOWN, version_of
 from plackett.rankers.boosted_trees import BoostedTrees
 from plackett.validation import is_sparse
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")  # what results rest on besides plackett itself
-KNOWN = {"plackett", "numpy", "scipy", "sklearn", "numba", *sys.stdlib_module_names}
+PACKAGES = ("numpy", "scipy", "scikit-learn")  # what results rest on besides plackett itself
+KNOWN = {"plackett", "numpy", "scipy", "sklearn", *sys.stdlib_module_names}
 LATER_ROOMS = ("export", "exports", "report", "reproductions", "cli", "web")  # they change no result
+SOURCES = (".py", ".cpp", ".hpp")
 NAMES_AT_ONCE = 1 << 16
 
 
@@ -105,8 +106,8 @@ def of_code(estimator: Any) -> dict[str, str]:
 def _source_digest() -> str:
     """A hash of the code that makes results: a version number stays the same while the code is being worked on."""
     home, digest = Path(plackett.__file__).parent, hashlib.sha256()
-    for path in sorted(home.rglob("*.py")):
-        if path.relative_to(home).parts[0] not in LATER_ROOMS:
+    for path in sorted(home.rglob("*.*")):
+        if path.suffix in SOURCES and path.relative_to(home).parts[0] not in LATER_ROOMS:
             _add_text(digest, str(path.relative_to(home)))
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

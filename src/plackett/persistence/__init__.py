@@ -11,9 +11,9 @@ Transformers of scikit-learn are kept in the same way, by class, parameters and 
 of ``foreign.py``, which checks all of these arrays.
 
 Members are stored as they are, without compression. Loading makes a fresh object of a class that was registered before
-(:func:`register`) and sets its attributes; a name in a file only selects from that table, and is never imported. A class
-whose compiled code relies on what it learned (lengths, indices) offers ``_check_loaded``, which raises a ``ValueError``
-if these do not fit together.
+(:func:`register`) and sets its attributes; a name in a file only selects from that table, and is never imported. A
+class whose compiled code relies on what it learned (lengths, indices) offers ``_check_loaded``, which raises a
+``ValueError`` if these do not fit together.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def fits_table(comparison: Comparison) -> Table:
         for name, fits in comparison.fits.items()
         for fit in fits
     ]
-    notes = ["seconds include the choice among settings, and no compilation"]
+    notes = ["seconds include the choice among settings"]
     return Table("fits", "Fits", columns, rows, notes=notes)
 
 

@@ -291,7 +291,7 @@ ALIKE = 3.0  # times as long, at most, is "comparable"
 def table_4(job: Job) -> Table:
     """Seconds of a fit by the numbers of queries and of documents."""
     sizes = [size for size in TABLE_4 if not job.is_quick or size[0] == min(TABLE_4)[0]]
-    _seconds(make_query_dependent(1, "IV", n_queries=20, docs_per_query=20), 1)  # compiles, or loads what was compiled
+    _seconds(make_query_dependent(1, "IV", n_queries=20, docs_per_query=20), 1)  # imports modules and starts threads
     rows: list[Row] = []
     ours = {}
     for n_queries, n_docs in sizes:
