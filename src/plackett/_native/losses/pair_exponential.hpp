@@ -1,0 +1,158 @@
+// The exponential loss of pairs, e^-m, which factorises: O(n) per query.
+//
+// A pair costs e^(f_j - f_i) = to_worse_j * from_better_i, and as much written from_worse_j * to_better_i. Going down the
+// levels, `above` sums from_better over the levels passed; going up, `below` sums from_worse. Within a narrow range both
+// ways have the same factors, up and down. In a wide one each level has its own reference: the least score above it on the
+// way down, the largest below it on the way up; `rescale` moves the sums from one to the next.
+#pragma once
+#include "losses/pair_scores.hpp"
+
+namespace plackett {
+
+struct LevelPlan {  // of some queries: query q owns levels level_indptr[q]:level_indptr[q + 1], with these bounds in `order`
+    View<const Index> order, indptr, bounds, level_indptr;
+
+    Index n_queries() const { return indptr.size - 1; }
+    View<const Index> rows(Index q) const { return order.slice(indptr[q], indptr[q + 1]); }
+    Index n_levels(Index q) const { return level_indptr[q + 1] - level_indptr[q]; }
+    Index bound(Index q, Index level) const { return bounds[level_indptr[q] + level] - indptr[q]; }  // in the query
+    Index longest(Index first, Index last) const {
+        Index n = 0;
+        for (Index q = first; q < last; ++q) n = std::max(n, indptr[q + 1] - indptr[q]);
+        return n;
+    }
+};
+
+class ExponentialPairs {  // work space for queries of up to `longest` documents
+public:
+    explicit ExponentialPairs(Index longest)
+        : f(longest), up(longest), down(longest), out(longest), along(longest), to_better(longest), from_worse(longest),
+          rescale_down(longest), rescale_up(longest) {}
+
+    // The loss of a query times a weight. The answer is, times that weight, each document's sum over its better partners
+    // plus `sign` times that over its worse ones: with -1 the slope, with 1 the diagonal of the second derivative.
+    double evaluate(const LevelPlan& plan, Index q, double weight, double sign, View<const double> scores,
+                    View<double> answer) const {
+        const View<const Index> rows = plan.rows(q);
+        double loss = 0.0;
+        out.slice(0, rows.size).fill(0.0);
+        if (weight != 0.0) {
+            const Factors factors = prepare(plan, q, scores);
+            double above = 0.0, below = 0.0;
+            for (Index level = 0; level < plan.n_levels(q); ++level) {
+                const double *to = factors.to_worse, *from = factors.from_better;
+                double* o = out.view().data;
+                double gained = 0.0, spent = 0.0;
+                const Index last = plan.bound(q, level + 1);
+#pragma omp simd reduction(+ : gained, spent)
+                for (Index k = plan.bound(q, level); k < last; ++k) {
+                    o[k] = to[k] * above;
+                    spent += to[k];
+                    gained += from[k];
+                }
+                loss += spent * above;
+                above = above * factors.down(level) + gained;
+            }
+            for (Index level = plan.n_levels(q) - 1; level >= 0; --level) {
+                const double *to = factors.to_better, *from = factors.from_worse;
+                double* o = out.view().data;
+                double gained = 0.0;
+                const double signed_below = sign * below;
+                const Index last = plan.bound(q, level + 1);
+#pragma omp simd reduction(+ : gained)
+                for (Index k = plan.bound(q, level); k < last; ++k) {
+                    o[k] += to[k] * signed_below;
+                    gained += from[k];
+                }
+                below = below * factors.up(level) + gained;
+            }
+        }
+        for (Index k = 0; k < rows.size; ++k) answer[rows[k]] = weight * out[k];
+        return weight * loss;
+    }
+
+    // The second derivative of a query's loss times a weight, times a direction.
+    void multiply(const LevelPlan& plan, Index q, double weight, View<const double> scores, View<const double> direction,
+                  View<double> product) const {
+        const View<const Index> rows = plan.rows(q);
+        out.slice(0, rows.size).fill(0.0);
+        if (weight != 0.0) {
+            const Factors factors = prepare(plan, q, scores);
+            for (Index k = 0; k < rows.size; ++k) along[k] = direction[rows[k]];
+            double passed = 0.0, passed_along = 0.0;
+            const auto pass = [&](Index level, const double* to, const double* from, double rescale) {
+                const double* t = along.view().data;
+                double* o = out.view().data;
+                double gained = 0.0, gained_along = 0.0;
+                const Index last = plan.bound(q, level + 1);
+#pragma omp simd reduction(+ : gained, gained_along)
+                for (Index k = plan.bound(q, level); k < last; ++k) {
+                    o[k] += to[k] * (passed * t[k] - passed_along);
+                    gained += from[k];
+                    gained_along += from[k] * t[k];
+                }
+                passed = passed * rescale + gained;
+                passed_along = passed_along * rescale + gained_along;
+            };
+            for (Index level = 0; level < plan.n_levels(q); ++level)
+                pass(level, factors.to_worse, factors.from_better, factors.down(level));
+            passed = passed_along = 0.0;
+            for (Index level = plan.n_levels(q) - 1; level >= 0; --level)
+                pass(level, factors.to_better, factors.from_worse, factors.up(level));
+        }
+        for (Index k = 0; k < rows.size; ++k) product[rows[k]] = weight * out[k];
+    }
+
+private:
+    struct Factors {
+        const double *to_worse, *from_better, *to_better, *from_worse;
+        const double *rescale_down, *rescale_up;  // null within a narrow range
+
+        double down(Index level) const { return rescale_down == nullptr ? 1.0 : rescale_down[level]; }
+        double up(Index level) const { return rescale_up == nullptr ? 1.0 : rescale_up[level]; }
+    };
+
+    Factors prepare(const LevelPlan& plan, Index q, View<const double> scores) const {
+        const View<const Index> rows = plan.rows(q);
+        const double *u = up.view().data, *d = down.view().data;
+        if (centre(scores, rows, f) > NARROW) {
+            take_levels(plan, q);
+            return {u, d, to_better.view().data, from_worse.view().data, rescale_down.view().data, rescale_up.view().data};
+        }
+        exponentials(f.slice(0, rows.size), up, down);
+        return {u, d, d, u, nullptr, nullptr};
+    }
+
+    // Factors with a reference for each level. Exponents are cut at NARROW: beyond, a document's sum is e^600.
+    void take_levels(const LevelPlan& plan, Index q) const {
+        const Index n_levels = plan.n_levels(q);
+        double least = INFINITE;
+        for (Index level = 0; level < n_levels; ++level) {
+            double inner = least;
+            const Index first = plan.bound(q, level), last = plan.bound(q, level + 1);
+            for (Index k = first; k < last; ++k) inner = std::min(inner, f[k]);
+            for (Index k = first; k < last; ++k) {
+                up[k] = level > 0 ? exp(std::min(f[k] - least, NARROW)) : 0.0;
+                down[k] = exp(inner - f[k]);
+            }
+            rescale_down[level] = level > 0 ? exp(inner - least) : 0.0;
+            least = inner;
+        }
+        double largest = -INFINITE;
+        for (Index level = n_levels - 1; level >= 0; --level) {
+            double inner = largest;
+            const Index first = plan.bound(q, level), last = plan.bound(q, level + 1);
+            for (Index k = first; k < last; ++k) inner = std::max(inner, f[k]);
+            for (Index k = first; k < last; ++k) {
+                to_better[k] = level < n_levels - 1 ? exp(std::min(largest - f[k], NARROW)) : 0.0;
+                from_worse[k] = exp(f[k] - inner);
+            }
+            rescale_up[level] = level < n_levels - 1 ? exp(largest - inner) : 0.0;
+            largest = inner;
+        }
+    }
+
+    Scratch<double> f, up, down, out, along, to_better, from_worse, rescale_down, rescale_up;
+};
+
+}  // namespace plackett

@@ -1,0 +1,69 @@
+// Losses of one pair that a threshold cuts: functions of its gap z that are 0 below 0 and change once more at a width w.
+//
+// A pair of a better document i and a worse document j has the gap z = 1 - (f_i - f_j). On a line on which the better
+// documents stand at f_i - 1 and the worse ones at f_j, z is how far j stands beyond i. A kind of loss says, by `meet`,
+// what a pair costs and how strongly it pulls its documents apart; kinds are the parameters of the sums in pair_sums.hpp.
+#pragma once
+#include <algorithm>
+#include <limits>
+
+#include "core/arrays.hpp"
+
+namespace plackett {
+
+constexpr double INFINITE = std::numeric_limits<double>::infinity();
+
+struct Cut {  // where a better document's pairs begin to cost, and where their loss changes its form
+    double at, flat;
+};
+constexpr Cut NOWHERE = {INFINITE, INFINITE};  // nothing stands beyond infinity
+
+struct Met {
+    double loss, pull;  // the loss in the kind's unit
+};
+
+struct Hinge {  // z
+    static constexpr bool has_width = false;
+    static constexpr double unit = 1.0;
+    Cut cut(double score) const { return {score - 1.0, INFINITE}; }
+    Met meet(double x, Cut cut) const {
+        const double z = x - cut.at;
+        return {z > 0.0 ? z : 0.0, z > 0.0 ? 1.0 : 0.0};
+    }
+};
+
+struct SquaredHinge {  // z² / 2
+    static constexpr bool has_width = false;
+    static constexpr double unit = 0.5;
+    Cut cut(double score) const { return {score - 1.0, INFINITE}; }
+    Met meet(double x, Cut cut) const {
+        const double z = x - cut.at > 0.0 ? x - cut.at : 0.0;
+        return {z * z, z};
+    }
+    bool is_active(double x, Cut cut) const { return x > cut.at; }  // with a second derivative, which is 1
+};
+
+struct Ramp {  // min(z, w), which stays flat above w
+    static constexpr bool has_width = true;
+    static constexpr double unit = 1.0;
+    double width;
+    Cut cut(double score) const { return {score - 1.0, score - (1.0 - width)}; }
+    Met meet(double x, Cut cut) const {
+        const double z = x - cut.at > 0.0 ? x - cut.at : 0.0;
+        return {z < width ? z : width, (x > cut.at ? 1.0 : 0.0) - (x > cut.flat ? 1.0 : 0.0)};
+    }
+};
+
+struct Bend {  // c (z - c / 2) with c = min(z, w), a parabola that goes on as a straight line above w
+    static constexpr bool has_width = true;
+    static constexpr double unit = 1.0;
+    double width;
+    Cut cut(double score) const { return {score - 1.0, score - (1.0 - width)}; }
+    Met meet(double x, Cut cut) const {
+        const double z = x - cut.at > 0.0 ? x - cut.at : 0.0, c = z < width ? z : width;
+        return {c * (z - 0.5 * c), c};
+    }
+    bool is_active(double x, Cut cut) const { return (x > cut.at) & !(x > cut.flat); }  // on the parabola
+};
+
+}  // namespace plackett

@@ -1,0 +1,74 @@
+// Pairs met one by one, as vectors: four better documents at a time against all their worse ones.
+//
+// Work happens in arrays with PAD places behind the documents, whose score of minus infinity makes them partners of none,
+// so that partners come in whole vectors.
+#pragma once
+#include "losses/pair_losses.hpp"
+#include "losses/pair_plan.hpp"
+
+namespace plackett {
+
+constexpr double FARTHEST = 1e140;  // scores are cut this far from the query's best, so that no square overflows
+constexpr Index PAD = 8;
+constexpr Index RAGGED = 8;  // rows whose partners begin within this many places of each other are worked through together
+
+struct Extremes {
+    double low, high;
+};
+
+// Least and largest value, several at a time: one comparison would have to wait for the one before.
+inline Extremes extremes(View<const double> values) {
+    constexpr Index lanes = 8;
+    double low[lanes], high[lanes];
+    for (Index l = 0; l < lanes; ++l) low[l] = INFINITE, high[l] = -INFINITE;
+    const double* x = values.begin();
+    for (; values.end() - x >= lanes; x += lanes)
+        for (Index l = 0; l < lanes; ++l) {
+            low[l] = x[l] < low[l] ? x[l] : low[l];
+            high[l] = x[l] > high[l] ? x[l] : high[l];
+        }
+    for (; x != values.end(); ++x) low[0] = std::min(low[0], *x), high[0] = std::max(high[0], *x);
+    return {*std::min_element(low, low + lanes), *std::max_element(high, high + lanes)};
+}
+
+// Scores of one query in label order, relative to the largest: what follows does not depend on a shift.
+inline void load(View<const double> scores, View<const Index> rows, View<double> values) {
+    for (Index k = 0; k < rows.size; ++k) values[k] = scores[rows[k]];
+    const double top = extremes(values.slice(0, rows.size)).high;
+    for (Index k = 0; k < rows.size; ++k) values[k] = std::max(values[k] - top, -FARTHEST);
+}
+
+// How many rows from i on, at most four, have partners that begin nearly at the same place.
+inline Index group_size(View<const std::int32_t> run_end, Index i, Index stop) {
+    Index n_rows = 1;
+    while (n_rows < 4 && run_end[i + n_rows - 1] < stop && run_end[i + n_rows] - run_end[i] <= RAGGED) ++n_rows;
+    return n_rows;
+}
+
+// Deal the pairs whose worse document stands in block:stop to `rows(i, n_rows, first, last)`, groups of up to `most`
+// better documents from i on, all with the partners first:last, and `row(i, first, last)`, what one of a group has before.
+// Rows count from 0, where run_end begins; run_end counts places from `origin`.
+template <class Row, class Group>
+inline void each_group(View<const std::int32_t> run_end, Index origin, Index block, Index stop, Index most, Row row,
+                       Group group) {
+    const auto begin = [&](Index i) { return std::max<Index>(std::min<Index>(run_end[i] - origin, stop), block); };
+    for (Index i = 0; i < run_end.size && run_end[i] - origin < stop;) {
+        const Index n_rows = most == 1 ? 1 : group_size(run_end, i, stop + origin);
+        const Index common = begin(i + n_rows - 1);
+        for (Index r = 0; r < n_rows - 1; ++r)
+            if (begin(i + r) < common) row(i + r, begin(i + r), common);
+        group(i, n_rows, common, stop);
+        i += n_rows;
+    }
+}
+
+// The end of the whole vectors that reach from first to last.
+inline Index padded(Index first, Index last) { return first + (last - first + PAD - 1) / PAD * PAD; }
+
+// Four numbers of rows i on, of which n_rows are there; the others are `absent`.
+template <class T, class Of>
+inline void take_four(T (&four)[4], Index i, Index n_rows, T absent, Of of) {
+    for (Index r = 0; r < 4; ++r) four[r] = r < n_rows ? of(i + r) : absent;
+}
+
+}  // namespace plackett

@@ -1,0 +1,35 @@
+// Exponentials of one query's scores, for the pairwise losses without kinks.
+//
+// Documents stand in label order, the best first. Scores are taken relative to the middle of their range within the query;
+// `up` and `down` are e to the score and to its negative, so that a pair costs a product instead of an exponential. Where
+// the scores are too far apart for that (NARROW), exponentials are taken pair by pair, or level by level.
+#pragma once
+#include "core/exp.hpp"
+#include "losses/pair_rows.hpp"
+
+namespace plackett {
+
+constexpr double NARROW = 600.0;  // range of scores within which products of exponentials neither overflow nor lose digits
+
+// Scores of one query in label order, relative to the middle of their range; gives that range.
+inline double centre(View<const double> scores, View<const Index> rows, View<double> values) {
+    for (Index k = 0; k < rows.size; ++k) values[k] = scores[rows[k]];
+    const auto [low, high] = extremes(values.slice(0, rows.size));
+    const double middle = 0.5 * low + 0.5 * high;
+    for (Index k = 0; k < rows.size; ++k) values[k] = std::min(std::max(values[k] - middle, -FARTHEST), FARTHEST);
+    return 2.0 * (0.5 * high - 0.5 * low);
+}
+
+inline void exponentials(View<const double> values, View<double> up, View<double> down) {
+    check_slice(0, values.size, std::min(up.size, down.size));
+    const double* x = values.data;
+    double *u = up.data, *d = down.data;
+#pragma omp simd
+    for (Index k = 0; k < values.size; ++k) {
+        const double above = x[k] > -0.5 * NARROW ? x[k] : -0.5 * NARROW;
+        u[k] = exp(above < 0.5 * NARROW ? above : 0.5 * NARROW);
+        d[k] = 1.0 / u[k];
+    }
+}
+
+}  // namespace plackett
