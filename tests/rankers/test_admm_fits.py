@@ -12,7 +12,7 @@ from plackett.rankers.admm_fits import AdmmFits, PreferenceForm, ScoreForm
 from plackett.rankers.local_fits import LocalFits
 from plackett.rankers.query_dependent import QueryDependentRanker
 from plackett.rankers.query_targets import score_lists
-from plackett.solvers.whitening import factor
+from plackett.scorers.kernel import factor
 from tests.rankers.pair_problems import (
     Lists,
     assert_same_order,
@@ -64,8 +64,8 @@ def test_products_of_the_score_form_are_those_of_written_out_rows():
     form, rng = ScoreForm(pairs), np.random.default_rng(1)
     M = pairs.rows[pairs.better] - pairs.rows[pairs.worse]
     w, pulls = rng.normal(size=3), rng.normal(size=pairs.n)
-    np.testing.assert_allclose(form.matvec(w), M @ w)
-    np.testing.assert_allclose(form.rmatvec(pulls), M.T @ pulls)
+    np.testing.assert_allclose(form.times(w), M @ w)
+    np.testing.assert_allclose(form.back(pulls), M.T @ pulls)
     assert form.shape == M.shape
 
 

@@ -17,8 +17,7 @@ from plackett.rankers.pair_fits import (
 )
 from plackett.rankers.query_dependent import QueryDependentRanker
 from plackett.rankers.query_targets import score_lists
-from plackett.solvers.margins import MarginProblem
-from plackett.solvers.whitening import factor, whiten
+from plackett.scorers.kernel import factor
 from tests.rankers.pair_problems import (
     Lists,
     assert_same_order,
@@ -110,16 +109,17 @@ def test_a_model_and_the_coefficients_of_its_problem_belong_together(is_ordered)
     np.testing.assert_allclose(form.rows @ coef, np.tile(values, 2 if is_ordered else 1), atol=1e-7)
 
 
-def test_the_ordered_form_is_the_printed_problem_whitened():
-    it = Space()
+def test_the_ordered_form_is_the_printed_problem_in_coefficients_of_a_factor():
+    it, rng = Space(), np.random.default_rng(3)
     pairs = it.fits()._pairs(np.array([0, 2]), np.ones(2))
     first, second, signs, weights = in_both_orders((pairs.better, pairs.worse, pairs.weights))
     K = product_kernel(pairs.rows @ pairs.rows.T, first, second)
-    printed = MarginProblem(signs[:, None] * np.hstack([K, np.ones((signs.size, 1))]), weights, 0.1, kernel=K, n_free=1)
-    whitened, _ = whiten(printed)
-    form = KernelForm(pairs, is_ordered=True)
-    assert whitened.n_free == form.n_free
-    np.testing.assert_allclose(form.rows, whitened.rows.matrix, atol=1e-6)
+    form, alpha, intercept = KernelForm(pairs, is_ordered=True), rng.normal(size=signs.size), 0.7
+    Z = signs[:, None] * form.rows[:, :-1]
+    coef = np.append(Z.T @ alpha, intercept)
+    np.testing.assert_allclose(form.rows @ coef, signs * (K @ alpha + intercept), atol=1e-6)
+    assert coef[:-1] @ coef[:-1] == pytest.approx(alpha @ K @ alpha)
+    assert form.n_free == 1
     np.testing.assert_allclose(form.weights, weights)
 
 

@@ -2,18 +2,17 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.optimize import check_grad
-from scipy.sparse.linalg import aslinearoperator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from plackett.scorers.kernel import factor
 from plackett.solvers import Newton
+from plackett.solvers.concave_convex import minimize_psi
 from plackett.solvers.margin_losses import SmoothedHinge, get_margin_loss
-from plackett.solvers.margin_newton import minimize_margins
 from plackett.solvers.margins import MarginProblem
-from plackett.solvers.whitening import factor, whiten
+from plackett.solvers.smoothing import minimize_hinge
 
 LOSSES = {
     "hinge": lambda m: max(0.0, 1.0 - m),
@@ -32,35 +31,41 @@ def pairs(n_rows=60, n_columns=5, seed=0):
 
 def make(kind="linear", loss="hinge", l2=0.1, n_free=0, seed=0, **shape):
     X, signs, weights = pairs(seed=seed, **shape)
-    kernel = None if kind == "linear" else rbf_kernel(X, gamma=0.2)
-    rows = signs[:, None] * (X if kernel is None else kernel)
+    rows = signs[:, None] * (X if kind == "linear" else factor(rbf_kernel(X, gamma=0.2))[0])
     rows = np.hstack([rows, signs[:, None]]) if n_free else rows
-    return MarginProblem(rows, weights, l2, loss=loss, kernel=kernel, n_free=n_free)
+    return MarginProblem(rows, weights, l2, loss=loss, n_free=n_free)
+
+
+def minimize(problem, tol=1e-4, start=None):
+    """The exact minimum, or where the concave-convex procedure ends; the logistic loss takes free coefficients too."""
+    start = np.zeros(problem.size) if start is None else start
+    if problem.is_smooth:
+        tol *= np.linalg.norm(problem.value_and_gradient(np.zeros(problem.size))[1])
+        return Newton().minimize(problem, start, max_iter=1000, tol=tol)
+    if problem.is_convex:
+        return minimize_hinge(problem, start, tol=tol)
+
+    def solve(convex, last):
+        return minimize_hinge(convex, *((start,) if last is None else (last.coef, last.details["pulls"])), tol=tol)
+
+    return minimize_psi(problem, solve, tol)
 
 
 def by_loops(problem, M, coef):
     value = 0.0
     for t in range(problem.n_rows):
-        margin = problem.offset[t] + sum(M[t, j] * coef[j] for j in range(problem.size))
+        margin = sum(M[t, j] * coef[j] for j in range(problem.size))
         value += problem.weights[t] * LOSSES[problem.loss.name](margin) + problem.tilt[t] * margin
-    for i in range(problem.n_held):
-        for j in range(problem.n_held):
-            k = float(i == j) if problem.kernel is None else problem.kernel[i, j]
-            value += 0.5 * problem.l2 * coef[i] * k * coef[j]
-    return value
+    return value + sum(0.5 * problem.l2 * coef[i] ** 2 for i in range(problem.n_held))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("kind", ["linear", "rbf"])
 @pytest.mark.parametrize("n_free", [0, 1])
-def test_value_is_the_sum_that_is_written_down(loss, kind, n_free):
+def test_value_is_the_sum_that_is_written_down(loss, n_free):
     rng = np.random.default_rng(1)
-    plain = make(kind, loss, n_free=n_free, n_rows=8)
+    plain = make("linear", loss, n_free=n_free, n_rows=8)
     M = plain.rows.matrix
-    problem = MarginProblem(
-        M, plain.weights, 0.3, loss=loss, kernel=plain.kernel, n_free=n_free,
-        offset=rng.normal(size=8), tilt=rng.normal(size=8),
-    )  # fmt: skip
+    problem = MarginProblem(M, plain.weights, 0.3, loss=loss, n_free=n_free, tilt=rng.normal(size=8))
     coef = rng.normal(size=problem.size)
     assert problem.value(coef) == pytest.approx(by_loops(problem, M, coef), rel=1e-12)
     assert problem.value_and_gradient(coef)[0] == problem.value(coef)
@@ -92,29 +97,16 @@ def test_the_smoothed_hinge_about_zero_is_a_parabola_and_two_lines():
     np.testing.assert_allclose(loss.bends(np.array([2.0, 1.0, 0.75, 0.5, -1.0])), [0, 0, 2, 2, 0])
 
 
-@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.coo_array, aslinearoperator])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_dense_sparse_and_operator_rows_agree(form, loss):
-    dense = make(loss=loss, n_free=1, n_rows=30)
-    other = MarginProblem(form(dense.rows.matrix), dense.weights, dense.l2, loss=loss, n_free=1)
-    expected, found = (minimize_margins(problem, tol=1e-7) for problem in (dense, other))
-    assert found.is_converged
-    assert found.value == pytest.approx(expected.value, rel=1e-6)
-
-
 @pytest.mark.parametrize("l2", [1e-3, 1e-1, 1e1, 1e3])
 @pytest.mark.parametrize("kind", ["linear", "rbf"])
 def test_the_hinge_is_that_of_a_support_vector_machine(l2, kind):
-    X, signs, weights = pairs()
-    problem = make(kind, "hinge", l2, n_free=1)
-    kernel = X @ X.T if problem.kernel is None else problem.kernel
-    # scikit-learn minimises ½‖f‖² + C Σ weight · hinge
-    machine = SVC(kernel="precomputed", C=1.0 / l2, tol=1e-8).fit(kernel, signs, sample_weight=weights)
-    scores = machine.decision_function(kernel)
-    dual = machine.dual_coef_[0]
-    norm = dual @ kernel[np.ix_(machine.support_, machine.support_)] @ dual
-    expected = weights @ np.maximum(1.0 - signs * scores, 0.0) + 0.5 * l2 * norm
-    result = minimize_margins(problem, tol=1e-5)
+    problem = make(kind, "hinge", l2)
+    # scikit-learn minimises ½‖f‖² + C Σ weight · hinge with an intercept, which rows of both signs leave at 0
+    M = problem.rows.matrix
+    rows, signs, weights = np.vstack([M, -M]), np.repeat([1, -1], len(M)), np.tile(0.5 * problem.weights, 2)
+    machine = SVC(kernel="linear", C=1.0 / l2, tol=1e-8).fit(rows, signs, sample_weight=weights)
+    expected = problem.value(machine.coef_[0])
+    result = minimize(problem, tol=1e-5)
     assert result.is_converged
     assert result.value == pytest.approx(expected, rel=1e-4)
     assert result.value == pytest.approx(problem.value(result.coef), rel=1e-9)
@@ -129,77 +121,47 @@ def test_the_logistic_loss_is_that_of_logistic_regression(l2, has_intercept):
     other.fit(X, signs, sample_weight=weights)
     problem = make("linear", "logistic", l2, n_free=int(has_intercept))
     expected = np.append(other.coef_[0], other.intercept_) if has_intercept else other.coef_[0]
-    result = minimize_margins(problem, tol=1e-6)
+    result = minimize(problem, tol=1e-6)
     assert result.is_converged
     assert result.value <= problem.value(expected) * (1 + 1e-7)
     np.testing.assert_allclose(result.coef, expected, atol=1e-3)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
-def test_the_solver_of_rankers_minimises_it_too(loss):
-    problem = make("linear", loss, 0.1)
-    result = Newton().minimize(problem, np.zeros(problem.size), max_iter=500, tol=1e-4)
-    assert result.is_converged
-    assert result.value == pytest.approx(minimize_margins(problem).value, rel=3e-4)
-
-
-@pytest.mark.parametrize("n_free", [0, 1, 2])
-def test_the_bound_is_below_every_value(n_free):
+def test_pulls_bound_every_value_from_below(loss):
     rng = np.random.default_rng(3)
     plain = make(n_rows=40)
-    problem = MarginProblem(
-        plain.rows.matrix, plain.weights, 0.2, n_free=n_free,
-        offset=0.3 * rng.normal(size=40), tilt=plain.weights * (rng.random(40) < 0.2),
-    )  # fmt: skip
-    least = minimize_margins(problem, tol=1e-8)
+    tilt = plain.weights * (rng.random(40) < 0.2)
+    problem = MarginProblem(plain.rows.matrix, plain.weights, 0.2, loss=loss, tilt=tilt)
+    least = minimize(problem, tol=1e-8)
     assert least.is_converged
-    assert least.details["duality_gap"] < 1e-7
-    for width in (1.0, 0.1, 0.01):
-        coef = least.coef + 0.3 * rng.normal(size=problem.size)
-        bound, pulls = problem.bound_below(coef, SmoothedHinge(width, rng.random(40)))
-        assert bound <= least.value + 1e-9
-        assert problem.value(coef) - problem.duality_gap(coef, width) <= least.value + 1e-9
-        assert pulls.min() >= 0.0
-        assert pulls.max() <= 1.0
+    for _ in range(3):
+        assert problem.dual_value(rng.random(40)) <= least.value + 1e-9
+    pulls = least.details["pulls"] if loss == "hinge" else -problem.loss.slopes(problem.margins(least.coef))
+    assert pulls.min() >= 0.0
+    assert pulls.max() <= 1.0
+    assert problem.dual_value(pulls) == pytest.approx(least.value, abs=1e-7)
+
+
+def test_pulls_that_move_an_intercept_bound_nothing():
+    problem = make(n_free=1, n_rows=40)
+    assert problem.dual_value(np.ones(40)) == -np.inf
+    assert problem.dual_value(np.zeros(40)) == 0.0
 
 
 @pytest.mark.parametrize("l2", [1e-3, 1e-2, 1e-1, 1e3])
 @pytest.mark.parametrize("kind", ["linear", "rbf"])
-@pytest.mark.parametrize("n_free", [0, 1])
-def test_psi_never_rises_and_ends_where_lost_pairs_stay_lost(l2, kind, n_free):
-    problem = make(kind, "psi", l2, n_free)
-    result = minimize_margins(problem)
+def test_psi_never_rises_and_ends_where_lost_pairs_stay_lost(l2, kind):
+    problem = make(kind, "psi", l2)
+    result = minimize(problem)
     values = result.details["values"]
     assert result.is_converged
     assert np.all(np.diff(values) < 0)
-    assert values[0] == pytest.approx(problem.value(minimize_margins(make(kind, "hinge", l2, n_free)).coef), rel=1e-2)
+    assert values[0] == pytest.approx(problem.value(minimize(make(kind, "hinge", l2)).coef), rel=1e-2)
     assert result.value == pytest.approx(values[-1])
     lost = problem.margins(result.coef) < 0
-    again = minimize_margins(problem.with_loss("hinge", problem.weights * lost), tol=1e-5)
+    again = minimize(problem.with_loss("hinge", problem.weights * lost), tol=1e-5)
     assert problem.value(again.coef) >= result.value * (1 - 1e-3)
-
-
-def test_a_kernel_that_leaves_directions_unpenalised_makes_them_free():
-    given = make("rbf", "hinge", 0.1, n_free=1, n_rows=25)
-    padded = np.zeros((26, 26))
-    padded[:25, :25] = given.kernel
-    other = MarginProblem(given.rows.matrix, given.weights, 0.1, kernel=padded)
-    assert whiten(other)[0].n_free == 1
-    assert minimize_margins(other, tol=1e-6).value == pytest.approx(minimize_margins(given, tol=1e-6).value, rel=1e-5)
-
-
-def test_whitening_keeps_values_and_finds_its_way_back():
-    rng = np.random.default_rng(4)
-    low = rng.normal(size=(12, 3))
-    kernel = low @ low.T  # of rank 3
-    rows = rng.normal(size=(9, 12)) @ kernel
-    problem = MarginProblem(np.hstack([rows, rng.normal(size=(9, 1))]), np.ones(9), 0.5, kernel=kernel, n_free=1)
-    inner, whitening = whiten(problem)
-    assert (inner.size, inner.n_free, inner.kernel) == (4, 1, None)
-    coef = rng.normal(size=13)
-    white = whitening.from_coef(coef)
-    assert inner.value(white) == pytest.approx(problem.value(coef))
-    assert problem.value(whitening.to_coef(white)) == pytest.approx(problem.value(coef))
 
 
 def test_the_factor_of_a_semidefinite_matrix_has_its_rank():
@@ -219,13 +181,13 @@ def test_the_factor_of_a_semidefinite_matrix_has_its_rank():
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_degenerate_problems_are_solved(loss):
-    none = minimize_margins(MarginProblem(np.zeros((0, 3)), np.zeros(0), 1.0, loss=loss), start=np.ones(3))
+    none = minimize(MarginProblem(np.zeros((0, 3)), np.zeros(0), 1.0, loss=loss), start=np.ones(3))
     assert none.value == pytest.approx(0.0, abs=1e-6)
-    zeros = MarginProblem(np.zeros((4, 3)), np.ones(4), 1.0, loss=loss, n_free=1)
-    assert minimize_margins(zeros).value == pytest.approx(zeros.value(np.zeros(3)))
+    zeros = MarginProblem(np.zeros((4, 3)), np.ones(4), 1.0, loss=loss)
+    assert minimize(zeros).value == pytest.approx(zeros.value(np.zeros(3)))
     one = MarginProblem(np.array([[2.0]]), np.ones(1), 1.0, loss=loss)
     grid = min(one.value(np.array([a])) for a in np.linspace(-1, 1, 4001))
-    assert minimize_margins(one, tol=1e-6).value == pytest.approx(grid, abs=1e-5)
+    assert minimize(one, tol=1e-6).value == pytest.approx(grid, abs=1e-5)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -233,15 +195,15 @@ def test_a_row_that_comes_twice_counts_twice(loss):
     problem = make(loss=loss, n_rows=20)
     M = problem.rows.matrix
     twice = MarginProblem(np.vstack([M, M]), np.tile(problem.weights / 2, 2), problem.l2, loss=loss)
-    expected, found = (minimize_margins(each, tol=1e-7).value for each in (problem, twice))
+    expected, found = (minimize(each, tol=1e-7).value for each in (problem, twice))
     assert found == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["linear", "rbf"])
 def test_coefficients_and_pulls_of_a_minimum_are_known_for_one(kind):
     problem = make(kind)
-    first = minimize_margins(problem, tol=1e-8)
-    again = minimize_margins(problem, tol=1e-6, start=first.coef, pulls=first.details["pulls"])
+    first = minimize(problem, tol=1e-8)
+    again = minimize_hinge(problem, first.coef, first.details["pulls"], tol=1e-6)
     assert again.is_converged
     assert again.n_iter == 0
 
@@ -254,11 +216,7 @@ def test_what_does_not_fit_is_refused():
         MarginProblem(M, -weights, 1.0)
     with pytest.raises(ValueError, match="above 0"):
         MarginProblem(M, weights, 0.0)
-    with pytest.raises(ValueError, match="kernel matrix has shape"):
-        MarginProblem(M, weights, 1.0, kernel=np.eye(3))
     with pytest.raises(ValueError, match="n_free=3"):
         MarginProblem(M, weights, 1.0, n_free=3)
     with pytest.raises(ValueError, match="choose one of hinge, logistic, psi"):
         MarginProblem(M, weights, 1.0, loss="square")
-    with pytest.raises(ValueError, match="kernel=None"):
-        MarginProblem(M, weights, 1.0, kernel=np.eye(2)).duality_gap(np.zeros(2), 1.0)

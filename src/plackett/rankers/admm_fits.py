@@ -6,6 +6,8 @@ With a kernel the features Z are such that ``K = Z Zᵀ``: coefficients w and th
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from plackett.rankers.margin_fits import Form, MarginFits, Pairs
@@ -27,17 +29,8 @@ class AdmmFits(MarginFits):
         Largest array that is made for one target.
     """
 
-    def __init__(
-        self,
-        X: np.ndarray,
-        labels: np.ndarray,
-        indptr: np.ndarray,
-        shares: np.ndarray | None = None,
-        *,
-        is_pair: bool = False,
-        max_bytes: float = np.inf,
-    ):
-        super().__init__(X, labels, indptr, shares, is_pair=is_pair, is_admm=True, max_bytes=max_bytes)
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, is_admm=True, **options)
 
     def _form(self, pairs: Pairs) -> Form:
         return PreferenceForm(pairs) if self.is_pair else ScoreForm(pairs)
@@ -56,11 +49,11 @@ class ScoreForm(Form):
         self.pairs, self.weights, self.rows = pairs, pairs.weights, self
         self.shape = pairs.n, pairs.rows.shape[1]
 
-    def matvec(self, coef: np.ndarray) -> np.ndarray:
+    def times(self, coef: np.ndarray) -> np.ndarray:
         scores = self.pairs.rows @ coef
         return scores[self.pairs.better] - scores[self.pairs.worse]
 
-    def rmatvec(self, pulls: np.ndarray) -> np.ndarray:
+    def back(self, pulls: np.ndarray) -> np.ndarray:
         n_docs = len(self.pairs.rows)
         up = np.bincount(self.pairs.better, pulls, minlength=n_docs)
         return self.pairs.rows.T @ (up - np.bincount(self.pairs.worse, pulls, minlength=n_docs))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -54,12 +54,16 @@ class Solutions:
     is_converged: np.ndarray
 
     @staticmethod
-    def join(parts: list[Solutions]) -> Solutions:
-        """All targets, one part after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        fields = ("coef", "objective", "gap", "n_steps", "is_converged")
-        return Solutions(*(np.concatenate([getattr(part, field) for part in parts], axis=1) for field in fields))
+    def of(coef: np.ndarray, known: np.ndarray) -> Solutions:
+        """From the coefficients, and value, gap, steps and whether they converged in the last axis of ``known``."""
+        value, gap, n_steps, is_converged = np.moveaxis(known, -1, 0)
+        return Solutions(coef, value, gap, n_steps.astype(np.int64), is_converged.astype(bool))
+
+    @staticmethod
+    def join(parts: list[Solutions], axis: int = 1) -> Solutions:
+        """All targets, one part after the other; with axis 0, all strengths."""
+        names = [field.name for field in fields(Solutions)]
+        return Solutions(*(np.concatenate([getattr(part, name) for part in parts], axis=axis) for name in names))
 
     def worst_gap(self) -> float:
         """The largest gap relative to its objective; NaN where nothing is known."""
@@ -190,31 +194,37 @@ class LocalFits:
         on_done : callable, default=None
             Called for every target that is finished.
         """
+        start, jobs = np.zeros(self.size) if start is None else start, workers(n_jobs)
+        found = [Solutions.of(np.zeros((strengths.size, 0, self.size)), np.zeros((strengths.size, 0, 4)))]
+        calls = self._batches(neighbors, batches(neighbors.n_targets, jobs), start, loss, strengths, tol, max_iter)
+        with one_blas_thread():
+            for part in results(calls, n_jobs=jobs, prefer="threads"):
+                found.append(part)
+                if on_done is not None:
+                    for _ in range(part.coef.shape[1]):
+                        on_done()
+        return self._finished(Solutions.join(found))
+
+    def _batches(
+        self, neighbors: Neighbors, ranges: list[tuple[int, int]], start: np.ndarray, *settings: Any
+    ) -> Iterator[Any]:
+        """Calls for joblib that solve the targets of one range each."""
         from joblib import delayed
 
         data, spread, axes = self._turned
-        starts = np.zeros(self.size) if start is None else (start if axes is None else start @ axes)
-        starts = np.broadcast_to(starts, (neighbors.n_targets, self.size))
-        scale = 2.0 if self.is_pair else 1.0
-        jobs = workers(n_jobs)
-        found = []
-        with one_blas_thread():
-            calls = (
-                delayed(_solve_batch)(
-                    LOSSES[loss], data, spread, _some(neighbors, begin, end, self.pair_weights), scale * strengths,
-                    starts[begin:end], tol, max_iter,
-                )
-                for begin, end in batches(neighbors.n_targets, jobs)
-            )  # fmt: skip
-            for coef, known in results(calls, n_jobs=jobs, prefer="threads"):
-                found.append(_solutions(coef, known))
-                if on_done is not None:
-                    for _ in range(coef.shape[1]):
-                        on_done()
-        if not found:
-            found = [_solutions(np.zeros((strengths.size, 0, self.size)), np.zeros((strengths.size, 0, 4)))]
-        turned = Solutions.join(found)
-        return turned if axes is None else replace(turned, coef=turned.coef @ axes.T)
+        starts = np.broadcast_to(start if axes is None else start @ axes, (neighbors.n_targets, self.size))
+        return (
+            delayed(_solve_batch)(
+                data, spread, _some(neighbors, begin, end, self.pair_weights), starts[begin:end], self.is_pair,
+                *settings,
+            )
+            for begin, end in ranges
+        )  # fmt: skip
+
+    def _finished(self, found: Solutions) -> Solutions:
+        """What the batches found, in the axes of X; turned all at once, so that batches do not matter."""
+        _, _, axes = self._turned
+        return found if axes is None else replace(found, coef=found.coef @ axes.T)
 
     def solve_uniform(
         self,
@@ -227,11 +237,10 @@ class LocalFits:
         n_jobs: int | None = None,
     ) -> Solutions:
         """The model in which all queries count alike; one target in the answer."""
-        n = self.n_queries
         options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "n_jobs": n_jobs}
-        everybody = Neighbors(np.array([0, n]), np.arange(n), np.ones(n), np.full(n, np.nan))
+        alike = everybody(self.n_queries)
         if loss == "psi":
-            return self.solve(everybody, loss, strengths, start=start, **options)
+            return self.solve(alike, loss, strengths, start=start, **options)
         kind = PairwiseHinge("all") if loss == "hinge" else PairwiseLogistic("all")
         objective = Objective(kind, LinearScorer(self.X), self.lists, L2(1.0), weights=self.shares)
         coef = np.zeros(self.size) if start is None else start
@@ -239,36 +248,31 @@ class LocalFits:
         with one_blas_thread():
             at_zero, slope = objective.value_and_gradient(np.zeros(self.size))
             for strength in strengths.tolist():
-                objective.penalty.l2 = 2.0 * strength if self.is_pair else strength
-                near = tol * min(1.0, slope @ slope / (4.0 * objective.penalty.l2 * max(at_zero, 1e-300)))
+                objective.penalty.l2 = l2 = 2.0 * strength if self.is_pair else strength
+                near = tol * min(1.0, slope @ slope / (4.0 * l2 * max(at_zero, 1e-300)))
                 if near < LEAST_TOL:  # no pairs, or a penalty so strong that gaps are but rounding
-                    alike = self.solve(everybody, loss, np.array([strength]), **options)
-                    coef = alike.coef[0, 0]
-                    status = _local_newton.CONVERGED if alike.is_converged[0, 0] else _local_newton.OUT_OF_STEPS
-                    found.append((coef, [alike.objective[0, 0], alike.gap[0, 0], alike.n_steps[0, 0], status]))
+                    found.append(self.solve(alike, loss, np.array([strength]), **options))
+                    coef = found[-1].coef[0, 0]
                     continue
                 # the logistic loss has no gap; its gradient bounds it by the strong convexity of the penalty
-                accuracy = (
-                    near if loss == "hinge" else np.sqrt(2.0 * objective.penalty.l2 * near * max(at_zero, 1e-300)) / 2
-                )
+                accuracy = near if loss == "hinge" else gradient_within(near * max(at_zero, 1e-300), l2)
                 result = Newton().minimize(objective, coef, max_iter=max_iter, tol=accuracy)
                 coef = result.coef
-                gap = result.details.get("duality_gap", result.gradient_norm**2 / (2.0 * objective.penalty.l2))
-                status = _local_newton.CONVERGED if result.is_converged else _local_newton.OUT_OF_STEPS
-                found.append((coef, [result.value, max(gap, 0.0), result.n_iter, status]))
-        return _solutions(
-            np.array([coef for coef, _ in found])[:, None], np.array([known for _, known in found], float)[:, None]
-        )
+                gap = result.details.get("duality_gap", result.gradient_norm**2 / (2.0 * l2))
+                known = np.array([result.value, max(gap, 0.0), result.n_iter, result.is_converged])
+                found.append(Solutions.of(coef[None, None], known[None, None]))
+        return Solutions.join(found, axis=0)
 
 
-def _solutions(coef: np.ndarray, known: np.ndarray) -> Solutions:
-    return Solutions(
-        coef=coef,
-        objective=known[..., _local_newton.VALUE],
-        gap=known[..., _local_newton.GAP],
-        n_steps=known[..., _local_newton.STEPS].astype(np.int64),
-        is_converged=known[..., _local_newton.STATUS] == _local_newton.CONVERGED,
-    )
+def everybody(n_queries: int) -> Neighbors:
+    """The neighbours of one target with which all queries count alike."""
+    every = np.arange(n_queries)
+    return Neighbors(np.array([0, n_queries]), every, np.ones(n_queries), np.full(n_queries, np.nan))
+
+
+def gradient_within(gap: float, l2: float) -> float:
+    """A gradient's norm at which the value is clearly within ``gap`` of the minimum, by the penalty's curvature l2."""
+    return float(np.sqrt(2.0 * l2 * gap)) / 2.0
 
 
 def _some(neighbors: Neighbors, begin: int, end: int, pair_weights: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -278,17 +282,20 @@ def _some(neighbors: Neighbors, begin: int, end: int, pair_weights: np.ndarray) 
     return neighbors.indptr[begin : end + 1] - own.start, queries, neighbors.weights[own] * pair_weights[queries]
 
 
-def _solve_batch(loss, data, spread, neighbors, strengths, start, tol, max_iter) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients and what is known of them; a function of the module, so that processes can be sent it."""
+def _solve_batch(data, spread, neighbors, starts, is_pair, loss, strengths, tol, max_iter) -> Solutions:
+    """Solutions of some targets; a function of the module, so that processes can be sent it."""
     data, neighbors = [readable(array) for array in data], [readable(array) for array in neighbors]
-    spread, strengths = readable(spread), readable(strengths)  # processes are sent what is read-only
+    strengths = readable(2.0 * strengths if is_pair else strengths)  # processes are sent what is read-only
     n_targets = neighbors[0].size - 1
-    coef = np.empty((strengths.size, n_targets, start.shape[1]))
-    coef[0] = start
-    known = np.empty((strengths.size, n_targets, 4))
+    coef, known = np.empty((strengths.size, *starts.shape)), np.empty((strengths.size, n_targets, 4))
+    coef[0] = starts
     solve: Any = _local_newton.solve_targets
-    solve(loss, _local_newton.Data(*data), spread, *neighbors, strengths, tol, max_iter, 0, n_targets, coef, known)
-    return coef, known
+    solve(
+        LOSSES[loss], _local_newton.Data(*data), readable(spread), *neighbors, strengths, tol, max_iter, 0, n_targets,
+        coef, known,
+    )  # fmt: skip
+    known[..., 3] = known[..., 3] == _local_newton.CONVERGED
+    return Solutions.of(coef, known)
 
 
 def workers(n_jobs: int | None) -> int:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.special import entr
 
-from plackett._threads import one_blas_thread, results
-from plackett.rankers.local_fits import LocalFits, Solutions, batches, workers
+from plackett.rankers.local_fits import LocalFits, Solutions, everybody, gradient_within
 from plackett.rankers.query_neighbors import Neighbors
 from plackett.scorers.kernel import check_bytes
+from plackett.solvers import Newton
 from plackett.solvers.admm import minimize_by_admm
-from plackett.solvers.base import Result
+from plackett.solvers.base import Minimizable, Result
 from plackett.solvers.concave_convex import minimize_psi
-from plackett.solvers.margin_losses import Logistic
-from plackett.solvers.margin_newton import minimize_margins
-from plackett.solvers.margins import BALANCED, MarginProblem
+from plackett.solvers.margins import MarginProblem
+from plackett.solvers.smoothing import minimize_hinge
 
 ROUNDS_PER_STEP = 100  # of ADMM, for one Newton step
 FIRST_RESIDUAL = 1e-3  # of ADMM, before the duality gap is looked at
@@ -92,24 +90,14 @@ class MarginFits(LocalFits, ABC):
     Parameters
     ----------
     X, labels, indptr, shares, is_pair : as in ``LocalFits``
-    is_admm : bool
-        Whether targets are solved by inexact ADMM instead of Newton steps.
+    is_admm : bool, default=False
+        Whether targets are solved by inexact ADMM instead of Newton steps. It takes a hundred rounds for a step.
     max_bytes : float
         Largest array that is made for one target.
     """
 
-    def __init__(
-        self,
-        X: np.ndarray,
-        labels: np.ndarray,
-        indptr: np.ndarray,
-        shares: np.ndarray | None = None,
-        *,
-        is_pair: bool,
-        is_admm: bool,
-        max_bytes: float,
-    ):
-        super().__init__(X, labels, indptr, shares, is_pair=is_pair)
+    def __init__(self, *args: Any, is_admm: bool = False, max_bytes: float = np.inf, **options: Any):
+        super().__init__(*args, **options)
         self.is_admm, self.max_bytes = is_admm, max_bytes
 
     @abstractmethod
@@ -150,51 +138,23 @@ class MarginFits(LocalFits, ABC):
         worse = np.arange(better.size) + np.repeat(first_worse - pair_starts, n_worse)
         return Pairs(self.X[docs].astype(np.float64), better, worse, np.repeat(counts, self._n_pairs[queries]))
 
-    def solve(
-        self,
-        neighbors: Neighbors,
-        loss: str,
-        strengths: np.ndarray,
-        *,
-        start: np.ndarray | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 500,
-        n_jobs: int | None = None,
-        on_done: Callable[[], None] | None = None,
-    ) -> Solutions:
-        """Fit the models of the targets; parameters as of ``LocalFits``. ADMM takes a hundred rounds for a step."""
+    def _batches(
+        self, neighbors: Neighbors, ranges: list[tuple[int, int]], start: np.ndarray, *settings: Any
+    ) -> Iterator[Any]:
         from joblib import delayed
 
         self._check_size(neighbors)
-        starts = np.broadcast_to(np.zeros(self.size) if start is None else start, (neighbors.n_targets, self.size))
-        jobs = workers(n_jobs)
-        parts = []
-        with one_blas_thread():
-            calls = (
-                delayed(_solve_batch)(self, neighbors, begin, end, loss, strengths, starts, tol, max_iter)
-                for begin, end in batches(neighbors.n_targets, jobs)
-            )
-            for part in results(calls, n_jobs=jobs, prefer="threads"):
-                parts.append(part)
-                if on_done is not None:
-                    for _ in range(part.coef.shape[1]):
-                        on_done()
-        return Solutions.join(parts) if parts else _gather([], strengths.size, self.size)
+        starts = np.broadcast_to(start, (neighbors.n_targets, self.size))
+        return (
+            delayed(_solve_batch)(self, neighbors, begin, end, starts[begin:end], *settings) for begin, end in ranges
+        )
 
-    def solve_uniform(
-        self,
-        loss: str,
-        strengths: np.ndarray,
-        *,
-        start: np.ndarray | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 500,
-        n_jobs: int | None = None,
-    ) -> Solutions:
+    def _finished(self, found: Solutions) -> Solutions:
+        return found
+
+    def solve_uniform(self, loss: str, strengths: np.ndarray, **options: Any) -> Solutions:
         """The model in which all queries count alike; one target in the answer."""
-        n = self.n_queries
-        everybody = Neighbors(np.array([0, n]), np.arange(n), np.ones(n), np.full(n, np.nan))
-        return self.solve(everybody, loss, strengths, start=start, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
+        return self.solve(everybody(self.n_queries), loss, strengths, **options)
 
     def _check_size(self, neighbors: Neighbors) -> None:
         totals = np.concatenate([[0], np.cumsum(self._n_pairs[neighbors.queries])])[neighbors.indptr]
@@ -214,40 +174,32 @@ class MarginFits(LocalFits, ABC):
         slope = first.rows.back(first.weights * first.loss.slopes(np.zeros(first.n_rows)))
         if not slope.any():
             return [Found(nothing, at_zero, np.nan if loss == "psi" else 0.0, 0, True)] * strengths.size
-        minimize = _by_admm if self.is_admm else _by_newton
         coef, dual = form.from_model(start), None
         found = []
         for l2 in strengths.tolist():
             problem = MarginProblem(first.rows, form.weights, l2, loss=loss, n_free=form.n_free)
             # a share of what the minimum is below the value at 0, as LocalFits asks for
             near = tol * min(1.0, max(slope @ slope / (4.0 * l2 * at_zero), LEAST_FALL))
-            result = minimize(problem, near, max_iter, coef, dual)
+            result = _minimize(problem, near, max_iter, coef, dual, _by_admm if self.is_admm else _by_newton)
             if result.is_interrupted:  # the other targets are not wanted either
                 raise KeyboardInterrupt
-            coef, dual = result.coef, result.details.get("dual")
+            coef, dual = result.coef, result.details["dual"]
             found.append(
                 Found(form.to_model(coef), result.value, result.details["gap"], result.n_iter, result.is_converged)
             )
         return found
 
 
-def _solve_batch(fits, neighbors, begin, end, loss, strengths, starts, tol, max_iter) -> Solutions:
+def _solve_batch(fits, neighbors, begin, end, starts, loss, strengths, tol, max_iter) -> Solutions:
     """Solutions of targets ``begin`` to ``end``; a function of the module, so that processes can be sent it."""
-    found = []
-    for target in range(begin, end):
+    coef = np.zeros((strengths.size, end - begin, fits.size))
+    known = np.zeros((strengths.size, end - begin, 4))
+    for place, target in enumerate(range(begin, end)):
         queries, weights, _ = neighbors.of(target)
-        found.append(fits.solve_pairs(fits._pairs(queries, weights), loss, strengths, starts[target], tol, max_iter))
-    return _gather(found, strengths.size, fits.size)
-
-
-def _gather(found: list[list[Found]], n_strengths: int, size: int) -> Solutions:
-    coef = np.zeros((n_strengths, len(found), size))
-    known = np.zeros((n_strengths, len(found), 4))
-    for target, path in enumerate(found):
+        path = fits.solve_pairs(fits._pairs(queries, weights), loss, strengths, starts[place], tol, max_iter)
         for step, (own, *rest) in enumerate(path):
-            coef[step, target], known[step, target] = own, rest
-    objective, gap, n_steps, is_converged = np.moveaxis(known, 2, 0)
-    return Solutions(coef, objective, gap, n_steps.astype(np.int64), is_converged.astype(bool))
+            coef[step, place], known[step, place] = own, rest
+    return Solutions.of(coef, known)
 
 
 # --- Solvers: until the objective is within a share of its minimum ----------------------------------------------------
@@ -256,35 +208,12 @@ def _gather(found: list[list[Found]], n_strengths: int, size: int) -> Solutions:
 # beside the coefficients, "dual".
 
 
-def _by_newton(
-    problem: MarginProblem, near: float, max_iter: int, start: np.ndarray, pulls: np.ndarray | None
-) -> Result:
-    if not isinstance(problem.loss, Logistic):
-        result = minimize_margins(problem, max_iter=max_iter, tol=near, start=start, pulls=pulls)
-        gap = result.details["duality_gap"] if problem.is_convex else np.nan
-        result.details = {"gap": gap, "dual": result.details["pulls"]}
-        return result
-    at_zero, slope = problem.value_and_gradient(np.zeros(problem.size))
-    accuracy, n_iter = np.sqrt(2.0 * problem.l2 * near * at_zero) / (2.0 * np.linalg.norm(slope)), 0
-    while True:
-        result = minimize_margins(problem, max_iter=max_iter - n_iter, tol=accuracy, start=start)
-        n_iter += result.n_iter
-        gap = result.gradient_norm**2 / (2.0 * problem.l2)  # the penalty bends every direction by l2 at least
-        is_near = _is_near(result.value, gap, near)
-        if is_near or not result.is_converged or n_iter >= max_iter:
-            break
-        start, accuracy = result.coef, 0.1 * accuracy
-    result.n_iter, result.is_converged, result.details = n_iter, is_near, {"gap": gap}
-    return result
-
-
-def _by_admm(
-    problem: MarginProblem, near: float, max_iter: int, start: np.ndarray, multipliers: np.ndarray | None
+def _minimize(
+    problem: MarginProblem, near: float, max_iter: int, start: np.ndarray, dual: np.ndarray | None, solver: Any
 ) -> Result:
     def solve(convex: MarginProblem, last: Result | None) -> Result:
-        if last is None:
-            return _convex_by_admm(convex, near, ROUNDS_PER_STEP * max_iter, start, multipliers)
-        return _convex_by_admm(convex, near, ROUNDS_PER_STEP * max_iter, last.coef, last.details["dual"])
+        begin = (start, dual) if last is None else (last.coef, last.details["dual"])
+        return solver(convex, near, max_iter, *begin)
 
     if problem.is_convex:
         return solve(problem, None)
@@ -293,17 +222,39 @@ def _by_admm(
     return result
 
 
-def _convex_by_admm(
-    problem: MarginProblem, near: float, max_rounds: int, start: np.ndarray, multipliers: np.ndarray | None
+def _by_newton(
+    problem: MarginProblem, near: float, max_iter: int, start: np.ndarray, pulls: np.ndarray | None
 ) -> Result:
-    residual, n_rounds = FIRST_RESIDUAL, 0
+    if not problem.is_smooth:
+        result = minimize_hinge(problem, start, pulls, max_iter=max_iter, tol=near)
+        result.details = {"gap": result.details["duality_gap"], "dual": result.details["pulls"]}
+        return result
+    at_zero = problem.value(np.zeros(problem.size))
+    accuracy, n_iter = gradient_within(near * at_zero, problem.l2), 0
+    while True:
+        result = Newton().minimize(cast(Minimizable, problem), start, max_iter=max_iter - n_iter, tol=accuracy)
+        n_iter += result.n_iter
+        gap = result.gradient_norm**2 / (2.0 * problem.l2)  # the penalty bends every direction by l2 at least
+        is_near = _is_near(result.value, gap, near)
+        if is_near or not result.is_converged or n_iter >= max_iter:
+            break
+        start, accuracy = result.coef, 0.1 * accuracy
+    result.n_iter, result.is_converged, result.details = n_iter, is_near, {"gap": gap, "dual": None}
+    return result
+
+
+def _by_admm(
+    problem: MarginProblem, near: float, max_iter: int, start: np.ndarray, multipliers: np.ndarray | None
+) -> Result:
+    residual, n_rounds, max_rounds = FIRST_RESIDUAL, 0, ROUNDS_PER_STEP * max_iter
     while True:
         result = minimize_by_admm(
             problem, max_iter=max_rounds - n_rounds, tol=residual, start=start, multipliers=multipliers
         )
         n_rounds += result.n_iter
         start, multipliers = result.coef, result.details["multipliers"]
-        gap = max(result.value - _bound_below(problem, -result.details["rho"] * multipliers), 0.0)
+        pulls = (problem.tilt - result.details["rho"] * multipliers) / problem.weights
+        gap = max(result.value - problem.dual_value(np.clip(pulls, 0.0, 1.0)), 0.0)
         is_near = _is_near(result.value, gap, near)
         if is_near or result.is_interrupted or n_rounds >= max_rounds or residual <= LEAST_RESIDUAL:
             break
@@ -314,19 +265,3 @@ def _convex_by_admm(
 
 def _is_near(value: float, gap: float, near: float) -> bool:
     return bool(gap <= near * max(value - gap, 0.1 * value))
-
-
-def _bound_below(problem: MarginProblem, forces: np.ndarray) -> float:
-    """A value that a convex problem does not fall below, from the forces with which its pairs pull.
-
-    With ``forces + tilt = c y`` the hinge is bounded by ``Σ c y - ‖Mᵀ forces‖² / (2 l2)``, the logistic loss with the
-    entropy of y in its first sum, as long as y lies between 0 and 1 and nothing pulls at the free coefficients.
-    """
-    weights = problem.weights
-    pulls = np.clip((forces + problem.tilt) / weights, 0.0, 1.0)
-    pulled = problem.rows.back(weights * pulls - problem.tilt)
-    held, free = pulled[: problem.n_held], pulled[problem.n_held :]
-    if np.any(np.abs(free) > BALANCED * weights.sum()):
-        return -np.inf
-    costs = entr(pulls) + entr(1.0 - pulls) if isinstance(problem.loss, Logistic) else pulls
-    return float(weights @ costs) - float(held @ held) / (2.0 * problem.l2)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from plackett.rankers.margin_fits import Form, MarginFits, Pairs
-from plackett.solvers.whitening import Whitening, factor
+from plackett.scorers.kernel import factor
 
 
 class PairFits(MarginFits):
@@ -35,18 +35,6 @@ class PairFits(MarginFits):
     max_bytes : float
         Largest matrix of kernel values between pairs.
     """
-
-    def __init__(
-        self,
-        X: np.ndarray,
-        labels: np.ndarray,
-        indptr: np.ndarray,
-        shares: np.ndarray | None = None,
-        *,
-        is_admm: bool = False,
-        max_bytes: float = np.inf,
-    ):
-        super().__init__(X, labels, indptr, shares, is_pair=True, is_admm=is_admm, max_bytes=max_bytes)
 
     @property
     def size(self) -> int:
@@ -73,28 +61,34 @@ class KernelForm(Form):
         if is_ordered:  # both orders of each pair, and an intercept
             self.n_free = 1
             self.first, self.second, signs, self.weights = pairs.in_both_orders
-            Z, pivots = factor(product_kernel(K, self.first, self.second))
+            Z, self.pivots = factor(product_kernel(K, self.first, self.second))
             self.rows = signs[:, None] * np.hstack([Z, np.ones((signs.size, 1))])
         else:
             self.first, self.second, self.weights = pairs.better, pairs.worse, pairs.weights
-            self.rows, pivots = factor(antisymmetric_kernel(K, self.first, self.second))
+            self.rows, self.pivots = factor(antisymmetric_kernel(K, self.first, self.second))
             Z = self.rows
-        self.whitening = Whitening(Z, pivots, pivots[:0], Z.shape[0])
+        self._triangle = Z[self.pivots]
 
     def to_model(self, coef: np.ndarray) -> np.ndarray:
-        alpha = self.whitening.to_coef(coef[: coef.size - self.n_free])
+        """Of all α with ``w = Zᵀ α``, the one that is 0 but at the pivots."""
+        alpha = np.zeros(self.first.size)
+        alpha[self.pivots] = self._solve(coef[: self.pivots.size], transposed=True)
         return bilinear(self.docs, self.first, self.second, alpha)
 
     def from_model(self, model: np.ndarray) -> np.ndarray:
         """The part of the model that lies in the space of these pairs: what agrees with it at the pivots."""
-        Z, pivots, *_ = self.whitening
-        coef = np.zeros(pivots.size + self.n_free)
-        if model.any() and pivots.size:
+        coef = np.zeros(self.pivots.size + self.n_free)
+        if model.any():
             B = model.reshape(self.docs.shape[1], -1)
-            first, second = self.docs[self.first[pivots]], self.docs[self.second[pivots]]
+            first, second = self.docs[self.first[self.pivots]], self.docs[self.second[self.pivots]]
             values = np.einsum("ti,ti->t", first @ B, second)
-            coef[: pivots.size] = solve_triangular(Z[pivots], values, lower=True, check_finite=False)
+            coef[: self.pivots.size] = self._solve(values, transposed=False)
         return coef
+
+    def _solve(self, right: np.ndarray, *, transposed: bool) -> np.ndarray:
+        if right.size == 0:
+            return right
+        return solve_triangular(self._triangle, right, lower=True, trans=int(transposed), check_finite=False)
 
 
 def product_kernel(K: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -301,6 +301,20 @@ def _is_symmetric(K: np.ndarray, tolerance: float) -> bool:
     return all(float(np.abs(K[start:stop] - K[:, start:stop].T).max()) <= allowed for start, stop in blocks)
 
 
+def factor(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Z and pivots with ``K = Z Zᵀ``, as many columns as K has rank; the rows of Z at the pivots are a lower triangle.
+
+    Nothing is added to the diagonal: what lies below rounding is left out. K, symmetric and positive semi-definite, is
+    not changed.
+    """
+    if len(K) == 0:
+        return np.empty((0, 0)), np.empty(0, dtype=np.int64)
+    found = factorize(np.array(K, dtype=np.float64, order="C"), LEAST_PIVOT, INDEFINITE)
+    if found is None:
+        raise ValueError("the kernel matrix is not positive semi-definite; choose another kernel or other parameters.")
+    return found
+
+
 def factorize(K: np.ndarray, least_pivot: float, most_missed: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Z and pivots such that ``K = Z Zᵀ``, the rows of Z at the pivots being a lower triangle; K is overwritten.
 

@@ -3,7 +3,7 @@
 The margins get a copy z of their own, ``z = M α``, of which the hinge sees two parts, ``z = 1 - ξ + γ``: what is
 missing to 1, and what is more. In turn the coefficients take one gradient step of length 1/ζ on the augmented
 Lagrangian, z moves to its minimum and the multipliers u collect what z and M α still differ by. A round costs a product
-with M, one with its transpose and one with the kernel; nothing is inverted.
+with M and one with its transpose; nothing is inverted.
 
 The products with M are not replaced by one with MᵀM, however few columns there are: z and u change in every round, and
 take a product with M and one with its transpose each time anyway.
@@ -12,18 +12,15 @@ take a product with M and one with its transpose each time anyway.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
 from plackett.solvers import _admm
-from plackett.solvers.base import Callback, Result, Step
-from plackett.solvers.concave_convex import minimize_psi
+from plackett.solvers.base import Result
 from plackett.solvers.margin_losses import Logistic
-from plackett.solvers.margins import MarginProblem
+from plackett.solvers.margins import MarginProblem, Rows
 from plackett.solvers.stopping import INTERRUPTED, MAX_ITER
-from plackett.solvers.whitening import whiten
 
 CONVERGED = "residuals below tol"
 LOOK_EVERY = 10  # rounds between looks at the residuals, which cost a product each
@@ -37,7 +34,7 @@ LEAST_PULL = 1e-3  # see Residuals
 
 
 def next_coef(coef: np.ndarray, held: np.ndarray, v: np.ndarray, rho: float, zeta: float) -> np.ndarray:
-    """``α - (λ K̃ α + ρ v) / ζ``, ``held`` being λ K̃ α."""
+    """``α - (λ K̃ α + ρ v) / ζ``, ``held`` being λ K̃ α; in coefficients of a factor of the kernel, K̃ is the identity."""
     return coef - (held + rho * v) / zeta
 
 
@@ -63,7 +60,7 @@ def next_multipliers(margins: np.ndarray, u: np.ndarray, z: np.ndarray) -> np.nd
     return u + margins - z
 
 
-def pull(rows: Any, margins: np.ndarray, u: np.ndarray, z: np.ndarray) -> np.ndarray:
+def pull(rows: Rows, margins: np.ndarray, u: np.ndarray, z: np.ndarray) -> np.ndarray:
     """``v = Mᵀ (M α - z + u)``; of the hinge, ``Mᵀ (M α - 1 + ξ - γ + u)``."""
     return rows.back(margins - z + u)
 
@@ -79,36 +76,30 @@ def minimize_by_admm(
     tol: float = 1e-4,
     start: np.ndarray | None = None,
     multipliers: np.ndarray | None = None,
-    callback: Callback | None = None,
-    whitened: bool = True,
 ) -> Result:
-    """Minimise a problem in pair form by inexact ADMM; with the psi loss, by the concave-convex procedure over it.
+    """Minimise a convex problem in pair form by inexact ADMM.
+
+    One gradient step a round is slow where ``l2`` is large and an intercept is free. The columns of free coefficients
+    are therefore scaled until they are as stiff as the others.
 
     Parameters
     ----------
     problem : MarginProblem
+        With the hinge or the logistic loss.
     rho : float, default=None
         Weight of the squared differences in the augmented Lagrangian; None is the mean weight of the rows.
     max_iter : int, default=20000
-        Most rounds, in each convex problem.
+        Most rounds.
     tol : float, default=1e-4
         The work ends when both residuals are at most this, relative to what they are differences of. Primal:
         ``‖M α - z‖`` by the larger of ``‖M α‖``, ``‖z‖`` and the root of the number of rows. Dual:
-        ``‖λ K̃ α + ρ Mᵀ u‖`` by the larger of both terms' norms (or a thousandth of what ``‖ρ Mᵀ u‖`` could be at
+        ``‖λ α + ρ Mᵀ u‖`` by the larger of both terms' norms (or a thousandth of what ``‖ρ Mᵀ u‖`` could be at
         most, should the terms vanish).
     start : ndarray of shape (size,), default=None
         None is 0.
     multipliers : ndarray of shape (n_rows,), default=None
         ``details["multipliers"]`` of a result for the same rows and ``rho``, such as with another ``l2``; None is the
         slope of the loss at the start, which is not much to go by where margins are 1.
-    callback : callable, default=None
-        Called after every look at the residuals, each tenth round, with a ``Step`` whose ``gradient_norm`` is that of
-        the dual residual; a text that it returns ends the work.
-    whitened : bool, default=True
-        Whether the updates work on variables in which the kernel is the identity and free coefficients are as stiff as
-        the others. One gradient step a round is slow where the kernel matrix has small eigenvalues, or where ``l2`` is
-        large and an intercept is free. False works on the coefficients as they are, as printed. Callbacks see the
-        variables that are worked on.
 
     Returns
     -------
@@ -121,45 +112,30 @@ def minimize_by_admm(
         rho = float(problem.weights.mean()) if problem.weights.any() else 1.0
     if not 0.0 < rho < np.inf:
         raise ValueError(f"rho={rho}; it must be a number above 0, or None.")
-    if whitened and (problem.kernel is not None or problem.n_free):
-        return _minimize_whitened(
-            problem, start, rho=rho, max_iter=max_iter, tol=tol, multipliers=multipliers, callback=callback
-        )
-    zeta = step_bound(problem, rho)
-
-    def solve(convex: MarginProblem, last: Result | None) -> Result:
-        if last is None:
-            state = _State.at(convex, start, multipliers, rho)
-        else:
-            state = _State.at(convex, last.coef, last.details["multipliers"], rho)
-        return _run(convex, state, rho, zeta, max_iter, tol, callback)
-
-    return solve(problem, None) if problem.is_convex else minimize_psi(problem, solve, tol)
-
-
-def _minimize_whitened(problem: MarginProblem, start: np.ndarray, **settings: Any) -> Result:
-    inner, whitening = whiten(problem)
-    scale = np.ones(inner.size)
-    scale[inner.n_held :] = _free_scale(inner, settings["rho"])
-    scaled = MarginProblem(
-        inner.rows.columns(np.arange(inner.size)) * scale, inner.weights, inner.l2, loss=inner.loss,
-        n_free=inner.n_free, offset=inner.offset, tilt=inner.tilt,
-    )  # fmt: skip
-    result = minimize_by_admm(scaled, start=whitening.from_coef(start) / scale, whitened=False, **settings)
-    result.coef = whitening.to_coef(result.coef * scale)
+    scale = np.ones(problem.size)
+    if problem.n_free:
+        scale[problem.n_held :] = _free_scale(problem, rho)
+        problem = MarginProblem(
+            problem.rows.matrix * scale, problem.weights, problem.l2, loss=problem.loss, n_free=problem.n_free,
+            tilt=problem.tilt,
+        )  # fmt: skip
+    result = _run(
+        problem, _State.at(problem, start / scale, multipliers, rho), rho, step_bound(problem, rho), max_iter, tol
+    )
+    result.coef = result.coef * scale
     return result
 
 
 def _free_scale(problem: MarginProblem, rho: float) -> np.ndarray:
     """Factors of the free columns with which ``ρ ‖column‖²`` is as large as the largest eigenvalue of the rest."""
-    columns = problem.rows.columns(np.arange(problem.size))
-    rest = MarginProblem(columns[:, : problem.n_held], problem.weights, problem.l2)
-    stiffness = rho * (columns[:, problem.n_held :] ** 2).sum(axis=0)
-    return np.sqrt(step_bound(rest, rho) / np.where(stiffness > 0.0, stiffness, np.inf)) + (stiffness == 0.0)
+    held, free = np.split(problem.rows.matrix, [problem.n_held], axis=1)
+    stiffness = rho * (free**2).sum(axis=0)
+    bound = step_bound(MarginProblem(held, problem.weights, problem.l2), rho)
+    return np.sqrt(bound / np.where(stiffness > 0.0, stiffness, np.inf)) + (stiffness == 0.0)
 
 
 def step_bound(problem: MarginProblem, rho: float) -> float:
-    """ζ: 2 % above an estimate of the largest eigenvalue of ``λ K̃ + ρ MᵀM`` that is right to a thousandth.
+    """ζ: 2 % above an estimate of the largest eigenvalue of ``λ I + ρ MᵀM`` that is right to a thousandth.
 
     The estimate is the largest that the space of all powers so far allows (Lanczos). The power method alone, which
     looks at the last of them, seems to stand still where eigenvalues lie close together, and ends up to a tenth too
@@ -202,15 +178,7 @@ class _State:
         return cls(coef, margins, margins, u)
 
 
-def _run(
-    problem: MarginProblem,
-    state: _State,
-    rho: float,
-    zeta: float,
-    max_iter: int,
-    tol: float,
-    callback: Callback | None,
-) -> Result:
+def _run(problem: MarginProblem, state: _State, rho: float, zeta: float, max_iter: int, tol: float) -> Result:
     stop_reason, is_interrupted, n_iter = "", False, 0
     residuals = _Residuals(problem, state, rho, zeta)
     try:
@@ -223,10 +191,7 @@ def _run(
             if n_iter % LOOK_EVERY and n_iter < max_iter:
                 continue
             residuals = _Residuals(problem, state, rho, zeta)
-            if callback is not None:
-                step = Step(n_iter, state.coef, problem.value(state.coef), residuals.dual_norm)
-                stop_reason = callback(step) or ""
-            if not stop_reason and max(residuals.primal, residuals.dual) <= tol:
+            if max(residuals.primal, residuals.dual) <= tol:
                 stop_reason = CONVERGED
     except KeyboardInterrupt:
         stop_reason, is_interrupted = INTERRUPTED, True
@@ -250,7 +215,7 @@ def _advance(problem: MarginProblem, state: _State, rho: float, zeta: float) -> 
     """One round."""
     v = pull(problem.rows, state.margins, state.u, state.z)
     coef = next_coef(state.coef, problem.held_by(state.coef), v, rho, zeta)
-    margins = problem.rows.times(coef) + problem.offset
+    margins = problem.rows.times(coef)
     # a tilt b · z moves the minimum by z as if the margins were lower by b / ρ
     seen = margins - problem.tilt / rho
     if isinstance(problem.loss, Logistic):

@@ -1,6 +1,7 @@
 """Losses of a single margin: what one pair costs when its margin is ``m``.
 
-Each gives, for an array of margins, its values, its slopes and, where it is smooth, its bends (second derivatives).
+Each gives, for an array of margins, its values, its slopes and, where it is smooth, its bends (second derivatives). A
+convex one is the largest ``value of y - y m`` over pulls y from 0 to 1, which is how pulls bound it from below.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import entr, expit
 
 
 class MarginLoss(ABC):
@@ -30,6 +31,10 @@ class MarginLoss(ABC):
         """Second derivatives, of smooth losses."""
         raise NotImplementedError(f"the loss {self.name} has kinks, and no second derivative there.")
 
+    def dual_values(self, pulls: np.ndarray) -> np.ndarray:
+        """The values of pulls, of convex losses."""
+        raise NotImplementedError(f"the loss {self.name} is not bounded by pulls.")
+
 
 class Hinge(MarginLoss):
     """``max(0, 1 - m)``."""
@@ -42,6 +47,9 @@ class Hinge(MarginLoss):
 
     def slopes(self, margins: np.ndarray) -> np.ndarray:
         return np.where(margins < 1.0, -1.0, 0.0)
+
+    def dual_values(self, pulls: np.ndarray) -> np.ndarray:
+        return pulls
 
 
 class SmoothedHinge(MarginLoss):
@@ -99,6 +107,9 @@ class Logistic(MarginLoss):
 
     def bends(self, margins: np.ndarray) -> np.ndarray:
         return expit(margins) * expit(-margins)
+
+    def dual_values(self, pulls: np.ndarray) -> np.ndarray:
+        return entr(pulls) + entr(1.0 - pulls)
 
 
 class Psi(MarginLoss):
