@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from plackett import _native
 from plackett._threads import set_n_threads
-from plackett.evaluation import _significance
 from plackett.evaluation.significance import (
     bootstrap_columns,
     bootstrap_interval,
@@ -23,6 +23,14 @@ from plackett.evaluation.significance import (
 RNG = np.random.default_rng(7)
 A = RNG.random(60)
 B = A - RNG.normal(0.02, 0.1, size=60)
+
+
+def random_word(seed, place):
+    """Output number ``place`` of the generator SplitMix64 that was started with ``seed``, in Python's whole numbers."""
+    word = (seed + (place + 1) * 0x9E3779B97F4A7C15) % 2**64
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB % 2**64
+    return word ^ (word >> 31)
 
 
 def mean_difference(a, b, axis):
@@ -79,26 +87,28 @@ def test_the_same_p_value_by_enumeration_and_by_draws():
 
 
 def test_draws_are_signed_sums_of_the_random_bits():
-    values, seed, n_draws = RNG.normal(size=(70, 3)), np.uint64(11), 50
+    values, seed, n_draws = RNG.normal(size=(70, 3)), 2**63 + 11, 50
     padded = np.zeros((128, 3))
     padded[:70] = values
     limits = np.array([0.0, 5.0, 8.0])
     sums = np.zeros((n_draws, 3))
     for draw in range(n_draws):
-        words = [int(_significance.random_word(seed, np.uint64(2 * draw + word))) for word in (0, 1)]
+        words = [random_word(seed, 2 * draw + word) for word in (0, 1)]
         signs = [-1 if words[query // 64] >> (query % 64) & 1 else 1 for query in range(70)]
         sums[draw] = signs @ values
     expected = (np.abs(sums) >= limits).sum(axis=0)
     assert expected[0] == n_draws
     assert 0 < expected[2] < expected[1] < n_draws
-    halves = [_significance.count_extreme(padded, limits, seed, *part) for part in ((0, 20), (20, n_draws))]
-    np.testing.assert_array_equal(sum(halves), expected)
+    halves = np.empty((2, 3), dtype=np.int64)
+    for part, counts in zip(((0, 20), (20, n_draws)), halves, strict=True):
+        _native.evaluation.count_extreme(padded, limits, seed, *part, counts)
+    np.testing.assert_array_equal(halves.sum(axis=0), expected)
 
 
 def test_random_words_are_those_of_splitmix64():
     # the first outputs for seed 1234567, as published with the reference implementation in C
     published = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
-    assert [int(_significance.random_word(np.uint64(1234567), np.uint64(place))) for place in range(4)] == published
+    assert [random_word(1234567, place) for place in range(4)] == published
 
 
 def test_p_values_under_the_null_are_uniform():
@@ -186,14 +196,16 @@ def test_bootstrap_interval_is_that_of_scipy_within_its_error():
 
 
 def test_resamples_count_every_query_as_often_as_it_was_drawn():
-    values, seed = RNG.normal(size=(7, 2)), np.uint64(5)
+    values, seed = RNG.normal(size=(7, 2)), 5
     expected = np.zeros((2, 100))
     for draw in range(100):
-        words = [int(_significance.random_word(seed, np.uint64(4 * draw + pair))) for pair in range(4)]
+        words = [random_word(seed, 4 * draw + pair) for pair in range(4)]
         fractions = [half / 2**32 for word in words for half in (word % 2**32, word >> 32)][:7]
         expected[:, draw] = sum(values[int(fraction * 7)] for fraction in fractions)
-    found = [_significance.resampled_sums(values, seed, *part) for part in ((0, 70), (70, 100))]
-    np.testing.assert_allclose(np.concatenate(found, axis=1), expected, atol=1e-12)
+    found = np.empty((2, 100))
+    for part in ((0, 70), (70, 100)):
+        _native.evaluation.resampled_sums(values, seed, *part, found)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_intervals_hold_the_mean_as_often_as_they_say_and_miss_evenly():

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr
 from sklearn.utils import check_random_state
 
+from plackett import _native
 from plackett._threads import deal
-from plackett.evaluation import _significance
 from plackett.validation import check_not_masked, check_number, check_positive_int
 
 ALWAYS_EXACT = 12  # queries that differ: all 2**12 sign patterns are looked at, however few draws were asked for
@@ -183,12 +183,13 @@ def bootstrap_columns(
 def _exact(values: np.ndarray) -> float:
     differing = values[values != 0.0].reshape(-1, 1)
     sums = np.empty((1 << differing.size, 1))
-    _significance.signed_sums(differing, sums)
+    _native.evaluation.signed_sums(differing, sums)
     return float(np.mean(np.abs(sums) >= _limits(differing)))
 
 
 def _estimated(values: np.ndarray, n_draws: int, seed: np.uint64) -> np.ndarray:
-    padded = np.zeros((-(-values.shape[0] // _significance.WORD) * _significance.WORD, values.shape[1]))
+    word = _native.evaluation.WORD
+    padded = np.zeros((-(-values.shape[0] // word) * word, values.shape[1]))
     padded[: values.shape[0]] = values
     limits = _limits(values)
     answer = np.empty(values.shape[1])
@@ -196,9 +197,13 @@ def _estimated(values: np.ndarray, n_draws: int, seed: np.uint64) -> np.ndarray:
         chunk = slice(start, start + SIGN_COLUMNS)
         rows = np.ascontiguousarray(padded[:, chunk])
         starts = range(0, n_draws, SIGN_DRAWS)
-        blocks = [(rows, limits[chunk], seed, first, min(first + SIGN_DRAWS, n_draws)) for first in starts]
-        n_extreme = np.sum(deal(_significance.count_extreme, blocks), axis=0)
-        answer[chunk] = (1 + n_extreme) / (1 + n_draws)
+        counts = np.empty((len(starts), rows.shape[1]), dtype=np.int64)
+        blocks = [
+            (rows, limits[chunk], seed, first, min(first + SIGN_DRAWS, n_draws), counts[place])
+            for place, first in enumerate(starts)
+        ]
+        deal(_native.evaluation.count_extreme, blocks)
+        answer[chunk] = (1 + counts.sum(axis=0)) / (1 + n_draws)
     return answer
 
 
@@ -210,8 +215,10 @@ def _limits(values: np.ndarray) -> np.ndarray:
 def _resampled_means(values: np.ndarray, n_draws: int, seed: np.uint64) -> np.ndarray:
     """Means of samples drawn with replacement, of shape (n_columns, n_draws)."""
     rows = np.ascontiguousarray(values)
-    blocks = [(rows, seed, first, min(first + RESAMPLES, n_draws)) for first in range(0, n_draws, RESAMPLES)]
-    return np.concatenate(deal(_significance.resampled_sums, blocks), axis=1) / values.shape[0]
+    sums = np.empty((values.shape[1], n_draws))
+    blocks = [(rows, seed, first, min(first + RESAMPLES, n_draws), sums) for first in range(0, n_draws, RESAMPLES)]
+    deal(_native.evaluation.resampled_sums, blocks)
+    return sums / values.shape[0]
 
 
 def _bca_quantiles(values: np.ndarray, means: np.ndarray, levels: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plackett.metrics import _binary
+from plackett import _native
 from plackett.metrics.graded import SHORT_LISTS
 from plackett.metrics.judged import TIES, JudgedLists, check_cutoff, fill_empty, judge
 from plackett.metrics.registry import measure_kind
@@ -14,7 +14,8 @@ from plackett.validation import check_choice
 def _n_relevant(lists: JudgedLists, relevant_from: float) -> np.ndarray:
     threshold = float(relevant_from)
     return lists.once(
-        ("relevant", threshold), lambda: lists.run(_binary.count_relevant, lists.labels, lists.indptr, threshold)
+        ("relevant", threshold),
+        lambda: lists.run(_native.metrics.count_relevant, lists.labels, lists.indptr, threshold),
     )
 
 
@@ -22,7 +23,7 @@ def _hits(lists: JudgedLists, k: int | None, relevant_from: float, ties: str) ->
     ranked = lists.ranked(ties)
     limit = _limit(lists, k)
     return lists.run(
-        _binary.hits, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, limit, float(relevant_from)
+        _native.metrics.hits, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, limit, float(relevant_from)
     )
 
 
@@ -73,8 +74,8 @@ def _average_precision(
     ranked = lists.ranked("average" if ties == "together" else ties)
     limit, relevant = _limit(lists, k), _n_relevant(lists, relevant_from)
     sums = lists.run(
-        _binary.average_precision, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, relevant, limit,
-        float(relevant_from), ties == "together",
+        _native.metrics.average_precision, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, relevant,
+        limit, float(relevant_from), ties == "together",
     )  # fmt: skip
     if denominator == "reachable":
         relevant = np.minimum(relevant, limit)
@@ -88,7 +89,7 @@ def _reciprocal_rank(
     ranked = lists.ranked(ties)
     relevant = _n_relevant(lists, relevant_from)
     return lists.run(
-        _binary.reciprocal_rank, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, relevant,
+        _native.metrics.reciprocal_rank, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, relevant,
         _limit(lists, k), float(relevant_from),
     )  # fmt: skip
 

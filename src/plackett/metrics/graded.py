@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from plackett.metrics import _graded
+from plackett import _native
 from plackett.metrics.discounts import discounts, position_weights
 from plackett.metrics.judged import JudgedLists, check_cutoff, fill_empty, judge
 from plackett.metrics.registry import measure_kind
 from plackett.validation import check_choice
 
-GAINS = {"exponential": _graded.EXPONENTIAL, "linear": _graded.LINEAR}
+GAINS = ("exponential", "linear")
 SHORT_LISTS = ("pad", "zero")
 LARGEST_EXPONENT = 1023
 
@@ -27,9 +27,9 @@ def _limits(lists: JudgedLists, k: int | None, discount: str) -> tuple[int, np.n
     return (longest if limit is None else limit), discounts(discount, longest if limit is None else min(limit, longest))
 
 
-def _gain_kind(gain: str) -> int:
-    check_choice(gain, "gain", tuple(GAINS))
-    return GAINS[gain]
+def _is_linear(gain: str) -> bool:
+    check_choice(gain, "gain", GAINS)
+    return gain == "linear"
 
 
 @measure_kind("dcg", cutoff="optional")
@@ -49,7 +49,14 @@ def _dcg(
         )
     ranked = lists.ranked(ties)
     values = lists.run(
-        _graded.dcg, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, limit, _gain_kind(gain), weights
+        _native.metrics.dcg,
+        ranked.labels,
+        ranked.group_end,
+        lists.indptr,
+        lists.n_ranked,
+        limit,
+        _is_linear(gain),
+        weights,
     )
     if np.isinf(values).any():
         raise ValueError('dcg overflows: the gains of a query are too large to be summed. Use ndcg, or gain="linear".')
@@ -70,8 +77,8 @@ def _ndcg(
     check_choice(short_lists, "short_lists", SHORT_LISTS)
     ranked, ideal = lists.ranked(ties), lists.ideal(check_cutoff(k))
     return lists.run(
-        _graded.ndcg, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, ideal.labels, ideal.indptr,
-        limit, _gain_kind(gain), weights, k is not None and short_lists == "zero",
+        _native.metrics.ndcg, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, ideal.labels, ideal.indptr,
+        limit, _is_linear(gain), weights, k is not None and short_lists == "zero",
     )  # fmt: skip
 
 
@@ -82,8 +89,8 @@ def _mean_ndcg(
     _, weights = _limits(lists, None, discount)
     ranked, ideal = lists.ranked(ties), lists.ideal(None)
     return lists.run(
-        _graded.mean_ndcg, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, ideal.labels,
-        _gain_kind(gain), weights,
+        _native.metrics.mean_ndcg, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, ideal.labels,
+        _is_linear(gain), weights,
     )  # fmt: skip
 
 
@@ -99,7 +106,14 @@ def _err(
     ranked = lists.ranked(ties)
     limit = int(lists.lengths.max(initial=0)) if cutoff is None else cutoff
     return lists.run(
-        _graded.err, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, _best_label(lists), limit, top
+        _native.metrics.err,
+        ranked.labels,
+        ranked.group_end,
+        lists.indptr,
+        lists.n_ranked,
+        _best_label(lists),
+        limit,
+        top,
     )
 
 
@@ -124,15 +138,22 @@ def _wpd(
 def _disagreement(lists: JudgedLists, gain, weights, ties: str, *, is_ratio: bool, normalize: bool) -> np.ndarray:
     ranked, ideal = lists.ranked_whole(ties), lists.ideal(None).labels
     worth = np.zeros_like(ideal)
-    gain_kind = _gain_kind(gain)
+    is_linear = _is_linear(gain)
     if weights is not None:
         alpha = np.concatenate([position_weights(weights, int(n)) for n in [1, *lists.lengths]])[1:]
         if lists.n_queries:
-            _graded.level_means(ideal, lists.indptr, alpha, 0, lists.n_queries, worth)
+            _native.metrics.level_means(ideal, lists.indptr, alpha, 0, lists.n_queries, worth)
     elif lists.n_queries:
-        _graded.relative_gains(ideal, lists.indptr, gain_kind, 0, lists.n_queries, worth)
+        _native.metrics.relative_gains(ideal, lists.indptr, is_linear, 0, lists.n_queries, worth)
     return lists.run(
-        _graded.disagreement, ranked.labels, ranked.group_end, lists.indptr, ideal, worth, is_ratio, normalize
+        _native.metrics.disagreement,
+        ranked.labels,
+        ranked.group_end,
+        lists.indptr,
+        ideal,
+        worth,
+        is_ratio,
+        bool(normalize),
     )
 
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from plackett import _native
 from plackett._threads import deal, n_threads, query_blocks
 from plackett.data.grouping import group_rows
 from plackett.data.queries import Queries
-from plackett.metrics import _ranking
 from plackett.validation import check_choice, check_levels, check_positive_int, check_scores
 
 TIES = ("stable", "average", "worst", "best", "trec", "quicksort")
@@ -33,6 +33,13 @@ class Ideal(NamedTuple):
     indptr: np.ndarray
 
 
+def as_column(values: np.ndarray) -> np.ndarray:
+    """The values as kernels take them: contiguous float64; a copy only where they are not."""
+    if values.dtype == np.float64 and values.flags.c_contiguous and values.flags.aligned:
+        return values
+    return np.require(values, np.float64, ["C", "A"])
+
+
 class JudgedLists:
     """Labels and scores grouped by query.
 
@@ -41,7 +48,6 @@ class JudgedLists:
     labels : ndarray of shape (n_docs,)
         Whole numbers become float64 when they are first read, which for a block of queries is within the cache.
     scores : ndarray of float64 and of shape (n_docs,)
-        One type for all, so that each kernel is compiled once.
     indptr : ndarray of shape (n_queries + 1,)
     docid : ndarray of shape (n_docs,), default=None
         Needed for ``ties="trec"`` only.
@@ -65,7 +71,7 @@ class JudgedLists:
         ids: np.ndarray | None = None,
         part_of: JudgedLists | None = None,
     ):
-        self._labels, self.scores, self.indptr, self.docid, self.ids = labels, scores, indptr, docid, ids
+        self._labels, self.scores, self.indptr, self.docid, self.ids = labels, as_column(scores), indptr, docid, ids
         self.lengths = np.diff(indptr)
         self.n_retrieved = n_retrieved
         self.n_ranked = self.lengths if n_retrieved is None else n_retrieved
@@ -94,8 +100,7 @@ class JudgedLists:
 
     @property
     def labels(self) -> np.ndarray:
-        if self._labels.dtype != np.float64:
-            self._labels = self._labels.astype(np.float64)
+        self._labels = as_column(self._labels)
         return self._labels
 
     def run(self, kernel: Callable[..., object], *arguments: object) -> np.ndarray:
@@ -183,11 +188,11 @@ class JudgedLists:
             group_end = np.empty(self._n_group_ends if ties == "average" else 0, dtype=np.int32)
             if ties == "quicksort":
                 given = (self.scores, self.labels, self.indptr, self.n_ranked)
-                self._deal(lambda first, last: _ranking.rank_labels_by_quicksort(*given, first, last, ranked))
+                self._deal(lambda first, last: _native.metrics.rank_labels_by_quicksort(*given, first, last, ranked))
             else:
                 keys, order = self._tie_keys(ties), self._sorted_long()
                 columns = (self.scores, self.labels, keys, self.indptr, self.n_ranked, order, ties == "average")
-                self._deal(lambda first, last: _ranking.rank_labels(*columns, first, last, ranked, group_end))
+                self._deal(lambda first, last: _native.metrics.rank_labels(*columns, first, last, ranked, group_end))
             self._ranked[ties] = Ranked(ranked, group_end)
         return self._ranked[ties]
 
@@ -198,7 +203,7 @@ class JudgedLists:
             indptr = np.concatenate([[0], np.cumsum(lengths)])
             labels = np.empty(indptr[-1])
             given = (self.labels, self.indptr, indptr)
-            self._deal(lambda first, last: _ranking.top_labels(*given, first, last, labels))
+            self._deal(lambda first, last: _native.metrics.top_labels(*given, first, last, labels))
             self._ideal[k] = Ideal(labels, indptr)
         return self._ideal[k]
 
@@ -215,7 +220,7 @@ class JudgedLists:
             labels = ranked.labels.copy()
             group_end = np.empty(self._n_group_ends, dtype=np.int32)
             given = (self.labels, self.indptr, self.n_ranked, ranked.group_end)
-            self._deal(lambda first, last: _ranking.append_rest(*given, first, last, labels, group_end))
+            self._deal(lambda first, last: _native.metrics.append_rest(*given, first, last, labels, group_end))
             self._whole[ties] = Ranked(labels, group_end)
         return self._whole[ties]
 
@@ -232,7 +237,7 @@ class JudgedLists:
 
     def _sorted_long(self) -> np.ndarray:
         if self._long_order is None:
-            long = np.flatnonzero(self.n_ranked > _ranking.COUNT_LIMIT)
+            long = np.flatnonzero(self.n_ranked > _native.metrics.COUNT_LIMIT)
             self._long_order = np.empty(self.labels.size if long.size else 0, dtype=np.int64)
             deal(self._sort_one, [(int(q),) for q in long])
         return self._long_order

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from plackett.metrics import _order
+from plackett import _native
 from plackett.metrics.judged import JudgedLists, check_cutoff, fill_empty, judge
 from plackett.metrics.registry import measure_kind
 
 
 def _misordered(lists: JudgedLists, ties: str) -> np.ndarray:
     ranked = lists.ranked_whole(ties)
-    return lists.run(_order.misordered, ranked.labels, ranked.group_end, lists.indptr)
+    return lists.run(_native.metrics.misordered, ranked.labels, ranked.group_end, lists.indptr)
 
 
 @measure_kind("kendall", cutoff="none", higher_is_better=False)
@@ -32,13 +32,13 @@ def _persistence(lists: JudgedLists, *, k: int, ties: str = "average") -> np.nda
     if check_cutoff(k) is None:
         raise ValueError("persistence needs a cut-off, such as k=10: all of a list is always kept.")
     ranked, ideal = lists.ranked_whole(ties), lists.ideal(None).labels
-    return lists.run(_order.persistence, ranked.labels, ranked.group_end, lists.indptr, ideal, check_cutoff(k))
+    return lists.run(_native.metrics.persistence, ranked.labels, ranked.group_end, lists.indptr, ideal, check_cutoff(k))
 
 
 @measure_kind("exact", cutoff="none")
 def _exact(lists: JudgedLists, *, ties: str = "average") -> np.ndarray:
     ranked = lists.ranked_whole(ties)
-    return lists.run(_order.exact, ranked.labels, ranked.group_end, lists.indptr)
+    return lists.run(_native.metrics.exact, ranked.labels, ranked.group_end, lists.indptr)
 
 
 def kendall(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.ndarray:

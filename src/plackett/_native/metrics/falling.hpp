@@ -1,0 +1,68 @@
+// Labels by falling value. Equal labels are interchangeable, so no sort here has to be stable.
+#pragma once
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "core/arrays.hpp"
+
+namespace plackett::metrics {
+
+constexpr double INFINITE = std::numeric_limits<double>::infinity();
+
+inline double largest_of(View<const double> labels) {
+    double largest = -INFINITE;
+#pragma omp simd reduction(max : largest)
+    for (Index i = 0; i < labels.size; ++i) largest = labels[i] > largest ? labels[i] : largest;
+    return largest;
+}
+
+// How many labels are equal to level; and, into next, the largest one below it, or -inf.
+inline Index count_level(View<const double> labels, double level, double& next) {
+    double below = -INFINITE;
+    Index n = 0;
+#pragma omp simd reduction(max : below) reduction(+ : n)
+    for (Index i = 0; i < labels.size; ++i) {
+        const double label = labels[i] < level ? labels[i] : -INFINITE;
+        below = label > below ? label : below;
+        n += labels[i] == level;
+    }
+    next = below;
+    return n;
+}
+
+// The best labels, falling, as many as `best` has room for, which is at most all of them.
+inline void best_labels(View<const double> labels, View<double> best) {
+    constexpr Index FEW = 16, LEVELS = 8;
+    if (labels.size <= FEW) {  // by insertion
+        for (Index i = 0; i < labels.size; ++i) {
+            const double label = labels[i];
+            Index j = i;
+            if (i >= best.size) {  // full: the label goes nowhere, or the last one gives way
+                if (best.size == 0 || best[best.size - 1] >= label) continue;
+                j = best.size - 1;
+            }
+            for (; j > 0 && best[j - 1] < label; --j) best[j] = best[j - 1];
+            best[j] = label;
+        }
+        return;
+    }
+    double level = largest_of(labels);
+    Index place = 0;
+    for (Index n_levels = 0; place < best.size && n_levels < LEVELS; ++n_levels) {  // few levels, the usual case, are
+        double next;                                                               // counted: vector loops
+        const Index stop = std::min(place + count_level(labels, level, next), best.size);
+        best.slice(place, stop).fill(level);
+        place = stop;
+        level = next;
+    }
+    if (place == best.size) return;
+    const Scratch<double> copy(labels.size);
+    const View<double> all = copy.view();
+    std::copy(labels.begin(), labels.end(), all.begin());
+    if (best.size < all.size) std::nth_element(all.begin(), all.begin() + best.size, all.end(), std::greater<>());
+    std::sort(all.begin(), all.begin() + best.size, std::greater<>());
+    std::copy(all.begin(), all.begin() + best.size, best.begin());
+}
+
+}  // namespace plackett::metrics

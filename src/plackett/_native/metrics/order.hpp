@@ -1,0 +1,96 @@
+// Measures that compare whole orders. Conventions as in graded.hpp.
+#pragma once
+#include <algorithm>
+
+#include "core/arrays.hpp"
+#include "metrics/rises.hpp"
+#include "metrics/tie_groups.hpp"
+
+namespace plackett::metrics {
+
+// Pairs with different labels in a run of falling labels.
+inline Index pairs_of_different_labels(View<const double> labels) {
+    const Index n = labels.size;
+    Index equal = 0;
+    for (Index start = 0; start < n;) {
+        Index stop = start + 1;
+        while (stop < n && labels[stop] == labels[start]) ++stop;
+        equal += (stop - start) * (stop - start - 1) / 2;
+        start = stop;
+    }
+    return n * (n - 1) / 2 - equal;
+}
+
+// Share of all pairs in which the later document has the larger label; pairs in a tie group count half.
+//
+// Tie groups come with falling labels, so that nothing rises inside them.
+inline void misordered(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr,
+                       Index first, Index last, View<double> values) {
+    Index longest = 0;
+    for (Index q = first; q < last; ++q) longest = std::max(longest, indptr[q + 1] - indptr[q]);
+    const Rises rises(longest);
+    for (Index q = first; q < last; ++q) {
+        const auto own = ranked.slice(indptr[q], indptr[q + 1]);
+        if (own.size < 2) continue;
+        auto wrong = static_cast<double>(rises.count(own));
+        const auto groups = own_groups(group_end, indptr, q, own.size);
+        for (Index place = 0; !groups.empty() && place < own.size;) {
+            const Index stop = groups.stop(place);
+            if (stop - place > 1)
+                wrong += 0.5 * static_cast<double>(pairs_of_different_labels(own.slice(place, stop)));
+            place = stop;
+        }
+        values[q] = wrong / (0.5 * static_cast<double>(own.size) * static_cast<double>(own.size - 1));
+    }
+}
+
+// Expected share of the true top k among the first k.
+inline void persistence(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr,
+                        View<const double> ideal, Index k, Index first, Index last, View<double> values) {
+    for (Index q = first; q < last; ++q) {
+        const auto own = ranked.slice(indptr[q], indptr[q + 1]), best = ideal.slice(indptr[q], indptr[q + 1]);
+        const Index limit = std::min(k, own.size);
+        if (limit == 0) continue;
+        const double border = best[limit - 1];
+        Index above = 0, level = 0;
+        for (Index p = 0; p < best.size; ++p) {
+            above += best[p] > border;
+            level += best[p] == border;
+        }
+        // chance of a document at the border to belong to the true top k
+        const double share = static_cast<double>(limit - above) / static_cast<double>(level);
+        const auto groups = own_groups(group_end, indptr, q, own.size);
+        double total = 0.0;
+        for (Index place = 0; place < limit;) {
+            const Index stop = groups.stop(place);
+            double inside = 0.0;
+            for (Index p = place; p < stop; ++p) inside += own[p] > border ? 1.0 : own[p] == border ? share : 0.0;
+            total += inside * static_cast<double>(std::min(stop, limit) - place) / static_cast<double>(stop - place);
+            place = stop;
+        }
+        values[q] = total / static_cast<double>(limit);
+    }
+}
+
+// Probability that no document stands above one with a larger label; tie groups come with falling labels.
+inline void exact(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr, Index first,
+                  Index last, View<double> values) {
+    for (Index q = first; q < last; ++q) {
+        const auto own = ranked.slice(indptr[q], indptr[q + 1]);
+        if (own.size == 0) continue;
+        double chance = std::is_sorted(own.begin(), own.end(), std::greater<>()) ? 1.0 : 0.0;
+        const auto groups = own_groups(group_end, indptr, q, own.size);
+        for (Index place = 0; chance > 0.0 && !groups.empty() && place < own.size;) {
+            const Index stop = groups.stop(place);
+            Index run = 0;
+            for (Index p = place; p < stop; ++p) {  // (product of the levels' factorials) / (the group's), bit by bit
+                run = p > place && own[p] == own[p - 1] ? run + 1 : 1;
+                chance *= static_cast<double>(run) / static_cast<double>(p - place + 1);
+            }
+            place = stop;
+        }
+        values[q] = chance;
+    }
+}
+
+}  // namespace plackett::metrics

@@ -1,0 +1,241 @@
+// Documents of every query in the order of their scores.
+//
+// Callers have checked everything and own the outputs. A kernel works through queries first to last.
+#pragma once
+#include <algorithm>
+#include <numeric>
+
+#include "core/arrays.hpp"
+#include "metrics/falling.hpp"
+#include "metrics/quicksort.hpp"
+#include "metrics/tie_groups.hpp"
+
+namespace plackett::metrics {
+
+// Counting, for every document, how many score higher is quadratic but becomes vector code: up to about this length it
+// beats any sort. Longer lists come with their order, sorted by numpy.
+constexpr Index COUNT_LIMIT = 512;
+constexpr Index PAD = 16;
+
+// above[i] = number of documents with a higher score. Pads are -inf: they count for nothing.
+inline void count_above(View<const float> scores, View<std::int32_t> above, Index n_docs) {
+    above.fill(0);
+    for (Index j = 0; j < n_docs; j += 8) {
+        const float t0 = scores[j], t1 = scores[j + 1], t2 = scores[j + 2], t3 = scores[j + 3];
+        const float t4 = scores[j + 4], t5 = scores[j + 5], t6 = scores[j + 6], t7 = scores[j + 7];
+#pragma omp simd
+        for (Index i = 0; i < above.size; ++i) {
+            const float x = scores[i];
+            above[i] += (t0 > x) + (t1 > x) + (t2 > x) + (t3 > x) + (t4 > x) + (t5 > x) + (t6 > x) + (t7 > x);
+        }
+    }
+}
+
+// Sort order by rising key(document), stably; spare is room of the same size.
+template <class Key>
+inline void sort_by(View<Index> order, View<Index> spare, Key key) {
+    constexpr Index RUN = 16;
+    const Index n = order.size;
+    for (Index start = 0; start < n; start += RUN)
+        for (Index i = start + 1; i < std::min(start + RUN, n); ++i) {
+            const Index document = order[i];
+            const auto own = key(document);
+            Index j = i;
+            for (; j > start && key(order[j - 1]) > own; --j) order[j] = order[j - 1];
+            order[j] = document;
+        }
+    for (Index half = RUN; half < n; half *= 2)
+        for (Index start = 0; start + half < n; start += 2 * half) {
+            const Index middle = start + half, stop = std::min(start + 2 * half, n);
+            if (!(key(order[middle - 1]) > key(order[middle]))) continue;
+            std::copy(order.begin() + start, order.begin() + middle, spare.begin() + start);
+            Index left = start, right = middle, place = start;
+            while (left < middle && right < stop)
+                order[place++] = key(order[right]) < key(spare[left]) ? order[right++] : spare[left++];
+            while (left < middle) order[place++] = spare[left++];
+        }
+}
+
+// Call settle(begin, end) for every run of two or more places at which value(place) is the same.
+template <class Value, class Settle>
+inline void for_each_run(Index n, Value value, Settle settle) {
+    for (Index begin = 0; begin < n;) {
+        const auto own = value(begin);
+        Index end = begin + 1;
+        while (end < n && value(end) == own) ++end;
+        if (end - begin > 1) settle(begin, end);
+        begin = end;
+    }
+}
+
+// Room for the lists of one call.
+class Ranker {
+public:
+    explicit Ranker(Index longest)
+        : coarse(COUNT_LIMIT + PAD), above(COUNT_LIMIT + PAD), taken(COUNT_LIMIT + PAD), orders(longest),
+          spares(longest), gathered(longest) {}
+
+    // Write the labels of a list without ties, by falling score; false, and nothing written, where there may be ties.
+    bool rank_by_counts(View<const double> scores, View<const double> labels, View<double> ranked) const {
+        const Index n_docs = scores.size, n_padded = (n_docs + PAD - 1) / PAD * PAD;
+        const View<float> rounded = coarse.slice(0, n_padded);
+        const View<std::int32_t> counts = above.slice(0, n_padded);
+        for (Index i = 0; i < n_docs; ++i) rounded[i] = static_cast<float>(scores[i]);
+        rounded.slice(n_docs, n_padded).fill(static_cast<float>(-INFINITE));
+        count_above(rounded, counts, n_docs);
+        std::int32_t total = 0;
+        for (Index i = 0; i < n_docs; ++i) total += counts[i];
+        // rounding to float keeps the order but for ties: when it shows none there are none
+        if (total != n_docs * (n_docs - 1) / 2) return false;
+        for (Index i = 0; i < n_docs; ++i) ranked[counts[i]] = labels[i];
+        return true;
+    }
+
+    // Documents by falling score from what rank_by_counts found; equal scores in the order of the rows.
+    View<Index> order_by_counts(View<const double> scores) const {
+        const Index n_docs = scores.size;
+        const View<Index> order = orders.slice(0, n_docs);
+        taken.slice(0, n_docs).fill(0);
+        for (Index i = 0; i < n_docs; ++i) order[above[i] + taken[above[i]]++] = i;
+        for_each_run(
+            n_docs, [&](Index place) { return above[order[place]]; },
+            [&](Index begin, Index end) {
+                sort_by(order.slice(begin, end), spares.slice(begin, end), [&](Index i) { return -scores[i]; });
+            });
+        return order;
+    }
+
+    View<Index> copy_of(View<const Index> given) const {
+        const View<Index> order = orders.slice(0, given.size);
+        std::copy(given.begin(), given.end(), order.begin());
+        return order;
+    }
+
+    // Sort every run of equal scores by its keys; those with equal keys keep their order.
+    void settle_by_keys(View<const double> scores, View<const double> keys, View<Index> order) const {
+        for_each_run(
+            order.size, [&](Index place) { return scores[order[place]]; },
+            [&](Index begin, Index end) {
+                sort_by(order.slice(begin, end), spares.slice(begin, end), [&](Index i) { return keys[i]; });
+            });
+    }
+
+    // Write the labels in order, those of every run of equal scores falling, and where the run of each place ends.
+    void write_averaged(View<const double> scores, View<const double> labels, View<const Index> order,
+                        View<double> ranked, View<std::int32_t> ends) const {
+        const View<double> found = gathered.slice(0, order.size);
+        for (Index place = 0; place < order.size; ++place) {
+            found[place] = ranked[place] = labels[order[place]];
+            ends[place] = static_cast<std::int32_t>(place + 1);
+        }
+        for_each_run(
+            order.size, [&](Index place) { return scores[order[place]]; },
+            [&](Index begin, Index end) {
+                best_labels(found.slice(begin, end), ranked.slice(begin, end));
+                ends.slice(begin, end).fill(static_cast<std::int32_t>(end));
+            });
+    }
+
+private:
+    Scratch<float> coarse;
+    Scratch<std::int32_t> above, taken;
+    Scratch<Index> orders, spares;
+    Scratch<double> gathered;
+};
+
+inline bool has_ties(View<const double> scores, View<const Index> order) {
+    bool found = false;
+    double before = std::numeric_limits<double>::quiet_NaN();
+    for (const Index row : order) {
+        found |= scores[row] == before;
+        before = scores[row];
+    }
+    return found;
+}
+
+// Put every run of equal scores into the order of the rows.
+inline void in_row_order(View<const double> scores, View<Index> order) {
+    for_each_run(
+        order.size, [&](Index place) { return scores[order[place]]; },
+        [&](Index begin, Index end) { std::sort(order.begin() + begin, order.begin() + end); });
+}
+
+inline Index longest_of(View<const Index> lengths, Index first, Index last) {
+    Index longest = 0;
+    for (Index q = first; q < last; ++q) longest = std::max(longest, lengths[q]);
+    return longest;
+}
+
+// Labels in the order of the scores, query by query, into `ranked`.
+//
+// Only the first n_ranked[q] rows of a query are ranked; what follows was not retrieved. Documents with equal scores stand
+// by rising tie_keys, then as the rows do; without keys, as the rows do; averaged, by falling label. long_order holds the
+// documents of lists beyond COUNT_LIMIT by falling score, ties in any order. group_end is written when ties are averaged;
+// own_groups reads it.
+inline void rank_labels(View<const double> scores, View<const double> labels, View<const double> tie_keys,
+                        View<const Index> indptr, View<const Index> n_ranked, View<const Index> long_order,
+                        bool is_averaged, Index first, Index last, View<double> ranked,
+                        View<std::int32_t> group_end) {
+    const Ranker ranker(std::max(longest_of(n_ranked, first, last), COUNT_LIMIT));
+    for (Index q = first; q < last; ++q) {
+        const Index start = indptr[q], n_docs = n_ranked[q], stop = start + n_docs;
+        const auto own_scores = scores.slice(start, stop), own_labels = labels.slice(start, stop);
+        const auto own_ranked = ranked.slice(start, stop);
+        if (is_averaged) group_end[q] = 0;  // unless ties are found
+        const bool is_long = n_docs > COUNT_LIMIT;
+        if (!is_long && ranker.rank_by_counts(own_scores, own_labels, own_ranked)) continue;
+        const auto order =
+            is_long ? ranker.copy_of(long_order.slice(start, stop)) : ranker.order_by_counts(own_scores);
+        if (has_ties(own_scores, order)) {
+            if (is_averaged) {
+                group_end[q] = 1;
+                const auto groups = own_groups(group_end, indptr, q, n_docs);
+                ranker.write_averaged(own_scores, own_labels, order, own_ranked, groups.ends);
+                continue;
+            }
+            if (is_long) in_row_order(own_scores, order);
+            if (tie_keys.size > 0) ranker.settle_by_keys(own_scores, tie_keys.slice(start, stop), order);
+        }
+        for (Index place = 0; place < n_docs; ++place) own_ranked[place] = own_labels[order[place]];
+    }
+}
+
+// The same with ties in the order in which numba's quicksort leaves them.
+inline void rank_labels_by_quicksort(View<const double> scores, View<const double> labels, View<const Index> indptr,
+                                     View<const Index> n_ranked, Index first, Index last, View<double> ranked) {
+    const Index longest = longest_of(n_ranked, first, last);
+    const Scratch<double> keys(longest);
+    const Scratch<Index> orders(longest);
+    for (Index q = first; q < last; ++q) {
+        const Index start = indptr[q], n_docs = n_ranked[q];
+        const View<double> own = keys.slice(0, n_docs);
+        const View<Index> order = orders.slice(0, n_docs);
+        for (Index i = 0; i < n_docs; ++i) own[i] = -scores[start + i];
+        Quicksort::sort(own, order);
+        for (Index place = 0; place < n_docs; ++place) ranked[start + place] = labels[start + order[place]];
+    }
+}
+
+// The best labels of every query, falling, into top[top_indptr[q]:top_indptr[q + 1]].
+inline void top_labels(View<const double> labels, View<const Index> indptr, View<const Index> top_indptr, Index first,
+                       Index last, View<double> top) {
+    for (Index q = first; q < last; ++q)
+        best_labels(labels.slice(indptr[q], indptr[q + 1]), top.slice(top_indptr[q], top_indptr[q + 1]));
+}
+
+// Behind the ranked documents of every query, those that were not retrieved: one tie group, labels falling.
+inline void append_rest(View<const double> labels, View<const Index> indptr, View<const Index> n_ranked,
+                        View<const std::int32_t> found_end, Index first, Index last, View<double> ranked,
+                        View<std::int32_t> group_end) {
+    for (Index q = first; q < last; ++q) {
+        const Index start = indptr[q], stop = indptr[q + 1], n_found = n_ranked[q];
+        const auto found = own_groups(found_end, indptr, q, n_found);
+        group_end[q] = 1;
+        const auto ends = own_groups(group_end, indptr, q, stop - start).ends;
+        for (Index place = 0; place < n_found; ++place) ends[place] = static_cast<std::int32_t>(found.stop(place));
+        best_labels(labels.slice(start + n_found, stop), ranked.slice(start + n_found, stop));
+        ends.slice(n_found, stop - start).fill(static_cast<std::int32_t>(stop - start));
+    }
+}
+
+}  // namespace plackett::metrics
