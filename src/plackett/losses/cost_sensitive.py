@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses import _cost_sensitive
-from plackett.losses.base import CurvatureProduct, Loss
+from plackett.losses.base import CompiledCurvature
 from plackett.validation import check_choice, check_positive_int
 
-_KINDS = {"ndcg": _cost_sensitive.NDCG, "label": _cost_sensitive.LABEL}
+_SIGNS = {"ndcg": 1.0, "label": -1.0}  # of the lower document's strength in the weight of a pair
 _LARGEST_LABEL = 1000  # 2**1000 is a number
 
 
 class _Weights(NamedTuple):
-    """What the kernels take between the scores and the outputs."""
+    """What the kernels know of the labels; see ``_native/losses/cost_levels.hpp``."""
 
     label_order: np.ndarray
     indptr: np.ndarray
@@ -25,31 +25,10 @@ class _Weights(NamedTuple):
     strength: np.ndarray
     norm: np.ndarray
     scale: np.ndarray
-    sign: int
-
-    def of_docs(self, of_levels: np.ndarray) -> np.ndarray:
-        """Values of levels for each of their documents, in label order."""
-        return np.repeat(of_levels, np.diff(self.bounds))
-
-    def to_rows(self, ranked: np.ndarray) -> np.ndarray:
-        """Values in label order, times each query's scale, in row order."""
-        rows = np.empty_like(ranked)
-        rows[self.label_order] = ranked * np.repeat(self.scale, np.diff(self.indptr))
-        return rows
+    sign: float
 
 
-class _State(NamedTuple):
-    """What derivatives at given scores are made of; see the kernels for the names."""
-
-    mean: np.ndarray
-    change: np.ndarray
-    pull: np.ndarray
-    weight: np.ndarray
-    rivalry: np.ndarray
-    stay: np.ndarray
-
-
-class CSListMLE(Loss):
+class CSListMLE(CompiledCurvature):
     """Cost-sensitive ListMLE (Lu et al. 2010): smooth, convex, and with a constant added at least 1 − NDCG@k.
 
     ``(1 / DCG) Σ_j β_j log2(1 + Σ_{t: y_t < y_j} α_jt exp(f_t − f_j))``. A pair weighs about what NDCG@k loses when its
@@ -87,7 +66,7 @@ class CSListMLE(Loss):
     def check_labels(self, lists: QueryLists) -> None:
         if self.k is not None:
             check_positive_int(self.k, "k")
-        check_choice(self.weights, "weights", list(_KINDS))
+        check_choice(self.weights, "weights", list(_SIGNS))
         largest = lists.labels.max(initial=0.0) if self.weights == "label" else 0.0
         if largest > _LARGEST_LABEL:
             raise ValueError(
@@ -95,72 +74,35 @@ class CSListMLE(Loss):
                 'would be left. Use weights="ndcg", which takes any labels, or smaller labels.'
             )
 
-    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-        weights, losses = self._weights(lists), np.empty(lists.n_queries)
-        n_left = _cost_sensitive.value_and_slope(scores, *weights, losses, slope)
-        if n_left > 0:  # scores that lie very far apart: rare, and compiled only then
-            _cost_sensitive.wide_value_and_slope(scores, *weights, *_state(scores, weights), losses, slope)
-        return losses
-
-    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        weights = self._weights(lists)
-        state = _state(scores, weights)
-
-        def product(direction: np.ndarray) -> np.ndarray:
-            out = np.empty(lists.n_docs)
-            _cost_sensitive.product(direction, *weights, *state[1:], out)
-            return out
-
-        return product
-
-    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        weights = self._weights(lists)
-        state = _state(scores, weights)
-        squares = np.empty_like(weights.norm)
-        _cost_sensitive.square_pulls(
-            weights.bounds, weights.level_indptr, weights.strength, weights.norm, weights.sign,
-            state.change, state.rivalry, squares,
-        )  # fmt: skip
-        spread = weights.of_docs(weights.norm * state.mean) * state.stay * state.rivalry
-        as_rival = state.weight * (weights.of_docs(state.pull) - state.weight * weights.of_docs(squares))
-        return weights.to_rows(spread + np.maximum(as_rival, 0.0))
-
-    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        weights = self._weights(lists)
-        state = _state(scores, weights)  # each term bends as diag(π) − π πᵀ, π its choice probabilities
-        return weights.to_rows(weights.of_docs(weights.norm) * state.stay + weights.of_docs(state.pull) * state.weight)
+    def native(self, lists: QueryLists) -> Any:
+        return lists.keep(
+            ("CSListMLE compiled", self.k, self.weights), lambda: _native.losses.cost_sensitive(*self._weights(lists))
+        )
 
     def _weights(self, lists: QueryLists) -> _Weights:
         k = self.k if self.weights == "ndcg" else None
-        return lists.keep(("CSListMLE", k, self.weights), lambda: _weights(lists, k, _KINDS[self.weights]))
+        return lists.keep(("CSListMLE", k, self.weights), lambda: _weights(lists, k, _SIGNS[self.weights]))
 
 
-def _state(scores: np.ndarray, weights: _Weights) -> _State:
-    n_levels, n_docs = weights.norm.size, scores.size
-    state = _State(*(np.empty(size) for size in [n_levels] * 3 + [n_docs] * 3))
-    _cost_sensitive.prepare(scores, *weights, *state)
-    return state
-
-
-def _weights(lists: QueryLists, k: int | None, kind: int) -> _Weights:
+def _weights(lists: QueryLists, k: int | None, sign: float) -> _Weights:
     levels = lists.levels
     n_levels = levels.bounds.size - 1
     strength, norm, scale = np.empty(n_levels), np.empty(n_levels), np.empty(lists.n_queries)
-    _cost_sensitive.weigh_levels(
+    _native.losses.weigh_levels(
         lists.labels, lists.order, lists.indptr, levels.bounds, levels.indptr,
-        kind, lists.n_docs if k is None else k, strength, norm, scale,
+        sign < 0.0, lists.n_docs if k is None else min(k, lists.n_docs), strength, norm, scale,
     )  # fmt: skip
     # levels that cost something come first in a query; those after the first that does not are taken together with it
     is_kept = np.ones(n_levels, dtype=bool)
     is_kept[1:] = norm[:-1] > 0.0
     is_kept[levels.indptr[:-1][np.diff(levels.indptr) > 0]] = True
     return _Weights(
-        lists.order.view(np.uint64),  # spares the kernels a look whether a row is negative
+        lists.order,
         lists.indptr,
         np.append(levels.bounds[:-1][is_kept], lists.n_docs),
         np.append(0, np.cumsum(is_kept))[levels.indptr],
         strength[is_kept],
         norm[is_kept],
         scale,
-        kind,
+        sign,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -27,7 +28,17 @@ class WeightedLevels(NamedTuple):
     weights: np.ndarray
 
 
-class ListMLE(CompiledCurvature):
+class _PlackettLoss(CompiledCurvature):
+    """What ListMLE and p-ListMLE share: the kernels over label levels."""
+
+    _is_efron = False
+
+    @abstractmethod
+    def _levels(self, lists: QueryLists) -> WeightedLevels:
+        """What the kernels need to know of the labels."""
+
+
+class ListMLE(_PlackettLoss):
     """Negative log-likelihood of the true order (Xia et al., 2008).
 
     Documents in true order, ``Σ_i [−f_i + log Σ_{j ≥ i} exp f_j]``. Labels with ties do not give an order, so:
@@ -84,6 +95,10 @@ class ListMLE(CompiledCurvature):
     def has_curvature_bound(self) -> bool:
         return self._is_plain and not self.is_random
 
+    @property
+    def _is_efron(self) -> bool:  # type: ignore[override]
+        return self.ties == "efron"
+
     def check_labels(self, lists: QueryLists) -> None:
         check_choice(self.ties, "ties", TIES)
         get_transform(self.transform)
@@ -124,10 +139,8 @@ class ListMLE(CompiledCurvature):
         """The loss of the scores' logarithms under φ, which are the scores themselves where φ is exp."""
         if self.is_random:
             return _native.losses.listmle(*self._random_levels(lists), False)
-        is_efron = self.ties == "efron"
-        return lists.keep(
-            ("listmle compiled", is_efron), lambda: _native.losses.listmle(*self._levels(lists), is_efron)
-        )
+        key = ("listmle compiled", self._is_efron)
+        return lists.keep(key, lambda: _native.losses.listmle(*self._levels(lists), self._is_efron))
 
     def _levels(self, lists: QueryLists) -> WeightedLevels:
         if self.is_random:
@@ -145,7 +158,7 @@ class ListMLE(CompiledCurvature):
         return WeightedLevels(lists.indptr, shuffled, np.arange(lists.n_docs + 1), lists.indptr, weights)
 
 
-class PListMLE(CompiledCurvature):
+class PListMLE(_PlackettLoss):
     """Position-aware ListMLE: the i-th term of ListMLE counts α(i), which falls (Lan et al., 2014).
 
     Documents with equal labels share the mean weight of their places; the lowest level is left out.

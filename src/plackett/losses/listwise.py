@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses import _listwise
-from plackett.losses.base import CurvatureProduct, Loss
+from plackett.losses.base import CompiledCurvature, CurvatureProduct, Loss, evaluate
 from plackett.losses.transforms import Exponential, Linear, Transform, get_transform
 
 
-class ListNet(Loss):
+class ListNet(CompiledCurvature):
     """Cross entropy between the top-one probabilities of the labels and of the scores (Cao et al. 2007).
 
     ``−Σ_i P_i log(φ(f_i) / Σ_j φ(f_j))`` with ``P_i = φ(y_i) / Σ_j φ(y_j)``; with the default φ both are softmaxes.
@@ -70,32 +70,29 @@ class ListNet(Loss):
                     'needs probabilities: at least 0 for every label. Give a larger b, or transform="exp".'
                 )
 
+    @property
+    def has_native(self) -> bool:
+        return self._is_softmax
+
+    def native(self, lists: QueryLists) -> Any:
+        return self._compiled(lists) if self._is_softmax else None
+
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-        losses = np.empty(lists.n_queries)
         if self._is_softmax:
-            _listwise.cross_entropy(scores, self._target(lists), lists.indptr, losses, slope)
-            return losses
+            return evaluate(self._compiled(lists), scores, lists, slope)
         logs, inner = get_transform(self.transform).log_and_slope(scores)
-        _listwise.cross_entropy(logs, self._target(lists), lists.indptr, losses, slope)
+        losses = evaluate(self._compiled(lists), logs, lists, slope)
         slope *= inner
         return losses
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
         if not self._is_softmax:
             raise self._lacks("curvature_product")
-        share = _softmax(scores, lists)
-
-        def product(direction: np.ndarray) -> np.ndarray:
-            out = np.empty_like(share)
-            _listwise.softmax_product(share, direction, lists.indptr, out)
-            return out
-
-        return product
+        return super().curvature_at(scores, lists)
 
     def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
         if self._is_softmax:
-            share = _softmax(scores, lists)
-            return share * (1.0 - share)
+            return super().diagonal_at(scores, lists)
         logs, inner, second = get_transform(self.transform).log_and_derivatives(scores)
         share = _softmax(logs, lists)
         return share * (1.0 - share) * inner**2 + (share - self._target(lists)) * second
@@ -103,9 +100,12 @@ class ListNet(Loss):
     def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
         if not self._is_softmax:
             raise self._lacks("curvature_bound")
-        share = _softmax(scores, lists)  # the second derivative is diag(share) less a square
-        share[_alone(lists)] = 0.0
-        return share
+        return super().bound_at(scores, lists)
+
+    def _compiled(self, lists: QueryLists) -> Any:
+        """The loss of ``log φ`` of the scores, which are the scores themselves where φ is exp."""
+        key = ("ListNet compiled", self.transform)
+        return lists.keep(key, lambda: _native.losses.listnet(lists.indptr, self._target(lists)))
 
     def _target(self, lists: QueryLists) -> np.ndarray:
         transform = get_transform(self.transform)
@@ -153,23 +153,35 @@ class RankCosine(Loss):
     def check_labels(self, lists: QueryLists) -> None:
         get_transform(self.transform)
 
+    @property
+    def has_native(self) -> bool:
+        return isinstance(get_transform(self.transform), Linear)
+
+    def native(self, lists: QueryLists) -> Any:
+        transform = get_transform(self.transform)
+        if not isinstance(transform, Linear):
+            return None
+        a, b = float(transform.a), float(transform.b)
+        return lists.keep(
+            ("RankCosine compiled", transform),
+            lambda: _native.losses.cosine_of_linear(lists.indptr, self._target(lists), a, b),
+        )
+
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-        losses = np.empty(lists.n_queries)
         transform = get_transform(self.transform)
         if isinstance(transform, Linear):
-            a, b = float(transform.a), float(transform.b)
-            _listwise.cosine_of_linear(scores, a, b, self._target(lists), lists.indptr, losses, slope)
-            return losses
+            return evaluate(self.native(lists), scores, lists, slope)
+        losses = np.empty(lists.n_queries)
         unit, inner, _ = _unit_vectors(transform, scores, lists)
-        _listwise.cosine(unit, self._target(lists), lists.indptr, losses, slope)
+        _native.losses.cosine_of_unit(unit, self._target(lists), lists.indptr, losses, slope)
         slope *= inner
         return losses
 
     def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
         unit, inner, second = _unit_vectors(get_transform(self.transform), scores, lists)
         slope, bend = np.empty_like(scores), np.empty_like(scores)
-        _listwise.cosine(unit, self._target(lists), lists.indptr, np.empty(lists.n_queries), slope)
-        _listwise.cosine_diagonal(unit, self._target(lists), lists.indptr, bend)
+        _native.losses.cosine_of_unit(unit, self._target(lists), lists.indptr, np.empty(lists.n_queries), slope)
+        _native.losses.cosine_diagonal(unit, self._target(lists), lists.indptr, bend)
         return bend * inner**2 + slope * second
 
     def _target(self, lists: QueryLists) -> np.ndarray:
@@ -179,13 +191,8 @@ class RankCosine(Loss):
 
 def _softmax(values: np.ndarray, lists: QueryLists) -> np.ndarray:
     out = np.empty_like(values)
-    _listwise.softmax(values, lists.indptr, out)
+    _native.losses.softmax(values, lists.indptr, out)
     return out
-
-
-def _alone(lists: QueryLists) -> np.ndarray:
-    """Rows of the queries with a single document."""
-    return lists.indptr[:-1][np.diff(lists.indptr) == 1]
 
 
 def _shares_of_labels(transform: Transform, lists: QueryLists) -> np.ndarray:
@@ -205,11 +212,11 @@ def _unit_vectors(transform: Transform, scores: np.ndarray, lists: QueryLists) -
     lengths = np.empty(lists.n_queries)
     if isinstance(transform, Linear):
         unit = transform.value(scores)
-        _listwise.to_unit_length(unit, lists.indptr, lengths)
+        _native.losses.to_unit_length(unit, lists.indptr, lengths)
         lengths[lengths == 0.0] = 1.0  # slope and bend are 0 there
         return unit, np.repeat(transform.a / lengths, np.diff(lists.indptr)), 0.0
     logs, slope, second = transform.log_and_derivatives(scores)
     unit = np.empty_like(logs)
-    _listwise.exp_below_largest(logs, lists.indptr, unit)
-    _listwise.to_unit_length(unit, lists.indptr, lengths)
+    _native.losses.exp_below_largest(logs, lists.indptr, unit)
+    _native.losses.to_unit_length(unit, lists.indptr, lengths)
     return unit, unit * slope, unit * (slope**2 + second)

@@ -56,7 +56,7 @@ def terms_and_slope(loss: Any, scores: torch.Tensor, lists: QueryLists) -> Terms
 
 
 def _plackett(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    """Each document costs w (log C − f): see ``_native/losses/listmle.hpp`` for the formulas, here with C and 1/C as logarithms."""
+    """Each document costs w (log C − f), as in ``_native/losses/listmle.hpp``; C and 1/C are logarithms here."""
     labels = loss._levels(lists)
     key = (loss.name, getattr(loss, "position_weights", None), getattr(loss, "base", None), loss.is_random)
     weights = _kept(lists, scores, (*key, "weights"), lambda: np.append(labels.weights, 0.0))
@@ -164,7 +164,7 @@ def _flat_costs(target: np.ndarray, lists: QueryLists) -> np.ndarray:
 
 
 def _cost_sensitive(loss: cost_sensitive.CSListMLE, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    """See ``_cost_sensitive`` for the names; ``mean``, ``rivalry`` and ``pull`` are logarithms here.
+    """See ``_native/losses/cost_sensitive.hpp`` for the names; ``mean``, ``rivalry`` and ``pull`` are logarithms here.
 
     A pair weighs A_l + A_m, two sums over levels, or A_l − A_m, which is a sum over the steps between both levels: in
     either way nothing is subtracted.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses.base import CurvatureProduct, Loss
+from plackett.losses.base import CompiledCurvature
 
 
-class Squared(Loss):
+class Squared(CompiledCurvature):
     """``½ Σ (f − y)²``: least-squares regression on the label.
 
     Every document counts the same, so that long queries count more than short ones, and a query with a single document
@@ -25,19 +26,5 @@ class Squared(Loss):
     ignores_shifts = False
     is_pointwise = True
 
-    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-        np.subtract(scores, lists.labels, out=slope)
-        sizes = np.diff(lists.indptr)
-        values = np.zeros(lists.n_queries)
-        if lists.n_docs:
-            values[sizes > 0] = 0.5 * np.add.reduceat(slope * slope, lists.indptr[:-1][sizes > 0])
-        return values
-
-    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        return np.copy
-
-    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        return np.ones(lists.n_docs)
-
-    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        return np.ones(lists.n_docs)
+    def native(self, lists: QueryLists) -> Any:
+        return lists.keep("squared compiled", lambda: _native.losses.squared(lists.indptr, lists.labels))

@@ -1,7 +1,11 @@
 // Bindings of a loss as such, and of listwise losses.
 #include "core/bind.hpp"
+#include "losses/cosine.hpp"
+#include "losses/cost_sensitive.hpp"
 #include "losses/listmle_curvature.hpp"
+#include "losses/listnet.hpp"
 #include "losses/loss.hpp"
+#include "losses/squared.hpp"
 
 namespace plackett {
 
@@ -36,6 +40,22 @@ void bind_listwise(nb::module_& module) {
 
     define<&make_listmle>(module, "listmle", "indptr order bounds level_indptr weights is_efron");
     define<&shuffle_levels>(module, "shuffle_levels", "order bounds draws shuffled");
+
+    define<&make_listnet>(module, "listnet", "indptr target");
+    define<&softmax>(module, "softmax", "values indptr out");
+
+    define<&make_cosine_of_linear>(module, "cosine_of_linear", "indptr target a b");
+    define<&cosine_of_unit>(module, "cosine_of_unit", "unit target indptr values slope");
+    define<&cosine_diagonal>(module, "cosine_diagonal", "unit target indptr second");
+    define<&to_unit_length>(module, "to_unit_length", "values indptr lengths");
+    define<&exp_below_largest>(module, "exp_below_largest", "logs indptr out");
+
+    define<&make_cost_sensitive>(module, "cost_sensitive",
+                                 "order indptr bounds level_indptr strength norm scale sign");
+    define<&weigh_levels>(module, "weigh_levels",
+                          "labels order indptr bounds level_indptr is_label k strength norm scale");
+
+    define<&make_squared>(module, "squared", "indptr labels");
 }
 
 }  // namespace plackett

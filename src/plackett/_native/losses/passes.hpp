@@ -28,6 +28,8 @@ inline std::pair<double, double> range_of(View<const double> values) {
             std::max(std::max(high[0], high[1]), std::max(high[2], high[3]))};
 }
 
+inline double largest_of(View<const double> values) { return range_of(values).second; }
+
 // exp(values − top); where that is less than 1e-307 it is about that.
 inline void exp_below(View<const double> values, double top, View<double> out) {
 #pragma omp simd
