@@ -53,7 +53,7 @@ class Checkout:
     """A process that imports plackett from one checkout, and the cases from this one."""
 
     def __init__(self, folder: Path):
-        # an editable install answers for every folder, so for another one its hook is left out: -S, site-packages by hand
+        # an editable install answers for every folder, so for another one it is left out: -S, site-packages by hand
         paths = [str(folder / "src"), str(HERE), *(path for path in sys.path if path.endswith("site-packages"))]
         code = f"import sys; sys.path[:0] = {paths!r}; from benchmarks.against import worker; worker()"
         options = ["-W", "ignore"] if folder == HERE else ["-S", "-W", "ignore"]
