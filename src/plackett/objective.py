@@ -197,15 +197,16 @@ class Objective(OfLoss):
         """A function that multiplies the second derivative at ``coef`` with a vector, in one pass over X."""
         coef = np.array(coef, dtype=np.float64)
         held = self.penalty.curvature_diagonal(self.size)
-        products = None if self.loss.has_native else self._each(lambda part: self._product(part, coef))
+        is_fused = self.loss.has_native
+        products = self._each(lambda part: (self._native_curvature if is_fused else self._product)(part, coef))
 
         def multiply(direction: np.ndarray) -> np.ndarray:
             direction = np.ascontiguousarray(direction, dtype=np.float64)
 
             def work(share: int, number: int, out: np.ndarray) -> None:
                 part = self._shares[share][number]
-                if products is None:
-                    self._multiply_fused(part, coef, direction, out)
+                if is_fused:
+                    self._multiply_fused(part, coef, direction, products[share][number], out)
                 else:
                     self._multiply(part, products[share][number], direction, out)
 
@@ -213,10 +214,11 @@ class Objective(OfLoss):
 
         return multiply
 
+    def _native_curvature(self, part: _Part, coef: np.ndarray) -> Any:
+        return self.loss.native_curvature(part.lists, lambda: part.scores(coef))
+
     def _product(self, part: _Part, coef: np.ndarray) -> CurvatureProduct:
-        scores = np.empty(part.n_docs)
-        part.scorer.score(coef, scores)
-        return self.loss.curvature_at(scores, part.lists)
+        return self.loss.curvature_at(part.scores(coef), part.lists)
 
     def _multiply(self, part: _Part, product: CurvatureProduct, direction: np.ndarray, out: np.ndarray) -> None:
         moved = np.empty(part.n_docs)
@@ -225,12 +227,14 @@ class Objective(OfLoss):
         part.weigh(slope)
         part.scorer.pull_back(slope, out)
 
-    def _multiply_fused(self, part: _Part, coef: np.ndarray, direction: np.ndarray, out: np.ndarray) -> None:
+    def _multiply_fused(
+        self, part: _Part, coef: np.ndarray, direction: np.ndarray, curvature: Any, out: np.ndarray
+    ) -> None:
         kernel = _native.objective.multiply_sparse if part.scorer.is_sparse else _native.objective.multiply
         part.scorer.check(coef)
         part.scorer.check(direction)
         at_once = self._docs_of(BYTES_IN_CACHE)
-        kernel(*part.scorer.matrix, coef, direction, self.loss.native(part.lists), part.weights, at_once, out)
+        kernel(*part.scorer.matrix, coef, direction, curvature, part.weights, at_once, out)
 
     def curvature_bound_diagonal(self, coef: np.ndarray) -> np.ndarray:
         """The diagonal of ``Xᵀ diag(d) X`` plus the penalty's, d the loss's curvature bound at ``coef``."""
@@ -361,6 +365,11 @@ class _Part(NamedTuple):
     @property
     def n_docs(self) -> int:
         return self.docs.stop - self.docs.start
+
+    def scores(self, coef: np.ndarray) -> np.ndarray:
+        scores = np.empty(self.n_docs)
+        self.scorer.score(coef, scores)
+        return scores
 
     def weigh(self, of_docs: np.ndarray) -> None:
         """Multiply each document's number with the weight of its query."""

@@ -20,9 +20,11 @@ from plackett.losses import (
     PairwiseSquaredHinge,
     get_loss,
 )
-from plackett.losses._pair_plan import DIRECT, pair_counts, pair_plan
+from plackett.losses._pair_plan import pair_counts, pair_plan
 from tests.losses import literal
 from tests.losses import literal_pairwise as loops
+
+DIRECT = 96  # pairs per document that a plan lets be met one by one
 
 LOSSES = [
     (PairwiseHinge, loops.hinge),

@@ -84,6 +84,14 @@ class Loss(Parameters, ABC):
         """
         return None
 
+    def native_curvature(self, lists: QueryLists, scores: Callable[[], np.ndarray]) -> Any:
+        """The compiled object that takes products at the scores ``scores()`` gives.
+
+        By default it is the loss itself, which needs the scores again for each product. A loss that finds something at
+        the scores that makes products cheaper keeps it in an object of its own.
+        """
+        return self.native(lists)
+
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
         """A function that multiplies the second derivative at ``scores`` with a vector, many times cheaply."""
         raise self._lacks("curvature_product")

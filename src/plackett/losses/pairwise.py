@@ -5,19 +5,20 @@ Each is a sum over pairs ``y_i > y_j`` of a function of the margin ``m = f_i - f
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses import _pair_curvature, _pair_sums, _pairwise
-from plackett.losses._pair_plan import pair_counts, pair_plan
-from plackett.losses.base import CurvatureProduct, Loss
+from plackett.losses._pair_plan import native_plan, pair_counts
+from plackett.losses.base import CompiledCurvature, CompiledLoss, CurvatureProduct, evaluate
 
 NORMALIZERS = ("pairs", "all", "none")
 
 
-class _Pairwise(Loss):
+class _Pairwise(CompiledLoss):
     """A sum over pairs, divided by what ``normalize`` says."""
 
     def __init__(self, normalize: str = "pairs"):
@@ -26,6 +27,12 @@ class _Pairwise(Loss):
     def check_labels(self, lists: QueryLists) -> None:
         if self.normalize not in NORMALIZERS:
             raise ValueError(f"normalize={self.normalize!r} is not known; choose one of {', '.join(NORMALIZERS)}.")
+
+    def native(self, lists: QueryLists) -> Any:
+        return lists.keep((self.name, self.normalize), lambda: self._compiled(lists))
+
+    def _compiled(self, lists: QueryLists) -> Any:
+        raise NotImplementedError
 
     def _weights(self, lists: QueryLists) -> np.ndarray:
         """What a pair of each query counts; 0 where there is none."""
@@ -39,79 +46,28 @@ def _pair_weights(lists: QueryLists, normalize: str) -> np.ndarray:
     return np.divide(1.0, divisors, out=np.zeros_like(counts), where=counts > 0)
 
 
-class _Smooth(_Pairwise):
+class _Curved(_Pairwise, CompiledCurvature):
     """A loss with a second derivative, which sums ``c (t_i - t_j)²`` over pairs."""
 
-    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        """Twice the diagonal, since ``(t_i - t_j)²`` is at most ``2 t_i² + 2 t_j²``."""
-        return 2.0 * self.diagonal_at(scores, lists)
+    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
+        return super().curvature_at(scores.copy(), lists)  # the caller may move on while products are still taken here
 
 
-class _HingeKind(_Pairwise):
-    """A loss of ``_pair_sums``, by its code; the kernel's numbers are multiplied by ``_scale``."""
-
-    _kind: ClassVar[int]
-
-    @property
-    def _width(self) -> float:
-        return np.inf
-
-    @property
-    def _scale(self) -> float:
-        return 1.0
-
-    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-        return _sum_pairs(self._kind, self._width, scores, lists, self._scale * self._weights(lists), slope)
-
-
-def _sum_pairs(
-    kind: int, width: float, scores: np.ndarray, lists: QueryLists, weights: np.ndarray, slope: np.ndarray
-) -> np.ndarray:
-    plan = pair_plan(lists)
-    values = np.empty(lists.n_queries)
-    _pair_sums.pair_sums(
-        kind, width, scores, lists.order, lists.indptr, plan.run_end, plan.steps, plan.indptr, weights, values, slope
-    )
-    return values
-
-
-class _Curved(_HingeKind, _Smooth):
-    """Squared and smoothed hinge: their second derivative is the same for all active pairs."""
+class _CurvedHinge(_Curved):
+    """Squared and smoothed hinge: their second derivative is the same for all active pairs, which are found once."""
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        plan, weights = pair_plan(lists), self._scale * self._weights(lists)
-        is_band, width = np.isfinite(self._width), self._width
-        found = self._active_pairs(scores, lists)
+        found = self.native_curvature(lists, lambda: scores)
 
         def product(direction: np.ndarray) -> np.ndarray:
-            answer = np.empty(lists.n_docs)
-            _pair_curvature.product(
-                is_band, width, direction, lists.order, lists.indptr, plan.run_end, plan.steps, plan.indptr, weights,
-                answer, *found,
-            )  # fmt: skip
-            return answer
+            out = np.empty(lists.n_docs)
+            _native.losses.multiply(found, direction, direction, out)  # the active pairs stand for the scores
+            return out
 
         return product
 
-    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        _, counts, *_ = self._active_pairs(scores, lists)
-        diagonal = np.empty(lists.n_docs)
-        diagonal[lists.order] = counts * np.repeat(self._scale * self._weights(lists), np.diff(lists.indptr))
-        return diagonal
 
-    def _active_pairs(self, scores: np.ndarray, lists: QueryLists) -> tuple[np.ndarray, ...]:
-        plan, is_band = pair_plan(lists), np.isfinite(self._width)
-        values, counts = np.empty(lists.n_docs), np.empty(lists.n_docs)
-        places, begins = np.empty(plan.n_stored, np.int32), np.empty(plan.n_stored, np.int32)
-        ends = np.empty(plan.n_stored if is_band else 0, np.int32)
-        found = (values, counts, places, begins, ends)
-        _pair_curvature.find_active(
-            is_band, self._width, scores, lists.order, lists.indptr, plan.run_end, plan.steps, plan.indptr, *found
-        )
-        return found
-
-
-class PairwiseHinge(_HingeKind):
+class PairwiseHinge(_Pairwise):
     """Hinge loss, ``max(0, 1 - m)``, over every pair of documents with different labels: RankSVM.
 
     O(n log n) per query. The loss has kinks: at a margin of exactly 1 the slope is 0. It has no curvature;
@@ -134,7 +90,9 @@ class PairwiseHinge(_HingeKind):
 
     name = "hinge"
     is_smooth = False
-    _kind = _pair_sums.HINGE
+
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.hinge(native_plan(lists), self._weights(lists))
 
     def smoothed(self, width: float) -> PairwiseSmoothedHinge:
         """The loss with a parabola of this width in place of its kink: at most width/2 a pair below, never above."""
@@ -146,11 +104,11 @@ class PairwiseHinge(_HingeKind):
         These are the dual variables that belong to the slope of ``smoothed(width)``; their sum, less what they cost in
         the penalty, is a lower bound of the minimum.
         """
-        weights = self._weights(lists) / width
-        return _sum_pairs(_pair_sums.RAMP, width, scores, lists, weights, np.empty(lists.n_docs))
+        ramp = _native.losses.ramp(native_plan(lists), self._weights(lists) / width, width)
+        return evaluate(ramp, scores, lists, np.empty(lists.n_docs))
 
 
-class PairwiseSmoothedHinge(_Curved):
+class PairwiseSmoothedHinge(_CurvedHinge):
     """Hinge loss with its kink rounded: 0 above a margin of 1, a parabola down to ``1 - width``, then straight.
 
     With ``z = 1 - m``: ``z² / (2 width)`` for z up to ``width``, ``z - width/2`` beyond. Its second derivative jumps;
@@ -164,7 +122,6 @@ class PairwiseSmoothedHinge(_Curved):
     """
 
     name = "smoothed-hinge"
-    _kind = _pair_sums.BEND
 
     def __init__(self, width: float = 1.0, normalize: str = "pairs"):
         self.width, self.normalize = width, normalize
@@ -174,16 +131,15 @@ class PairwiseSmoothedHinge(_Curved):
         if not 0 < self.width < np.inf:
             raise ValueError(f"width={self.width!r} must be a number above 0.")
 
-    @property
-    def _width(self) -> float:
-        return float(self.width)
+    def native(self, lists: QueryLists) -> Any:  # not kept: solvers go through many widths
+        return _native.losses.bend(native_plan(lists), self._weights(lists) / self.width, self.width)
 
-    @property
-    def _scale(self) -> float:
-        return 1.0 / self.width
+    def native_curvature(self, lists: QueryLists, scores: Callable[[], np.ndarray]) -> Any:
+        weights = self._weights(lists) / self.width
+        return _native.losses.bend_curvature(native_plan(lists), weights, self.width, scores())
 
 
-class PairwiseSquaredHinge(_Curved):
+class PairwiseSquaredHinge(_CurvedHinge):
     """Squared hinge loss, ``max(0, 1 - m)²``, over every pair of documents with different labels.
 
     O(n log n) per query. The second derivative jumps at a margin of 1, where products take the flat side.
@@ -195,14 +151,16 @@ class PairwiseSquaredHinge(_Curved):
     """
 
     name = "squared-hinge"
-    _kind = _pair_sums.SQUARED
 
-    @property
-    def _scale(self) -> float:
-        return 2.0  # the kernel sums z²/2
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.squared_hinge(native_plan(lists), 2.0 * self._weights(lists))  # it sums z²/2
+
+    def native_curvature(self, lists: QueryLists, scores: Callable[[], np.ndarray]) -> Any:
+        weights = 2.0 * self._weights(lists)
+        return _native.losses.squared_hinge_curvature(native_plan(lists), weights, scores())
 
 
-class PairwiseLogistic(_Smooth):
+class PairwiseLogistic(_Curved):
     """Logistic loss, ``log(1 + e^-m)``, over every pair of documents with different labels: RankNet.
 
     O(n²) per query in time, O(n) in memory.
@@ -215,32 +173,11 @@ class PairwiseLogistic(_Smooth):
 
     name = "logistic"
 
-    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-        values = np.empty(lists.n_queries)
-        run_end = pair_plan(lists).run_end
-        _pairwise.logistic(scores, lists.order, lists.indptr, run_end, self._weights(lists), values, slope)
-        return values
-
-    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        scores = scores.copy()  # the caller may move on while products are still taken here
-        diagonal = self.diagonal_at(scores, lists)
-        return lambda direction: self._curvature(scores, lists, diagonal, direction)
-
-    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        return self._curvature(scores, lists, np.empty(0), np.empty(0))
-
-    def _curvature(
-        self, scores: np.ndarray, lists: QueryLists, diagonal: np.ndarray, direction: np.ndarray
-    ) -> np.ndarray:
-        answer = np.empty(lists.n_docs)
-        run_end = pair_plan(lists).run_end
-        _pairwise.logistic_curvature(
-            scores, lists.order, lists.indptr, run_end, self._weights(lists), diagonal, direction, answer
-        )
-        return answer
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.logistic(native_plan(lists), self._weights(lists))
 
 
-class PairwiseExponential(_Smooth):
+class PairwiseExponential(_Curved):
     """Exponential loss, ``e^-m``, over every pair of documents with different labels: RankBoost.
 
     O(n) per query, because ``e^(f_j - f_i)`` is a product. A margin below -600 counts as about -600, so that value and
@@ -254,36 +191,11 @@ class PairwiseExponential(_Smooth):
 
     name = "exponential"
 
-    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-        return self._run(_pairwise.SLOPE, scores, lists, np.empty(0), slope)
-
-    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        scores = scores.copy()  # the caller may move on while products are still taken here
-
-        def product(direction: np.ndarray) -> np.ndarray:
-            answer = np.empty(lists.n_docs)
-            self._run(_pairwise.PRODUCT, scores, lists, direction, answer)
-            return answer
-
-        return product
-
-    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        diagonal = np.empty(lists.n_docs)
-        self._run(_pairwise.DIAGONAL, scores, lists, np.empty(0), diagonal)
-        return diagonal
-
-    def _run(
-        self, what: int, scores: np.ndarray, lists: QueryLists, direction: np.ndarray, answer: np.ndarray
-    ) -> np.ndarray:
-        values = np.empty(lists.n_queries)
-        bounds, of_queries = lists.levels
-        _pairwise.exponential(
-            what, scores, lists.order, lists.indptr, bounds, of_queries, self._weights(lists), direction, values, answer
-        )
-        return values
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.exponential(lists.order, lists.indptr, *lists.levels, self._weights(lists))
 
 
-class PairwisePsi(_HingeKind):
+class PairwisePsi(_Pairwise):
     """Hinge loss that no pair can exceed 1 in, ``min(1, max(0, 1 - m))``, over pairs with different labels.
 
     O(n log n) per query; not convex. At the kinks the slope is that of the right-hand side: 0 at a margin of 1, and at
@@ -298,8 +210,6 @@ class PairwisePsi(_HingeKind):
     name = "psi"
     is_convex = False
     is_smooth = False
-    _kind = _pair_sums.RAMP
 
-    @property
-    def _width(self) -> float:
-        return 1.0
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.ramp(native_plan(lists), self._weights(lists), 1.0)

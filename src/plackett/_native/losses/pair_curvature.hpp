@@ -38,7 +38,7 @@ struct ActivePairs {
 
 // Add A times the direction for better documents i on, n_rows of them, and places first:last, on both sides.
 template <class Kind>
-inline void multiply_rows(Kind kind, View<const double> values, View<const double> direction, View<double> out, Index i,
+inline void join_rows(Kind kind, View<const double> values, View<const double> direction, View<double> out, Index i,
                           Index n_rows, Index first, Index last) {
     Cut cuts[4];
     double own[4];
@@ -105,7 +105,7 @@ public:
                 }
             },
             [&](Index i, Index n_rows, Index first, Index last) {
-                multiply_rows(kind, own, own_direction, own_out, i, n_rows, first, padded(first, last));
+                join_rows(kind, own, own_direction, own_out, i, n_rows, first, padded(first, last));
             });
         for (Index k = 0; k < n; ++k) out[leaf.start + k] += own_out[k];
     }

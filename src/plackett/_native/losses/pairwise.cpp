@@ -1,8 +1,60 @@
 // Bindings of pairwise losses.
+#include "losses/pairwise.hpp"
+
 #include "core/bind.hpp"
 
 namespace plackett {
 
-void bind_pairwise([[maybe_unused]] nb::module_& module) {}
+namespace {
+
+PairPlan* make_plan(View<const Index> order, View<const Index> indptr, View<const std::int32_t> run_end,
+                    Rows<const Index> steps, View<const Index> step_indptr) {
+    return new PairPlan{order, indptr, run_end, steps, step_indptr};
+}
+
+Loss* make_hinge(const PairPlan& plan, View<const double> weights) { return new PairLoss<Hinge>({}, plan, weights); }
+
+Loss* make_squared_hinge(const PairPlan& plan, View<const double> weights) {
+    return new CurvedPairLoss<SquaredHinge>({}, plan, weights);
+}
+
+Loss* make_ramp(const PairPlan& plan, View<const double> weights, double width) {
+    return new PairLoss<Ramp>({width}, plan, weights);
+}
+
+Loss* make_bend(const PairPlan& plan, View<const double> weights, double width) {
+    return new CurvedPairLoss<Bend>({width}, plan, weights);
+}
+
+Loss* find_squared_hinge(const PairPlan& plan, View<const double> weights, View<const double> scores) {
+    return new PairCurvature<SquaredHinge>({}, plan, weights, scores);
+}
+
+Loss* find_bend(const PairPlan& plan, View<const double> weights, double width, View<const double> scores) {
+    return new PairCurvature<Bend>({width}, plan, weights, scores);
+}
+
+Loss* make_logistic(const PairPlan& plan, View<const double> weights) { return new LogisticLoss(plan, weights); }
+
+Loss* make_exponential(View<const Index> order, View<const Index> indptr, View<const Index> bounds,
+                       View<const Index> level_indptr, View<const double> weights) {
+    return new ExponentialLoss({order, indptr, bounds, level_indptr}, weights);
+}
+
+}  // namespace
+
+void bind_pairwise(nb::module_& module) {
+    nb::class_<PairPlan>(module, "PairPlan", "How the pairs of some queries are met.");
+    define<&plan_steps>(module, "plan_steps", "bounds of_queries query_bounds squares steps indptr");
+    define<&make_plan>(module, "pair_plan", "order indptr run_end steps step_indptr");
+    define<&make_hinge>(module, "hinge", "plan weights");
+    define<&make_squared_hinge>(module, "squared_hinge", "plan weights");
+    define<&make_ramp>(module, "ramp", "plan weights width");
+    define<&make_bend>(module, "bend", "plan weights width");
+    define<&find_squared_hinge>(module, "squared_hinge_curvature", "plan weights scores");
+    define<&find_bend>(module, "bend_curvature", "plan weights width scores");
+    define<&make_logistic>(module, "logistic", "plan weights");
+    define<&make_exponential>(module, "exponential", "order indptr bounds level_indptr weights");
+}
 
 }  // namespace plackett
