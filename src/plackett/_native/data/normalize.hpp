@@ -5,6 +5,7 @@
 // query is left at 0. Sums are kept in float64 whatever the features are.
 #pragma once
 #include <cmath>
+#include <limits>
 
 #include "core/arrays.hpp"
 
@@ -32,25 +33,27 @@ public:
             const View<const Real> x = X[doc];
 #pragma omp simd
             for (Index column = 0; column < x.size; ++column) {
-                low[column] = x[column] < low[column] ? x[column] : low[column];
-                high[column] = x[column] > high[column] ? x[column] : high[column];
+                const Real value = x[column], least = low[column], most = high[column];
+                low[column] = value < least ? value : least;
+                high[column] = value > most ? value : most;
             }
         }
         for (Index column = 0; column < X.n_columns; ++column) {
             half_low[column] = 0.5 * low[column];
-            half_span[column] = 0.5 * high[column] - half_low[column];
+            const double span = 0.5 * high[column] - half_low[column];
+            half_span[column] = span > 0.0 ? span : std::numeric_limits<double>::infinity();  // constant: all become 0
         }
     }
 
-    // Calls take(column, share) for each value of a row.
-    template <class Take>
-    void of_row(Index doc, Take take) const {
+    // The shares of a row of X, written to a row of numbers.
+    template <class To>
+    void of_row(Index doc, View<To> shares) const {
         const View<const Real> x = X[doc];
         const View<double> low = half_low, span = half_span;
 #pragma omp simd
         for (Index column = 0; column < x.size; ++column) {
-            const double share = (0.5 * x[column] - low[column]) / span[column];
-            take(column, span[column] > 0.0 ? (share < 1.0 ? share : 1.0) : 0.0);
+            const double share = (0.5 * static_cast<double>(x[column]) - low[column]) / span[column];
+            shares[column] = static_cast<To>(share < 1.0 ? share : 1.0);
         }
     }
 
@@ -68,10 +71,7 @@ void min_max(Rows<const Real> X, View<const Index> rows, View<const Index> indpt
     for (Index q = first; q < last; ++q) {
         const View<const Index> docs = groups[q];
         shares.set_query(docs);
-        for (const Index doc : docs) {
-            const View<Real> y = out[doc];
-            shares.of_row(doc, [y](Index column, double share) { y[column] = static_cast<Real>(share); });
-        }
+        for (const Index doc : docs) shares.of_row(doc, out[doc]);
     }
 }
 
@@ -81,28 +81,36 @@ void z_score(Rows<const Real> X, View<const Index> rows, View<const Index> indpt
              Rows<Real> out) {
     const Groups groups{rows, indptr};
     Shares<Real> shares(X);
-    const Scratch<double> mean_room(X.n_columns), variance_room(X.n_columns);
-    const View<double> mean = mean_room, variance = variance_room;
+    const Scratch<double> mean_room(X.n_columns), variance_room(X.n_columns), share_room(X.n_columns);
+    const View<double> mean = mean_room, variance = variance_room, share = share_room;
     for (Index q = first; q < last; ++q) {
         const View<const Index> docs = groups[q];
         const auto n = static_cast<double>(docs.size);
         shares.set_query(docs);
         mean.fill(0.0);
         variance.fill(0.0);
-        for (const Index doc : docs)
-            shares.of_row(doc, [=](Index column, double share) { mean[column] += share / n; });
-        for (const Index doc : docs)
-            shares.of_row(doc, [=](Index column, double share) {
-                const double distance = share - mean[column];
+        for (const Index doc : docs) {
+            shares.of_row(doc, share);
+#pragma omp simd
+            for (Index column = 0; column < share.size; ++column) mean[column] += share[column] / n;
+        }
+        for (const Index doc : docs) {
+            shares.of_row(doc, share);
+#pragma omp simd
+            for (Index column = 0; column < share.size; ++column) {
+                const double distance = share[column] - mean[column];
                 variance[column] += distance * distance / n;
-            });
+            }
+        }
         for (double& value : variance) value = std::sqrt(value);
         for (const Index doc : docs) {
             const View<Real> y = out[doc];
-            shares.of_row(doc, [=](Index column, double share) {
-                const double score = (share - mean[column]) / variance[column];
+            shares.of_row(doc, share);
+#pragma omp simd
+            for (Index column = 0; column < share.size; ++column) {
+                const double score = (share[column] - mean[column]) / variance[column];
                 y[column] = static_cast<Real>(variance[column] > 0.0 ? score : 0.0);
-            });
+            }
         }
     }
 }

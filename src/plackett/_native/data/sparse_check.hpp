@@ -20,8 +20,9 @@ std::pair<Index, Index> bounds(View<const Place> indices) {
     Place low = indices[0], high = indices[0];
 #pragma omp simd reduction(min : low) reduction(max : high)
     for (Index k = 0; k < indices.size; ++k) {
-        low = std::min(low, indices[k]);
-        high = std::max(high, indices[k]);
+        const Place index = indices[k];
+        low = index < low ? index : low;
+        high = index > high ? index : high;
     }
     return {low, high};
 }
