@@ -14,6 +14,7 @@ N_WORDS = 50_000
 N_QUERIES = 200
 K = 10
 MB_PER_MINUTE = 20.0
+BACKENDS = ("numpy", "numba")  # of bm25s
 
 
 def run() -> list[Result]:
@@ -71,7 +72,7 @@ def _searching(documents: list[list[str]], queries: list[list[str]]) -> list[Res
     calls = {"ours": lambda: [index.search(query, K) for query in queries]}
     bm25s = peer("bm25s")
     if bm25s is not None:
-        for backend in ("numpy", "numba"):
+        for backend in BACKENDS if peer("numba") else BACKENDS[:1]:
             other = bm25s.BM25(method="lucene", k1=1.2, b=0.75, backend=backend)
             other.index(documents, show_progress=False)
             _check_same(index, other, queries[:20])
@@ -81,10 +82,7 @@ def _searching(documents: list[list[str]], queries: list[list[str]]) -> list[Res
     best = {name: seconds / N_QUERIES for name, seconds in best_in_turns(calls, rounds=10).items()}
     what = f"BM25, best {K} of {N_DOCS:,} documents, one query"
     note = f"{WORDS_PER_QUERY} words; one thread"
-    return [
-        judged(Result(what, best["ours"], f"bm25s, {backend}", best.get(backend), 1, note))
-        for backend in ("numpy", "numba")
-    ]
+    return [judged(Result(what, best["ours"], f"bm25s, {backend}", best.get(backend), 1, note)) for backend in BACKENDS]
 
 
 def _check_same(index: TextIndex, other, queries: list[list[str]]) -> None:

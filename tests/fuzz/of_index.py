@@ -29,9 +29,12 @@ def seeds():
     """Indexes as one file: the length of the header, the header, the arrays."""
     contents = []
     with tempfile.TemporaryDirectory() as name:
-        for place, texts in enumerate((TEXTS, ["one text", "another text", "a third"])):
+        one_field = ["one text", "another text", "a third"]
+        for place, (texts, positions) in enumerate(((TEXTS, False), (one_field, False), (TEXTS, True))):
             folder = Path(name, str(place))
-            build_index(texts, docid=[f"d{k}" for k in range(len(texts if place else texts["body"]))]).save(folder)
+            n_docs = len(one_field if texts is one_field else TEXTS["body"])
+            docid, links = [f"d{k}" for k in range(n_docs)], [[0, 1]] if positions else None
+            build_index(texts, docid=docid, positions=positions, links=links).save(folder)
             header = (folder / storage.HEADER).read_bytes()
             (arrays,) = folder.glob("arrays-*")
             contents.append(_joined(header, arrays.read_bytes()))
@@ -90,3 +93,6 @@ def read(path):
             index = open_index(folder)
             index.search("boats on the sea")
             index.search("text")
+            index.scores("boats on the sea", np.arange(index.n_docs), "lm-jm")
+            if index.has_positions:
+                index.match('"boats sail" OR "sea and land" OR text')

@@ -15,9 +15,11 @@ void bind_text(nb::module_& module) {
     module.attr("LOGARITHM") = static_cast<Index>(Form::logarithm);
     define<&impacts>(module, "impacts", "form discount indptr docs tf of_term of_doc first last out");
     define<&add_postings>(module, "add_postings", "indptr docs values terms times sums");
-    define<&pair_counts>(module, "pair_counts", "indptr docs tf terms term_bounds pairs pair_bounds count_bounds counts");
+    define<&pair_counts>(module, "pair_counts",
+                         "indptr docs tf terms term_bounds pairs pair_bounds count_bounds counts");
     define<&pair_sums>(module, "pair_sums",
-                       "form discount of_term of_doc terms times term_bounds pairs pair_bounds count_bounds counts out");
+                       "form discount of_term of_doc terms times term_bounds pairs pair_bounds count_bounds counts "
+                       "out");
     define<&best>(module, "best",
                   "indptr docs values highest terms times scale base prior weight_of_prior lowest_prior highest_prior "
                   "sums is_met met best_scores best_docs");

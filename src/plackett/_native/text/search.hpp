@@ -170,7 +170,7 @@ inline void best_of_all(View<const double> sums, double least, const Scoring& sc
             const double score = score_of(totals[i], start + i);
             if (score > least) {
                 best.keep(score, static_cast<Doc>(start + i));
-                if (best.is_full()) least = best.scores[0];  // documents rise: an equal score comes too late from now on
+                if (best.is_full()) least = best.scores[0];  // documents rise, so that an equal score comes too late
             }
         }
     }
@@ -183,9 +183,9 @@ inline void best_of_all(View<const double> sums, double least, const Scoring& sc
 // document that has not been met yet (the "MaxScore" of Turtle and Flood); what the others hold is then added for the
 // documents alone that can still be among the best.
 //
-// `sums` and `is_met` are all zero, one entry per document, and are zero again afterwards; `met` is one longer, and what
-// it holds does not matter. The answer stands in the arrays best_*, the highest first, equal scores by place in the
-// collection.
+// `sums` and `is_met` are all zero, one entry per document, and are zero again afterwards; `met_docs` is one longer, and
+// what it holds does not matter. The answer stands in the arrays best_*, the highest first, equal scores by place in
+// the collection.
 inline Index best(View<const Index> indptr, View<const Doc> docs, View<const double> values,
                   View<const double> highest, View<const Index> terms, View<const double> times, double scale,
                   double base, View<const double> prior, double weight_of_prior, double lowest_prior,

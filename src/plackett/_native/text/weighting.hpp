@@ -63,9 +63,9 @@ inline void add_postings(View<const Index> indptr, View<const Doc> docs, View<co
 inline Index find_doc(View<const Doc> docs, Index start, Index stop, Doc doc) {
     if (start >= stop) return -1;
     Index first = start;
-    for (Index size = stop - start; size > 1;) {  // without branches, which would be guessed wrong every second time
+    for (Index size = stop - start; size > 1;) {  // the step is a conditional move: a branch would be guessed wrong
         const Index half = size >> 1;
-        first += half & -static_cast<Index>(docs[first + half - 1] < doc);
+        first += docs[first + half - 1] < doc ? half : 0;
         size -= half;
     }
     return docs[first] == doc ? first : -1;

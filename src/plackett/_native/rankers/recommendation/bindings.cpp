@@ -9,8 +9,8 @@ void bind_recommendation(nb::module_& module) {
     module.attr("EXPECTED") = EXPECTED;
     module.attr("MOST_PROBABLE") = MOST_PROBABLE;
     define<&diagnose>(module, "diagnose_personality",
-                      "first last who starts stops targets wanted indptr items ratings left_out log_p p levels expected "
-                      "cell_ptr raters n_raters answer out");
+                      "first last who starts stops targets wanted indptr items ratings left_out log_p p levels "
+                      "expected cell_ptr raters n_raters answer out");
 }
 
 }  // namespace plackett

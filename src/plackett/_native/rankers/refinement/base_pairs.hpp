@@ -1,7 +1,7 @@
 // Products with W, the probabilities that a base ranker gives to pairs, without a matrix over pairs.
 //
-// Documents are numbered by rising base score g, multiplied by the confidence. W_ij = 1 - r(g_i - g_j) for the documents
-// j up to i and r(g_j - g_i) for those above, r(t) = 1 / (1 + e^t) being a sum of falling exponentials.
+// Documents are numbered by rising base score g, multiplied by the confidence. W_ij = 1 - r(g_i - g_j) for the
+// documents j up to i and r(g_j - g_i) for those above, r(t) = 1 / (1 + e^t) being a sum of falling exponentials.
 #pragma once
 #include <array>
 #include <cmath>

@@ -13,9 +13,12 @@
 
 namespace plackett::refinement {
 
-constexpr double TIE = 1e-12;  // sums that differ by less, relative to all pair weights, are equal: orders of adding differ
-constexpr double LARGEST_RATIO = 1e12;  // of μ to ν: a classifier that errs nowhere gets the weight ½ ln of this, 13.8
-constexpr double LARGEST_SUM = 300.0;  // of all α: beyond it e^(F_j) e^(s - F_i), up to e^2s, nears the largest number
+// Sums that differ by less, relative to all pair weights, are equal: their order of adding up differs.
+constexpr double TIE = 1e-12;
+// Of μ to ν: a classifier that errs nowhere gets the weight ½ ln of this, 13.8.
+constexpr double LARGEST_RATIO = 1e12;
+// Of all weights α: beyond it a product e^(F_j) e^(s - F_i), up to e^2s, nears the largest number.
+constexpr double LARGEST_SUM = 300.0;
 
 struct State {
     View<double> up, down, base_up, base_down;
@@ -38,8 +41,8 @@ inline double sum(View<const double> values) {
     return total;
 }
 
-// pulls[i] = Σ_j γ_ij - γ_ji over the sum of all γ. gamma < 0 stands for the multiplicative objective, whose factors are
-// one over the sums; else they are gamma and 1.
+// pulls[i] = Σ_j γ_ij - γ_ji over the sum of all γ. gamma < 0 stands for the multiplicative objective, whose factors
+// are one over the sums; else they are gamma and 1.
 inline Weights weigh(const State& state, const Feedback& feedback, double eta, double gamma, View<double> pulls) {
     const auto& [up, down, base_up, base_down] = state;
     const double of_pairs = pair_pulls(up, down, feedback, pulls);
@@ -68,8 +71,8 @@ inline Weights weigh(const State& state, const Feedback& feedback, double eta, d
     return {of_w, of_t, err_w, err_t};
 }
 
-// μ, ν and α of a weak classifier, by whose α the state is moved; it stays where it is if α is not positive. `parts` are
-// four vectors to work in.
+// μ, ν and α of a weak classifier, by whose α the state is moved; it stays where it is if α is not positive. `parts`
+// are four vectors to work in.
 inline Round boost(View<const bool> is_up, Rows<const double> powers, const State& state, const Feedback& feedback,
                    double eta, double of_w, double of_t, Rows<double> parts) {
     const auto& [up, down, base_up, base_down] = state;

@@ -1,5 +1,7 @@
 // Decision stumps (feature, threshold, side) as the weak classifiers of ranking refinement.
 #pragma once
+#include <bit>
+
 #include "rankers/refinement/boosting.hpp"
 
 namespace plackett::refinement {
@@ -29,21 +31,25 @@ inline void mark_steps(Rows<const double> columns, Rows<const Place> order, Rows
     }
 }
 
+// |sum| where there is a threshold, else 0, without a branch, which would be guessed wrong among repeated values.
+inline double size_at(double sum, bool is_step) {
+    const std::uint64_t without_sign = ~std::uint64_t{0} >> 1;
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(sum) & (is_step ? without_sign : 0));
+}
+
 // The largest |sum of the pulls up to a threshold| of a feature.
 inline double largest_theta(View<const double> pulls, View<const Place> places, View<const bool> steps) {
     const Index n = pulls.size, half = n / 2;
-    double below = 0.0, above = 0.0, most = 0.0;
+    double below = 0.0, above = 0.0, most_below = 0.0, most_above = 0.0;
     for (Index place = 0; place < half; ++place) {  // from both ends, as a sum must wait for the one before it
-        below += pulls[places[place]];
-        const double low = steps[place] ? std::abs(below) : 0.0;
         const Index back = n - 1 - place;
-        const double high = steps[back] ? std::abs(above) : 0.0;
+        below += pulls[places[place]];
+        most_below = std::max(most_below, size_at(below, steps[place]));
+        most_above = std::max(most_above, size_at(above, steps[back]));
         above += pulls[places[back]];
-        most = low > most ? low : most;
-        most = high > most ? high : most;
     }
-    const bool has_middle = half < n - half && steps[half];
-    return has_middle ? std::max(most, std::abs(above)) : most;
+    const double middle = half < n - half ? size_at(above, steps[half]) : 0.0;
+    return std::max({most_below, most_above, middle});
 }
 
 // The stump with the largest θ, which is -below for the documents above its threshold.
@@ -71,8 +77,8 @@ inline Stump best_stump(View<const double> pulls, const SortedColumns& sorted, V
     return {0, -1, 0.0};
 }
 
-// All rounds with exact stumps. Returns how many there were; row t of `history` is the state after t rounds. Its columns:
-// α, θ, μ, ν of the round, then err_w and err_t after it.
+// All rounds with exact stumps. Returns how many there were; row t of `history` is the state after t rounds. Its
+// columns: α, θ, μ, ν of the round, then err_w and err_t after it.
 inline Index boost_stumps(Index n_rounds, Rows<const double> columns, Rows<const Place> order, Rows<const bool> is_step,
                           Rows<const double> powers, View<const Index> judged, View<const Index> levels,
                           View<const Index> better, View<const Index> worse, double eta, double gamma,
@@ -104,7 +110,8 @@ inline Index boost_stumps(Index n_rounds, Rows<const double> columns, Rows<const
         if (alpha <= 0.0) return t;
         for (Index i = 0; i < n; ++i) scores[i] += is_up[i] ? alpha : 0.0;
         shift += alpha;
-        const double scale = gamma < 0.0 ? 1.0 : std::exp(alpha - shift);  // μ and ν of the linear one were e^s too large
+        // μ and ν of the linear objective were e^s times too large, s being the sum before this round
+        const double scale = gamma < 0.0 ? 1.0 : std::exp(alpha - shift);
         const double low = columns(feature, places[last_below]), high = columns(feature, places[last_below + 1]);
         const double middle = 0.5 * low + 0.5 * high;
         features[t] = feature;
@@ -120,9 +127,13 @@ template <class Real>
 inline void add_stumps(Rows<const Real> X, View<const Index> features, View<const double> thresholds,
                        View<const bool> is_above, View<const double> alphas, Index first, Index last,
                        View<double> scores) {
-    for (Index t = first; t < last; ++t)
-        for (Index i = 0; i < scores.size; ++i)
-            if ((X(i, features[t]) > thresholds[t]) == is_above[t]) scores[i] += alphas[t];
+    for (Index i = 0; i < scores.size; ++i) {
+        const View<const Real> row = X[i];
+        double score = scores[i];
+        for (Index t = first; t < last; ++t)
+            score += (row[features[t]] > thresholds[t]) == is_above[t] ? alphas[t] : 0.0;
+        scores[i] = score;
+    }
 }
 
 }  // namespace plackett::refinement
