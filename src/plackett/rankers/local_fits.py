@@ -10,23 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from plackett._read_only import readable
+from plackett import _native
 from plackett._threads import n_threads, one_blas_thread, query_blocks, results
 from plackett.data.queries import QueryLists
 from plackett.losses import PairwiseHinge, PairwiseLogistic
 from plackett.losses._pair_plan import pair_plan
 from plackett.objective import Objective
 from plackett.penalties import L2
-from plackett.rankers import _local_newton
 from plackett.rankers.query_neighbors import Neighbors
 from plackett.scorers.linear import LinearScorer
 from plackett.solvers import Newton
 
-LOSSES = {
-    "hinge": _local_newton.HINGE_LOSS,
-    "logistic": _local_newton.LOGISTIC_LOSS,
-    "psi": _local_newton.PSI_LOSS,
-}
+LOSSES = ("hinge", "logistic", "psi")
 LARGEST_ROTATION = 512  # columns up to which the documents are turned so that their columns do not correlate
 DOCS_PER_BLOCK = 1 << 14
 LEAST_TOL = 1e-12  # share of the objective below which a duality gap is not asked of the solver of all queries
@@ -117,8 +112,8 @@ class LocalFits:
         return self.X.shape[1]
 
     @cached_property
-    def _turned(self) -> tuple[_local_newton.Data, np.ndarray, np.ndarray | None]:
-        """The documents in axes along which they do not correlate, how far they spread there, and the axes.
+    def _turned(self) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray | None]:
+        """The documents in axes along which they do not correlate, with their plan; their spread there, and the axes.
 
         Turning changes neither margins nor the length of the coefficients, and lets one diagonal matrix make the steps
         of all fits short and few, whatever the strength of the penalty.
@@ -132,7 +127,7 @@ class LocalFits:
         else:
             spread = np.concatenate([self._variances(part) for part in np.array_split(np.arange(X.shape[1]), 16)])
         plan = pair_plan(self.lists)
-        data = _local_newton.Data(np.ascontiguousarray(X), self.indptr, plan.run_end, plan.steps, plan.indptr)
+        data = (np.ascontiguousarray(X), self.indptr, plan.run_end, plan.steps, plan.indptr)
         return data, np.maximum(spread, 0.0), axes
 
     def _centred(self, first: int, last: int, columns: Any = slice(None)) -> np.ndarray:
@@ -278,23 +273,20 @@ def gradient_within(gap: float, l2: float) -> float:
 def _some(neighbors: Neighbors, begin: int, end: int, pair_weights: np.ndarray) -> tuple[np.ndarray, ...]:
     """Neighbours of targets ``begin`` to ``end``, and what one of their pairs counts."""
     own = slice(int(neighbors.indptr[begin]), int(neighbors.indptr[end]))
-    queries = neighbors.queries[own]
+    queries = np.ascontiguousarray(neighbors.queries[own], dtype=np.int64)
     return neighbors.indptr[begin : end + 1] - own.start, queries, neighbors.weights[own] * pair_weights[queries]
 
 
 def _solve_batch(data, spread, neighbors, starts, is_pair, loss, strengths, tol, max_iter) -> Solutions:
     """Solutions of some targets; a function of the module, so that processes can be sent it."""
-    data, neighbors = [readable(array) for array in data], [readable(array) for array in neighbors]
-    strengths = readable(2.0 * strengths if is_pair else strengths)  # processes are sent what is read-only
-    n_targets = neighbors[0].size - 1
-    coef, known = np.empty((strengths.size, *starts.shape)), np.empty((strengths.size, n_targets, 4))
+    n_targets, size = starts.shape
+    coef, known = np.empty((strengths.size, n_targets, size)), np.empty((strengths.size, n_targets, 4))
     coef[0] = starts
-    solve: Any = _local_newton.solve_targets
+    solve = getattr(_native.rankers, f"local_{loss}")
+    strengths = 2.0 * strengths if is_pair else strengths
     solve(
-        LOSSES[loss], _local_newton.Data(*data), readable(spread), *neighbors, strengths, tol, max_iter, 0, n_targets,
-        coef, known,
+        *data, spread, *neighbors, strengths, tol, max_iter, coef.reshape(-1, size), known.reshape(-1, 4),
     )  # fmt: skip
-    known[..., 3] = known[..., 3] == _local_newton.CONVERGED
     return Solutions.of(coef, known)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-from plackett.solvers import _admm
+from plackett import _native
 from plackett.solvers.base import Result
 from plackett.solvers.margin_losses import Logistic
 from plackett.solvers.margins import MarginProblem, Rows
@@ -51,7 +51,7 @@ def next_surplus(margins: np.ndarray, u: np.ndarray) -> np.ndarray:
 def next_copy(margins: np.ndarray, u: np.ndarray, weights: np.ndarray, rho: float, before: np.ndarray) -> np.ndarray:
     """For the logistic loss, ``z = argmin c log(1 + e^-z) + (ρ / 2) (z - M α - u)²``; ``before`` is where to start."""
     z = before.copy()
-    _admm.logistic_prox(margins + u, weights / rho, z)
+    _native.solvers.logistic_prox(margins + u, weights / rho, z)
     return z
 
 

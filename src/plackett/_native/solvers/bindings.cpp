@@ -1,8 +1,9 @@
 // Bindings of solvers.
 #include "core/bind.hpp"
+#include "solvers/logistic_prox.hpp"
 
 namespace plackett {
 
-void bind_solvers([[maybe_unused]] nb::module_& module) {}
+void bind_solvers(nb::module_& module) { define<&logistic_prox>(module, "logistic_prox", "targets ratios margins"); }
 
 }  // namespace plackett

@@ -1,8 +1,27 @@
 // Bindings of the many small problems of query-dependent SVMs.
 #include "core/bind.hpp"
+#include "rankers/query_dependent/local_models.hpp"
 
 namespace plackett {
 
-void bind_query_dependent([[maybe_unused]] nb::module_& module) {}
+namespace {
+
+using namespace query_dependent;
+
+constexpr const char* WORDS =
+    "X indptr run_end steps step_indptr spread target_indptr queries weights strengths tol max_steps coef known";
+
+template <class Loss, bool is_psi = false>
+void define_local(nb::module_& module, const char* name) {
+    define<&solve_targets<Loss, is_psi, float>, &solve_targets<Loss, is_psi, double>>(module, name, WORDS);
+}
+
+}  // namespace
+
+void bind_query_dependent(nb::module_& module) {
+    define_local<LocalHinge>(module, "local_hinge");
+    define_local<LocalLogistic>(module, "local_logistic");
+    define_local<LocalHinge, true>(module, "local_psi");
+}
 
 }  // namespace plackett

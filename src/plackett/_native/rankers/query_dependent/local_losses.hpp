@@ -1,0 +1,133 @@
+// The losses of a neighbourhood as its solver sees them: smooth sums over pairs, with products of their curvature.
+#pragma once
+#include "losses/pair_curvature.hpp"
+#include "losses/pair_logistic.hpp"
+#include "losses/pair_sums.hpp"
+#include "rankers/query_dependent/neighborhood.hpp"
+
+namespace plackett::query_dependent {
+
+inline double sum(View<const double> values) {
+    double total = 0.0;
+    for (const double value : values) total += value;
+    return total;
+}
+
+// A loss of pair_losses.hpp: its sum over the pairs of all queries, and the slope of their documents.
+template <class Kind>
+class PairTotal {
+public:
+    PairTotal(Kind kind, const Neighborhood& part) : kind(kind), plan(part.plan()), losses(part.n_queries()) {}
+
+    double evaluate(View<const double> weights, View<const double> scores, View<double> slope) const {
+        pair_sums(kind, plan, weights, scores, slope, losses, 0, plan.n_queries());
+        return sum(losses);
+    }
+
+private:
+    Kind kind;
+    PairPlan plan;
+    Scratch<double> losses;
+};
+
+class LocalLogistic {
+public:
+    static constexpr bool has_kink = false;
+    static constexpr double width = 0.0;
+
+    explicit LocalLogistic(const Neighborhood& part)
+        : plan(part.plan()), weights(part.weights), losses(part.n_queries()) {}
+
+    double evaluate(View<const double> scores, View<double> slope) const {
+        logistic(plan, weights, scores, slope, losses, 0, plan.n_queries());
+        return sum(losses);
+    }
+    double evaluate_exact(View<const double> scores, View<double> slope) const { return evaluate(scores, slope); }
+
+    class Curvature {
+    public:
+        Curvature(const LocalLogistic& loss, View<const double> scores) : loss(loss), scores(scores) {}
+        void multiply(View<const double> direction, View<double> product) const {
+            logistic_product(loss.plan, loss.weights, scores, direction, product, 0, loss.plan.n_queries());
+        }
+
+    private:
+        const LocalLogistic& loss;
+        View<const double> scores;
+    };
+
+private:
+    PairPlan plan;
+    View<const double> weights;
+    Scratch<double> losses;
+};
+
+// The hinge with its kink rounded off over a width: z² / (2 width) up to there, then straight.
+class LocalHinge {
+public:
+    static constexpr bool has_kink = true;
+    double width = 1.0;
+
+    explicit LocalHinge(const Neighborhood& part)
+        : part(part), scaled(part.n_queries()), exact(Hinge{}, part) {}
+
+    void round_off(double over) {
+        width = over;
+        for (Index q = 0; q < part.n_queries(); ++q) scaled[q] = part.weights[q] / width;
+    }
+    double evaluate(View<const double> scores, View<double> slope) const {
+        return PairTotal<Bend>({width}, part).evaluate(scaled, scores, slope);
+    }
+    double evaluate_exact(View<const double> scores, View<double> slope) const {
+        return exact.evaluate(part.weights, scores, slope);
+    }
+    // The sum of c min(1, z / width): the dual variables that belong to the slope of the rounded hinge.
+    double dual_sum(View<const double> scores, View<double> slope) const {
+        return PairTotal<Ramp>({width}, part).evaluate(scaled, scores, slope);
+    }
+
+    class Curvature {
+    public:
+        Curvature(const LocalHinge& loss, View<const double> scores)
+            : kind{loss.width}, plan(loss.part.plan()), weights(loss.scaled), found(plan, 0, plan.n_queries(), true) {
+            find_active(kind, plan, scores, found, 0, plan.n_queries());
+        }
+        void multiply(View<const double> direction, View<double> product) const {
+            multiply_active(kind, plan, found, weights, direction, product, 0, plan.n_queries());
+        }
+
+    private:
+        Bend kind;
+        PairPlan plan;
+        View<const double> weights;
+        ActivePairs found;
+    };
+
+private:
+    const Neighborhood& part;
+    Scratch<double> scaled;
+    PairTotal<Hinge> exact;
+};
+
+// The least difference of scores among the pairs; infinite without any.
+inline double least_margin(const PairPlan& plan, View<const double> scores) {
+    double least = INFINITE;
+    for (Index q = 0; q < plan.n_queries(); ++q) {
+        const QueryPairs pairs = plan.query(q);
+        double better = INFINITE, own = INFINITE;  // the lowest score above the current run of equal labels, and in it
+        Index end = 0;                             // of the run
+        for (Index i = 0; i < pairs.n_docs(); ++i) {
+            if (i >= end) {
+                better = std::min(better, own);
+                own = INFINITE;
+                end = pairs.run_end[i];
+            }
+            const double score = scores[pairs.rows[i]];
+            own = std::min(own, score);
+            least = std::min(least, better - score);
+        }
+    }
+    return least;
+}
+
+}  // namespace plackett::query_dependent

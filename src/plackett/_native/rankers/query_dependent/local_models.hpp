@@ -1,0 +1,126 @@
+// The models of target queries, one after the other, for falling strengths of the penalty.
+//
+// psi, which is hinge(u) - max(0, -u), is solved by the concave-convex procedure: the second part is replaced by its
+// tangent, again and again; no round can raise the objective.
+#pragma once
+#include "rankers/query_dependent/local_newton.hpp"
+
+namespace plackett::query_dependent {
+
+constexpr double FIRST_WIDTH = 0.5;     // of the rounded kink
+constexpr double SLOPE_AT_KINK = 0.25;  // second derivative of the loss, about: as many pairs are within a width of the kink
+constexpr Index MOST_ROUNDS = 50;       // of the concave-convex procedure
+
+// The concave-convex procedure from the hinge's solution, which `coef` and `found` hold.
+inline void solve_psi(const Neighborhood& part, LocalHinge& loss, double l2, double at_zero, View<const double> scale,
+                      double tol, Index max_steps, View<double> coef, Solution& found) {
+    const Rows<const double> X = part.X();
+    const PairTotal<Ramp> psi({1.0}, part);
+    const Scratch<double> scores(X.n_rows), of_hinge(X.n_rows), slope(X.n_rows), linear(coef.size), trial(coef.size);
+    const auto value_at = [&](View<const double> at) {
+        score(X, at, scores);
+        return psi.evaluate(part.weights, scores, slope) + 0.5 * l2 * inner(at, at);
+    };
+    double value = value_at(coef);
+    bool is_done = false;
+    for (Index round = 0; round < MOST_ROUNDS && !is_done; ++round) {
+        // the tangent of -max(0, -u) pulls at the pairs in the wrong order, which the hinge moves and the ramp does not
+        loss.evaluate_exact(scores, of_hinge);
+        psi.evaluate(part.weights, scores, slope);
+        for (Index i = 0; i < X.n_rows; ++i) slope[i] -= of_hinge[i];
+        linear.view().fill(0.0);
+        pull_back(X, slope, linear);
+        std::copy_n(coef.begin(), coef.size, trial.view().begin());
+        const Solution convex =
+            LocalNewton<LocalHinge>(part, loss, l2, linear, scale).solve(trial, at_zero, tol, max_steps);
+        found.n_steps += convex.n_steps;
+        found.is_converged = convex.is_converged;
+        const double below = value_at(trial);
+        if (below < value) std::copy_n(trial.view().begin(), coef.size, coef.begin());
+        is_done = !(value - below > tol * value);
+        value = std::min(value, below);
+    }
+    found.is_converged = found.is_converged && is_done;
+    found.value = value;
+    found.gap = std::numeric_limits<double>::quiet_NaN();  // not convex: nothing bounds the minimum
+}
+
+// The loss of equal scores, and the square of its gradient by the coefficients; 0 if that is but rounding.
+template <class Loss>
+std::pair<double, double> look_at_zero(const Neighborhood& part, const Loss& loss) {
+    const Rows<const double> X = part.X();
+    const Scratch<double> scores(X.n_rows, 0.0), slope(X.n_rows), gradient(X.n_columns, 0.0);
+    const double value = loss.evaluate_exact(scores, slope);
+    pull_back(X, slope, gradient);
+    double longest = 0.0;
+    for (Index i = 0; i < X.n_rows; ++i) longest = std::max(longest, inner(X[i], X[i]));
+    const double square = inner(gradient, gradient);
+    return {value, square > ROUNDING * value * (ROUNDING * value) * longest ? square : 0.0};
+}
+
+// The models of one target. `coef` (strength, feature) holds a start in its first row and solutions in the end; `solved` is
+// told each strength's solution.
+template <class Loss, bool is_psi, class Solved>
+void solve_target(const Neighborhood& part, View<const double> spread, View<const double> strengths, double tol,
+                  Index max_steps, View<double> start, Solved solved) {
+    const Index size = part.n_features;
+    Loss loss(part);
+    const Scratch<double> scale(size), no_tilt(size, 0.0), of_psi(is_psi ? size : 0);
+    const View<double> convex = start;
+    const auto [at_zero, square] = look_at_zero(part, loss);
+    double width = FIRST_WIDTH;
+    Index n_steps_before = 2;
+    for (Index s = 0; s < strengths.size; ++s) {
+        const double l2 = strengths[s];
+        if (square == 0.0) {  // no pairs, or none whose documents differ: equal scores are best
+            convex.fill(0.0);
+            solved(s, Solution{at_zero}, convex);
+            continue;
+        }
+        // under a strong penalty the minimum is hardly below the value at 0, by about square / (2 l2): what is asked for is
+        // a share of that, lest 0 be near enough
+        const double near = tol * std::min(1.0, square / (4.0 * l2 * at_zero));
+        if (n_steps_before <= 1)
+            // so strong a penalty keeps all margins far from 1, where the loss is straight and its solution goes with 1 / l2
+            for (Index j = 0; j < size; ++j) convex[j] *= strengths[s - 1] / l2;
+        for (Index j = 0; j < size; ++j) scale[j] = 1.0 / (l2 + SLOPE_AT_KINK * spread[j]);
+        if constexpr (Loss::has_kink) loss.round_off(width);
+        Solution found = LocalNewton<Loss>(part, loss, l2, no_tilt, scale).solve(convex, at_zero, near, max_steps);
+        width = loss.width;
+        if constexpr (is_psi) {
+            std::copy_n(convex.begin(), size, of_psi.view().begin());
+            solve_psi(part, loss, l2, at_zero, scale, near, max_steps, of_psi, found);
+            solved(s, found, of_psi.view());
+        } else {
+            solved(s, found, convex);
+        }
+        n_steps_before = found.n_steps;
+    }
+}
+
+// Target t has the neighbours queries[t_indptr[t]:t_indptr[t + 1]] with what one of their pairs counts in `weights`. Rows
+// of `coef` and `known` are targets within strengths; the first strength's hold the starts. `known` has value, gap, steps and
+// whether it converged. `spread` says how strongly the columns are bent.
+template <class Loss, bool is_psi, class Real>
+void solve_targets(Rows<const Real> X, View<const Index> indptr, View<const std::int32_t> run_end,
+                   Rows<const Index> steps, View<const Index> step_indptr, View<const double> spread,
+                   View<const Index> target_indptr, View<const Index> queries, View<const double> weights,
+                   View<const double> strengths, double tol, Index max_steps, Rows<double> coef, Rows<double> known) {
+    const TrainingLists<Real> lists{X, indptr, run_end, steps, step_indptr};
+    const Index n_targets = target_indptr.size - 1;
+    const Scratch<double> start(X.n_columns);
+    for (Index t = 0; t < n_targets; ++t) {
+        const Index first = target_indptr[t], last = target_indptr[t + 1];
+        const Neighborhood part(lists, queries.slice(first, last), weights.slice(first, last));
+        std::copy_n(coef[t].begin(), start.view().size, start.view().begin());
+        const auto solved = [&](Index s, const Solution& found, View<const double> own) {
+            std::copy_n(own.begin(), own.size, coef[s * n_targets + t].begin());
+            const View<double> row = known[s * n_targets + t];
+            row[0] = found.value, row[1] = found.gap;
+            row[2] = static_cast<double>(found.n_steps), row[3] = found.is_converged ? 1.0 : 0.0;
+        };
+        solve_target<Loss, is_psi>(part, spread, strengths, tol, max_steps, start.view(), solved);
+    }
+}
+
+}  // namespace plackett::query_dependent
