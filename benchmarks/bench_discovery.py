@@ -10,9 +10,9 @@ from scipy.stats import kendalltau
 import plackett as pk
 from benchmarks.timing import Result
 from benchmarks.turns import best_in_turns, judged
+from plackett import _native
 from plackett._threads import n_threads
 from plackett.data.queries import QueryLists
-from plackett.rankers import _diff_rank
 from plackett.rankers.discovery import Discovery, LevelBounds, count_label_pairs
 
 N_DOCS, N_FEATURES = 1_000, 46
@@ -59,14 +59,14 @@ class _Sums:
         self._weigh()
 
     def step(self, feature: int) -> float:
-        _diff_rank.pull(self._twice[feature], self._net, self._pairs, self._indptr, 0, 1, self._pulls)
+        _native.rankers.pull_feature(self._twice[feature], self._net, self._pairs, self._indptr, 0, 1, self._pulls)
         alpha = math.atanh(self._pulls[0] / self._totals[0])
-        _diff_rank.add_feature(self._twice[feature], alpha, self._scores)
+        _native.rankers.add_feature(self._twice[feature], alpha, self._scores)
         self._weigh()
         return alpha
 
     def _weigh(self) -> None:
-        _diff_rank.weigh_pairs(
+        _native.rankers.weigh_pairs(
             self._scores, self._start, N_DOCS, self._pairs, self._indptr, 0, 1, self._totals, self._net
         )
 

@@ -1,5 +1,6 @@
 """DiffRank: every step against a loop over pairs, the lemmas, scores far apart."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plackett.rankers import _diff_rank
+from plackett import _native
 from plackett.rankers.diff_rank import DiffRank
 from tests.rankers.feature_lists import make_data, slow_h, training_of
 
@@ -99,14 +100,23 @@ def test_the_papers_example_of_weights_that_change_scores_but_not_ranks():
     np.testing.assert_allclose(scores, [[5.4, 2.8, 2.6], [2.7, 1.6, 1.1]])
 
 
-def test_the_wide_form_of_the_pair_weights_matches_the_narrow_one():
+@pytest.mark.parametrize("width", [0.0, 20.0, 4199.0, 4201.0, 4600.0])  # above 4200 sums are scaled
+@pytest.mark.parametrize("top", [1, 2, 8])
+def test_pair_weights_of_narrow_and_wide_scores_match_a_loop_over_pairs(width, top):
     rng = np.random.default_rng(0)
-    scores, level_start = rng.normal(size=8) * 9, np.array([0, 1, 1, 3, 3, 3, 6, 7])
-    for top in (1, 2, 8):
-        narrow, wide, *room = np.empty((5, 8))
-        total = _diff_rank._weigh_pairs(scores, 1.5, 7.0, level_start, top, *room, narrow)
-        assert _diff_rank._weigh_wide_pairs(scores, 7.0, level_start, top, wide) == pytest.approx(total)
-        np.testing.assert_allclose(wide, narrow, atol=1e-12)
+    scores, level_start = rng.normal(size=8), np.array([0, 1, 1, 3, 3, 3, 6, 7])
+    scores *= width / np.ptp(scores)
+    total, expected = 0.0, np.zeros(8)
+    for i, j in itertools.product(range(8), range(8)):
+        if level_start[i] < level_start[j] and level_start[i] < top:
+            weight = math.exp((scores[j] - scores[i]) / 7)
+            total += weight
+            expected[i] += weight
+            expected[j] -= weight
+    totals, net, pairs = np.empty(1), np.empty(8), np.ones(1, dtype=np.int64)
+    _native.rankers.weigh_pairs(scores, level_start, top, pairs, np.array([0, 8]), 0, 1, totals, net)
+    assert totals[0] == pytest.approx(total, rel=1e-12)
+    np.testing.assert_allclose(net, expected, rtol=1e-11, atol=1e-12 * total)
 
 
 def test_prec_is_checked_by_fit():

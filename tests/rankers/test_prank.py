@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import plackett as pk
-from plackett import persistence
-from plackett.rankers import _prank, prank
+from plackett import _native, persistence
+from plackett.rankers import prank
 from plackett.rankers.prank import PRank
 
 DATA = pk.datasets.make_web_like(40, n_features=6, random_state=0)
@@ -175,7 +175,9 @@ def test_thresholds_stay_in_order_after_every_document(seed, n_levels, scale):
     rows, levels = rng.normal(size=(60, 3)) * scale, rng.integers(0, n_levels, 60)
     coef, thresholds = np.zeros(3), np.zeros(n_levels - 1)
     for i in range(60):
-        _prank.pass_dense(rows, levels, np.array([i]), 0.0, coef, np.zeros(3), thresholds, np.zeros(n_levels - 1))
+        _native.rankers.prank_pass_dense(
+            rows, levels, np.array([i]), 0.0, coef, np.zeros(3), thresholds, np.zeros(n_levels - 1)
+        )
         assert (np.diff(thresholds) >= 0).all()
     for average in (False, True):
         assert (np.diff(fitted(rows, levels, average=average).thresholds_) >= 0).all()

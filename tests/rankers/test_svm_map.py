@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import plackett as pk
-from plackett import persistence
+from plackett import _native, persistence
 from plackett.exceptions import ConvergenceWarning, DataWarning
-from plackett.rankers import _svm_map
 from plackett.rankers.svm_map import MarginOfAveragePrecision, SVMMap
 
 DATA = pk.datasets.make_web_like(60, n_features=5, random_state=0)
@@ -46,7 +45,7 @@ def worst(scores, is_relevant):
     """The violation by the kernel, its loss, and its slopes."""
     scores = np.asarray(scores, dtype=float)
     losses, pulls = np.empty(1), np.empty(scores.size)
-    _svm_map.most_violated(scores, is_relevant, np.array([0, scores.size]), losses, pulls)
+    _native.rankers.most_violated(scores, is_relevant, np.array([0, scores.size]), losses, pulls)
     return losses[0] + pulls @ scores, losses[0], pulls
 
 
@@ -83,7 +82,7 @@ def test_halving_finds_the_places_that_a_full_scan_finds(seed, n, scale):
     relevant = -np.sort(-rng.normal(size=n_relevant) * scale)
     others = -np.sort(-rng.normal(size=n - n_relevant) * scale)
     places = np.empty(others.size, dtype=np.int64)
-    _svm_map.find_places(relevant, others, places)
+    _native.rankers.find_places(relevant, others, places)
     k = np.arange(1, n_relevant + 1)
     for j, score in enumerate(others, 1):
         gains = (k / (k + j - 1) - k / (k + j)) / n_relevant - 2 * (relevant - score) / (n_relevant * others.size)

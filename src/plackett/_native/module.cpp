@@ -12,6 +12,8 @@ void bind_pairwise(nb::module_&);
 void bind_scorers(nb::module_&);
 void bind_objective(nb::module_&);
 void bind_solvers(nb::module_&);
+void bind_rankers(nb::module_&);
+void bind_linear(nb::module_&);
 void bind_boosting(nb::module_&);
 void bind_refinement(nb::module_&);
 void bind_recommendation(nb::module_&);
@@ -35,6 +37,7 @@ NB_MODULE(PLACKETT_MODULE, module) {
     room("scorers", bind_scorers);
     room("objective", bind_objective);
     room("solvers", bind_solvers);
-    room("rankers", bind_boosting, bind_refinement, bind_recommendation, bind_trees, bind_query_dependent);
+    room("rankers", bind_rankers, bind_linear, bind_boosting, bind_refinement, bind_recommendation, bind_trees,
+         bind_query_dependent);
     room("evaluation", bind_evaluation);
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.exports import _tree_nodes
+from plackett import _native
 
 LEAF = -1
 
@@ -84,12 +84,17 @@ class Nodes:
         return cls(*whole, thresholds.copy(), left.copy(), right.copy(), values.copy())
 
     def scores(self, X: np.ndarray, *, is_strict: bool = False) -> np.ndarray:
-        """Sums over all trees, rows and sums being of the same precision as the nodes; see ``_tree_nodes``."""
-        dtype = self.values.dtype
+        """Sums over all trees, rows and sums being of the same precision as the nodes.
+
+        A row goes left where ``x < threshold`` (``is_strict``) or ``x <= threshold``.
+        """
+        dtype, last = self.values.dtype, self.features.max(initial=LEAF)
+        if last >= X.shape[1]:
+            raise ValueError(f"a tree splits by column {last}, but X has {X.shape[1]} columns.")
         scores = np.zeros(X.shape[0], dtype=dtype)
         with np.errstate(over="ignore"):  # what float32 cannot hold is infinite there too
             rows = np.ascontiguousarray(X, dtype=dtype)
-        _tree_nodes.add_leaves(
+        _native.rankers.exported_tree_scores(
             rows, self.starts, self.features, self.thresholds, self.left, self.right, self.values, is_strict, scores
         )
         return scores

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plackett import _native
 from plackett._threads import deal
 from plackett.data.queries import Queries
-from plackett.rankers import _diff_rank
 from plackett.rankers.discovery import FeatureRanks
 from plackett.rankers.feature_steps import LEAST, FeatureSteps, Replay, Step, Training, TrainingLists
 from plackett.validation import check_positive_int
@@ -160,11 +160,11 @@ class _DiffTraining(Training):
         lists = self.lists
 
         def work(first: int, last: int) -> None:
-            _diff_rank.weigh_pairs(
+            _native.rankers.weigh_pairs(
                 self.scores, lists.levels.start, self._top, self._pairs, lists.indptr, first, last,
                 self._totals, self._net,
             )  # fmt: skip
-            _diff_rank.count_wrong(
+            _native.rankers.count_wrong(
                 self.scores, lists.levels.start, lists.levels.end, self._tops, self._pairs, lists.indptr, first, last,
                 self._wrong,
             )  # fmt: skip
@@ -177,14 +177,14 @@ class _DiffTraining(Training):
         weight = 0.0
         if self._total > 1e-290:  # below, every pair is in order by far
             deal(
-                lambda first, last: _diff_rank.pull(
+                lambda first, last: _native.rankers.pull_feature(
                     ranks, self._net, self._pairs, lists.indptr, first, last, self._pulls
                 ),
                 lists.blocks,
             )
             weight = _half_log_odds(lists.total(self._pulls) / self._total)
         if weight != 0.0:
-            _diff_rank.add_feature(ranks, weight, self.scores)
+            _native.rankers.add_feature(ranks, weight, self.scores)
             self._weigh()
         return Step(weight)
 
@@ -214,4 +214,4 @@ class _DiffReplay(Replay):
         return self._sums
 
     def take(self, feature: int, step: Step) -> None:
-        _diff_rank.add_feature(self._ranks[feature], step.weight, self._sums)
+        _native.rankers.add_feature(self._ranks[feature], step.weight, self._sums)

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett._read_only import readable
+from plackett import _native
 from plackett._threads import deal, query_blocks
 from plackett.data.queries import QueryLists
-from plackett.rankers import _discovery
 from plackett.validation import feature_label, is_sparse
 
 CENTRES = ("mean", "prior", "middle", "posterior")
@@ -89,7 +88,7 @@ def find_centres(
     def work(first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         totals, rests, sizes = (np.zeros((n_intervals, X.shape[1] + 1)) for _ in range(3))
         rows = _rows(X, lists.indptr, first, last)
-        _discovery.add_to_centres(
+        _native.rankers.add_to_centres(
             rows, lists.order, start, lists.indptr, weights, code, first, last, totals, rests, sizes
         )
         return totals, rests, sizes
@@ -198,7 +197,7 @@ class Discovery:
             order, levels = lists.order, LevelBounds.of(lists)
 
         def work(first: int, last: int) -> None:
-            _discovery.rank_features(
+            _native.rankers.rank_features(
                 _rows(X, indptr, first, last), order, indptr, self._centres, self._parts, self._signs, self._places,
                 self._n_centres, is_counted, levels.start, levels.end, first, last, twice, right, wrong,
             )  # fmt: skip
@@ -239,4 +238,4 @@ def count_label_pairs(lists: QueryLists, top: int | None = None) -> np.ndarray:
 
 def _rows(X: Any, indptr: np.ndarray, first: int, last: int) -> np.ndarray:
     rows = X[int(indptr[first]) : int(indptr[last])]
-    return rows.toarray() if is_sparse(rows) else readable(rows)
+    return rows.toarray() if is_sparse(rows) else np.ascontiguousarray(rows)

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plackett import _native
 from plackett._threads import deal, query_blocks
 from plackett.data.queries import Queries
-from plackett.rankers import _feature_rank
-from plackett.rankers._feature_rank import BEFORE, FEATURE, MIXTURE
 from plackett.rankers.discovery import DOCS_PER_BLOCK, FeatureRanks
 from plackett.rankers.feature_steps import (
+    BEFORE,
+    FEATURE,
     LEAST,
+    MIXTURE,
     FeatureSteps,
     Replay,
     Step,
@@ -289,7 +291,7 @@ class _RankTraining(Training):
         right, wrong = np.zeros(lists.n_queries, np.int64), np.zeros(lists.n_queries, np.int64)
 
         def work(first: int, last: int) -> None:
-            _feature_rank.rank_step(
+            _native.rankers.rank_step(
                 ranks, self.twice, is_mixture, weight, choices, betas, True, lists.levels.start, lists.levels.end,
                 lists.indptr, first, last, self._spare, right, wrong,
             )  # fmt: skip
@@ -317,11 +319,12 @@ class _RankReplay(Replay):
     def take(self, feature: int, step: Step) -> None:
         ranks, indptr = self._ranks[feature], self._indptr
         choices, betas = np.full(indptr.size - 1, step.choice), np.full(indptr.size - 1, step.beta)
+        uncounted = np.zeros(0, np.int64)
 
         def work(first: int, last: int) -> None:
-            _feature_rank.rank_step(
+            _native.rankers.rank_step(
                 ranks, self._twice, False, step.weight, choices, betas, False, indptr, indptr,
-                indptr, first, last, self._spare, indptr, indptr,
+                indptr, first, last, self._spare, uncounted, uncounted,
             )  # fmt: skip
 
         deal(work, self._blocks)

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from plackett._threads import query_blocks
 from plackett.data.queries import Queries, QueryLists
 from plackett.metrics.measure import Measure
-from plackett.rankers._feature_rank import FEATURE
 from plackett.rankers.base import Interrupted, Ranker
 from plackett.rankers.discovery import (
     CENTRES,
@@ -30,6 +29,7 @@ from plackett.rankers.progress import Progress
 from plackett.solvers.stopping import INTERRUPTED
 from plackett.validation import check_choice, check_positive_int, feature_labels
 
+FEATURE, MIXTURE, BEFORE = 0, 1, 2  # what enters a step of BL-FeatureRank
 LEAST = 1e-12  # of the two sums whose ratio gives a weight: a perfect feature gets a finite one
 LARGEST_WEIGHT = 1e6  # far above all that LEAST lets a fit find: sums of weighted ranks stay finite
 FINISHED = "all steps done"

@@ -12,16 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from plackett import persistence
-from plackett._read_only import for_kernels
+from plackett import _native, persistence
 from plackett._threads import deal
-from plackett.rankers import _flat_trees
 from plackett.rankers.linear_scores import check_vector
 from plackett.validation import is_sparse
 
 LEAF = -1
 LARGEST_COUNT = 2**31 - 1  # that LightGBM reads
 ROWS_PER_BLOCK = 4096
+MOST_FEATURES = 2**31 - 1  # that kernels can number
 
 
 @persistence.register
@@ -90,15 +89,13 @@ class FlatTrees(BaseEstimator):
         scores = np.full(X.shape[0], start, dtype=np.float64) if np.ndim(start) == 0 else np.array(start)
         arrays = (self.starts_, self.features_, self.thresholds_, self.left_, self.right_, self.values_)
         blocks = [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)]
-        rows = for_kernels(X)
 
         def work(first: int, last: int) -> None:
             if is_sparse(X):
-                data, indices, indptr = rows
-                own = indptr[first : last + 1]
-                _flat_trees.add_scores_sparse(data, indices, own, X.shape[1], *arrays, scores[first:last])
+                own = X.indptr[first : last + 1]
+                _native.rankers.tree_scores_sparse(X.data, X.indices, own, X.shape[1], *arrays, scores[first:last])
             else:
-                _flat_trees.add_scores(rows[0][first:last], *arrays, scores[first:last])
+                _native.rankers.tree_scores(np.ascontiguousarray(X[first:last]), *arrays, scores[first:last])
 
         deal(work, blocks)
         return scores
@@ -111,9 +108,13 @@ class FlatTrees(BaseEstimator):
 
     def depth(self) -> int:
         """Splits between a root and the farthest leaf."""
-        depths = np.empty(self.features_.size, dtype=np.int64)
-        _flat_trees.depths(self.starts_, self.features_, self.left_, self.right_, depths)
-        return int(depths.max(initial=0))
+        return int(self._depths_and_visits()[0].max(initial=0))
+
+    def _depths_and_visits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distance of each node from its root, and how many nodes lead to it."""
+        depths, visits = np.empty((2, self.features_.size), dtype=np.int64)
+        _native.rankers.tree_depths(self.features_, self.left_, self.right_, depths, visits)
+        return depths, visits
 
     def _check_loaded(self) -> None:
         """Refuse what is no sum of trees: every way must end in a leaf of its own tree, by features that exist."""
@@ -124,7 +125,7 @@ class FlatTrees(BaseEstimator):
             raise ValueError("starts_ must rise from 0 to the number of nodes.")
         if any(getattr(self, name).size != n_nodes for name in self._of_nodes):
             raise ValueError("trees must have as many thresholds, ways, values, counts and gains as nodes.")
-        if type(self.n_features_) is not int or self.n_features_ < 1:
+        if type(self.n_features_) is not int or not 1 <= self.n_features_ <= MOST_FEATURES:
             raise ValueError("n_features_ must be the number of features.")
         if n_nodes and (self.features_.min() < LEAF or self.features_.max() >= self.n_features_):
             raise ValueError(f"features_ must name one of {self.n_features_} features, or be {LEAF} for leaves.")
@@ -135,7 +136,7 @@ class FlatTrees(BaseEstimator):
         for side in (self.left_[inner], self.right_[inner]):
             if (side <= inner).any() or (side >= ends).any():
                 raise ValueError("the nodes of a tree must lead to later ones of the same tree.")
-        visits = _flat_trees.depths(starts, self.features_, self.left_, self.right_, np.empty(n_nodes, dtype=np.int64))
+        _, visits = self._depths_and_visits()
         is_root = np.zeros(n_nodes, dtype=bool)
         is_root[starts[:-1]] = True
         if (visits[~is_root] != 1).any():

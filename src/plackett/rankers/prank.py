@@ -8,10 +8,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from plackett._read_only import for_kernels
+from plackett import _native
 from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
-from plackett.rankers import _prank
 from plackett.rankers.base import Interrupted
 from plackett.rankers.fitting import Validation, Watch
 from plackett.rankers.linear_scores import LinearScores, check_vector
@@ -212,8 +211,9 @@ class _Perceptron:
     """Coefficients and thresholds while they are learned, and their mean over all steps so far."""
 
     def __init__(self, X: Any, levels: np.ndarray, n_levels: int):
-        self._pass: Any = _prank.pass_sparse if is_sparse(X) else _prank.pass_dense
-        self._rows = for_kernels(X)
+        kernels = _native.rankers
+        self._pass = kernels.prank_pass_sparse if is_sparse(X) else kernels.prank_pass_dense
+        self._rows = (X.data, X.indices, X.indptr) if is_sparse(X) else (np.ascontiguousarray(X),)
         self._levels, self._n_steps = levels, 0
         self._largest = largest_values(X)
         self._coef, self._moved_coef = np.zeros(X.shape[1]), np.zeros(X.shape[1])

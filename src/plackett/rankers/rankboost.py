@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett import _native
 from plackett._threads import deal
 from plackett.data.queries import Queries
 from plackett.losses._pair_plan import pair_counts
 from plackett.losses.pairwise import NORMALIZERS
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.rankers import _rankboost
 from plackett.rankers.base import check_loaded_columns
 from plackett.rankers.boosting import (
     ALL_ROUNDS,
@@ -266,14 +266,15 @@ class _Pairs:
     def pulls(self, scores: np.ndarray) -> np.ndarray:
         """Of each document, the weight of the pairs in which it is better less that of those in which it is worse."""
         pulls, sums = np.empty(scores.size), np.empty(self._weights.size)
-        _rankboost.potentials(scores, *self._structure, self._weights, self._up, self._down, pulls, sums)
+        _native.rankers.rankboost_potentials(scores, *self._structure, self._weights, self._up, self._down, pulls, sums)
         self._total = float(sums.sum())
         pulls /= self._total
         return pulls
 
     def split(self, code: np.ndarray, place: int) -> tuple[float, float]:
         """Weights of the pairs that a threshold orders rightly and wrongly, under the scores of the last ``pulls``."""
-        right, wrong = _rankboost.split(code, place, *self._structure, self._weights, self._up, self._down)
+        factors = self._weights, self._up, self._down
+        right, wrong = _native.rankers.rankboost_split(code, place, *self._structure, *factors)
         return right / self._total, wrong / self._total
 
     def error(self, scores: np.ndarray) -> float:
@@ -301,12 +302,13 @@ class _Stumps:
 
     def best(self, pulls: np.ndarray) -> tuple[int, int, float]:
         """Feature, place of the threshold and r of the candidate with the largest ``|r|``; the first of equals."""
-        deal(
-            lambda first, last: _rankboost.sweep(self.codes, self._starts, pulls, first, last, self._edges),
-            self._blocks,
-        )
+
+        def work(first: int, last: int) -> None:
+            _native.rankers.rankboost_sweep(self.codes, self._starts, pulls, first, last, self._edges)
+
+        deal(work, self._blocks)
         largest = max(self._edges.max(), -self._edges.min())
-        candidate = int(_rankboost.first_of_size(self._edges, largest - SAME))
+        candidate = _native.rankers.first_of_size(self._edges, largest - SAME)
         feature = int(np.searchsorted(self._starts, candidate, side="right")) - 1
         return feature, candidate - int(self._starts[feature]), float(self._edges[candidate])
 

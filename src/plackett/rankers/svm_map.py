@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from plackett import _native
 from plackett._threads import deal, one_blas_thread, query_blocks
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning, warn
 from plackett.metrics.measure import Measure
-from plackett.rankers import _svm_map
 from plackett.rankers.base import Interrupted
 from plackett.rankers.fitting import NO_IMPROVEMENT, Validation, Watch
 from plackett.rankers.linear_scores import LinearScores
@@ -61,7 +61,7 @@ class MarginOfAveragePrecision:
         indptr = self._indptr[first : last + 1] - start
         scores, pulls, losses = np.empty(stop - start), np.empty(stop - start), np.empty(last - first)
         rows.score(coef, scores)
-        _svm_map.most_violated(scores, self._is_relevant[start:stop], indptr, losses, pulls)
+        _native.rankers.most_violated(scores, self._is_relevant[start:stop], indptr, losses, pulls)
         pulls *= np.repeat(shares, np.diff(indptr))
         gradient = np.zeros(self.size)
         rows.pull_back(pulls, gradient)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from plackett import _native
 from plackett.data.queries import Queries
-from plackett.rankers import _tied_scores
 from plackett.validation import is_sparse
 
 EQUAL = 1e-10  # scores that are closer are equal
@@ -35,7 +35,7 @@ def break_ties(scores: np.ndarray, base: np.ndarray, indptr: np.ndarray) -> np.n
     group = np.concatenate([[0], np.cumsum(is_new)])
     order = order[np.lexsort((base[order], group))]
     starts = np.concatenate([[0], np.flatnonzero(is_new) + 1, [order.size]])
-    _tied_scores.spread(order, starts, base, query_of, MOST * scales, answer)
+    _native.rankers.spread_ties(order, starts, base, query_of, MOST * scales, answer)
     return answer
 
 
@@ -43,7 +43,7 @@ def row_keys(rows: np.ndarray) -> np.ndarray:
     """A number for each row by which it is recognised, whatever the precision it comes in."""
     bits = np.ascontiguousarray(rows, dtype=np.float64) + 0.0  # there are two zeros
     keys = np.empty(rows.shape[0], dtype=np.uint64)
-    _tied_scores.row_keys(bits.view(np.uint64), keys)
+    _native.rankers.row_keys(bits.view(np.uint64), keys)
     return keys.view(np.int64)
 
 

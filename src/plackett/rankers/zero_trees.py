@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from plackett import persistence
+from plackett import _native, persistence
 from plackett._threads import deal
-from plackett.rankers import _zero_trees
 from plackett.rankers.flat_trees import ROWS_PER_BLOCK, FlatTrees
+from plackett.validation import is_sparse
 
 
 @persistence.register
@@ -30,16 +30,19 @@ class ZeroTrees(FlatTrees):
 
     def predict(self, X: Any, start: np.ndarray | float = 0.0) -> np.ndarray:
         """The sum over all trees for each row of a checked X, added to where it starts."""
-        from scipy import sparse
-
         scores = np.full(X.shape[0], start, dtype=np.float64) if np.ndim(start) == 0 else np.array(start)
-        ways = (self.starts_, self.features_, self.thresholds_, self.left_, self.right_, self.zeros_left_)
+        arrays = (self.starts_, self.features_, self.thresholds_, self.left_, self.right_, self.values_)
 
         def work(first: int, last: int) -> None:
-            rows = sparse.csr_array(X[first:last])  # dense ones too: one kernel does
-            _zero_trees.add_scores_sparse(
-                rows.data, rows.indices, rows.indptr, np.zeros(X.shape[1]), *ways, self.values_, scores[first:last]
-            )
+            if is_sparse(X):
+                own = X.indptr[first : last + 1]
+                _native.rankers.zero_tree_scores_sparse(
+                    X.data, X.indices, own, X.shape[1], *arrays, self.zeros_left_, scores[first:last]
+                )
+            else:
+                _native.rankers.zero_tree_scores(
+                    np.ascontiguousarray(X[first:last]), *arrays, self.zeros_left_, scores[first:last]
+                )
 
         deal(work, [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)])
         return scores

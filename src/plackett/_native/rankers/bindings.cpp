@@ -1,0 +1,12 @@
+// Bindings of what several rankers share: equal scores and equal rows.
+#include "core/bind.hpp"
+#include "rankers/tied_scores.hpp"
+
+namespace plackett {
+
+void bind_rankers(nb::module_& module) {
+    define<&spread_ties>(module, "spread_ties", "order starts base query_of most scores");
+    define<&row_keys>(module, "row_keys", "bits keys");
+}
+
+}  // namespace plackett

@@ -1,0 +1,111 @@
+// Ranks within a list. They are kept twice as large, as whole numbers: documents that tie share the mean of their places.
+#pragma once
+#include <cmath>
+
+#include "core/arrays.hpp"
+#include "core/sort.hpp"
+#include "rankers/boosting/pair_counts.hpp"
+
+namespace plackett::boosting {
+
+constexpr double TIE = 1e-10;  // sums of ranks closer than this are tied; values of features tie only where they are equal
+
+// Sorted values, the documents that have them, and what ranking makes of them.
+struct Ranking {
+    View<const double> values;
+    View<const Index> order;
+    View<Index> sequence;  // documents by rising rank
+    View<std::int32_t> ranks;
+};
+
+// Rank the sorted values from start to stop, up (step 1) or down (-1), as the next places after `base`. Neighbours for
+// which `ties` holds share their rank. Returns the base of the next values.
+template <Index step, class Ties>
+inline Index rank_run(const Ranking& list, Index start, Index stop, Index base, Ties ties) {
+    Index i = step > 0 ? start : stop - 1;
+    const Index end = step > 0 ? stop : start - 1;
+    while (i != end) {
+        Index j = i + step;
+        while (j != end && ties(list.values[j], list.values[j - step])) j += step;
+        const Index size = (j - i) * step;
+        const auto rank = static_cast<std::int32_t>(2 * base + size + 1);
+        for (; i != j; i += step) {
+            list.ranks[list.order[i]] = rank;
+            list.sequence[base + (j - i) * step - 1] = list.order[i];
+        }
+        base += size;
+    }
+    return base;
+}
+
+// Rank sums of ranks, larger is larger.
+inline void rank_sums(const Ranking& list) {
+    rank_run<1>(list, 0, list.values.size, 0,
+                [](double a, double b) { return a == b || std::abs(a - b) < TIE; });
+}
+
+// The centres of a feature, rising, each with the number and the sign of its part; places[k] is the centre of the k-th
+// part from the lowest.
+struct FeatureCentres {
+    View<const double> centres;
+    View<const Index> parts, signs, places;
+};
+
+// Rank by key: first the part of the nearest centre, then the value times the sign of that part; values of a part whose
+// sign is 0 tie. Values are sorted, so that each centre has a run of them.
+inline void rank_by_parts(const Ranking& list, const FeatureCentres& feature, View<Index> bounds) {
+    const auto [centres, parts, signs, places] = feature;
+    const Index n = list.values.size, n_centres = centres.size;
+    Index now = 0;
+    bounds[0] = 0;
+    for (Index i = 0; i < n; ++i) {
+        const double value = list.values[i];
+        while (now + 1 < n_centres) {
+            if (value < centres[now + 1]) {
+                const double ahead = centres[now + 1] - value, behind = value - centres[now];
+                if (behind < ahead || (behind == ahead && parts[now] < parts[now + 1])) break;
+            }
+            ++now;
+            bounds[now] = i;
+        }
+    }
+    for (Index k = now + 1; k <= n_centres; ++k) bounds[k] = n;
+    Index base = 0;
+    const auto equal = [](double a, double b) { return a == b; };
+    for (Index k = 0; k < n_centres; ++k) {
+        const Index c = places[k], start = bounds[c], stop = bounds[c + 1];
+        if (signs[c] == 0)
+            base = rank_run<1>(list, start, stop, base, [](double, double) { return true; });
+        else if (signs[c] < 0)
+            base = rank_run<-1>(list, start, stop, base, equal);
+        else
+            base = rank_run<1>(list, start, stop, base, equal);
+    }
+}
+
+// Room to rank lists of at most `longest` documents by sums of ranks and to count their pairs.
+class SumRanker {
+public:
+    explicit SumRanker(Index longest) : keys(longest), order(longest), sequence(longest), sort(longest), count(longest) {}
+
+    View<double> sums(Index n) const { return keys.slice(0, n); }  // to be filled before ranking
+
+    void rank(View<std::int32_t> ranks) const {
+        const Index n = ranks.size;
+        sort(keys.slice(0, n), order.slice(0, n));
+        rank_sums({keys.slice(0, n), order.slice(0, n), sequence.slice(0, n), ranks});
+    }
+
+    // Pairs in the right and in the wrong order by the ranks just made.
+    std::pair<Index, Index> pairs(View<const std::int32_t> ranks, LevelBounds levels, Index top) const {
+        return count(sequence.slice(0, ranks.size), ranks, levels, top);
+    }
+
+private:
+    Scratch<double> keys;
+    Scratch<Index> order, sequence;
+    BucketSort sort;
+    PairCounter count;
+};
+
+}  // namespace plackett::boosting

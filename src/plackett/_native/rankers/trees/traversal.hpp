@@ -1,0 +1,138 @@
+// The way of every row from the root to a leaf of each tree, and sums over the trees.
+//
+// Sums are taken tree after tree for each row, whatever rows go together, and rounded to the precision of the scores, as
+// the package does that grew the trees: XGBoost adds in single precision.
+#pragma once
+#include <cmath>
+
+#include "rankers/trees/nodes.hpp"
+
+namespace plackett::trees {
+
+// Which way a row goes at a split. Missing values are NaN, which is not less than anything: they go right.
+struct AtMost {
+    template <class Real>
+    static bool goes_left(Real value, Real threshold, bool) {
+        return value <= threshold;
+    }
+};
+
+struct Below {
+    template <class Real>
+    static bool goes_left(Real value, Real threshold, bool) {
+        return value < threshold;
+    }
+};
+
+// A 0 goes where the split says, whatever the threshold, and so does what single precision rounds to 0.
+struct AtMostOrZero {
+    static constexpr double ROUNDS_TO_ZERO = 0x1p-150;
+
+    static bool goes_left(double value, double threshold, bool zeros_left) {
+        return std::abs(value) <= ROUNDS_TO_ZERO ? zeros_left : value <= threshold;
+    }
+};
+
+constexpr Index ROWS_IN_CACHE = 256;  // that go through a tree before the next tree's nodes are needed
+constexpr Index TOGETHER = 8;         // rows on their way at a time: each waits for memory while the others step
+constexpr Index FEW_ROWS = 8;         // for which packing the nodes takes longer than it saves
+
+// Add the leaf of each tree to the score of one row, as the arrays stand.
+template <class Rule, class Value, class Real, class Score>
+inline void add_leaves_of_row(View<const Value> row, const FlatTrees<Real>& trees, Score& score) {
+    const bool has_zeros = trees.zeros_left.size > 0;
+    for (Index tree = 0; tree < trees.n_trees(); ++tree) {
+        Index node = trees.starts[tree];
+        while (!trees.is_leaf(node)) {
+            const auto value = static_cast<Real>(row[trees.features[node]]);
+            const bool is_left = Rule::goes_left(value, trees.thresholds[node], has_zeros && trees.zeros_left[node]);
+            node = is_left ? trees.left[node] : trees.right[node];
+        }
+        score = static_cast<Score>(score + trees.values[node]);
+    }
+}
+
+// Add the leaf of one tree to the scores of rows first to last, a few at a time.
+template <class Rule, class Value, class Real, class Score>
+inline void add_leaves_of_tree(Rows<const Value> X, View<const Node<Real>> nodes, View<const Real> values, Index first,
+                               Index last, View<Score> scores) {
+    for (Index start = first; start < last; start += TOGETHER) {
+        const Index n = std::min(TOGETHER, last - start);
+        const Value* rows[TOGETHER];
+        std::int32_t at[TOGETHER] = {};
+        for (Index r = 0; r < TOGETHER; ++r) rows[r] = X[start + std::min(r, n - 1)].data;
+        std::int32_t moved = 1;
+        while (moved != 0) {
+            moved = 0;
+            for (Index r = 0; r < TOGETHER; ++r) {
+                const Node<Real>& node = nodes[at[r]];
+                check_index(node.feature, X.n_columns);
+                const auto value = static_cast<Real>(rows[r][node.feature]);
+                const std::int32_t next =
+                    Rule::goes_left(value, node.threshold, node.zeros_left) ? node.left : node.right;
+                moved |= next ^ at[r];
+                at[r] = next;
+            }
+        }
+        for (Index r = 0; r < n; ++r)
+            scores[start + r] = static_cast<Score>(scores[start + r] + values[at[r]]);
+    }
+}
+
+// Add to `scores` what each tree gives each row. `nodes` are the trees' own, packed; empty for a few rows.
+template <class Rule, class Value, class Real, class Score>
+inline void add_leaves(Rows<const Value> X, const FlatTrees<Real>& trees, View<const Node<Real>> nodes,
+                       View<Score> scores) {
+    if (nodes.size == 0) {
+        for (Index row = 0; row < X.n_rows; ++row) add_leaves_of_row<Rule>(X[row], trees, scores[row]);
+        return;
+    }
+    for (Index first = 0; first < X.n_rows; first += ROWS_IN_CACHE) {
+        const Index last = std::min(first + ROWS_IN_CACHE, X.n_rows);
+        for (Index tree = 0; tree < trees.n_trees(); ++tree) {
+            const Index start = trees.starts[tree], stop = trees.starts[tree + 1];
+            const View<const Real> values = trees.values.slice(start, stop);
+            if (stop - start == 1)
+                for (Index row = first; row < last; ++row) scores[row] = static_cast<Score>(scores[row] + values[0]);
+            else
+                add_leaves_of_tree<Rule>(X, nodes.slice(start, stop), values, first, last, scores);
+        }
+    }
+}
+
+template <class Real>
+inline Scratch<Node<Real>> packed(const FlatTrees<Real>& trees, Index n_rows) {
+    const bool is_worth_it = n_rows > FEW_ROWS;
+    Scratch<Node<Real>> nodes(is_worth_it ? trees.features.size : 0);
+    if (is_worth_it) pack(trees, nodes.view());
+    return nodes;
+}
+
+template <class Rule, class Value, class Real, class Score>
+inline void add_leaves_dense(Rows<const Value> X, const FlatTrees<Real>& trees, View<Score> scores) {
+    const Scratch<Node<Real>> nodes = packed(trees, X.n_rows);
+    add_leaves<Rule>(X, trees, View<const Node<Real>>(nodes), scores);
+}
+
+// As add_leaves_dense for rows of a CSR matrix, of which as many are dense at a time as fit into the cache.
+template <class Rule, class Value, class Place, class Score>
+inline void add_leaves_sparse(View<const Value> data, View<const Place> indices, View<const Place> indptr,
+                              Index n_features, const FlatTrees<double>& trees, View<Score> scores) {
+    constexpr Index VALUES_IN_CACHE = 1 << 15;
+    const Index n_rows = indptr.size - 1;
+    const Index n_dense = std::clamp<Index>(VALUES_IN_CACHE / std::max<Index>(n_features, 1), 1, ROWS_IN_CACHE);
+    const Scratch<Node<double>> nodes = packed(trees, n_dense > FEW_ROWS ? n_rows : 0);
+    const Scratch<double> dense(n_dense * n_features, 0.0);
+    for (Index first = 0; first < n_rows; first += n_dense) {
+        const Index last = std::min(first + n_dense, n_rows);
+        const Rows<double> rows{dense.view().data, last - first, n_features};
+        for (Index row = first; row < last; ++row)
+            for (Index place = indptr[row]; place < indptr[row + 1]; ++place)
+                rows(row - first, indices[place]) += static_cast<double>(data[place]);
+        add_leaves<Rule>(Rows<const double>(rows), trees, View<const Node<double>>(nodes), scores.slice(first, last));
+        for (Index row = first; row < last; ++row)
+            for (Index place = indptr[row]; place < indptr[row + 1]; ++place) rows(row - first, indices[place]) = 0.0;
+    }
+}
+
+}  // namespace plackett::trees
