@@ -4,6 +4,12 @@
 #include <bit>
 #include <cstdint>
 
+#if defined(__GNUC__) || defined(__clang__)
+#define PLACKETT_INLINE [[gnu::always_inline]] inline  // a loop with a call in it is no vector code
+#else
+#define PLACKETT_INLINE inline
+#endif
+
 namespace plackett {
 
 constexpr double LOG2_E = 1.4426950408889634;
@@ -12,7 +18,7 @@ constexpr double ROUNDER = 0x1.8p52;  // added and subtracted, it leaves a whole
 
 // e ** x for x from -708 to 709, relative error below 1e-15; below -708 about 3e-308. The argument is split into a whole
 // number of ln 2 and a rest of at most half of it: the rest goes through a polynomial, the whole into the exponent bits.
-inline double exp(double x) {
+PLACKETT_INLINE double exp(double x) {
     x = x < -708.0 ? -708.0 : x;
     const double shifted = x * LOG2_E + ROUNDER;
     const double whole = shifted - ROUNDER;
@@ -36,7 +42,7 @@ inline double exp(double x) {
 
 // Natural logarithm of a positive normal number; error about 1e-16 · (1 + |log x|). The exponent comes from the bits, the
 // rest m in [2/3, 4/3) through log m = 2 artanh((m - 1) / (m + 1)).
-inline double log(double x) {
+PLACKETT_INLINE double log(double x) {
     const auto bits = std::bit_cast<std::uint64_t>(x);
     // what is added lets the exponent step at 4/3 instead of at 2
     const auto biased = (bits + (0x3FF0000000000000u - 0x3FE5555555555555u)) >> 52;

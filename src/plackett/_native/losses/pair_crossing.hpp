@@ -1,5 +1,11 @@
 // The documents of a query sorted half by half, and the walk along two sorted halves that cross.
+//
+// Both work without branches, which would be guessed wrong half of the time. What is left to wait for in each step is a
+// comparison; it is one of whole numbers, since one of doubles takes several times as long.
 #pragma once
+#include <bit>
+#include <limits>
+
 #include "losses/pair_losses.hpp"
 #include "losses/pair_plan.hpp"
 
@@ -32,11 +38,21 @@ inline void count_ranks(View<const double> values, View<double> ranks) {
     }
 }
 
+// A whole number in the place of each double, in the same order; no value is -0 or NaN. It is its own inverse.
+inline std::int64_t key_of(double x) {
+    const auto bits = std::bit_cast<std::int64_t>(x);
+    return bits ^ ((bits >> 63) & std::numeric_limits<std::int64_t>::max());
+}
+inline double of_key(std::int64_t key) {
+    return std::bit_cast<double>(key ^ ((key >> 63) & std::numeric_limits<std::int64_t>::max()));
+}
+
 // The documents of a query, in ascending order of their values within each part that was sorted, and their places.
 class SortedHalves {
 public:
     explicit SortedHalves(Index n)
-        : values(n), places(n), better(n + 2), worse(n + 2), better_places(n + 2), worse_places(n + 2), ranks(CHUNK) {}
+        : values(n), places(n), better(n + 2), worse(n + 2), better_keys(n + 2), worse_keys(n + 2), old_places(n),
+          ranks(CHUNK) {}
 
     Scratch<double> values;
     Scratch<std::int32_t> places;
@@ -56,72 +72,69 @@ public:
                 merge({first, first + half, std::min(first + 2 * half, leaf.stop), 0});
     }
 
-    // Merge two sorted halves, from both ends at once and without branches.
+    // Merge two sorted halves, from both ends at once.
     void merge(Step step) const {
         split(step, 0.0);
-        std::copy_n(places.slice(step.start, step.middle).begin(), step.n_better(), better_places.slice(1, step.n_better() + 1).begin());
-        std::copy_n(places.slice(step.middle, step.stop).begin(), step.n_worse(), worse_places.slice(1, step.n_worse() + 1).begin());
-        const Index n = step.size();
+        const Index n = step.size(), n_better = step.n_better();
         const View<double> out = values.slice(step.start, step.stop);
-        const View<std::int32_t> out_places = places.slice(step.start, step.stop);
-        Index i = 1, j = 1, last_i = step.n_better(), last_j = step.n_worse();
+        const View<std::int32_t> out_places = places.slice(step.start, step.stop), old = old_places.slice(0, n);
+        const View<const std::int64_t> x = better_keys, y = worse_keys;
+        std::copy_n(out_places.begin(), n, old.begin());
+        Index i = 1, last_i = n_better;  // where either end of the better half stands
         const auto take_least = [&](Index k) {
-            const double x = better[i], y = worse[j];
-            const std::int32_t place_x = better_places[i], place_y = worse_places[j];
-            const bool is_worse = y < x;
-            out[k] = is_worse ? y : x;
-            out_places[k] = is_worse ? place_y : place_x;
-            j += is_worse;
-            i += !is_worse;
+            const Index j = k + 2 - i;
+            const Index is_worse = y[j] < x[i];
+            out[k] = of_key(y[j] < x[i] ? y[j] : x[i]);
+            out_places[k] = old[i - 1 + (-is_worse & (n_better + j - i))];
+            i += 1 - is_worse;
         };
         for (Index k = 0; k < n / 2; ++k) {
             take_least(k);
-            const double x = better[last_i], y = worse[last_j];
-            const std::int32_t place_x = better_places[last_i], place_y = worse_places[last_j];
-            const bool is_better = y < x;
-            out[n - 1 - k] = is_better ? x : y;
-            out_places[n - 1 - k] = is_better ? place_x : place_y;
+            const Index last_j = n - k - last_i;
+            const Index is_better = y[last_j] < x[last_i];
+            out[n - 1 - k] = of_key(y[last_j] < x[last_i] ? x[last_i] : y[last_j]);
+            out_places[n - 1 - k] = old[n_better + last_j - 1 + (-is_better & (last_i - last_j - n_better))];
             last_i -= is_better;
-            last_j -= !is_better;
         }
         if (n % 2 != 0) take_least(n / 2);
     }
 
-    // Walk up for the worse documents and down for the better ones, which stand lower by the threshold, both at once and
-    // without branches. Where both stand at the same point, z is 0 and the pair does not count. A document's entry is
-    // written at every step until it is passed; the last writing counts.
+    // Walk up for the worse documents and down for the better ones, which stand lower by the threshold, both at once. Where
+    // both stand at the same point, z is 0 and the pair does not count. A document's entry is written at every step until
+    // it is passed; the last writing counts.
     void take_walk(Step step, double threshold, const Walk& walk) const {
         split(step, threshold);
-        Index i = 1, j = 1, last_i = step.n_better(), last_j = step.n_worse();
-        double here = std::min(better[1], worse[1]), gap = 0.0, square = 0.0;
-        double there = std::max(better[last_i], worse[last_j]), gap_down = 0.0, square_down = 0.0;
-        Index passed = 0, passed_down = 0;
-        for (Index k = 0; k < step.size(); ++k) {
-            const double x = better[i], y = worse[j];
-            const bool is_worse = y <= x;
-            const double point = y < x ? y : x, up = point - here;
+        const Index n = step.size(), n_worse = step.n_worse();
+        const View<const double> x = better, y = worse;
+        const View<const std::int64_t> x_keys = better_keys, y_keys = worse_keys;
+        const View<std::int32_t> worse_count = walk.worse_count, better_count = walk.better_count;
+        const View<double> worse_gap = walk.worse_gap, worse_square = walk.worse_square;
+        const View<double> better_gap = walk.better_gap, better_square = walk.better_square;
+        Index i = 1, last_i = step.n_better();
+        double here = std::min(x[1], y[1]), gap = 0.0, square = 0.0;
+        double there = std::max(x[last_i], y[n_worse]), gap_down = 0.0, square_down = 0.0;
+        for (Index k = 0; k < n; ++k) {
+            const Index j = k + 2 - i;
+            const auto passed = static_cast<double>(i - 1);
+            const double point = y[j] < x[i] ? y[j] : x[i], up = point - here;
             here = point;
-            square += up * (gap + 0.5 * static_cast<double>(passed) * up);
-            gap += static_cast<double>(passed) * up;
-            walk.worse_count[j] = static_cast<std::int32_t>(passed);
-            walk.worse_gap[j] = gap;
-            walk.worse_square[j] = square;
-            passed += !is_worse;
-            j += is_worse;
-            i += !is_worse;
+            square += up * (gap + 0.5 * passed * up);
+            gap += passed * up;
+            worse_count[j] = static_cast<std::int32_t>(i - 1);
+            worse_gap[j] = gap;
+            worse_square[j] = square;
+            i += y_keys[j] > x_keys[i];
 
-            const double high = better[last_i], low = worse[last_j];
-            const bool is_better = low <= high;
-            const double point_down = low > high ? low : high, down = there - point_down;
+            const Index last_j = n - k - last_i;
+            const auto passed_down = static_cast<double>(n_worse - last_j);
+            const double point_down = y[last_j] > x[last_i] ? y[last_j] : x[last_i], down = there - point_down;
             there = point_down;
-            square_down += down * (gap_down + 0.5 * static_cast<double>(passed_down) * down);
-            gap_down += static_cast<double>(passed_down) * down;
-            walk.better_count[last_i] = static_cast<std::int32_t>(passed_down);
-            walk.better_gap[last_i] = gap_down;
-            walk.better_square[last_i] = square_down;
-            passed_down += !is_better;
-            last_i -= is_better;
-            last_j -= !is_better;
+            square_down += down * (gap_down + 0.5 * passed_down * down);
+            gap_down += passed_down * down;
+            better_count[last_i] = static_cast<std::int32_t>(n_worse - last_j);
+            better_gap[last_i] = gap_down;
+            better_square[last_i] = square_down;
+            last_i -= y_keys[last_j] <= x_keys[last_i];
         }
     }
 
@@ -129,16 +142,24 @@ private:
     // Copy two sorted halves into the work space, the better one moved down by the threshold; each stands from place 1 on
     // between infinities.
     void split(Step step, double threshold) const {
-        const Index n_better = step.n_better(), n_worse = step.n_worse();
-        const View<const double> first = values.slice(step.start, step.middle);
-        for (Index k = 0; k < n_better; ++k) better[k + 1] = first[k] - threshold;
-        std::copy_n(values.slice(step.middle, step.stop).begin(), n_worse, worse.slice(1, n_worse + 1).begin());
-        better[0] = worse[0] = -INFINITE;
-        better[n_better + 1] = worse[n_worse + 1] = INFINITE;
+        fill(better, better_keys, values.slice(step.start, step.middle), threshold);
+        fill(worse, worse_keys, values.slice(step.middle, step.stop), 0.0);
+    }
+    static void fill(View<double> half, View<std::int64_t> keys, View<const double> given, double threshold) {
+        half[0] = -INFINITE, keys[0] = key_of(-INFINITE);
+        half[given.size + 1] = INFINITE, keys[given.size + 1] = key_of(INFINITE);
+        double* x = half.data + 1;
+        std::int64_t* key = keys.data + 1;
+#pragma omp simd
+        for (Index k = 0; k < given.size; ++k) {
+            x[k] = given.data[k] - threshold;
+            key[k] = key_of(x[k]);
+        }
     }
 
     Scratch<double> better, worse;
-    Scratch<std::int32_t> better_places, worse_places;
+    Scratch<std::int64_t> better_keys, worse_keys;
+    Scratch<std::int32_t> old_places;
     Scratch<double> ranks;
 };
 

@@ -52,13 +52,12 @@ inline void join_rows(Kind kind, View<const double> values, View<const double> d
     double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
 #pragma omp simd reduction(+ : s0, s1, s2, s3)
     for (Index j = first; j < last; ++j) {
-        const bool a0 = kind.is_active(x[j], c0), a1 = kind.is_active(x[j], c1);
-        const bool a2 = kind.is_active(x[j], c2), a3 = kind.is_active(x[j], c3);
-        s0 += a0 ? d[j] : 0.0;
-        s1 += a1 ? d[j] : 0.0;
-        s2 += a2 ? d[j] : 0.0;
-        s3 += a3 ? d[j] : 0.0;
-        o[j] += ((a0 ? d0 : 0.0) + (a1 ? d1 : 0.0)) + ((a2 ? d2 : 0.0) + (a3 ? d3 : 0.0));
+        s0 += kind.if_active(x[j], c0, d[j]);
+        s1 += kind.if_active(x[j], c1, d[j]);
+        s2 += kind.if_active(x[j], c2, d[j]);
+        s3 += kind.if_active(x[j], c3, d[j]);
+        o[j] += (kind.if_active(x[j], c0, d0) + kind.if_active(x[j], c1, d1)) +
+                (kind.if_active(x[j], c2, d2) + kind.if_active(x[j], c3, d3));
     }
     const double sums[4] = {s0, s1, s2, s3};
     for (Index r = 0; r < n_rows; ++r) out[i + r] += sums[r];
@@ -99,9 +98,8 @@ public:
             [&](Index i, Index first, Index last) {
                 const Cut cut = kind.cut(own[i]);
                 for (Index j = first; j < last; ++j) {
-                    const bool is_active = kind.is_active(own[j], cut);
-                    own_out[i] += is_active ? own_direction[j] : 0.0;
-                    own_out[j] += is_active ? own_direction[i] : 0.0;
+                    own_out[i] += kind.if_active(own[j], cut, own_direction[j]);
+                    own_out[j] += kind.if_active(own[j], cut, own_direction[i]);
                 }
             },
             [&](Index i, Index n_rows, Index first, Index last) {

@@ -14,8 +14,7 @@ struct LevelPlan {  // of some queries: query q owns levels level_indptr[q]:leve
 
     Index n_queries() const { return indptr.size - 1; }
     View<const Index> rows(Index q) const { return order.slice(indptr[q], indptr[q + 1]); }
-    Index n_levels(Index q) const { return level_indptr[q + 1] - level_indptr[q]; }
-    Index bound(Index q, Index level) const { return bounds[level_indptr[q] + level] - indptr[q]; }  // in the query
+    View<const Index> bounds_of(Index q) const { return bounds.slice(level_indptr[q], level_indptr[q + 1] + 1); }
     Index longest(Index first, Index last) const {
         Index n = 0;
         for (Index q = first; q < last; ++q) n = std::max(n, indptr[q + 1] - indptr[q]);
@@ -33,74 +32,92 @@ public:
     // plus `sign` times that over its worse ones: with -1 the slope, with 1 the diagonal of the second derivative.
     double evaluate(const LevelPlan& plan, Index q, double weight, double sign, View<const double> scores,
                     View<double> answer) const {
-        const View<const Index> rows = plan.rows(q);
+        const View<const Index> rows = plan.rows(q), bounds = plan.bounds_of(q);
+        const Index n_levels = bounds.size - 1, origin = plan.indptr[q];
         double loss = 0.0;
-        out.slice(0, rows.size).fill(0.0);
-        if (weight != 0.0) {
-            const Factors factors = prepare(plan, q, scores);
-            double above = 0.0, below = 0.0;
-            for (Index level = 0; level < plan.n_levels(q); ++level) {
-                const double *to = factors.to_worse, *from = factors.from_better;
-                double* o = out.view().data;
-                double gained = 0.0, spent = 0.0;
-                const Index last = plan.bound(q, level + 1);
-#pragma omp simd reduction(+ : gained, spent)
-                for (Index k = plan.bound(q, level); k < last; ++k) {
-                    o[k] = to[k] * above;
-                    spent += to[k];
-                    gained += from[k];
-                }
-                loss += spent * above;
-                above = above * factors.down(level) + gained;
-            }
-            for (Index level = plan.n_levels(q) - 1; level >= 0; --level) {
-                const double *to = factors.to_better, *from = factors.from_worse;
-                double* o = out.view().data;
-                double gained = 0.0;
-                const double signed_below = sign * below;
-                const Index last = plan.bound(q, level + 1);
-#pragma omp simd reduction(+ : gained)
-                for (Index k = plan.bound(q, level); k < last; ++k) {
-                    o[k] += to[k] * signed_below;
-                    gained += from[k];
-                }
-                below = below * factors.up(level) + gained;
-            }
+        if (weight == 0.0) {
+            for (Index k = 0; k < rows.size; ++k) answer[rows[k]] = 0.0;
+            return 0.0;
         }
-        for (Index k = 0; k < rows.size; ++k) answer[rows[k]] = weight * out[k];
+        const Factors factors = prepare(plan, q, scores);
+        double* o = out.view().data;
+        const double *to = factors.to_worse, *from = factors.from_better;
+        double above = 0.0;
+        for (Index level = 0, first = 0; level < n_levels; ++level) {
+            const Index last = bounds[level + 1] - origin;
+            double gained = 0.0, spent = 0.0;
+#pragma omp simd reduction(+ : gained, spent)
+            for (Index k = first; k < last; ++k) {
+                o[k] = to[k] * above;
+                spent += to[k];
+                gained += from[k];
+            }
+            loss += spent * above;
+            above = factors.down(above, level) + gained;
+            first = last;
+        }
+        to = factors.to_better, from = factors.from_worse;
+        double below = 0.0;
+        for (Index level = n_levels - 1, last = rows.size; level >= 0; --level) {
+            const Index first = bounds[level] - origin;
+            const double signed_below = sign * below;
+            double gained = 0.0;
+#pragma omp simd reduction(+ : gained)
+            for (Index k = first; k < last; ++k) {
+                o[k] += to[k] * signed_below;
+                gained += from[k];
+            }
+            below = factors.up(below, level) + gained;
+            last = first;
+        }
+        for (Index k = 0; k < rows.size; ++k) answer[rows[k]] = weight * o[k];
         return weight * loss;
     }
 
     // The second derivative of a query's loss times a weight, times a direction.
     void multiply(const LevelPlan& plan, Index q, double weight, View<const double> scores, View<const double> direction,
                   View<double> product) const {
-        const View<const Index> rows = plan.rows(q);
-        out.slice(0, rows.size).fill(0.0);
-        if (weight != 0.0) {
-            const Factors factors = prepare(plan, q, scores);
-            for (Index k = 0; k < rows.size; ++k) along[k] = direction[rows[k]];
-            double passed = 0.0, passed_along = 0.0;
-            const auto pass = [&](Index level, const double* to, const double* from, double rescale) {
-                const double* t = along.view().data;
-                double* o = out.view().data;
-                double gained = 0.0, gained_along = 0.0;
-                const Index last = plan.bound(q, level + 1);
-#pragma omp simd reduction(+ : gained, gained_along)
-                for (Index k = plan.bound(q, level); k < last; ++k) {
-                    o[k] += to[k] * (passed * t[k] - passed_along);
-                    gained += from[k];
-                    gained_along += from[k] * t[k];
-                }
-                passed = passed * rescale + gained;
-                passed_along = passed_along * rescale + gained_along;
-            };
-            for (Index level = 0; level < plan.n_levels(q); ++level)
-                pass(level, factors.to_worse, factors.from_better, factors.down(level));
-            passed = passed_along = 0.0;
-            for (Index level = plan.n_levels(q) - 1; level >= 0; --level)
-                pass(level, factors.to_better, factors.from_worse, factors.up(level));
+        const View<const Index> rows = plan.rows(q), bounds = plan.bounds_of(q);
+        const Index n_levels = bounds.size - 1, origin = plan.indptr[q];
+        if (weight == 0.0) {
+            for (Index k = 0; k < rows.size; ++k) product[rows[k]] = 0.0;
+            return;
         }
-        for (Index k = 0; k < rows.size; ++k) product[rows[k]] = weight * out[k];
+        const Factors factors = prepare(plan, q, scores);
+        for (Index k = 0; k < rows.size; ++k) along[k] = direction[rows[k]];
+        const double* t = along.view().data;
+        double* o = out.view().data;
+        const double *to = factors.to_worse, *from = factors.from_better;
+        double above = 0.0, above_along = 0.0;
+        for (Index level = 0, first = 0; level < n_levels; ++level) {
+            const Index last = bounds[level + 1] - origin;
+            double gained = 0.0, gained_along = 0.0;
+#pragma omp simd reduction(+ : gained, gained_along)
+            for (Index k = first; k < last; ++k) {
+                o[k] = to[k] * (above * t[k] - above_along);
+                gained += from[k];
+                gained_along += from[k] * t[k];
+            }
+            above = factors.down(above, level) + gained;
+            above_along = factors.down(above_along, level) + gained_along;
+            first = last;
+        }
+        to = factors.to_better, from = factors.from_worse;
+        double below = 0.0, below_along = 0.0;
+        for (Index level = n_levels - 1, last = rows.size; level >= 0; --level) {
+            const Index first = bounds[level] - origin;
+            double gained = 0.0, gained_along = 0.0;
+#pragma omp simd reduction(+ : gained, gained_along)
+            for (Index k = first; k < last; ++k) {
+                o[k] += to[k] * (below * t[k] - below_along);
+                gained += from[k];
+                gained_along += from[k] * t[k];
+            }
+            below = factors.up(below, level) + gained;
+            below_along = factors.up(below_along, level) + gained_along;
+            last = first;
+        }
+        for (Index k = 0; k < rows.size; ++k) product[rows[k]] = weight * o[k];
     }
 
 private:
@@ -108,8 +125,8 @@ private:
         const double *to_worse, *from_better, *to_better, *from_worse;
         const double *rescale_down, *rescale_up;  // null within a narrow range
 
-        double down(Index level) const { return rescale_down == nullptr ? 1.0 : rescale_down[level]; }
-        double up(Index level) const { return rescale_up == nullptr ? 1.0 : rescale_up[level]; }
+        double down(double sum, Index level) const { return rescale_down == nullptr ? sum : sum * rescale_down[level]; }
+        double up(double sum, Index level) const { return rescale_up == nullptr ? sum : sum * rescale_up[level]; }
     };
 
     Factors prepare(const LevelPlan& plan, Index q, View<const double> scores) const {
@@ -125,11 +142,12 @@ private:
 
     // Factors with a reference for each level. Exponents are cut at NARROW: beyond, a document's sum is e^600.
     void take_levels(const LevelPlan& plan, Index q) const {
-        const Index n_levels = plan.n_levels(q);
+        const View<const Index> bounds = plan.bounds_of(q);
+        const Index n_levels = bounds.size - 1, origin = plan.indptr[q];
         double least = INFINITE;
         for (Index level = 0; level < n_levels; ++level) {
             double inner = least;
-            const Index first = plan.bound(q, level), last = plan.bound(q, level + 1);
+            const Index first = bounds[level] - origin, last = bounds[level + 1] - origin;
             for (Index k = first; k < last; ++k) inner = std::min(inner, f[k]);
             for (Index k = first; k < last; ++k) {
                 up[k] = level > 0 ? exp(std::min(f[k] - least, NARROW)) : 0.0;
@@ -141,7 +159,7 @@ private:
         double largest = -INFINITE;
         for (Index level = n_levels - 1; level >= 0; --level) {
             double inner = largest;
-            const Index first = plan.bound(q, level), last = plan.bound(q, level + 1);
+            const Index first = bounds[level] - origin, last = bounds[level + 1] - origin;
             for (Index k = first; k < last; ++k) inner = std::max(inner, f[k]);
             for (Index k = first; k < last; ++k) {
                 to_better[k] = level < n_levels - 1 ? exp(std::min(largest - f[k], NARROW)) : 0.0;

@@ -40,7 +40,8 @@ struct SquaredHinge {  // z² / 2
         const double z = x - cut.at > 0.0 ? x - cut.at : 0.0;
         return {z * z, z};
     }
-    bool is_active(double x, Cut cut) const { return x > cut.at; }  // with a second derivative, which is 1
+    // t if the pair is active, so that it has a second derivative, which is 1; else 0
+    double if_active(double x, Cut cut, double t) const { return x > cut.at ? t : 0.0; }
 };
 
 struct Ramp {  // min(z, w), which stays flat above w
@@ -63,7 +64,11 @@ struct Bend {  // c (z - c / 2) with c = min(z, w), a parabola that goes on as a
         const double z = x - cut.at > 0.0 ? x - cut.at : 0.0, c = z < width ? z : width;
         return {c * (z - 0.5 * c), c};
     }
-    bool is_active(double x, Cut cut) const { return (x > cut.at) & !(x > cut.flat); }  // on the parabola
+    // t if the pair is active, which is on the parabola; else 0
+    double if_active(double x, Cut cut, double t) const {
+        const double rising = x > cut.at ? t : 0.0;
+        return x > cut.flat ? 0.0 : rising;
+    }
 };
 
 }  // namespace plackett

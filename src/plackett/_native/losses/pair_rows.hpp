@@ -31,11 +31,20 @@ inline Extremes extremes(View<const double> values) {
     return {*std::min_element(low, low + lanes), *std::max_element(high, high + lanes)};
 }
 
-// Scores of one query in label order, relative to the largest: what follows does not depend on a shift.
-inline void load(View<const double> scores, View<const Index> rows, View<double> values) {
+// Scores of one query in label order, relative to the largest: what follows does not depend on a shift. Gives whether all
+// are numbers; one that is not counts as far below, so that sorting goes on.
+inline bool load(View<const double> scores, View<const Index> rows, View<double> values) {
     for (Index k = 0; k < rows.size; ++k) values[k] = scores[rows[k]];
     const double top = extremes(values.slice(0, rows.size)).high;
-    for (Index k = 0; k < rows.size; ++k) values[k] = std::max(values[k] - top, -FARTHEST);
+    double n_wrong = 0.0;
+    double* value = values.data;
+#pragma omp simd reduction(+ : n_wrong)
+    for (Index k = 0; k < rows.size; ++k) {
+        const double below = value[k] - top;
+        n_wrong += below == below ? 0.0 : 1.0;
+        value[k] = below > -FARTHEST ? below : -FARTHEST;
+    }
+    return n_wrong == 0.0;
 }
 
 // How many rows from i on, at most four, have partners that begin nearly at the same place.

@@ -20,14 +20,14 @@ inline double centre(View<const double> scores, View<const Index> rows, View<dou
     return 2.0 * (0.5 * high - 0.5 * low);
 }
 
+// e to the values, whose range is at most NARROW, and to their negatives.
 inline void exponentials(View<const double> values, View<double> up, View<double> down) {
     check_slice(0, values.size, std::min(up.size, down.size));
     const double* x = values.data;
     double *u = up.data, *d = down.data;
 #pragma omp simd
     for (Index k = 0; k < values.size; ++k) {
-        const double above = x[k] > -0.5 * NARROW ? x[k] : -0.5 * NARROW;
-        u[k] = exp(above < 0.5 * NARROW ? above : 0.5 * NARROW);
+        u[k] = exp(x[k]);
         d[k] = 1.0 / u[k];
     }
 }

@@ -164,7 +164,7 @@ public:
         pull.slice(0, pairs.n_docs()).fill(0.0);
         double loss = 0.0;
         if (weight > 0.0) {
-            load(scores, pairs.rows, values);
+            if (!load(scores, pairs.rows, values)) weight = std::numeric_limits<double>::quiet_NaN();
             for (Index s = 0; s < pairs.n_steps(); ++s)
                 loss += take(pairs.step(s), pairs.run_end, s == pairs.n_steps() - 1);
         }

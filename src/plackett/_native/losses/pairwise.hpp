@@ -9,7 +9,7 @@
 namespace plackett {
 
 template <class Kind>
-concept HasCurvature = requires(Kind kind) { kind.is_active(0.0, NOWHERE); };
+concept HasCurvature = requires(Kind kind) { kind.if_active(0.0, NOWHERE, 1.0); };
 
 // Σ over the pairs of a query of a loss of pair_losses.hpp, times the query's weight.
 template <class Kind>
