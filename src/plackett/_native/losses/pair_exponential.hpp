@@ -22,6 +22,33 @@ struct LevelPlan {  // of some queries: query q owns levels level_indptr[q]:leve
     }
 };
 
+struct LevelSums {
+    double first, second;
+};
+
+constexpr Index SHORT = 8;  // documents of a level below which vectors cost more than they bring
+
+// Sums of the two numbers that `term` gives for each document first to last.
+template <class Term>
+inline LevelSums sum_level(Index first, Index last, Term term) {
+    double one = 0.0, two = 0.0;
+    if (last - first < SHORT) {
+        for (Index k = first; k < last; ++k) {
+            const LevelSums terms = term(k);
+            one += terms.first;
+            two += terms.second;
+        }
+        return {one, two};
+    }
+#pragma omp simd reduction(+ : one, two)
+    for (Index k = first; k < last; ++k) {
+        const LevelSums terms = term(k);
+        one += terms.first;
+        two += terms.second;
+    }
+    return {one, two};
+}
+
 class ExponentialPairs {  // work space for queries of up to `longest` documents
 public:
     explicit ExponentialPairs(Index longest)
@@ -45,13 +72,10 @@ public:
         double above = 0.0;
         for (Index level = 0, first = 0; level < n_levels; ++level) {
             const Index last = bounds[level + 1] - origin;
-            double gained = 0.0, spent = 0.0;
-#pragma omp simd reduction(+ : gained, spent)
-            for (Index k = first; k < last; ++k) {
+            const auto [spent, gained] = sum_level(first, last, [=](Index k) {
                 o[k] = to[k] * above;
-                spent += to[k];
-                gained += from[k];
-            }
+                return LevelSums{to[k], from[k]};
+            });
             loss += spent * above;
             above = factors.down(above, level) + gained;
             first = last;
@@ -61,12 +85,10 @@ public:
         for (Index level = n_levels - 1, last = rows.size; level >= 0; --level) {
             const Index first = bounds[level] - origin;
             const double signed_below = sign * below;
-            double gained = 0.0;
-#pragma omp simd reduction(+ : gained)
-            for (Index k = first; k < last; ++k) {
-                o[k] += to[k] * signed_below;
-                gained += from[k];
-            }
+            const double gained = sum_level(first, last, [=](Index k) {
+                                      o[k] += to[k] * signed_below;
+                                      return LevelSums{from[k], 0.0};
+                                  }).first;
             below = factors.up(below, level) + gained;
             last = first;
         }
@@ -91,13 +113,10 @@ public:
         double above = 0.0, above_along = 0.0;
         for (Index level = 0, first = 0; level < n_levels; ++level) {
             const Index last = bounds[level + 1] - origin;
-            double gained = 0.0, gained_along = 0.0;
-#pragma omp simd reduction(+ : gained, gained_along)
-            for (Index k = first; k < last; ++k) {
+            const auto [gained, gained_along] = sum_level(first, last, [=](Index k) {
                 o[k] = to[k] * (above * t[k] - above_along);
-                gained += from[k];
-                gained_along += from[k] * t[k];
-            }
+                return LevelSums{from[k], from[k] * t[k]};
+            });
             above = factors.down(above, level) + gained;
             above_along = factors.down(above_along, level) + gained_along;
             first = last;
@@ -106,13 +125,10 @@ public:
         double below = 0.0, below_along = 0.0;
         for (Index level = n_levels - 1, last = rows.size; level >= 0; --level) {
             const Index first = bounds[level] - origin;
-            double gained = 0.0, gained_along = 0.0;
-#pragma omp simd reduction(+ : gained, gained_along)
-            for (Index k = first; k < last; ++k) {
+            const auto [gained, gained_along] = sum_level(first, last, [=](Index k) {
                 o[k] += to[k] * (below * t[k] - below_along);
-                gained += from[k];
-                gained_along += from[k] * t[k];
-            }
+                return LevelSums{from[k], from[k] * t[k]};
+            });
             below = factors.up(below, level) + gained;
             below_along = factors.up(below_along, level) + gained_along;
             last = first;
