@@ -1,5 +1,6 @@
 """What importing costs, and that the public names are there."""
 
+import ast
 import subprocess
 import sys
 
@@ -7,29 +8,67 @@ import pytest
 
 import plackett
 
-HEAVY = ["numba", "sklearn", "pandas", "matplotlib", "scipy", "pydantic", "rich", "sqlalchemy"]
+HEAVY = ["numba", "sklearn", "pandas", "matplotlib", "scipy", "pydantic", "rich", "sqlalchemy", "joblib", "skops"]
+DATA = "X, y, qid = np.arange(12.0).reshape(6, 2), [2, 0, 1, 0, 1, 0], [1, 1, 1, 2, 2, 2]"
+WITHOUT_SKLEARN = {
+    "measures": "pk.metrics.ndcg(y, X[:, 0], qid=qid, k=2); pk.metrics.kendall(y, X[:, 0], qid=qid)",
+    "evaluate": "print(pk.evaluate(y, X[:, 0], qid=qid, metrics='ndcg@10,map,err@10'))",
+    "evaluate under every convention": "pk.evaluate_every_convention(y, X[:, 0], qid=qid, docid=[*'abcdef'])",
+    "files": "pk.write_letor(pk.Queries(X, y, qid), sys.argv[1]); pk.evaluate(sys.argv[1], X[:, 0], floors=True)",
+    "made lists": "print(pk.datasets.make_web_like(5, 4, random_state=0).describe())",
+}
 
 
-def run(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout
+def run(code, *words):
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def loaded(code, heavy, *words):
+    """Which of the packages a process has imported after the code, in which the command may end it."""
+    code = f"import sys\ntry:\n    {code}\nexcept SystemExit: pass\nprint([m for m in {heavy} if m in sys.modules])"
+    return run(code, *words).splitlines()[-1]
 
 
 def test_importing_loads_nothing_heavy():
-    loaded = run(f"import sys, plackett; print([name for name in {HEAVY} if name in sys.modules])")
-    assert loaded.strip() == "[]"
+    assert loaded("import plackett", [*HEAVY, "numpy"]) == "[]"
 
 
 def test_asking_the_command_for_help_loads_nothing_heavy():
-    code = (
-        "import sys; sys.argv = ['plackett', '--help']\n"
-        "from plackett.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "heavy = ['numba', 'sklearn', 'pandas', 'matplotlib', 'scipy', 'sqlalchemy']\n"
-        "print([name for name in heavy if name in sys.modules])"
-    )
-    assert run(code).splitlines()[-1] == "[]"
+    heavy = [name for name in HEAVY if name not in ("rich", "pydantic")]  # which draw it
+    assert loaded("from plackett.cli import main; main()", heavy, "--help") == "[]"
+
+
+@pytest.mark.parametrize("code", WITHOUT_SKLEARN.values(), ids=WITHOUT_SKLEARN)
+def test_reading_and_measuring_load_nothing_heavy(code, tmp_path):
+    assert loaded(f"import numpy as np, plackett as pk; {DATA}; {code}", HEAVY, tmp_path / "a.txt") == "[]"
+
+
+@pytest.mark.parametrize("verb", ["info", "evaluate"])
+def test_commands_that_need_no_ranker_load_nothing_heavy(verb, tmp_path):
+    data, scores = tmp_path / "a.txt", tmp_path / "scores.txt"
+    data.write_text("2 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n")
+    scores.write_text("1\n2\n")
+    words = [data] if verb == "info" else [data, scores, "--floors"]
+    heavy = [name for name in HEAVY if name != "pydantic"]  # in which recent versions of typer check words
+    assert loaded("from plackett.cli import main; main()", heavy, verb, *words) == "[]"
+
+
+def test_a_linear_ranker_loads_no_more_of_scikit_learn_than_its_base(tmp_path):
+    use = f"""
+import sys, sklearn.base
+before = set(sys.modules)
+import numpy as np, plackett as pk
+{DATA}
+pk.LinearRanker().fit(X, y, qid=qid).save(sys.argv[1])
+pk.load(sys.argv[1]).predict(X)
+print(sorted(name for name in set(sys.modules) - before if not name.startswith("plackett")))
+print(sorted(name for name in sys.modules if name.startswith("plackett.rankers.")))
+"""
+    others, rankers = map(ast.literal_eval, run(use, tmp_path / "model").splitlines())
+    packages = {name.partition(".")[0] for name in others} - set(sys.stdlib_module_names)
+    assert not packages & {*HEAVY, "lightgbm", "torch", "narwhals"}
+    assert not {f"plackett.rankers.{name}" for name in ("kernel", "neural", "trees", "query_dependent")} & set(rankers)
 
 
 @pytest.mark.parametrize("name", plackett.__all__)

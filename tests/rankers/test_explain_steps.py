@@ -261,7 +261,7 @@ def test_no_rows_are_explained_by_nothing(ranker):
 def test_the_command_explains_them(ranker, tmp_path):
     from typer.testing import CliRunner
 
-    from plackett.cli.app import app
+    from plackett.cli.app import make_app
 
     data = pk.datasets.make_web_like(6, n_features=4, random_state=0)
     fitted = ranker().fit(data)
@@ -269,6 +269,7 @@ def test_the_command_explains_them(ranker, tmp_path):
     pk.write_letor(data, tmp_path / "data.txt")
     words = ["explain", str(tmp_path / "model.plackett"), str(tmp_path / "data.txt"), "--query", str(data.ids[1])]
     order = (-fitted.predict(data[1])).argsort(kind="stable")
+    app = make_app(["explain"])
     listed = CliRunner().invoke(app, words)
     assert listed.exit_code == 0
     assert listed.stdout.splitlines()[1].split()[0] == str(order[0])

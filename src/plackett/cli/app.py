@@ -6,59 +6,56 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterable
+from importlib import import_module
 
 import typer
 
 from plackett import __version__
-from plackett.cli.compare import compare
-from plackett.cli.evaluate import evaluate
-from plackett.cli.explain import explain
-from plackett.cli.export import export
-from plackett.cli.index import index
-from plackett.cli.info import info
-from plackett.cli.rank import rank
-from plackett.cli.refine import refine
-from plackett.cli.reproduce import reproduce
-from plackett.cli.search import search
-from plackett.cli.train import train
-from plackett.cli.tune import tune
-from plackett.cli.workbench import workbench
 from plackett.rankers.registry import ENTRIES
 
 STOPPED = 130  # what shells expect of a command that Ctrl-C ended
-
-app = typer.Typer(
-    name="plackett",
-    help="Learning to rank: look at judged lists, train rankers, rank, measure rankings by every tool's rules.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 RANKERS = f"Rankers: {', '.join(ENTRIES)}."
 
-# each verb, and the last lines of its help
-VERBS: dict[Callable[..., None], list[str]] = {
-    info: ["Example: plackett info train.txt"],
-    train: [RANKERS, "Example: plackett train train.txt --validation vali.txt -r ranksvm --tune-l2 -o model.plackett"],
-    tune: [
+# each verb, a function in the module of its name, and the last lines of its help
+VERBS: dict[str, list[str]] = {
+    "info": ["Example: plackett info train.txt"],
+    "train": [
+        RANKERS,
+        "Example: plackett train train.txt --validation vali.txt -r ranksvm --tune-l2 -o model.plackett",
+    ],
+    "tune": [
         RANKERS,
         "Example: plackett tune train.txt --validation vali.txt -r ranksvm --grid l2=1,0.1,0.01 -o model.plackett",
     ],
-    rank: ["Example: plackett rank model.plackett test.txt --run mine -o test.run"],
-    explain: ["Example: plackett explain model.plackett test.txt --query 18219"],
-    evaluate: ["Example: plackett evaluate test.txt scores.txt -m ndcg@10,map --convention letor4"],
-    compare: ["Example: plackett compare mq2008 -r listmle,ranksvm,adarank --folder runs --report mq2008.html"],
-    refine: ["Example: plackett refine lists.txt --base bm25 --feedback clicks.csv --run refined -o refined.run"],
-    export: ["Example: plackett export model.plackett --to solr --features names.txt --check test.txt -o solr.json"],
-    index: ["Example: plackett index notes/ -o notes.index"],
-    search: ["Example: plackett search notes.index 'learning to rank' -k 5"],
-    workbench: ["Example: plackett workbench notes/ --no-browser"],
-    reproduce: ["Example: plackett reproduce p-listmle --quick --data ~/data > p-listmle.md"],
+    "rank": ["Example: plackett rank model.plackett test.txt --run mine -o test.run"],
+    "explain": ["Example: plackett explain model.plackett test.txt --query 18219"],
+    "evaluate": ["Example: plackett evaluate test.txt scores.txt -m ndcg@10,map --convention letor4"],
+    "compare": ["Example: plackett compare mq2008 -r listmle,ranksvm,adarank --folder runs --report mq2008.html"],
+    "refine": ["Example: plackett refine lists.txt --base bm25 --feedback clicks.csv --run refined -o refined.run"],
+    "export": ["Example: plackett export model.plackett --to solr --features names.txt --check test.txt -o solr.json"],
+    "index": ["Example: plackett index notes/ -o notes.index"],
+    "search": ["Example: plackett search notes.index 'learning to rank' -k 5"],
+    "workbench": ["Example: plackett workbench notes/ --no-browser"],
+    "reproduce": ["Example: plackett reproduce p-listmle --quick --data ~/data > p-listmle.md"],
 }
-for verb, last_lines in VERBS.items():
-    app.command(epilog="\n\n".join(last_lines))(verb)
+
+
+def make_app(verbs: Iterable[str] = tuple(VERBS)) -> typer.Typer:
+    """Return the command with these verbs; only their modules are imported."""
+    app = typer.Typer(
+        name="plackett",
+        help="Learning to rank: look at judged lists, train rankers, rank, measure rankings by every tool's rules.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for verb in verbs:
+        function = getattr(import_module(f"plackett.cli.{verb}"), verb)
+        app.command(epilog="\n\n".join(VERBS[verb]))(function)
+    return app
 
 
 def _print_version(is_asked: bool) -> None:
@@ -67,7 +64,6 @@ def _print_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
 ) -> None:
@@ -84,8 +80,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an id that the terminal cannot show is escaped, not fatal
             stream.reconfigure(errors="backslashreplace")
+    named = [word for word in sys.argv[1:2] if word in VERBS]
     try:
-        app()
+        make_app(named or VERBS)()
     except (KeyboardInterrupt, SystemExit) as end:
         if isinstance(end, SystemExit) and end.code != STOPPED:  # typer turns Ctrl-C into this exit
             raise
