@@ -167,7 +167,7 @@ def check_levels(labels: Any, *, name: str = "labels") -> np.ndarray:
     """As ``check_labels``, but whole numbers stay as they are: they need no look at each of them."""
     vector = np.asarray(labels)
     if vector.ndim == 1 and vector.dtype.kind in "iu" and not np.ma.is_masked(labels):
-        return np.require(vector, requirements="W")
+        return np.require(vector, requirements="CAW")
     return check_labels(labels, name=name)
 
 
@@ -207,8 +207,7 @@ def _as_numbers(values: object, name: str, *, keep_float32: bool = False) -> np.
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} has values that are not numbers: {error}.") from error
     dtype = np.float32 if keep_float32 and vector.dtype == np.float32 else np.float64
-    # kernels are compiled once more for what is read-only; a vector is quickly copied
-    return np.require(vector, dtype, ("C", "W"))
+    return np.require(vector, dtype, "CAW")  # what kernels, and libraries that refuse read-only arrays, take
 
 
 def feature_label(column: int, names: Sequence[str] | None = None, first_index: int | None = None) -> str:

@@ -73,7 +73,7 @@ def _read_only(values):
     return values
 
 
-def test_read_only_labels_and_bounds_are_copied_for_the_kernels_but_rows_stay_as_they_are():
+def test_read_only_labels_and_bounds_are_copied_but_rows_stay_as_they_are():
     X, y, indptr = _read_only([[1.0], [2.0], [3.0]]), _read_only([2.0, 1.0, 0.0]), _read_only([0, 1, 3])
     given = Queries(X, y, [1, 2, 2])
     made = Queries.from_groups(X, y, np.array([1, 2]), indptr)

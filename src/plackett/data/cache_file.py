@@ -258,7 +258,7 @@ def _read_header(file) -> dict:
 def _map_arrays(file, header: dict, kind_of_X: str) -> dict[str, np.ndarray]:
     """Arrays over the file, each within its bounds.
 
-    Writing to one changes this process's copy alone. Read-only arrays would make numba compile every kernel again.
+    Copy-on-write: they can be changed like arrays that were read from text, and the file stays as it is.
     """
     arrays = {}
     for name, entry in header["arrays"].items():

@@ -472,6 +472,8 @@ def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
         )
     if rows.dtype.kind == "f" and not rows.dtype.isnative:
         rows = rows.astype(rows.dtype.newbyteorder("="))
+    if not is_sparse(rows):
+        rows = np.require(rows, requirements="A")  # kernels take no other
     if rows.dtype not in (np.float32, np.float64):
         if rows.dtype.kind in "US":
             rows = rows.astype(object)  # for an error that names the column
@@ -498,7 +500,7 @@ def _as_floats(rows: np.ndarray, names: list[str] | None) -> np.ndarray:
 
 
 def _writable(vector: np.ndarray) -> np.ndarray:
-    """The vector, or a copy of one that is read-only, for which every kernel would be compiled once more."""
+    """Return the vector, or a copy of a read-only one: PyTorch and many compiled libraries refuse those or warn."""
     return vector if vector.flags.writeable else np.array(vector)
 
 
