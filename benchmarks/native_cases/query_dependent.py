@@ -27,16 +27,16 @@ def _fit(shape: tuple[int, int, int], **parameters) -> Callable[[], Callable[[],
     return set_up
 
 
-WIDE, SMALL, LONG = (60, 100, 40), (8, 8, 4), (6, 800, 20)
-NEAR = {"weights": "gaussian", "n_neighbors": 15, "l2": 0.01}
+WIDE, SMALL, LONG = (20, 100, 40), (8, 8, 4), (6, 400, 20)
+NEAR = {"weights": "gaussian", "n_neighbors": 8, "l2": 0.01}
 
 CASES: dict[str, Callable[[], Callable[[], object]]] = {
-    "q-SVM, 500 × 100 × 40": _fit((500, 100, 40), **NEAR, n_jobs=None),
+    "q-SVM, 500 × 100 × 40": _fit((500, 100, 40), **{**NEAR, "n_neighbors": 15}, n_jobs=None),
     "q-SVM hinge": _fit(WIDE, **NEAR),
     "q-SVM logistic": _fit(WIDE, **NEAR, loss="logistic"),
     "q-SVM psi": _fit(WIDE, **NEAR, loss="psi"),
     "q-SVM hinge, long lists": _fit(LONG, weights="gaussian", n_neighbors=3, l2=0.01),
-    "kNN-SVM": _fit(WIDE, weights="knn", n_neighbors=15, l2=0.01),
+    "kNN-SVM": _fit(WIDE, weights="knn", n_neighbors=8, l2=0.01),
     "indv-SVM": _fit(WIDE, weights="individual", new_queries="uniform", l2=0.01),
     "pair functions, rbf": _fit(SMALL, function="pair", kernel="rbf", n_neighbors=3, l2=0.01),
     "ADMM hinge": _fit(SMALL, solver="admm", n_neighbors=3, l2=0.1),
