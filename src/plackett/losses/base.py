@@ -195,7 +195,7 @@ class CompiledCurvature(CompiledLoss):
     """A compiled loss that has curvature."""
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        loss = self.native(lists)
+        loss, scores = self.native(lists), scores.copy()  # the caller may move on while products are still taken here
 
         def product(direction: np.ndarray) -> np.ndarray:
             out = np.empty(lists.n_docs)

@@ -8,7 +8,7 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses.base import CompiledCurvature
+from plackett.losses.base import CompiledCurvature, CurvatureProduct
 from plackett.validation import check_choice, check_positive_int
 
 _SIGNS = {"ndcg": 1.0, "label": -1.0}  # of the lower document's strength in the weight of a pair
@@ -78,6 +78,18 @@ class CSListMLE(CompiledCurvature):
         return lists.keep(
             ("CSListMLE compiled", self.k, self.weights), lambda: _native.losses.cost_sensitive(*self._weights(lists))
         )
+
+    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
+        loss, n_levels = self.native(lists), self._weights(lists).norm.size
+        state = [np.empty(size) for size in [n_levels] * 3 + [lists.n_docs] * 3]
+        _native.losses.keep_cost_sensitive(loss, scores, *state)
+
+        def product(direction: np.ndarray) -> np.ndarray:
+            out = np.empty(lists.n_docs)
+            _native.losses.multiply_cost_sensitive(loss, *state, direction, out)
+            return out
+
+        return product
 
     def _weights(self, lists: QueryLists) -> _Weights:
         k = self.k if self.weights == "ndcg" else None

@@ -88,7 +88,14 @@ class ListNet(CompiledCurvature):
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
         if not self._is_softmax:
             raise self._lacks("curvature_product")
-        return super().curvature_at(scores, lists)
+        share = _softmax(scores, lists)
+
+        def product(direction: np.ndarray) -> np.ndarray:
+            out = np.empty_like(share)
+            _native.losses.softmax_product(share, direction, lists.indptr, out)
+            return out
+
+        return product
 
     def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
         if self._is_softmax:

@@ -277,8 +277,26 @@ public:
         });
     }
 
+    // For many products at the same scores: `state` has room for all levels and documents.
+    void keep(View<const double> scores, const cost_sensitive::State& state) const {
+        const Index n_queries = levels.indptr.size - 1;
+        const Scratch<double> ranked(levels.most_docs(0, n_queries)), top(levels.most_levels(0, n_queries));
+        for (Index q = 0; q < n_queries; ++q)
+            cost_sensitive::prepare(CostQuery(levels, q), scores, ranked, top, of_query(state, q));
+    }
+    void multiply_kept(const cost_sensitive::State& state, View<const double> direction, View<double> product) const {
+        const Index n_queries = levels.indptr.size - 1;
+        const Scratch<double> ranked(levels.most_docs(0, n_queries)), mean(levels.most_levels(0, n_queries));
+        for (Index q = 0; q < n_queries; ++q)
+            cost_sensitive::multiply(CostQuery(levels, q), of_query(state, q), direction, ranked, mean, product);
+    }
+
 private:
     CostLevels levels;
+
+    cost_sensitive::State of_query(const cost_sensitive::State& state, Index q) const {
+        return state.slice(levels.level_indptr[q], levels.level_indptr[q + 1], levels.indptr[q], levels.indptr[q + 1]);
+    }
 
     template <class Work>
     void with_states(View<const double> scores, Index first, Index last, Work work) const {
@@ -294,9 +312,21 @@ private:
     }
 };
 
-inline Loss* make_cost_sensitive(View<const Index> order, View<const Index> indptr, View<const Index> bounds,
-                                 View<const Index> level_indptr, View<const double> strength, View<const double> norm,
-                                 View<const double> scale, double sign) {
+inline void keep_cost_sensitive(const CostSensitive& loss, View<const double> scores, View<double> mean,
+                                View<double> change, View<double> pull, View<double> weight, View<double> rivalry,
+                                View<double> stay) {
+    loss.keep(scores, {mean, change, pull, weight, rivalry, stay});
+}
+
+inline void multiply_cost_sensitive(const CostSensitive& loss, View<double> mean, View<double> change,
+                                    View<double> pull, View<double> weight, View<double> rivalry, View<double> stay,
+                                    View<const double> direction, View<double> product) {
+    loss.multiply_kept({mean, change, pull, weight, rivalry, stay}, direction, product);
+}
+
+inline CostSensitive* make_cost_sensitive(View<const Index> order, View<const Index> indptr, View<const Index> bounds,
+                                          View<const Index> level_indptr, View<const double> strength,
+                                          View<const double> norm, View<const double> scale, double sign) {
     return new CostSensitive({order, indptr, bounds, level_indptr, strength, norm, scale, sign});
 }
 

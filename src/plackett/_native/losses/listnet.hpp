@@ -26,6 +26,21 @@ inline void softmax(View<const double> values, View<const Index> indptr, View<do
             softmax_of(values.slice(indptr[q], indptr[q + 1]), out.slice(indptr[q], indptr[q + 1]));
 }
 
+// (diag(share) − share shareᵀ) direction of one list; `out` may be the shares.
+inline void multiply_softmax(View<const double> share, View<const double> direction, View<double> out) {
+    const double mean = inner_product(share, direction);
+#pragma omp simd
+    for (Index i = 0; i < out.size; ++i) out[i] = share[i] * (direction[i] - mean);
+}
+
+// The same of each query, for many products at the same scores.
+inline void softmax_product(View<const double> share, View<const double> direction, View<const Index> indptr,
+                            View<double> out) {
+    for (Index q = 0; q < indptr.size - 1; ++q)
+        multiply_softmax(share.slice(indptr[q], indptr[q + 1]), direction.slice(indptr[q], indptr[q + 1]),
+                         out.slice(indptr[q], indptr[q + 1]));
+}
+
 class ListNet final : public Loss {
 public:
     ListNet(View<const Index> bounds, View<const double> target) : bounds(bounds), target(target) {}
@@ -50,15 +65,11 @@ public:
         }
     }
 
-    // (diag(share) − share shareᵀ) direction
     void multiply(View<const double> scores, View<const double> direction, View<double> product, Index first,
                   Index last) const override {
         for (Index q = first; q < last; ++q) {
-            const auto along = direction.slice(bounds[q], bounds[q + 1]);
             const auto out = shares_of(scores, product, q);
-            const double mean = inner_product(out, along);
-#pragma omp simd
-            for (Index i = 0; i < out.size; ++i) out[i] *= along[i] - mean;
+            multiply_softmax(out, direction.slice(bounds[q], bounds[q + 1]), out);
         }
     }
 

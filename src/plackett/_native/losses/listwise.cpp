@@ -43,6 +43,7 @@ void bind_listwise(nb::module_& module) {
 
     define<&make_listnet>(module, "listnet", "indptr target");
     define<&softmax>(module, "softmax", "values indptr out");
+    define<&softmax_product>(module, "softmax_product", "share direction indptr out");
 
     define<&make_cosine_of_linear>(module, "cosine_of_linear", "indptr target a b");
     define<&cosine_of_unit>(module, "cosine_of_unit", "unit target indptr values slope");
@@ -50,8 +51,12 @@ void bind_listwise(nb::module_& module) {
     define<&to_unit_length>(module, "to_unit_length", "values indptr lengths");
     define<&exp_below_largest>(module, "exp_below_largest", "logs indptr out");
 
+    nb::class_<CostSensitive, Loss>(module, "CostSensitive");
     define<&make_cost_sensitive>(module, "cost_sensitive",
                                  "order indptr bounds level_indptr strength norm scale sign");
+    define<&keep_cost_sensitive>(module, "keep_cost_sensitive", "loss scores mean change pull weight rivalry stay");
+    define<&multiply_cost_sensitive>(module, "multiply_cost_sensitive",
+                                     "loss mean change pull weight rivalry stay direction product");
     define<&weigh_levels>(module, "weigh_levels",
                           "labels order indptr bounds level_indptr is_label k strength norm scale");
 
