@@ -5,6 +5,7 @@
 // their tolerance.
 #pragma once
 #include "core/arrays.hpp"
+#include "core/lanes.hpp"
 #include "core/prefetch.hpp"
 
 namespace plackett {
@@ -36,20 +37,71 @@ inline void pull_back_intercept(View<const double> slope, View<double> gradient,
 
 // ---- dense rows
 
-template <class Real>
-inline double dot(View<const Real> row, View<const double> coef) {
-    double total = 0.0;
-#pragma omp simd reduction(+ : total)
-    for (Index j = 0; j < row.size; ++j) total += static_cast<double>(row[j]) * coef[j];
-    return total;
+// Call work<n>(i) for runs of n rows from i on: of eight rows as long as there are, then of four, then of one.
+template <class Work>
+void in_runs(Index n_rows, Work work) {
+    Index i = 0;
+    for (; i + 8 <= n_rows; i += 8) work.template operator()<8>(i);
+    for (; i + 4 <= n_rows; i += 4) work.template operator()<4>(i);
+    for (; i < n_rows; ++i) work.template operator()<1>(i);
+}
+
+// Scores of n rows from i on: the coefficients are loaded once for all of them, and no sum waits for another. A row's sum
+// does not depend on the rows beside it.
+template <int n, class Real>
+inline void score_run(Rows<const Real> X, Index i, View<const double> coef, double shift, View<double> scores) {
+    const Real* rows[n];
+    for (int r = 0; r < n; ++r) {
+        prefetch_row(X, i + r);
+        rows[r] = X[i + r].data;
+    }
+    Lanes sums[n] = {};
+    Index j = 0;
+    for (; j + N_LANES <= X.n_columns; j += N_LANES) {
+        const Lanes factor = load_lanes(coef.data + j);
+        for (int r = 0; r < n; ++r) sums[r] += load_lanes(rows[r] + j) * factor;
+    }
+    double totals[n];
+    for (int r = 0; r < n; ++r) totals[r] = sum_of_lanes(sums[r]);
+    for (; j < X.n_columns; ++j)
+        for (int r = 0; r < n; ++r) totals[r] += rows[r][j] * coef[j];
+    for (int r = 0; r < n; ++r) scores[i + r] = totals[r] + shift;
 }
 
 template <class Real>
 void score(Rows<const Real> X, View<const double> coef, View<double> scores) {
     const double shift = intercept(coef, X.n_columns);
-    for (Index i = 0; i < X.n_rows; ++i) {
-        prefetch_row(X, i);
-        scores[i] = dot(X[i], coef) + shift;
+    in_runs(X.n_rows, [&]<int n>(Index i) { score_run<n>(X, i, coef, shift, scores); });
+}
+
+template <int n, class Real>
+inline void score_run_twice(Rows<const Real> X, Index i, View<const double> coef, View<const double> direction,
+                            View<double> scores, View<double> moved) {
+    const Real* rows[n];
+    for (int r = 0; r < n; ++r) {
+        prefetch_row(X, i + r);
+        rows[r] = X[i + r].data;
+    }
+    Lanes sums[n] = {}, moves[n] = {};
+    Index j = 0;
+    for (; j + N_LANES <= X.n_columns; j += N_LANES) {
+        const Lanes factor = load_lanes(coef.data + j), along = load_lanes(direction.data + j);
+        for (int r = 0; r < n; ++r) {
+            const Lanes values = load_lanes(rows[r] + j);
+            sums[r] += values * factor;
+            moves[r] += values * along;
+        }
+    }
+    const double shift = intercept(coef, X.n_columns), move = intercept(direction, X.n_columns);
+    const Index rest = j;
+    for (int r = 0; r < n; ++r) {
+        double sum = sum_of_lanes(sums[r]), moving = sum_of_lanes(moves[r]);
+        for (j = rest; j < X.n_columns; ++j) {
+            sum += rows[r][j] * coef[j];
+            moving += rows[r][j] * direction[j];
+        }
+        scores[i + r] = sum + shift;
+        moved[i + r] = moving + move;
     }
 }
 
@@ -57,41 +109,37 @@ void score(Rows<const Real> X, View<const double> coef, View<double> scores) {
 template <class Real>
 void score_two(Rows<const Real> X, View<const double> coef, View<const double> direction, View<double> scores,
                View<double> moved) {
-    const double shift = intercept(coef, X.n_columns), move = intercept(direction, X.n_columns);
-    for (Index i = 0; i < X.n_rows; ++i) {
-        prefetch_row(X, i);
-        const auto row = X[i];
-        double s = 0.0, m = 0.0;
-#pragma omp simd reduction(+ : s, m)
-        for (Index j = 0; j < row.size; ++j) {
-            s += static_cast<double>(row[j]) * coef[j];
-            m += static_cast<double>(row[j]) * direction[j];
-        }
-        scores[i] = s + shift;
-        moved[i] = m + move;
+    Index i = 0;
+    for (; i + 4 <= X.n_rows; i += 4) score_run_twice<4>(X, i, coef, direction, scores, moved);
+    for (; i < X.n_rows; ++i) score_run_twice<1>(X, i, coef, direction, scores, moved);
+}
+
+// Add n rows from i on, each times its slope, to the gradient, which is loaded and stored once for all of them.
+template <int n, class Real>
+inline void pull_back_run(Rows<const Real> X, Index i, View<const double> slope, View<double> gradient) {
+    const Real* rows[n];
+    double pulls[n];
+    for (int r = 0; r < n; ++r) {
+        rows[r] = X[i + r].data;
+        pulls[r] = slope[i + r];
+    }
+    Index j = 0;
+    for (; j + N_LANES <= X.n_columns; j += N_LANES) {
+        Lanes sums[2] = {};  // two, which need not wait for each other; nor do they for the run before
+        for (int r = 0; r < n; ++r) sums[r % 2] += load_lanes(rows[r] + j) * every_lane(pulls[r]);
+        store_lanes(load_lanes(gradient.data + j) + (sums[0] + sums[1]), gradient.data + j);
+    }
+    for (; j < X.n_columns; ++j) {
+        double sums[2] = {};
+        for (int r = 0; r < n; ++r) sums[r % 2] += rows[r][j] * pulls[r];
+        gradient[j] += sums[0] + sums[1];
     }
 }
 
 // Add X.T @ slope to the gradient.
 template <class Real>
 void pull_back(Rows<const Real> X, View<const double> slope, View<double> gradient) {
-    Index i = 0;
-    for (; i + 8 <= X.n_rows; i += 8) {  // eight rows at a time: the gradient is loaded and stored once for all of them
-        const auto x0 = X[i], x1 = X[i + 1], x2 = X[i + 2], x3 = X[i + 3];
-        const auto x4 = X[i + 4], x5 = X[i + 5], x6 = X[i + 6], x7 = X[i + 7];
-        const double s0 = slope[i], s1 = slope[i + 1], s2 = slope[i + 2], s3 = slope[i + 3];
-        const double s4 = slope[i + 4], s5 = slope[i + 5], s6 = slope[i + 6], s7 = slope[i + 7];
-#pragma omp simd
-        for (Index j = 0; j < X.n_columns; ++j)
-            gradient[j] += (s0 * x0[j] + s1 * x1[j] + s2 * x2[j] + s3 * x3[j]) +
-                           (s4 * x4[j] + s5 * x5[j] + s6 * x6[j] + s7 * x7[j]);
-    }
-    for (; i < X.n_rows; ++i) {
-        const auto row = X[i];
-        const double pull = slope[i];
-#pragma omp simd
-        for (Index j = 0; j < X.n_columns; ++j) gradient[j] += pull * row[j];
-    }
+    in_runs(X.n_rows, [&]<int n>(Index i) { pull_back_run<n>(X, i, slope, gradient); });
     pull_back_intercept(slope, gradient, X.n_columns);
 }
 
