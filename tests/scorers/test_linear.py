@@ -62,3 +62,16 @@ def test_no_columns_score_zero():
     scores = np.full(3, np.nan)
     LinearScorer(np.empty((3, 0))).score(np.empty(0), scores)
     assert scores.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("n_columns", [1, 4, 7, 15, 16, 33, 136])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_scores_the_same_whatever_stands_beside_it(n_columns, dtype):
+    X, coef = RNG.normal(size=(21, n_columns)).astype(dtype), RNG.normal(size=n_columns)
+    scores = LinearScorer(X).scores(coef)
+    np.testing.assert_allclose(scores, X.astype(float) @ coef, rtol=1e-12, atol=1e-12)
+    for start in (0, 1, 5):
+        np.testing.assert_array_equal(LinearScorer(X[start : start + 9].copy()).scores(coef), scores[start : start + 9])
+    slope, gradient = RNG.normal(size=21), np.zeros(n_columns)
+    LinearScorer(X).pull_back(slope, gradient)
+    np.testing.assert_allclose(gradient, X.astype(float).T @ slope, rtol=1e-12, atol=1e-12)

@@ -6,7 +6,6 @@
 #pragma once
 #include "core/arrays.hpp"
 #include "core/lanes.hpp"
-#include "core/prefetch.hpp"
 
 namespace plackett {
 
@@ -37,81 +36,64 @@ inline void pull_back_intercept(View<const double> slope, View<double> gradient,
 
 // ---- dense rows
 
-// Call work<n>(i) for runs of n rows from i on: of eight rows as long as there are, then of four, then of one.
-template <class Work>
-void in_runs(Index n_rows, Work work) {
-    Index i = 0;
-    for (; i + 8 <= n_rows; i += 8) work.template operator()<8>(i);
-    for (; i + 4 <= n_rows; i += 4) work.template operator()<4>(i);
-    for (; i < n_rows; ++i) work.template operator()<1>(i);
-}
+// Sums that run side by side, so that no step waits for the one before.
+struct Strands {
+    static constexpr Index N = 4, WIDTH = N * N_LANES;
+    Lanes sums[N] = {};
 
-// Scores of n rows from i on: the coefficients are loaded once for all of them, and no sum waits for another. A row's sum
-// does not depend on the rows beside it.
-template <int n, class Real>
-inline void score_run(Rows<const Real> X, Index i, View<const double> coef, double shift, View<double> scores) {
-    const Real* rows[n];
-    for (int r = 0; r < n; ++r) {
-        prefetch_row(X, i + r);
-        rows[r] = X[i + r].data;
-    }
-    Lanes sums[n] = {};
+    double total() const { return sum_of_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])); }
+};
+
+// One row after the other: read from memory, several at a time would be read in a pattern that the processor does not
+// foresee, and take twice as long.
+template <class Real>
+inline double dot(const Real* row, const double* coef, Index n_columns) {
+    Strands strands;
     Index j = 0;
-    for (; j + N_LANES <= X.n_columns; j += N_LANES) {
-        const Lanes factor = load_lanes(coef.data + j);
-        for (int r = 0; r < n; ++r) sums[r] += load_lanes(rows[r] + j) * factor;
-    }
-    double totals[n];
-    for (int r = 0; r < n; ++r) totals[r] = sum_of_lanes(sums[r]);
-    for (; j < X.n_columns; ++j)
-        for (int r = 0; r < n; ++r) totals[r] += rows[r][j] * coef[j];
-    for (int r = 0; r < n; ++r) scores[i + r] = totals[r] + shift;
+    for (; j + Strands::WIDTH <= n_columns; j += Strands::WIDTH)
+        for (Index s = 0; s < Strands::N; ++s)
+            strands.sums[s] += load_lanes(row + j + s * N_LANES) * load_lanes(coef + j + s * N_LANES);
+    for (; j + N_LANES <= n_columns; j += N_LANES) strands.sums[0] += load_lanes(row + j) * load_lanes(coef + j);
+    double total = strands.total();
+    for (; j < n_columns; ++j) total += row[j] * coef[j];
+    return total;
 }
 
 template <class Real>
 void score(Rows<const Real> X, View<const double> coef, View<double> scores) {
     const double shift = intercept(coef, X.n_columns);
-    in_runs(X.n_rows, [&]<int n>(Index i) { score_run<n>(X, i, coef, shift, scores); });
+    for (Index i = 0; i < X.n_rows; ++i) scores[i] = dot(X[i].data, coef.data, X.n_columns) + shift;
 }
 
-template <int n, class Real>
-inline void score_run_twice(Rows<const Real> X, Index i, View<const double> coef, View<const double> direction,
-                            View<double> scores, View<double> moved) {
-    const Real* rows[n];
-    for (int r = 0; r < n; ++r) {
-        prefetch_row(X, i + r);
-        rows[r] = X[i + r].data;
-    }
-    Lanes sums[n] = {}, moves[n] = {};
-    Index j = 0;
-    for (; j + N_LANES <= X.n_columns; j += N_LANES) {
-        const Lanes factor = load_lanes(coef.data + j), along = load_lanes(direction.data + j);
-        for (int r = 0; r < n; ++r) {
-            const Lanes values = load_lanes(rows[r] + j);
-            sums[r] += values * factor;
-            moves[r] += values * along;
-        }
-    }
-    const double shift = intercept(coef, X.n_columns), move = intercept(direction, X.n_columns);
-    const Index rest = j;
-    for (int r = 0; r < n; ++r) {
-        double sum = sum_of_lanes(sums[r]), moving = sum_of_lanes(moves[r]);
-        for (j = rest; j < X.n_columns; ++j) {
-            sum += rows[r][j] * coef[j];
-            moving += rows[r][j] * direction[j];
-        }
-        scores[i + r] = sum + shift;
-        moved[i + r] = moving + move;
-    }
-}
-
-// Scores by two vectors of coefficients.
+// Scores by two vectors of coefficients; each as score has it.
 template <class Real>
 void score_two(Rows<const Real> X, View<const double> coef, View<const double> direction, View<double> scores,
                View<double> moved) {
-    Index i = 0;
-    for (; i + 4 <= X.n_rows; i += 4) score_run_twice<4>(X, i, coef, direction, scores, moved);
-    for (; i < X.n_rows; ++i) score_run_twice<1>(X, i, coef, direction, scores, moved);
+    const double shift = intercept(coef, X.n_columns), move = intercept(direction, X.n_columns);
+    for (Index i = 0; i < X.n_rows; ++i) {
+        const Real* row = X[i].data;
+        Strands strands, moves;
+        Index j = 0;
+        for (; j + Strands::WIDTH <= X.n_columns; j += Strands::WIDTH)
+            for (Index s = 0; s < Strands::N; ++s) {
+                const Index place = j + s * N_LANES;
+                const Lanes values = load_lanes(row + place);
+                strands.sums[s] += values * load_lanes(coef.data + place);
+                moves.sums[s] += values * load_lanes(direction.data + place);
+            }
+        for (; j + N_LANES <= X.n_columns; j += N_LANES) {
+            const Lanes values = load_lanes(row + j);
+            strands.sums[0] += values * load_lanes(coef.data + j);
+            moves.sums[0] += values * load_lanes(direction.data + j);
+        }
+        double total = strands.total(), moving = moves.total();
+        for (; j < X.n_columns; ++j) {
+            total += row[j] * coef[j];
+            moving += row[j] * direction[j];
+        }
+        scores[i] = total + shift;
+        moved[i] = moving + move;
+    }
 }
 
 // Add n rows from i on, each times its slope, to the gradient, which is loaded and stored once for all of them.
@@ -139,7 +121,9 @@ inline void pull_back_run(Rows<const Real> X, Index i, View<const double> slope,
 // Add X.T @ slope to the gradient.
 template <class Real>
 void pull_back(Rows<const Real> X, View<const double> slope, View<double> gradient) {
-    in_runs(X.n_rows, [&]<int n>(Index i) { pull_back_run<n>(X, i, slope, gradient); });
+    Index i = 0;
+    for (; i + 8 <= X.n_rows; i += 8) pull_back_run<8>(X, i, slope, gradient);
+    for (; i < X.n_rows; ++i) pull_back_run<1>(X, i, slope, gradient);
     pull_back_intercept(slope, gradient, X.n_columns);
 }
 
