@@ -90,7 +90,18 @@ def test_an_opened_index_is_the_one_that_was_saved(tmp_path, options):
 
 def test_arrays_are_mapped_not_read(tmp_path):
     small().save(tmp_path)
-    assert isinstance(open_index(tmp_path)._arrays["whole.docs"].base, np.memmap)
+    docs = open_index(tmp_path)._arrays["whole.docs"]
+    assert isinstance(docs.base, np.memmap)
+    assert not docs.flags.writeable
+
+
+def test_the_counts_of_an_opened_index_are_those_of_the_saved(tmp_path):
+    index = small()
+    index.save(tmp_path)
+    counts = open_index(tmp_path).counts()
+    counts.sum_duplicates()
+    assert counts.toarray().tolist() == index.counts().toarray().tolist()
+    assert counts[[0], :].sum() == index.counts()[[0], :].sum()
 
 
 @pytest.mark.parametrize("texts", [[""], ["", ""], ["one"]])
@@ -250,6 +261,38 @@ def wrong_count(facts, arrays):
     arrays["whole.tf"] = arrays["whole.tf"] - 1
 
 
+def falling_documents(facts, arrays):
+    indptr, docs = arrays["whole.indptr"], arrays["whole.docs"].copy()
+    start = indptr[:-1][np.diff(indptr) > 1][0]
+    docs[start : start + 2] = docs[start : start + 2][::-1]
+    arrays["whole.docs"] = docs
+
+
+def repeated_document(facts, arrays):
+    indptr, docs = arrays["whole.indptr"], arrays["whole.docs"].copy()
+    start = indptr[:-1][np.diff(indptr) > 1][0]
+    docs[start + 1] = docs[start]
+    arrays["whole.docs"] = docs
+
+
+def wrong_term(facts, arrays):
+    arrays["body.sequence"] = arrays["body.sequence"] + 1000
+
+
+def missing_sequence(facts, arrays):
+    del arrays["title.sequence_bounds"]
+
+
+def foreign_sequence(facts, arrays):
+    """Bounds of a field whose name looks like that of bounds: they must fit its own words."""
+    name = "x.sequence_bounds"
+    facts["fields"].append(name)
+    for part in ("indptr", "docs", "tf", "sequence"):
+        arrays[f"{name}.{part}"] = arrays[f"body.{part}"]
+    arrays[f"{name}.sequence_bounds"] = np.array([0, 1, 2, 3, 500])
+    arrays["x.sequence.sequence"] = np.zeros(500, dtype=np.int32)
+
+
 def wrong_type(facts, arrays):
     arrays["title.docs"] = arrays["title.docs"].astype(np.float64)
 
@@ -275,11 +318,12 @@ def missing_array(facts, arrays):
     [
         *(wrong_document, wrong_bounds, wrong_texts, wrong_count, wrong_type, wrong_shape, wrong_number),
         *(wrong_link, half_a_link, links_in_one_row, wrong_weight, wrong_analyser, missing_array),
+        *(falling_documents, repeated_document, wrong_term, missing_sequence, foreign_sequence),
     ],
 )
 def test_arrays_that_do_not_fit_together_are_refused(tmp_path, change):
     pytest.importorskip("Stemmer")
-    small().save(tmp_path)
+    small(positions=True).save(tmp_path)
     rewrite(tmp_path, change)
     with pytest.raises(DataFormatError, match="does not fit together"):
         open_index(tmp_path)
