@@ -41,9 +41,9 @@ def break_ties(scores: np.ndarray, base: np.ndarray, indptr: np.ndarray) -> np.n
 
 def row_keys(rows: np.ndarray) -> np.ndarray:
     """A number for each row by which it is recognised, whatever the precision it comes in."""
-    bits = np.ascontiguousarray(rows, dtype=np.float64) + 0.0  # there are two zeros
+    dtype = np.float32 if rows.dtype == np.float32 else np.float64
     keys = np.empty(rows.shape[0], dtype=np.uint64)
-    _native.rankers.row_keys(bits.view(np.uint64), keys)
+    _native.rankers.row_keys(np.ascontiguousarray(rows, dtype=dtype), keys)
     return keys.view(np.int64)
 
 

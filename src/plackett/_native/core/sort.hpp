@@ -53,8 +53,8 @@ inline void sort_by_merging(View<Key> keys, View<Place> order, View<Key> spare_k
     }
 }
 
-// Sorts of lists of at most `longest` numbers. As many buckets as keys, of equal width: scores, ranks and their sums are
-// spread so evenly that few share a bucket. Where many do, they are merged. Equal keys keep their order.
+// Sorts of lists of at most `longest` numbers. As many buckets as keys, of equal width: scores, ranks and their sums
+// are spread so evenly that few share a bucket. Where many do, they are merged. Equal keys keep their order.
 class BucketSort {
 public:
     explicit BucketSort(Index longest) : spare_keys(longest), spare_order(longest), ends(longest + 1) {}

@@ -6,7 +6,7 @@ namespace plackett {
 
 void bind_rankers(nb::module_& module) {
     define<&spread_ties>(module, "spread_ties", "order starts base query_of most scores");
-    define<&row_keys>(module, "row_keys", "bits keys");
+    define<&row_keys<float>, &row_keys<double>>(module, "row_keys", "rows keys");
 }
 
 }  // namespace plackett

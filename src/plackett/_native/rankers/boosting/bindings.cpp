@@ -23,7 +23,8 @@ void bind_boosting(nb::module_& module) {
     define<&weigh_pairs>(module, "weigh_pairs", "scores level_start top n_pairs indptr first last totals net");
     define<&pull_feature>(module, "pull_feature", "feature net n_pairs indptr first last pulls");
     define<&count_wrong>(module, "count_wrong", "scores level_start level_end tops n_pairs indptr first last wrong");
-    define<&potentials>(module, "rankboost_potentials", "scores order indptr bounds of_queries weights up down pulls sums");
+    define<&potentials>(module, "rankboost_potentials",
+                        "scores order indptr bounds of_queries weights up down pulls sums");
     define<&sweep>(module, "rankboost_sweep", "codes starts pulls first last edges");
     define<&first_of_size>(module, "first_of_size", "edges size");
     define<&split>(module, "rankboost_split", "code k order indptr bounds of_queries weights up down");

@@ -30,9 +30,9 @@ inline Places chosen_places(Index start, Index stop, Index centre) {
 // Sums of the features over each part of queries first to last; the last column is the sum of the weights.
 //
 // `order` has the rows of each query by falling label; X begins with the row indptr[first]. Documents of a level share
-// its places, so that a part gets the level's mean for each of the places that it takes from it. Sums keep what rounding
-// would lose (`rests`): they do not depend on the order of the rows. `sizes` are sums of absolute values, which bound the
-// rounding error.
+// its places, so that a part gets the level's mean for each of the places that it takes from it. Sums keep what
+// rounding would lose (`rests`): they do not depend on the order of the rows. `sizes` are sums of absolute values,
+// which bound the rounding error.
 template <class Real>
 void add_to_centres(Rows<const Real> X, View<const Index> order, View<const Index> level_start,
                     View<const Index> indptr, View<const double> weights, Index centre, Index first, Index last,
@@ -50,6 +50,7 @@ void add_to_centres(Rows<const Real> X, View<const Index> order, View<const Inde
             absolute.view().fill(0.0);
             for (Index i = begin; i < stop; ++i) {
                 const View<const Real> row = X[order[start + i] - indptr[first]];
+#pragma omp simd
                 for (Index f = 0; f < n_features; ++f) {
                     const auto value = static_cast<double>(row[f]);
                     add_exactly(total[f], rest[f], value);
@@ -67,8 +68,11 @@ void add_to_centres(Rows<const Real> X, View<const Index> order, View<const Inde
                 if (n_places <= 0) continue;
                 const double share = weights[q] * static_cast<double>(n_places);
                 const View<double> part_total = totals[part], part_rest = rests[part], part_size = sizes[part];
+#pragma omp simd
                 for (Index f = 0; f < n_features; ++f) gained[f] = share * ((total[f] + rest[f]) / size);
+#pragma omp simd
                 for (Index f = 0; f < n_features; ++f) add_exactly(part_total[f], part_rest[f], gained[f]);
+#pragma omp simd
                 for (Index f = 0; f < n_features; ++f) part_size[f] += share * (absolute[f] / size);
                 gained[0] = share;
                 add_exactly(part_total[n_features], part_rest[n_features], gained[0]);

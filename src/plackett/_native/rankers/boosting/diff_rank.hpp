@@ -1,7 +1,7 @@
 // DiffRank: weights of pairs, of which only each document's share is ever computed.
 //
-// Documents stand in order of falling labels. The pair of a better document i and a worse j weighs exp(-(H_i - H_j) / U),
-// with the scores H and the spread U = n - 1.
+// Documents stand in order of falling labels. The pair of a better document i and a worse j weighs
+// exp(-(H_i - H_j) / U), with the scores H and the spread U = n - 1.
 #pragma once
 #include <cmath>
 
@@ -22,8 +22,8 @@ struct PairFactors {
 
 // Total weight of the pairs of one query, and each document's own, as better less as worse.
 //
-// Weights are products, so that sums over pairs are sums over documents: of those below, of those above. Both sums run in
-// one loop, from either end, since each addition has to wait for the one before.
+// Weights are products, so that sums over pairs are sums over documents: of those below, of those above. Both sums run
+// in one loop, from either end, since each addition has to wait for the one before.
 inline double weigh_narrow_pairs(View<const double> scores, double middle, double spread, View<const Index> level_start,
                                  Index top, const PairFactors& room, View<double> net) {
     const Index n = scores.size;

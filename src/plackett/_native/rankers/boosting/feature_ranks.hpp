@@ -7,8 +7,8 @@ namespace plackett::boosting {
 
 // Twice the ranks of every feature, and the pairs that they order right and wrong where `is_counted`.
 //
-// X begins with the row indptr[first]; the ranks, one row per feature, with the query 0. Their documents are in the order
-// of `order`. Feature f has the first n_centres[f] of its row of centres.
+// X begins with the row indptr[first]; the ranks, one row per feature, with the query 0. Their documents are in the
+// order of `order`. Feature f has the first n_centres[f] of its row of centres.
 template <class Real>
 void rank_features(Rows<const Real> X, View<const Index> order, View<const Index> indptr, Rows<const double> centres,
                    Rows<const Index> parts, Rows<const Index> signs, Rows<const Index> places,

@@ -1,4 +1,5 @@
-// Ranks within a list. They are kept twice as large, as whole numbers: documents that tie share the mean of their places.
+// Ranks within a list. They are kept twice as large, as whole numbers: documents that tie share the mean of their
+// places.
 #pragma once
 #include <cmath>
 
@@ -8,7 +9,7 @@
 
 namespace plackett::boosting {
 
-constexpr double TIE = 1e-10;  // sums of ranks closer than this are tied; values of features tie only where they are equal
+constexpr double TIE = 1e-10;  // sums of ranks closer than this are tied; values of features tie only if they are equal
 
 // Sorted values, the documents that have them, and what ranking makes of them.
 struct Ranking {
@@ -86,7 +87,8 @@ inline void rank_by_parts(const Ranking& list, const FeatureCentres& feature, Vi
 // Room to rank lists of at most `longest` documents by sums of ranks and to count their pairs.
 class SumRanker {
 public:
-    explicit SumRanker(Index longest) : keys(longest), order(longest), sequence(longest), sort(longest), count(longest) {}
+    explicit SumRanker(Index longest)
+        : keys(longest), order(longest), sequence(longest), sort(longest), count(longest) {}
 
     View<double> sums(Index n) const { return keys.slice(0, n); }  // to be filled before ranking
 

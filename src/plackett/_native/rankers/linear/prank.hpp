@@ -10,9 +10,9 @@ namespace plackett::linear {
 struct Thresholds {
     View<double> now, moved;
 
-    // Move the thresholds on whose wrong side a score lies, and add to `missed` the levels that it missed by. Returns the
-    // pull on the coefficients. `level` counts from 0: the score belongs at or above the first `level` thresholds and
-    // below the others.
+    // Move the thresholds on whose wrong side a score lies, and add to `missed` the levels that it missed by. Returns
+    // the pull on the coefficients. `level` counts from 0: the score belongs at or above the first `level` thresholds
+    // and below the others.
     double move(double score, Index level, double step, Index& missed) const {
         Index guess = 0;
         while (guess < now.size && score >= now[guess]) ++guess;
@@ -31,8 +31,8 @@ struct Thresholds {
     }
 };
 
-// Steps `step`, `step` + 1, …; moved_coef and moved sum each change times its step, from which the mean follows. Returns
-// by how many levels documents were missed.
+// Steps `step`, `step` + 1, …; moved_coef and moved sum each change times its step, from which the mean follows.
+// Returns by how many levels documents were missed.
 template <class Real>
 Index prank_pass_dense(Rows<const Real> X, View<const Index> levels, View<const Index> order, double step,
                        View<double> coef, View<double> moved_coef, View<double> thresholds, View<double> moved) {
@@ -63,7 +63,8 @@ Index prank_pass_sparse(View<const Real> data, View<const Column> indices, View<
     for (const Index i : order) {
         const Index start = row_ptr[i], stop = row_ptr[i + 1];
         double score = 0.0;
-        for (Index place = start; place < stop; ++place) score += static_cast<double>(data[place]) * coef[indices[place]];
+        for (Index place = start; place < stop; ++place)
+            score += static_cast<double>(data[place]) * coef[indices[place]];
         const double pull = between.move(score, levels[i], step, missed);
         if (pull != 0.0)
             for (Index place = start; place < stop; ++place) {

@@ -1,12 +1,12 @@
 // The ranking of each query that violates the margin of average precision most, found exactly.
 //
 // A ranking is fixed by how many relevant documents stand above each other document, as both kinds are best sorted by
-// score. Let the k-th relevant document and the j-th other one have scores s_k and t_j (R and N of them, counted from 1).
-// With j others above it instead of j - 1, the k-th relevant document adds
+// score. Let the k-th relevant document and the j-th other one have scores s_k and t_j (R and N of them, counted from
+// 1). With j others above it instead of j - 1, the k-th relevant document adds
 //     gain_j(k) = (k / (k + j - 1) - k / (k + j)) / R - 2 (s_k - t_j) / (R N)
 // to the loss and margin violation, whatever else is done. So each other document finds its place alone: below the i
-// relevant documents for which the sum of gain_j(k) over k > i is largest. As gain_j(k) falls with j, places rise with j,
-// and halving the others and the places in turn takes O(n log n).
+// relevant documents for which the sum of gain_j(k) over k > i is largest. As gain_j(k) falls with j, places rise with
+// j, and halving the others and the places in turn takes O(n log n).
 #pragma once
 #include "core/lists.hpp"
 #include "core/sort.hpp"
@@ -64,7 +64,8 @@ inline void share_among_ties(View<const double> scores, View<double> pulls) {
 // The documents of one kind, by falling score.
 class Kind {
 public:
-    explicit Kind(Index longest) : rows(longest), falling(longest), places_before(longest), sorted(longest), of(longest) {}
+    explicit Kind(Index longest)
+        : rows(longest), falling(longest), places_before(longest), sorted(longest), of(longest) {}
 
     void take(View<const double> all, View<const bool> is_relevant, bool wanted, const BucketSort& sort) {
         size = 0;
@@ -117,8 +118,8 @@ inline double worst_of_query(Kind& relevant, Kind& others, View<Index> places, V
     return 1.0 - precision / n_relevant;
 }
 
-// Of each query, the loss of its most violated ranking and the slope of the violation by each score. The violation itself
-// is losses[q] + pulls · scores over the rows of the query.
+// Of each query, the loss of its most violated ranking and the slope of the violation by each score. The violation
+// itself is losses[q] + pulls · scores over the rows of the query.
 inline void most_violated(View<const double> scores, View<const bool> is_relevant, View<const Index> indptr,
                           View<double> losses, View<double> pulls) {
     const Index n_queries = indptr.size - 1, longest = longest_list(indptr, 0, n_queries);

@@ -37,7 +37,7 @@ inline void tree_depths(View<const Index> features, View<const Index> left, View
 template <class Real>
 struct Node {
     Real threshold;
-    std::int32_t feature, left, right;  // numbers within the tree
+    std::int32_t feature, next[2];  // left and right, numbers within the tree
     bool zeros_left;
 };
 
@@ -49,8 +49,8 @@ inline void pack(const FlatTrees<Real>& trees, View<Node<Real>> nodes) {
             const bool is_leaf = trees.is_leaf(node);
             nodes[node] = {is_leaf ? Real{0} : trees.thresholds[node],
                            static_cast<std::int32_t>(is_leaf ? 0 : trees.features[node]),
-                           static_cast<std::int32_t>((is_leaf ? node : trees.left[node]) - root),
-                           static_cast<std::int32_t>((is_leaf ? node : trees.right[node]) - root),
+                           {static_cast<std::int32_t>((is_leaf ? node : trees.left[node]) - root),
+                            static_cast<std::int32_t>((is_leaf ? node : trees.right[node]) - root)},
                            trees.zeros_left.size > 0 && trees.zeros_left[node]};
         }
     }

@@ -6,8 +6,9 @@ namespace plackett::trees {
 
 // A row goes left where x <= threshold, both in double precision.
 template <class Real, class Score>
-void tree_scores(Rows<const Real> X, View<const Index> starts, View<const Index> features, View<const double> thresholds,
-                 View<const Index> left, View<const Index> right, View<const double> values, View<Score> scores) {
+void tree_scores(Rows<const Real> X, View<const Index> starts, View<const Index> features,
+                 View<const double> thresholds, View<const Index> left, View<const Index> right,
+                 View<const double> values, View<Score> scores) {
     add_leaves_dense<AtMost>(X, FlatTrees<double>{starts, features, thresholds, left, right, values, {nullptr, 0}},
                              scores);
 }
@@ -40,8 +41,8 @@ void zero_tree_scores_sparse(View<const Real> data, View<const Place> indices, V
                                     scores);
 }
 
-// A row goes left where x < threshold (`is_strict`) or x <= threshold. All numbers are float32, or all float64, and so is
-// every sum.
+// A row goes left where x < threshold (`is_strict`) or x <= threshold. All numbers are float32, or all float64, and so
+// is every sum.
 template <class Real>
 void exported_tree_scores(Rows<const Real> X, View<const Index> starts, View<const Index> features,
                           View<const Real> thresholds, View<const Index> left, View<const Index> right,

@@ -1,7 +1,7 @@
 // The way of every row from the root to a leaf of each tree, and sums over the trees.
 //
-// Sums are taken tree after tree for each row, whatever rows go together, and rounded to the precision of the scores, as
-// the package does that grew the trees: XGBoost adds in single precision.
+// Sums are taken tree after tree for each row, whatever rows go together, and rounded to the precision of the scores,
+// as the package does that grew the trees: XGBoost adds in single precision.
 #pragma once
 #include <cmath>
 
@@ -29,7 +29,8 @@ struct AtMostOrZero {
     static constexpr double ROUNDS_TO_ZERO = 0x1p-150;
 
     static bool goes_left(double value, double threshold, bool zeros_left) {
-        return std::abs(value) <= ROUNDS_TO_ZERO ? zeros_left : value <= threshold;
+        const bool is_zero = std::abs(value) <= ROUNDS_TO_ZERO, is_at_most = value <= threshold;
+        return (is_zero & zeros_left) | (!is_zero & is_at_most);  // no branch, which would often be foretold wrong
     }
 };
 
@@ -68,8 +69,8 @@ inline void add_leaves_of_tree(Rows<const Value> X, View<const Node<Real>> nodes
                 const Node<Real>& node = nodes[at[r]];
                 check_index(node.feature, X.n_columns);
                 const auto value = static_cast<Real>(rows[r][node.feature]);
-                const std::int32_t next =
-                    Rule::goes_left(value, node.threshold, node.zeros_left) ? node.left : node.right;
+                // by index, as a branch would be foretold wrong half of the time
+                const std::int32_t next = node.next[!Rule::goes_left(value, node.threshold, node.zeros_left)];
                 moved |= next ^ at[r];
                 at[r] = next;
             }
