@@ -6,8 +6,8 @@ Train rankers from judged lists, refine a ranking you already have, compare rank
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # type checkers know the name; importing typing for it would take most of the time of this module
 if TYPE_CHECKING:  # what a type checker and an editor see; at run time each name is loaded when it is first used
     from plackett import exceptions as exceptions
     from plackett import losses as losses

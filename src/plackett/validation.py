@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -119,9 +120,14 @@ def _raise_not_sound(name: str, what: str) -> None:
     raise ValueError(f"{name} is a damaged sparse matrix: {what}. Build it again from its rows, columns and values.")
 
 
+def _is_masked(values: object) -> bool:
+    """Whether an array hides some of its values. Without numpy.ma, which takes a while to import, there is none."""
+    return "numpy.ma" in sys.modules and np.ma.is_masked(values)
+
+
 def check_not_masked(values: object, name: str) -> None:
     """Refuse a masked array that hides some of its values: numpy's functions would use what is under the mask."""
-    if np.ma.is_masked(values):
+    if _is_masked(values):
         raise ValueError(
             f"{name} is a masked array with masked values. Fill them ({name}.filled(...)), or drop their rows."
         )
@@ -166,7 +172,7 @@ def check_numbers(values: Any, name: str) -> np.ndarray:
 def check_levels(labels: Any, *, name: str = "labels") -> np.ndarray:
     """As ``check_labels``, but whole numbers stay as they are: they need no look at each of them."""
     vector = np.asarray(labels)
-    if vector.ndim == 1 and vector.dtype.kind in "iu" and not np.ma.is_masked(labels):
+    if vector.ndim == 1 and vector.dtype.kind in "iu" and not _is_masked(labels):
         return np.require(vector, requirements="CAW")
     return check_labels(labels, name=name)
 

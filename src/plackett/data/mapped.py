@@ -38,7 +38,7 @@ def _map_under(array: Any) -> np.memmap | None:
     while array is not None:
         if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap):
             return array
-        array = getattr(array, "base", None)  # of an array, or of what shows one to compiled loops
+        array = getattr(array, "base", None)
     return None
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from plackett._read_only import readable
 from plackett.data.file_names import is_parquet
 from plackett.data.opening import open_bytes
 from plackett.data.parquet_rows import opened
@@ -157,9 +156,8 @@ def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_wid
         raise ValueError(f"{name}: {error}") from error
     # rows of a data frame lie column by column: a scorer would keep a second X of its own beside them
     X = queries.X if is_sparse(queries.X) else np.ascontiguousarray(queries.X)
-    X = X if is_sparse(X) else readable(X)  # what comes from another process is read-only
     kept = Queries.from_groups(
-        X, readable(labels), queries.ids, readable(queries.indptr), feature_names=queries.feature_names,
+        X, labels, queries.ids, queries.indptr, feature_names=queries.feature_names,
         first_index=queries.first_index,
     )  # fmt: skip
     return Piece(kept, weights, name, may_widen=may_widen)

@@ -22,7 +22,7 @@ def check_matrix(ranker: Any, name: str) -> None:
         or not np.isfinite(matrix).all()
     ):
         raise ValueError(f"{name} must be a matrix of finite numbers.")
-    setattr(ranker, name, np.ascontiguousarray(matrix))  # kernels would be compiled once more for another layout
+    setattr(ranker, name, np.ascontiguousarray(matrix))  # as kernels take them
 
 
 def check_source(source: Any, n_features: int) -> int:

@@ -235,7 +235,7 @@ class Collection(ABC):
         return Hits(found.docid[:k], found.scores[:k], found.X[:k], found.feature_names)
 
     def warm_up(self) -> None:
-        """Search once, so that the first user does not wait for compiled code to be loaded."""
+        """Search once, so that the first request does not wait for imports and the index."""
         for query in self.suggestions()[:1]:
             for base in self.own_rankers()[:6]:
                 self.search(query, base)

@@ -52,7 +52,7 @@ class Workbench:
     trained : TrainedRankers
         What was learned from it.
     is_warm : bool
-        Whether nobody waits for compiled code any more.
+        Whether the modules and the index that requests need are loaded.
     """
 
     def __init__(self, collection: Collection, store: Store, settings: Settings):
@@ -70,7 +70,7 @@ class Workbench:
         self._jobs.close()
 
     def warm_up(self) -> None:
-        """Do once what users will do, so that none of them waits for compiled code to be loaded."""
+        """Do once what users will do, so that the first request does not wait for imports and the index."""
         from plackett.web import exporting, importing, training  # noqa: F401
         from plackett.web.measuring import measure_list
         from plackett.web.refining import Judged, refine
