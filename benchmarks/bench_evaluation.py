@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numba import njit
 
 from benchmarks.made_lists import graded, small_numbers, strict, uneven_indptr
 from benchmarks.timing import Result, peer
@@ -42,7 +41,7 @@ def _evaluation(loss: str, X, lists, coef) -> Evaluation:
     chosen = get_loss(loss)
     objective = Objective(chosen, LinearScorer(X, has_intercept=not chosen.ignores_shifts), lists, L2(0.0))
     start = np.append(coef, 0.0)[: objective.size]
-    objective.value_and_gradient(start)  # compiles, or loads what was compiled, and sorts the labels
+    objective.value_and_gradient(start)  # sorts the labels
     return lambda: objective.value_and_gradient(start)
 
 
@@ -50,13 +49,11 @@ def _against_limits(X, lists, coef) -> list[Result]:
     what = f"ListMLE, value and gradient, {N_DOCS:,} × {N_FEATURES}"
     weights, slope = coef.astype(np.float32), np.ones(N_DOCS, dtype=np.float32)
     blocks = [(start, min(start + 20_000, N_DOCS)) for start in range(0, N_DOCS, 20_000)]
-    sums = deal(lambda start, stop: add_up(X, start, stop), blocks)
-    assert abs(sum(map(float, sums)) - X.sum(dtype=np.float64)) < 1e-3 * N_DOCS
     best = best_in_turns(
         {
             "ours": _evaluation("listmle", X, lists, coef),
             "blas": lambda: (X @ weights, slope @ X),
-            "pass": lambda: deal(lambda start, stop: add_up(X, start, stop), blocks),
+            "pass": lambda: _look_at_all(X, blocks),
         },
         rounds=2 * ROUNDS,
     )
@@ -64,34 +61,14 @@ def _against_limits(X, lists, coef) -> list[Result]:
     return [
         judged(Result(what, best["ours"], "two BLAS passes", best["blas"], 2, f"X @ w and g @ X, {threads}")),
         judged(
-            Result(what, best["ours"], "one sum over X", best["pass"], round(1 / 2.3, 3), f"at most 2.3 ×, {threads}")
+            Result(what, best["ours"], "one pass over X", best["pass"], round(1 / 1.7, 3), f"at most 1.7 ×, {threads}")
         ),
     ]
 
 
-FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
-
-
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
-def _add_four(first, second, third, fourth):
-    a = b = c = d = np.float32(0.0)
-    for j in range(first.size):
-        a += first[j]
-        b += second[j]
-        c += third[j]
-        d += fourth[j]
-    return a + b + c + d
-
-
-@njit(cache=True, nogil=True)
-def add_up(X, start, stop):
-    """The sum of some rows, a multiple of four: as little as a pass over X can do.
-
-    Four places at once, because one running sum waits for its own additions instead of for the memory.
-    """
-    values = X[start:stop].reshape(-1)
-    n = values.size // 4
-    return _add_four(values[:n], values[n : 2 * n], values[2 * n : 3 * n], values[3 * n : 4 * n])
+def _look_at_all(X, blocks) -> float:
+    """The largest value of X: numpy's vectorised pass, on all threads, is bound by memory alone."""
+    return max(deal(lambda start, stop: X[start:stop].reshape(-1).max(), blocks))
 
 
 def _other_losses(X, lists, coef) -> list[Result]:

@@ -3,7 +3,7 @@
 The peer is the padded form in its fastest shape: lists sorted by label and padded before the clock starts. Times are
 medians, from a launch on an idle device until value and gradient by the scores are there: as Python launches the work,
 and as a CUDA graph, which is the device's own time. The padded form has its gradient from autograd, ours comes with
-the value; what autograd takes for ours, and for no more than a sum, stands beside it. Needs PyTorch and NumPy alone.
+the value; what autograd takes for ours, and for no more than a sum, stands beside it. Needs PyTorch and kernels.
 """
 
 from __future__ import annotations
@@ -12,17 +12,9 @@ import statistics
 import sys
 import time
 from functools import partial
-from unittest import mock
 
 import numpy as np
 import torch
-
-try:
-    import numba  # noqa: F401
-except ModuleNotFoundError:  # machines for GPUs often lack it; nothing that is timed here needs the compiled kernels
-    stand_in = mock.MagicMock()
-    stand_in.njit = lambda *args, **options: args[0] if args and callable(args[0]) else lambda function: function
-    sys.modules.update(dict.fromkeys(("numba", "numba.core", "numba.extending"), stand_in))
 
 from benchmarks.made_lists import LABEL_SHARES, strict, uneven_indptr
 from plackett.data.queries import QueryLists
