@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import plackett as pk
+from plackett import _native
 from plackett.data.drafts import draft_of
 from plackett.evaluation import fingerprints, packages, recognition
 from plackett.evaluation.runs import RunStore
@@ -308,8 +309,22 @@ def test_a_class_without_source_is_known_by_what_it_holds():
 def test_the_versions_of_what_results_rest_on_are_part_of_the_code():
     code = fingerprints.of_code(pk.LinearRanker())
     assert code["plackett"].startswith(pk.__version__)
-    assert {"numpy", "scipy", "scikit-learn", "python"} < code.keys()
+    assert {"numpy", "scipy", "scikit-learn", "native", "python"} < code.keys()
     assert code["numpy"] == np.__version__
+    assert code["native"].startswith(f"{_native.build} ")
+
+
+def test_results_of_another_build_of_the_kernels_are_not_taken(monkeypatch, tmp_path):
+    keys = set()
+    for name, content in (("baseline", b"a"), ("v3", b"a"), ("v3", b"b")):
+        file = tmp_path / "kernels"
+        file.write_bytes(content)
+        monkeypatch.setattr(_native, "build", name)
+        monkeypatch.setattr(_native, "path", str(file))
+        fingerprints._native_digest.cache_clear()
+        keys.add(fingerprints.of_key(fingerprints.of_code(pk.LinearRanker())))
+    fingerprints._native_digest.cache_clear()
+    assert len(keys) == 3
 
 
 def test_estimators_of_others_are_known_by_class_parameters_and_version(monkeypatch):

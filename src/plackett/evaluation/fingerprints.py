@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import plackett
+from plackett import _native
 from plackett._threads import query_blocks
 from plackett.data.queries import Queries
 from plackett.evaluation.estimators import parts_of
@@ -25,7 +26,6 @@ from plackett.validation import is_sparse
 PACKAGES = ("numpy", "scipy", "scikit-learn")  # what results rest on besides plackett itself
 KNOWN = {"plackett", "numpy", "scipy", "sklearn", *sys.stdlib_module_names}
 LATER_ROOMS = ("export", "exports", "report", "reproductions", "cli", "web")  # they change no result
-SOURCES = (".py", ".cpp", ".hpp")
 NAMES_AT_ONCE = 1 << 16
 
 
@@ -90,8 +90,16 @@ def _add_text(digest, text: str) -> None:
 
 
 def of_code(estimator: Any) -> dict[str, str]:
-    """Versions of plackett, of what it rests on, and of the packages from which the estimator and its parts come."""
-    answer = {"plackett": f"{plackett.__version__} {_source_digest()}", "python": platform.python_version()}
+    """Versions of plackett, of what it rests on, and of the packages from which the estimator and its parts come.
+
+    The build of the kernels is one of them: builds agree only up to rounding, and a table should not mix them. A run
+    that is continued on a processor with another build computes its results again.
+    """
+    answer = {
+        "plackett": f"{plackett.__version__} {_source_digest()}",
+        "native": f"{_native.build} {_native_digest()}",
+        "python": platform.python_version(),
+    }
     others = list(PACKAGES)
     for part in parts_of(estimator):
         if isinstance(part, BoostedTrees):
@@ -104,13 +112,19 @@ def of_code(estimator: Any) -> dict[str, str]:
 
 @functools.cache
 def _source_digest() -> str:
-    """A hash of the code that makes results: a version number stays the same while the code is being worked on."""
+    """A hash of the Python code that makes results: a version stays the same while the code is being worked on."""
     home, digest = Path(plackett.__file__).parent, hashlib.sha256()
-    for path in sorted(home.rglob("*.*")):
-        if path.suffix in SOURCES and path.relative_to(home).parts[0] not in LATER_ROOMS:
+    for path in sorted(home.rglob("*.py")):
+        if path.relative_to(home).parts[0] not in LATER_ROOMS:
             _add_text(digest, str(path.relative_to(home)))
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+@functools.cache
+def _native_digest() -> str:
+    """A hash of the compiled kernels in use; an installation does not have their sources."""
+    return hashlib.sha256(Path(_native.path).read_bytes()).hexdigest()[:16]
 
 
 def of_key(parts: Mapping[str, Any]) -> str:

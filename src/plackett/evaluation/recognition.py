@@ -140,7 +140,7 @@ class _Walk:
         if isinstance(value, DESCRIPTORS):
             return {"descriptor": self.value([value.__name__, value.__objclass__], where)}
         if type(value).__module__.startswith("numba.") and hasattr(value, "py_func"):  # its own state has a random id
-            return {"compiled": self.value([value.py_func, dict(value.targetoptions)], where)}
+            return {"compiled": self.value([type(value), value.py_func, dict(value.targetoptions)], where)}
         if isinstance(value, np.random.RandomState):
             return {"draws": self.value(value.get_state(legacy=False), where)}
         if isinstance(value, np.random.Generator):
