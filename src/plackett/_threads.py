@@ -119,6 +119,8 @@ def query_blocks(indptr: np.ndarray, docs_per_block: int) -> list[tuple[int, int
     n_queries = indptr.size - 1
     if n_queries < 1:
         return []
+    if indptr[-1] - indptr[0] <= docs_per_block:
+        return [(0, n_queries)]
     targets = np.arange(indptr[0] + docs_per_block, indptr[-1], docs_per_block)
     cuts = np.unique(np.searchsorted(indptr, targets))
     edges = np.concatenate([[0], cuts[(cuts > 0) & (cuts < n_queries)], [n_queries]]).tolist()

@@ -99,9 +99,9 @@ def evaluate(
         else:
             lists = judge(labels, scores, qid, docid)
             if qid is None:
-                warn_of_one_list(lists.labels.size, "evaluate")
+                warn_of_one_list(lists.scores.size, "evaluate")
     every = {one.name: one for one in (rules, *(measure.convention for measure in measures)) if one is not None}
-    notes += [refused for one in every.values() if (refused := one.refused_labels(lists.labels)) is not None]
+    notes += [refused for one in every.values() if (refused := one.refused_labels(lists)) is not None]
     values, is_empty = rules.table(measures, lists)
     if complete is None and lists.n_retrieved is not None:  # measures of several conventions may differ in this
         values[np.ix_(lists.n_retrieved == 0, np.logical_not(is_complete))] = np.nan

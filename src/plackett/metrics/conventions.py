@@ -10,6 +10,7 @@ import numpy as np
 
 from plackett._threads import deal
 from plackett.metrics.judged import JudgedLists
+from plackett.metrics.room import own_room
 
 if TYPE_CHECKING:
     from plackett.metrics.measure import Measure
@@ -68,11 +69,11 @@ class Convention:
         """Whether equal scores stand by document id."""
         return self.rules_for(measure).get("ties") == "trec"
 
-    def refused_labels(self, labels: np.ndarray) -> str | None:
+    def refused_labels(self, lists: JudgedLists) -> str | None:
         """A note when the tool itself would refuse such labels."""
         if self.largest_label is None:
             return None
-        low = -np.inf if self.name == "gdeval" else 0.0
+        low, labels = -np.inf if self.name == "gdeval" else 0.0, lists.labels
         if ((labels < low) | (labels > self.largest_label) | (labels != np.floor(labels))).any():
             return f"{self.name} itself takes whole labels up to {self.largest_label} only; these are others"
         return None
@@ -88,9 +89,10 @@ class Convention:
         is_empty = np.empty(values.shape, dtype=bool)
 
         def fill(first: int, last: int) -> None:
-            part = lists.block(first, last)
-            for column, measure in enumerate(measures):
-                values[first:last, column], is_empty[first:last, column] = self.values(measure, part, **changes)
+            with own_room() as room:
+                part = lists.block(first, last, room)
+                for column, measure in enumerate(measures):
+                    values[first:last, column], is_empty[first:last, column] = self.values(measure, part, **changes)
 
         deal(fill, lists.blocks())
         return values, is_empty

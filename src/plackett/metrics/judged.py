@@ -12,10 +12,11 @@ from plackett import _native
 from plackett._threads import deal, n_threads, query_blocks
 from plackett.data.grouping import group_rows
 from plackett.data.queries import Queries
+from plackett.metrics.room import Room
 from plackett.validation import check_choice, check_levels, check_positive_int, check_scores
 
 TIES = ("stable", "average", "worst", "best", "trec", "quicksort")
-DOCS_PER_BLOCK = 1 << 17
+DOCS_PER_BLOCK = 1 << 18
 LARGEST_CUTOFF = 2**53  # no list is longer; beyond it numbers of documents are not exact
 
 
@@ -80,6 +81,7 @@ class JudgedLists:
         self._whole: dict[str, Ranked] = {}
         self._part_of = part_of
         self._is_block = False  # a block is worked through by the thread that was dealt it
+        self._room: Room | None = None
         self._long_order: np.ndarray | None = None
         self._shared: dict[object, np.ndarray] = {}
 
@@ -100,6 +102,10 @@ class JudgedLists:
 
     @property
     def labels(self) -> np.ndarray:
+        if self._room is not None and self._labels.dtype != np.float64:
+            column = self._room.empty("labels", self._labels.size, np.float64)
+            column[:] = self._labels
+            self._labels = column
         self._labels = as_column(self._labels)
         return self._labels
 
@@ -121,7 +127,7 @@ class JudgedLists:
         A value depends on its query alone, so these may depend on the number of threads.
         """
         share = self.scores.size // (2 * n_threads()) + 1
-        return query_blocks(self.indptr, min(DOCS_PER_BLOCK, max(share, DOCS_PER_BLOCK // 16)))
+        return query_blocks(self.indptr, min(DOCS_PER_BLOCK, max(share, DOCS_PER_BLOCK // 32)))
 
     @cached_property
     def in_single_precision(self) -> JudgedLists:
@@ -137,12 +143,15 @@ class JudgedLists:
             return self._part_of.largest_label
         return float(self._labels.max(initial=0))
 
-    def block(self, first: int, last: int) -> JudgedLists:
-        """Queries ``first`` to ``last``, sharing memory with these."""
+    def block(self, first: int, last: int, room: Room | None = None) -> JudgedLists:
+        """Queries ``first`` to ``last``, sharing memory with these; their orders are valid as long as the room is."""
         rows = slice(int(self.indptr[first]), int(self.indptr[last]))
         part = self._part(rows, slice(first, last), self.indptr[first : last + 1] - self.indptr[first])
-        part._is_block = True
+        part._is_block, part._room = True, room
         return part
+
+    def _empty(self, name: str, size: int, dtype: type) -> np.ndarray:
+        return np.empty(size, dtype=dtype) if self._room is None else self._room.empty(name, size, dtype)
 
     def keep(self, which: np.ndarray) -> JudgedLists:
         """The queries of a mask."""
@@ -184,8 +193,8 @@ class JudgedLists:
         """The labels in the order of the scores, equal scores settled by the rule ``ties``."""
         check_choice(ties, "ties", TIES)
         if ties not in self._ranked:
-            ranked = np.empty_like(self.labels)
-            group_end = np.empty(self._n_group_ends if ties == "average" else 0, dtype=np.int32)
+            ranked = self._empty(f"ranked {ties}", self.labels.size, np.float64)
+            group_end = self._empty(f"ends {ties}", self._n_group_ends if ties == "average" else 0, np.int32)
             if ties == "quicksort":
                 given = (self.scores, self.labels, self.indptr, self.n_ranked)
                 self._deal(lambda first, last: _native.metrics.rank_labels_by_quicksort(*given, first, last, ranked))
@@ -201,7 +210,7 @@ class JudgedLists:
         if k not in self._ideal:
             lengths = self.lengths if k is None else np.minimum(self.lengths, k)
             indptr = np.concatenate([[0], np.cumsum(lengths)])
-            labels = np.empty(indptr[-1])
+            labels = self._empty("ideal", int(indptr[-1]), np.float64) if k is None else np.empty(indptr[-1])
             given = (self.labels, self.indptr, indptr)
             self._deal(lambda first, last: _native.metrics.top_labels(*given, first, last, labels))
             self._ideal[k] = Ideal(labels, indptr)

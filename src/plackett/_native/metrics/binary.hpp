@@ -43,20 +43,18 @@ inline void hits(View<const double> ranked, View<const std::int32_t> group_end, 
     }
 }
 
-// Without ties, and without branches: which documents are relevant cannot be predicted.
-inline double sum_of_precisions(View<const double> labels, double relevant_from) {
-    double even = 0.0, odd = 0.0;  // two sums, so that an addition need not wait for the one before
-    double seen = 0.0;
-    Index p = 0;
-    for (; p + 1 < labels.size; p += 2) {
-        const double is_first = labels[p] >= relevant_from ? 1.0 : 0.0;
-        const double is_second = labels[p + 1] >= relevant_from ? 1.0 : 0.0;
-        even += is_first * ((seen + 1.0) / static_cast<double>(p + 1));
-        seen += is_first + is_second;
-        odd += is_second * (seen / static_cast<double>(p + 2));
+// Without ties, and without branches: which documents are relevant cannot be predicted. `seen` is room.
+inline double sum_of_precisions(View<const double> labels, double relevant_from, View<std::int32_t> seen) {
+    const auto n = static_cast<std::int32_t>(labels.size);
+    std::int32_t n_seen = 0;
+    for (std::int32_t p = 0; p < n; ++p) seen[p] = n_seen += labels[p] >= relevant_from;
+    double total = 0.0;
+#pragma omp simd reduction(+ : total)
+    for (std::int32_t p = 0; p < n; ++p) {
+        const double precision = static_cast<double>(seen[p]) / static_cast<double>(p + 1);
+        total += labels[p] >= relevant_from ? precision : 0.0;
     }
-    if (p < labels.size && labels[p] >= relevant_from) even += (seen + 1.0) / static_cast<double>(p + 1);
-    return even + odd;
+    return total;
 }
 
 // Σ over relevant documents of the precision where they stand, before the division by their number.
@@ -67,13 +65,16 @@ inline double sum_of_precisions(View<const double> labels, double relevant_from)
 inline void average_precision(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr,
                               View<const Index> n_ranked, View<const double> n_relevant, Index k, double relevant_from,
                               bool is_together, Index first, Index last, View<double> values) {
+    Index longest = 0;
+    for (Index q = first; q < last; ++q) longest = std::max(longest, std::min(k, n_ranked[q]));
+    const Scratch<std::int32_t> room(longest);
     for (Index q = first; q < last; ++q) {
         if (n_relevant[q] == 0.0) continue;
         const Index limit = std::min(k, n_ranked[q]);
         const auto own = ranked.slice(indptr[q], indptr[q] + n_ranked[q]);
         const auto groups = own_groups(group_end, indptr, q, n_ranked[q]);
         if (groups.empty()) {
-            values[q] = sum_of_precisions(own.slice(0, limit), relevant_from);
+            values[q] = sum_of_precisions(own.slice(0, limit), relevant_from, room);
             continue;
         }
         double total = 0.0, seen = 0.0;

@@ -17,12 +17,17 @@ inline double power_of_two(double exponent) {
     return std::exp2(exponent);
 }
 
-// (2**label - 1) / 2**best, which does not overflow for labels up to best; 0 for labels of 0 or less.
-inline double exponential_gain(double label, double best) {
+// (2**label - 1) / 2**best, which does not overflow for labels up to best; 0 for labels of 0 or less. `smallest` is
+// 2**-best.
+inline double exponential_gain(double label, double best, double smallest) {
     if (label <= 0.0) return 0.0;
     constexpr double LOG_OF_2 = 0.69314718055994530942;
-    if (label < 1.0) return std::expm1(label * LOG_OF_2) * power_of_two(-best);  // without the cancellation
-    return power_of_two(label - best) - power_of_two(-best);
+    if (label < 1.0) return std::expm1(label * LOG_OF_2) * smallest;  // without the cancellation
+    return power_of_two(label - best) - smallest;
+}
+
+inline double exponential_gain(double label, double best) {
+    return exponential_gain(label, best, power_of_two(-best));
 }
 
 // label / best, or the label itself if best is 0; 0 for labels of 0 or less.

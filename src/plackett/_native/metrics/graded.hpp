@@ -14,7 +14,12 @@ namespace plackett::metrics {
 // Gain by gain times its discount; the same function for a ranking and for the ideal, so that a perfect one is exactly 1.
 inline double gain_sum(View<const double> ranked, double best, bool is_linear, View<const double> discounts) {
     double total = 0.0;
-    for (Index p = 0; p < ranked.size; ++p) total += gain(ranked[p], best, is_linear) * discounts[p];
+    if (is_linear) {
+        for (Index p = 0; p < ranked.size; ++p) total += linear_gain(ranked[p], best) * discounts[p];
+    } else {
+        const double smallest = power_of_two(-best);
+        for (Index p = 0; p < ranked.size; ++p) total += exponential_gain(ranked[p], best, smallest) * discounts[p];
+    }
     return total;
 }
 

@@ -17,19 +17,50 @@ namespace plackett::metrics {
 constexpr Index COUNT_LIMIT = 512;
 constexpr Index PAD = 16;
 
-// above[i] = number of documents with a higher score. Pads are -inf: they count for nothing.
-inline void count_above(View<const float> scores, View<std::int32_t> above, Index n_docs) {
-    above.fill(0);
-    for (Index j = 0; j < n_docs; j += 8) {
-        const float t0 = scores[j], t1 = scores[j + 1], t2 = scores[j + 2], t3 = scores[j + 3];
-        const float t4 = scores[j + 4], t5 = scores[j + 5], t6 = scores[j + 6], t7 = scores[j + 7];
+// How many documents of a list score higher than each, by keys that keep the order of the scores but for ties. A count is
+// as wide as a key, so that one vector holds as many of both.
+template <class Key, class Count>
+class Counter {
+public:
+    Counter() : keys(COUNT_LIMIT + PAD), above(COUNT_LIMIT + PAD) {}
+
+    // Count from key(i) of n_docs documents; returns the number of pairs that tie. Pads, `lowest`, count for nothing.
+    template <class KeyOf>
+    Index count(Index n_docs, KeyOf key, Key lowest) const {
+        const Index n_padded = (n_docs + PAD - 1) / PAD * PAD;
+        const View<Key> padded = keys.slice(0, n_padded);
+        for (Index i = 0; i < n_docs; ++i) padded[i] = key(i);
+        padded.slice(n_docs, n_padded).fill(lowest);
+        add_up(padded, above.slice(0, n_padded), n_docs);
+        std::int32_t total = 0;
+        for (Index i = 0; i < n_docs; ++i) total += above[i];
+        return n_docs * (n_docs - 1) / 2 - total;
+    }
+
+    View<const Count> counts(Index n_docs) const { return above.slice(0, n_docs); }
+
+private:
+    Scratch<Key> keys;
+    Scratch<Count> above;
+
+    static void add_up(View<const Key> keys, View<Count> above, Index n_docs) {
+        above.fill(0);
+        for (Index j = 0; j < n_docs; j += 8) {
+            const Key t0 = keys[j], t1 = keys[j + 1], t2 = keys[j + 2], t3 = keys[j + 3];
+            const Key t4 = keys[j + 4], t5 = keys[j + 5], t6 = keys[j + 6], t7 = keys[j + 7];
 #pragma omp simd
-        for (Index i = 0; i < above.size; ++i) {
-            const float x = scores[i];
-            above[i] += (t0 > x) + (t1 > x) + (t2 > x) + (t3 > x) + (t4 > x) + (t5 > x) + (t6 > x) + (t7 > x);
+            for (Index i = 0; i < above.size; ++i) {
+                const Key x = keys[i];
+                auto n = above[i];
+                n = static_cast<Count>(n + (t0 > x)), n = static_cast<Count>(n + (t1 > x));
+                n = static_cast<Count>(n + (t2 > x)), n = static_cast<Count>(n + (t3 > x));
+                n = static_cast<Count>(n + (t4 > x)), n = static_cast<Count>(n + (t5 > x));
+                n = static_cast<Count>(n + (t6 > x)), n = static_cast<Count>(n + (t7 > x));
+                above[i] = n;
+            }
         }
     }
-}
+};
 
 // Sort order by rising key(document), stably; spare is room of the same size.
 template <class Key>
@@ -72,37 +103,20 @@ inline void for_each_run(Index n, Value value, Settle settle) {
 class Ranker {
 public:
     explicit Ranker(Index longest)
-        : coarse(COUNT_LIMIT + PAD), above(COUNT_LIMIT + PAD), taken(COUNT_LIMIT + PAD), orders(longest),
-          spares(longest), gathered(longest) {}
+        : taken(COUNT_LIMIT), orders(longest), spares(longest), gathered(longest) {}
 
-    // Write the labels of a list without ties, by falling score; false, and nothing written, where there may be ties.
-    bool rank_by_counts(View<const double> scores, View<const double> labels, View<double> ranked) const {
-        const Index n_docs = scores.size, n_padded = (n_docs + PAD - 1) / PAD * PAD;
-        const View<float> rounded = coarse.slice(0, n_padded);
-        const View<std::int32_t> counts = above.slice(0, n_padded);
-        for (Index i = 0; i < n_docs; ++i) rounded[i] = static_cast<float>(scores[i]);
-        rounded.slice(n_docs, n_padded).fill(static_cast<float>(-INFINITE));
-        count_above(rounded, counts, n_docs);
-        std::int32_t total = 0;
-        for (Index i = 0; i < n_docs; ++i) total += counts[i];
-        // rounding to float keeps the order but for ties: when it shows none there are none
-        if (total != n_docs * (n_docs - 1) / 2) return false;
-        for (Index i = 0; i < n_docs; ++i) ranked[counts[i]] = labels[i];
-        return true;
-    }
-
-    // Documents by falling score from what rank_by_counts found; equal scores in the order of the rows.
-    View<Index> order_by_counts(View<const double> scores) const {
+    // Write the labels of a list up to COUNT_LIMIT by falling score and return an empty order; where documents may tie,
+    // return their order instead: equal scores in the order of the rows.
+    View<Index> rank_by_counts(View<const double> scores, View<const double> labels, View<double> ranked) const {
         const Index n_docs = scores.size;
-        const View<Index> order = orders.slice(0, n_docs);
-        taken.slice(0, n_docs).fill(0);
-        for (Index i = 0; i < n_docs; ++i) order[above[i] + taken[above[i]]++] = i;
-        for_each_run(
-            n_docs, [&](Index place) { return above[order[place]]; },
-            [&](Index begin, Index end) {
-                sort_by(order.slice(begin, end), spares.slice(begin, end), [&](Index i) { return -scores[i]; });
-            });
-        return order;
+        // keys of 16 bits are the fastest to compare; scores that lie far apart tie in them, and are counted as floats
+        const Index n_narrow = count_narrow(scores);
+        if (n_narrow == 0) return place(narrow.counts(n_docs), labels, ranked);
+        if (n_narrow <= n_docs) return order_by(narrow.counts(n_docs), scores);
+        const Index n_coarse = coarse.count(
+            n_docs, [&](Index i) { return static_cast<float>(scores[i]); }, static_cast<float>(-INFINITE));
+        if (n_coarse == 0) return place(coarse.counts(n_docs), labels, ranked);
+        return order_by(coarse.counts(n_docs), scores);
     }
 
     View<Index> copy_of(View<const Index> given) const {
@@ -137,10 +151,50 @@ public:
     }
 
 private:
-    Scratch<float> coarse;
-    Scratch<std::int32_t> above, taken;
-    Scratch<Index> orders, spares;
+    static constexpr Index UNKNOWN = std::numeric_limits<Index>::max();
+    Counter<std::int16_t, std::int16_t> narrow;
+    Counter<float, std::int32_t> coarse;
+    Scratch<Index> taken, orders, spares;
     Scratch<double> gathered;
+
+    // Pairs that tie when the range of the scores is divided into 65,534 steps; UNKNOWN where it cannot be.
+    Index count_narrow(View<const double> scores) const {
+        double low = INFINITE, high = -INFINITE;
+#pragma omp simd reduction(min : low) reduction(max : high)
+        for (Index i = 0; i < scores.size; ++i) {
+            low = scores[i] < low ? scores[i] : low;
+            high = scores[i] > high ? scores[i] : high;
+        }
+        const double steps = 65534.0 / (high - low);
+        if (!(steps < INFINITE) || !(steps > 0.0)) return UNKNOWN;  // constant or infinite scores
+        return narrow.count(
+            scores.size,
+            [&](Index i) {
+                return static_cast<std::int16_t>(static_cast<std::int32_t>((scores[i] - low) * steps) - 32768);
+            },
+            -32768);
+    }
+
+    template <class Count>
+    static View<Index> place(View<const Count> above, View<const double> labels, View<double> ranked) {
+        for (Index i = 0; i < labels.size; ++i) ranked[above[i]] = labels[i];
+        return {nullptr, 0};
+    }
+
+    // Documents by falling score from the counts of those above them.
+    template <class Count>
+    View<Index> order_by(View<const Count> above, View<const double> scores) const {
+        const Index n_docs = scores.size;
+        const View<Index> order = orders.slice(0, n_docs);
+        taken.slice(0, n_docs).fill(0);
+        for (Index i = 0; i < n_docs; ++i) order[above[i] + taken[above[i]]++] = i;
+        for_each_run(
+            n_docs, [&](Index place) { return above[order[place]]; },
+            [&](Index begin, Index end) {
+                sort_by(order.slice(begin, end), spares.slice(begin, end), [&](Index i) { return -scores[i]; });
+            });
+        return order;
+    }
 };
 
 inline bool has_ties(View<const double> scores, View<const Index> order) {
@@ -183,9 +237,9 @@ inline void rank_labels(View<const double> scores, View<const double> labels, Vi
         const auto own_ranked = ranked.slice(start, stop);
         if (is_averaged) group_end[q] = 0;  // unless ties are found
         const bool is_long = n_docs > COUNT_LIMIT;
-        if (!is_long && ranker.rank_by_counts(own_scores, own_labels, own_ranked)) continue;
-        const auto order =
-            is_long ? ranker.copy_of(long_order.slice(start, stop)) : ranker.order_by_counts(own_scores);
+        const auto order = is_long ? ranker.copy_of(long_order.slice(start, stop))
+                                   : ranker.rank_by_counts(own_scores, own_labels, own_ranked);
+        if (order.size == 0) continue;
         if (has_ties(own_scores, order)) {
             if (is_averaged) {
                 group_end[q] = 1;
