@@ -43,8 +43,13 @@ inline void signed_sums(Rows<const double> values, Rows<double> sums) {
 
 // Add to the sums of each draw the row of the table that its next bits choose.
 inline void add_signed(Rows<const double> table, View<const std::uint64_t> words, Index shift, Rows<double> sums) {
+    const auto row_of = [&](Index draw) { return static_cast<Index>((words[draw] >> shift) & (TABLE - 1)); };
+    if (table.n_columns == 1) {  // one pair of rankers: no loop over columns
+        for (Index draw = 0; draw < words.size; ++draw) sums(draw, 0) += table(row_of(draw), 0);
+        return;
+    }
     for (Index draw = 0; draw < words.size; ++draw) {
-        const auto chosen = table[static_cast<Index>((words[draw] >> shift) & (TABLE - 1))];
+        const auto chosen = table[row_of(draw)];
         const auto target = sums[draw];
 #pragma omp simd
         for (Index column = 0; column < target.size; ++column) target[column] += chosen[column];
