@@ -30,7 +30,7 @@ def _trio(labels, scores, qid) -> list[Result]:
     seconds = best_of(ours, 20)
     results = []
     for name, prepare, target in (
-        ("pytrec_eval", _pytrec_eval, 80),
+        ("pytrec_eval", _pytrec_eval, 100),
         ("ranx", _ranx, 150),
         ("ir_measures", _ir_measures, None),
     ):

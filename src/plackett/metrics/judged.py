@@ -21,7 +21,7 @@ LARGEST_CUTOFF = 2**53  # no list is longer; beyond it numbers of documents are 
 
 
 class Ranked(NamedTuple):
-    """Labels in the order of the scores. ``group_end`` is empty unless ties are averaged; see ``own_groups``."""
+    """Labels in the order of the scores. ``group_end``: see ``tie_groups.hpp``; empty unless ties are averaged."""
 
     labels: np.ndarray
     group_end: np.ndarray
