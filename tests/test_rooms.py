@@ -17,7 +17,6 @@ ORDER = [
         "_native",
         "_optional",
         "_parameters",
-        "_read_only",
         "_threads",
         "_warnings",
     },
