@@ -40,6 +40,11 @@ sanitize: .venv/installed-test
 bench: .venv/installed-test
 	$(BIN)/python -m benchmarks
 
+# e.g. make dist PYTHONS="python3.11 python3.12": a wheel for 3.11 and one for all versions from 3.12 on
+PYTHONS = $(PYTHON)
+dist: .venv/bin/python
+	$(BIN)/python tools/dist.py $(PYTHONS)
+
 docs: .venv/installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"

