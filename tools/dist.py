@@ -2,8 +2,8 @@
 
     python tools/dist.py [PYTHON ...]
 
-The wheels come from the sdist, so that it is known to be complete. On Linux zig compiles them for an old glibc, whatever
-this system has. From Python 3.12 on one wheel serves all later versions; name a 3.11 beside it for the other one.
+The wheels come from the sdist, so that it is known to be complete. On Linux zig compiles them for an old glibc,
+whatever this system has. From Python 3.12 on one wheel serves all later versions; name a 3.11 beside it for its own.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ def zig(interpreter: Path) -> dict[str, str]:
     """What makes a build use zig, for the glibc that wheels promise."""
     target = f"{platform.machine()}-linux-gnu.{GLIBC[0]}.{GLIBC[1]}"
     tools = {"c++": f"c++ -target {target}", "ar": "ar", "ranlib": "ranlib"}
+    program = run(interpreter, "-c", "import ziglang; print(ziglang.__path__[0] + '/zig')").strip()
     for name, words in tools.items():
         tool = interpreter.parent / f"zig-{name}"
-        tool.write_text(f'#!/bin/sh\nexec "{interpreter}" -m ziglang {words} "$@"\n')
+        tool.write_text(f'#!/bin/sh\nexec "{program}" {words} "$@"\n')
         tool.chmod(0o755)
     folder = interpreter.parent
     return {
