@@ -190,7 +190,7 @@ struct Call<kernel> {
     // The number of leading arguments that fit.
     std::size_t load(const nb::handle* objects) {
         std::size_t n_fit = 0;
-        std::apply([&](auto&... argument) { ((argument.load(objects[n_fit]) ? (++n_fit, true) : false) && ...); },
+        std::apply([&](auto&... argument) { static_cast<void>(((argument.load(objects[n_fit]) && ++n_fit > 0) && ...)); },
                    arguments);
         return n_fit;
     }

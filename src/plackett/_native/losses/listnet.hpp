@@ -54,14 +54,15 @@ public:
             const auto pull = slope.slice(bounds[q], bounds[q + 1]);
             values[q] = 0.0;
             if (here.size == 0) continue;
-            const auto [top, total] = softmax_of(here, pull);
+            const auto softmax = softmax_of(here, pull);
+            const double top = softmax.top;
             double below = 0.0;  // the mean of top − f; the targets have the sum 1
 #pragma omp simd reduction(+ : below)
             for (Index i = 0; i < here.size; ++i) {
                 below += wanted[i] * (top - here[i]);
                 pull[i] -= wanted[i];
             }
-            values[q] = std::log(total) + below;
+            values[q] = std::log(softmax.total) + below;
         }
     }
 

@@ -44,7 +44,7 @@ inline double sum(View<const double> values) {
 // pulls[i] = Σ_j γ_ij - γ_ji over the sum of all γ. gamma < 0 stands for the multiplicative objective, whose factors
 // are one over the sums; else they are gamma and 1.
 inline Weights weigh(const State& state, const Feedback& feedback, double eta, double gamma, View<double> pulls) {
-    const auto& [up, down, base_up, base_down] = state;
+    const auto up = state.up, down = state.down, base_up = state.base_up, base_down = state.base_down;
     const double of_pairs = pair_pulls(up, down, feedback, pulls);
     const double all_up = sum(up), all_down = sum(down);
     double err_w = 0.0;
@@ -75,7 +75,7 @@ inline Weights weigh(const State& state, const Feedback& feedback, double eta, d
 // are four vectors to work in.
 inline Round boost(View<const bool> is_up, Rows<const double> powers, const State& state, const Feedback& feedback,
                    double eta, double of_w, double of_t, Rows<double> parts) {
-    const auto& [up, down, base_up, base_down] = state;
+    const auto up = state.up, down = state.down, base_up = state.base_up, base_down = state.base_down;
     const Index n = up.size;
     const View<double> own_up = parts[0], own_down = parts[1], base_own_up = parts[2], base_own_down = parts[3];
     for (Index i = 0; i < n; ++i) {
