@@ -3,12 +3,13 @@
 #   make test      the whole test suite
 #   make checked   the kernel tests with every index tested
 #   make sanitize  the kernel tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make portable  the kernels compiled for arm64 and macOS
 #   make dist      sdist and wheel, tried where there is no compiler
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check checked sanitize dist bench docs clean
+.PHONY: demo test check checked sanitize portable dist bench docs clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -36,6 +37,16 @@ checked: .venv/installed-test
 sanitize: .venv/installed-test
 	$(WITH_BUILD) -DPLACKETT_SANITIZE=ON && $(BIN)/cmake --build build/$@
 	LD_PRELOAD=$$($(COMPILER) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 $(TEST_BUILD)
+
+# Compiled, not run: other processors and systems, with the headers of this Python.
+TARGETS := aarch64-linux-gnu x86_64-macos aarch64-macos
+portable: .venv/build-tools
+	$(PIP) ziglang
+	mkdir -p build; for target in $(TARGETS); do for source in $$(find src/plackett/_native -name '*.cpp'); do \
+	    $(BIN)/python -m ziglang c++ -target $$target -std=c++20 -fopenmp-simd -Wall -Wno-unknown-pragmas -O1 -c -o build/portable.o \
+	        -DPLACKETT_MODULE=_baseline -Isrc/plackett/_native -I$$($(BIN)/python -m nanobind --include_dir) \
+	        -I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))') $$source || exit 1; \
+	done; echo "$$target: compiled"; done
 
 bench: .venv/installed-test
 	$(BIN)/python -m benchmarks
