@@ -1,8 +1,10 @@
 """What importing costs, and that the public names are there."""
 
 import ast
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -95,3 +97,9 @@ def test_the_version_is_that_of_the_package():
     from importlib.metadata import version
 
     assert version("plackett") == plackett.__version__
+
+
+def test_no_module_of_the_package_names_numba_in_an_import():
+    sources = Path(plackett.__file__).parent.rglob("*.py")
+    found = [path for path in sources if re.search(r"^\s*(import|from) (numba|llvmlite)\b", path.read_text(), re.M)]
+    assert found == []
