@@ -148,11 +148,13 @@ private:
     Factors prepare(const LevelPlan& plan, Index q, View<const double> scores) const {
         const View<const Index> rows = plan.rows(q);
         const double *u = up.view().data, *d = down.view().data;
-        if (centre(scores, rows, f) > NARROW) {
+        const auto [middle, range] = gather(scores, rows, f);
+        if (range > NARROW) {
+            centre(f.slice(0, rows.size), middle);
             take_levels(plan, q);
             return {u, d, to_better.view().data, from_worse.view().data, rescale_down.view().data, rescale_up.view().data};
         }
-        exponentials(f.slice(0, rows.size), up, down);
+        exponentials(f.slice(0, rows.size), middle, up, down);
         return {u, d, d, u, nullptr, nullptr};
     }
 

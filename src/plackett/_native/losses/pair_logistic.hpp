@@ -96,8 +96,11 @@ private:
     // Exponentials of one query, and behind it places that are partners of none; gives the range of the scores.
     double prepare(const QueryPairs& pairs, View<const double> scores) const {
         const Index n = pairs.n_docs();
-        const double range = centre(scores, pairs.rows, f);
-        if (is_tight(range)) exponentials(f.slice(0, n), up, down);
+        const auto [middle, range] = gather(scores, pairs.rows, f);
+        if (is_tight(range))
+            exponentials(f.slice(0, n), middle, up, down);
+        else
+            centre(f.slice(0, n), middle);
         up.slice(n, n + PAD).fill(0.0);
         return range;
     }

@@ -11,23 +11,30 @@ namespace plackett {
 
 constexpr double NARROW = 600.0;  // range of scores within which products of exponentials neither overflow nor lose digits
 
-// Scores of one query in label order, relative to the middle of their range; gives that range.
-inline double centre(View<const double> scores, View<const Index> rows, View<double> values) {
+struct Spread {
+    double middle, range;
+};
+
+// Scores of one query in label order, and where they lie.
+inline Spread gather(View<const double> scores, View<const Index> rows, View<double> values) {
     for (Index k = 0; k < rows.size; ++k) values[k] = scores[rows[k]];
     const auto [low, high] = extremes(values.slice(0, rows.size));
-    const double middle = 0.5 * low + 0.5 * high;
-    for (Index k = 0; k < rows.size; ++k) values[k] = std::min(std::max(values[k] - middle, -FARTHEST), FARTHEST);
-    return 2.0 * (0.5 * high - 0.5 * low);
+    return {0.5 * low + 0.5 * high, 2.0 * (0.5 * high - 0.5 * low)};
 }
 
-// e to the values, whose range is at most NARROW, and to their negatives.
-inline void exponentials(View<const double> values, View<double> up, View<double> down) {
+// Take scores of any range relative to their middle.
+inline void centre(View<double> values, double middle) {
+    for (double& value : values) value = std::min(std::max(value - middle, -FARTHEST), FARTHEST);
+}
+
+// e to the scores less their middle, whose range is at most NARROW, and to the negatives.
+inline void exponentials(View<const double> values, double middle, View<double> up, View<double> down) {
     check_slice(0, values.size, std::min(up.size, down.size));
     const double* x = values.data;
     double *u = up.data, *d = down.data;
 #pragma omp simd
     for (Index k = 0; k < values.size; ++k) {
-        u[k] = exp(x[k]);
+        u[k] = exp(x[k] - middle);
         d[k] = 1.0 / u[k];
     }
 }
