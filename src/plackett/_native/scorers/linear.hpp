@@ -47,22 +47,23 @@ struct Strands {
 // One row after the other: read from memory, several at a time would be read in a pattern that the processor does not
 // foresee, and take twice as long.
 template <class Real>
-inline double dot(const Real* row, const double* coef, Index n_columns) {
+inline double dot(View<const Real> row, View<const double> coef) {
     Strands strands;
     Index j = 0;
-    for (; j + Strands::WIDTH <= n_columns; j += Strands::WIDTH)
-        for (Index s = 0; s < Strands::N; ++s)
-            strands.sums[s] += load_lanes(row + j + s * N_LANES) * load_lanes(coef + j + s * N_LANES);
-    for (; j + N_LANES <= n_columns; j += N_LANES) strands.sums[0] += load_lanes(row + j) * load_lanes(coef + j);
+    for (; j + Strands::WIDTH <= row.size; j += Strands::WIDTH)
+        for (Index place = j, s = 0; s < Strands::N; ++s, place += N_LANES)
+            strands.sums[s] += load_lanes(row.data + place) * load_lanes(coef.data + place);
+    for (; j + N_LANES <= row.size; j += N_LANES)
+        strands.sums[0] += load_lanes(row.data + j) * load_lanes(coef.data + j);
     double total = strands.total();
-    for (; j < n_columns; ++j) total += row[j] * coef[j];
+    for (; j < row.size; ++j) total += row[j] * coef[j];
     return total;
 }
 
 template <class Real>
 void score(Rows<const Real> X, View<const double> coef, View<double> scores) {
     const double shift = intercept(coef, X.n_columns);
-    for (Index i = 0; i < X.n_rows; ++i) scores[i] = dot(X[i].data, coef.data, X.n_columns) + shift;
+    for (Index i = 0; i < X.n_rows; ++i) scores[i] = dot(X[i], coef) + shift;
 }
 
 // Scores by two vectors of coefficients; each as score has it.
