@@ -38,7 +38,7 @@ inline double largest(View<const double> values) {
     return most;
 }
 
-inline double inner(View<const double> a, View<const double> b) { return dot(a.data, b.data, b.size); }
+inline double inner(View<const double> a, View<const double> b) { return dot<double>(a, b); }
 
 template <class Loss>
 class LocalNewton {
