@@ -44,7 +44,8 @@ def as_csr(X: Any, name: str = "X") -> Any:
 def _laid_out(X: Any) -> Any:
     """Return a CSR matrix whose arrays kernels take: contiguous and aligned, both of indices of one type."""
     given, place = (X.data, X.indices, X.indptr), np.result_type(X.indices, X.indptr)
-    parts = tuple(np.require(array, dtype, "CA") for array, dtype in zip(given, (None, place, place), strict=True))
+    dtypes = (None, place, place)
+    parts = tuple(np.require(array, dtype, ["C", "A"]) for array, dtype in zip(given, dtypes, strict=True))
     if all(one is other for one, other in zip(given, parts, strict=True)):
         return X
     return type(X)(parts, shape=X.shape, copy=False)
@@ -86,7 +87,7 @@ def _check_compressed(X: Any, name: str) -> None:
     for part, array in (("indptr", X.indptr), ("indices", X.indices)):
         if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype not in (np.int32, np.int64):
             _raise_not_sound(name, f"{part} must be a vector of int32 or int64")
-    indptr = np.require(X.indptr, requirements="CA")
+    indptr = np.require(X.indptr, requirements=["C", "A"])
     if indptr.size != n_groups + 1:
         _raise_not_sound(name, f"indptr has {indptr.size:,} numbers where {n_groups + 1:,} are needed")
     if indptr[0] != 0:
@@ -108,7 +109,7 @@ def _check_indices(indices: np.ndarray, size: int, name: str) -> None:
 
     if not len(indices):
         return
-    places = np.require(indices, requirements="CA")
+    places = np.require(indices, requirements=["C", "A"])
     parts = [(places[start : start + INDICES_PER_BLOCK],) for start in range(0, places.size, INDICES_PER_BLOCK)]
     lows, highs = zip(*deal(_native.data.bounds, parts), strict=True)
     low, high = min(lows), max(highs)
@@ -173,7 +174,7 @@ def check_levels(labels: Any, *, name: str = "labels") -> np.ndarray:
     """As ``check_labels``, but whole numbers stay as they are: they need no look at each of them."""
     vector = np.asarray(labels)
     if vector.ndim == 1 and vector.dtype.kind in "iu" and not _is_masked(labels):
-        return np.require(vector, requirements="CAW")
+        return np.require(vector, requirements=["C", "A", "W"])
     return check_labels(labels, name=name)
 
 
@@ -213,7 +214,7 @@ def _as_numbers(values: object, name: str, *, keep_float32: bool = False) -> np.
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} has values that are not numbers: {error}.") from error
     dtype = np.float32 if keep_float32 and vector.dtype == np.float32 else np.float64
-    return np.require(vector, dtype, "CAW")  # what kernels, and libraries that refuse read-only arrays, take
+    return np.require(vector, dtype, ["C", "A", "W"])  # what kernels, and libraries that refuse read-only arrays, take
 
 
 def feature_label(column: int, names: Sequence[str] | None = None, first_index: int | None = None) -> str:

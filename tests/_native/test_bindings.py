@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from plackett import _native
@@ -26,3 +27,67 @@ def test_the_environment_chooses_a_build(build):
 def test_a_build_that_does_not_exist_is_named():
     result = run("import plackett._native", PLACKETT_NATIVE="v9")
     assert 'PLACKETT_NATIVE is "v9"; set it to "baseline" or "v3", or leave it unset.' in result.stderr
+
+
+def add_squares(X=None, weights=None, diagonal=None):
+    X = np.ones((2, 3)) if X is None else X
+    weights = np.ones(2) if weights is None else weights
+    diagonal = np.zeros(3) if diagonal is None else diagonal
+    _native.scorers.add_squares(X, weights, diagonal)
+    return diagonal
+
+
+def test_read_only_arrays_are_read():
+    X = np.full((2, 3), 2.0)
+    X.flags.writeable = False
+    np.testing.assert_array_equal(add_squares(X), [8.0, 8.0, 8.0])
+
+
+def test_memory_maps_are_read(tmp_path):
+    np.save(tmp_path / "X.npy", np.full((2, 3), 2.0, np.float32))
+    np.testing.assert_array_equal(add_squares(np.load(tmp_path / "X.npy", mmap_mode="r")), [8.0, 8.0, 8.0])
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+UNALIGNED = np.frombuffer(b"\0" * 17, np.uint8)[1:].view(np.float64)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            {"weights": np.ones(2, np.float32)},
+            "weights must be a contiguous float64 array of 1 dimension; it is float32",
+        ),
+        ({"weights": np.ones(2, ">f8")}, "weights must be .*; it is another type of 1 dimension"),
+        ({"weights": np.ones(4)[::2]}, "weights must be .*; it is float64 of 1 dimension, not contiguous"),
+        ({"weights": np.ones((2, 1))}, "weights must be .*; it is float64 of 2 dimensions"),
+        ({"weights": UNALIGNED}, "weights must be .*; it is another type"),
+        ({"weights": [1.0, 1.0]}, "weights must be .*; it is list"),
+        ({"X": np.ones((2, 3), int)}, "X must be a contiguous float32 .* or a contiguous float64 .*; it is int64"),
+        ({"X": np.ones((3, 2)).T}, "X must be .*; it is float64 of 2 dimensions, not contiguous"),
+        ({"diagonal": read_only(np.zeros(3))}, "diagonal must be a contiguous writable .*, read-only"),
+    ],
+)
+def test_nothing_is_converted(arguments, words):
+    with pytest.raises(TypeError, match=f"add_squares: {words}"):
+        add_squares(**arguments)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_an_array_may_begin_anywhere(kind):
+    """Vector code must not add in another order where an array does not begin at a multiple of a register's size."""
+    rng = np.random.default_rng(0)
+    X, coef = rng.normal(size=(7, 37)).astype(kind), rng.normal(size=37)
+    answers = []
+    for offset in range(9):
+        memory, coefs, scores = np.empty(7 * 37 + offset, kind), np.empty(37 + offset), np.empty(7 + offset)
+        memory[offset:], coefs[offset:] = X.ravel(), coef
+        _native.scorers.score(memory[offset:].reshape(7, 37), coefs[offset:], scores[offset:])
+        answers.append(scores[offset:])
+    for answer in answers:
+        np.testing.assert_array_equal(answer, answers[0])

@@ -289,6 +289,17 @@ def test_a_file_that_a_worker_cannot_read_is_told_as_on_one_machine(tmp_path, cl
     assert not client.futures  # what could be read does not stay on the workers, though the error is still known
 
 
+def test_workers_with_different_builds_of_the_kernels_are_refused(cluster, client, monkeypatch):
+    monkeypatch.setattr(on_cluster, "_build", lambda dask_worker: f"build of {dask_worker.address}")
+    cluster.scale(2)
+    client.wait_for_workers(2)
+    try:
+        with pytest.raises(ValueError, match=r"different builds .* Set PLACKETT_NATIVE=baseline in the environment"):
+            pk.LinearRanker().fit(delayed_parts())
+    finally:
+        cluster.scale(1)
+
+
 def test_workers_with_another_version_are_refused(client, monkeypatch):
     monkeypatch.setattr(on_cluster, "_version", lambda: "0.0.1")
     with pytest.raises(ValueError, match=r"has plackett 0\.0\.1, but .* runs here. Install the same version"):

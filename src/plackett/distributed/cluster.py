@@ -235,6 +235,7 @@ class ClusterHolder:
                     f"{self._address}"
                 ) from None
             found = self._client.run(_version, on_error="return")
+            builds = self._client.run(_build, on_error="return")
         for worker, version in found.items():
             if isinstance(version, Exception):
                 raise ValueError(
@@ -246,6 +247,12 @@ class ClusterHolder:
                     f"the Dask worker {worker} has plackett {version}, but {plackett.__version__} runs here. Install "
                     "the same version everywhere."
                 )
+        if len(set(builds.values())) > 1:  # a sum would depend on which worker holds what
+            listed = ", ".join(f"{build} on {worker}" for worker, build in sorted(builds.items()))
+            raise ValueError(
+                f"the Dask workers have different builds of the kernels ({listed}), which differ in the last bits. "
+                "Set PLACKETT_NATIVE=baseline in the environment of all of them."
+            )
         return len(found)
 
     @contextlib.contextmanager
@@ -333,6 +340,12 @@ def _as_it_is(value: Any) -> Any:
 
 def _version() -> str:
     return plackett.__version__
+
+
+def _build() -> str:
+    from plackett import _native
+
+    return _native.build
 
 
 @contextlib.contextmanager
