@@ -89,7 +89,10 @@ class LinearScorer:
     def scores(self, coef: np.ndarray) -> np.ndarray:
         """The scores of all rows, on all cores."""
         scores = np.empty(self.n_docs)
-        n_blocks = max(1, self.n_values // VALUES_PER_BLOCK)
+        n_blocks = self.n_values // VALUES_PER_BLOCK
+        if n_blocks < 2:
+            self.score(coef, scores)
+            return scores
         edges = np.linspace(0, self.n_docs, n_blocks + 1).astype(np.int64).tolist()
         deal(
             lambda start, stop: self.part(start, stop).score(coef, scores[start:stop]),
