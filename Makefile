@@ -24,7 +24,10 @@ check: .venv/installed-check
 	$(BIN)/python -m mypy
 
 # The tests that reach the kernels, with another build of them in place of the installed one.
-KERNEL_TESTS := tests/_native tests/data tests/losses tests/metrics tests/scorers tests/solvers tests/text tests/test_objective.py
+KERNEL_TESTS := tests/_native tests/data tests/losses tests/metrics tests/scorers tests/solvers tests/text \
+    tests/test_objective.py tests/evaluation/test_significance.py $(patsubst %,tests/rankers/test_%.py,adarank boosting \
+    diff_rank discovery feature_rank feature_steps linear local_fits personality prank query_dependent rankboost \
+    read_only refinement svm_map trees xgboost_trees)
 WITH_BUILD = $(BIN)/cmake -G Ninja -S . -B build/$@ -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
     -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
 TEST_BUILD = PLACKETT_TEST_BUILD=build/$@ $(BIN)/python -m pytest -q $(KERNEL_TESTS)
