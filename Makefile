@@ -70,12 +70,11 @@ clean:
 	$(PYTHON) -m venv .venv
 
 # The kernels are compiled at installation, by the system's compiler or, where there is none, by one from the package index.
-# The tools stay in .venv, so that a changed kernel is compiled again at the next import.
 COMPILER := $(shell command -v c++ || command -v g++ || command -v clang++)
 ZIG := $(abspath .venv/bin/zig)
 BUILD := $(if $(COMPILER),,CXX=$(ZIG)-c++ CMAKE_ARGS="-DCMAKE_AR=$(ZIG)-ar -DCMAKE_RANLIB=$(ZIG)-ranlib")
 INSTALL := PATH="$(abspath $(BIN)):$$PATH" $(BUILD) $(PIP) --no-build-isolation
-# cmake runs at every import of a rebuilding install: only where it is found without this Makefile
+# For developers a changed kernel is compiled again at the next import. That runs cmake: only where it is on the path.
 EDITABLE := $(if $(shell command -v cmake),-C editable.rebuild=true) -e
 # an editable install knows the modules by name: it is made anew when a folder has gained or lost one
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src/plackett -type d -not -name __pycache__)
@@ -90,7 +89,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src/plackett -type d -not 
 	touch $@
 
 .venv/installed: .venv/build-tools $(SOURCES)
-	$(INSTALL) $(EDITABLE) '.[report]'
+	$(INSTALL) -e '.[report]'
 	touch $@
 
 # The neural rankers are tested with PyTorch's build for processors alone, where the package index at hand has one: the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -94,7 +95,9 @@ def test_other_processes_make_the_same_and_making_it_is_harmless():
     answers = []
     for seed, extra in (("1", "sys"), ("2", "sklearn, plackett._native, hypothesis")):
         command = [sys.executable, "-W", "ignore", "-c", CODE.format(extra=extra)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed})
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        )
         assert done.stderr == ""
         assert len(done.stdout.splitlines()) == 1
         answers.append(json.loads(done.stdout))
