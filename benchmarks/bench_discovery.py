@@ -141,7 +141,7 @@ def _fits(rng) -> list[Result]:
     few, threads = data[:FEW], f"{n_threads()} threads"
     rankers = {name: getattr(pk, name)() for name in ALLOWED}
     for ranker in rankers.values():
-        ranker.fit(few[:2])  # compiles, or loads what was compiled
+        ranker.fit(few[:2])  # starts the threads
     best = best_in_turns({name: lambda r=ranker: r.fit(few) for name, ranker in rankers.items()}, rounds=2)
     results = [
         judged(Result(f"{name}, {FEW} × {N_DOCS:,} × {N_FEATURES}", best[name], "allowed", allowed, 1, threads))

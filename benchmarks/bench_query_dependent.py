@@ -63,7 +63,7 @@ def run() -> list[Result]:
     for kind in ("independent", "correlated"):
         data = made_queries(kind, N_QUERIES)
         for name in METHODS:
-            fitted(name, first_queries(data, 20))  # compiles, or loads what was compiled
+            fitted(name, first_queries(data, 20))  # starts the threads
         results += [*_fits(kind, data), _against_linear_svc(kind, data)]
     return [*results, _growth(), _path(), *_memory()]
 

@@ -11,7 +11,12 @@ import pytest
 
 # A checked or sanitized build (make checked, make sanitize) takes the place of the installed kernels.
 if _folder := os.environ.get("PLACKETT_TEST_BUILD"):
-    for _file in Path(_folder).glob("_*.so"):
+    _files = list(Path(_folder).glob("_*.so"))
+    if not _files:
+        raise FileNotFoundError(
+            f"PLACKETT_TEST_BUILD={_folder} has no kernels. make checked and make sanitize build them."
+        )
+    for _file in _files:
         _name = "plackett._native." + _file.name.split(".")[0]
         _spec = importlib.util.spec_from_file_location(_name, _file)
         sys.modules[_name] = importlib.util.module_from_spec(_spec)

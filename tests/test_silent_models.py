@@ -294,7 +294,7 @@ for kind in (of_model, of_transformer):
         print(hashlib.sha256(content).hexdigest())
 assert "skops" not in sys.modules
 """
-    models = [*of_model.fitted(), *of_transformer.fitted()]  # compiles: freshly compiled code may round otherwise
+    models = [*of_model.fitted(), *of_transformer.fitted()]
     paths = os.pathsep.join([str(REPOSITORY), *filter(None, sys.path)])
     digests = []
     for seed, n_threads in (("7", "1"), ("8", "2")):

@@ -48,6 +48,13 @@ def test_memory_maps_are_read(tmp_path):
     np.testing.assert_array_equal(add_squares(np.load(tmp_path / "X.npy", mmap_mode="r")), [8.0, 8.0, 8.0])
 
 
+@pytest.mark.skipif(not _native._module.is_checked, reason="only a checked build tests indices: make checked")
+@pytest.mark.parametrize("wrong", [{"weights": np.ones(1)}, {"diagonal": np.zeros(2)}])
+def test_a_checked_build_names_the_kernel(wrong):
+    with pytest.raises(IndexError, match="add_squares: "):
+        add_squares(**wrong)
+
+
 def read_only(array):
     array.flags.writeable = False
     return array

@@ -284,7 +284,7 @@ def test_making_a_cache_takes_a_small_share_of_the_data(sparse, tmp_path, monkey
     path.write_bytes(b"".join(f"1 qid:{k * 7 % 900} {pairs} # {k}\n".encode() for k in range(20_000)))
     small = tmp_path / "small.txt"
     small.write_bytes(path.read_bytes()[:300_000].rsplit(b"\n", 1)[0])
-    read_letor(small, sparse=sparse, cache=True)  # what is compiled or imported once does not count
+    read_letor(small, sparse=sparse, cache=True)  # what is imported once does not count
     tracemalloc.start()
     try:
         data = read_letor(path, sparse=sparse, cache=True)

@@ -82,7 +82,7 @@ def test_the_second_read_maps_the_same_arrays(path, parses, options):
 def test_writing_to_mapped_arrays_leaves_the_cache_as_it_is(path, parses):
     first = read_letor(path, cache=True)
     second = read_letor(path, cache=True)
-    second.X[:] = -1  # allowed, so that compiled kernels see the same type of array as without a cache
+    second.X[:] = -1  # allowed, as without a cache
     third = read_letor(path, cache=True)
     assert len(parses) == 1
     assert_same(first, third)

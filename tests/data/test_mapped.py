@@ -312,7 +312,7 @@ def work(data):
         pk.evaluate(data, ranker.fit(data).predict(data), metrics=["ndcg@10"])
     pk.compare(rankers, data, cv=2, metrics=["ndcg@10"])
 
-work(data[:60])  # what is loaded and compiled once does not count
+work(data[:60])  # what is loaded once does not count
 before, seen, is_over = anonymous(), [0], threading.Event()
 watcher = threading.Thread(target=watch, args=(seen, is_over))
 watcher.start()

@@ -25,7 +25,7 @@ def main() -> None:
     in_memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="plackett-fuzz-", dir=in_memory) as own:
         path = Path(own, f"input{kind.SUFFIX}")
-        for content in seeds:  # loads and compiles what reading takes, without limits
+        for content in seeds:  # loads what reading takes, without limits
             path.write_bytes(content)
             kind.read(path)
         for number in range(first, last):

@@ -307,7 +307,7 @@ def test_the_dual_variables_give_a_lower_bound_that_closes():
 def test_a_hundred_thousand_documents_take_no_list_of_pairs():
     kinds = (PairwiseHinge, PairwiseSquaredHinge, PairwisePsi, PairwiseExponential, PairwiseSmoothedHinge)
     rng = np.random.default_rng(18)
-    for n in (4, 100_000):  # the short list makes sure that everything is compiled
+    for n in (4, 100_000):  # the short list loads what is loaded once
         lists, scores = QueryLists(rng.permutation(n).astype(float), np.array([0, n])), rng.normal(size=n)
         start = time.perf_counter()
         for kind in kinds:

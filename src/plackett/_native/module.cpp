@@ -26,6 +26,11 @@ void bind_evaluation(nb::module_&);
 NB_MODULE(PLACKETT_MODULE, module) {
     using namespace plackett;
     module.def("runs_v3", &runs_v3);
+#ifdef PLACKETT_CHECKED
+    module.attr("is_checked") = true;
+#else
+    module.attr("is_checked") = false;
+#endif
     const auto room = [&](const char* name, auto... bindings) {
         nb::module_ submodule = module.def_submodule(name);
         (bindings(submodule), ...);

@@ -14,7 +14,7 @@ from plackett.data.queries import Queries
 from plackett.rankers.base import Normalized, check_loaded_columns
 from plackett.scorers.linear import LinearScorer
 
-MOST_VALUES = 1 << 17  # of an array that is scored without more ado; more are worth dealing to threads
+MOST_VALUES = 1 << 17  # of an array that is scored at once, on one thread
 KERNEL_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -31,19 +31,20 @@ class LinearScores(Normalized):
     def _scores_of_few(self, X: Any, qid: Any) -> np.ndarray | None:
         """Scores of a small array that needs no conversion and no scaling; None where ``predict`` must look closer.
 
-        A search engine asks for a hundred documents at a time: the checks of the long way would take ten times as long
-        as all else. A feature that is not finite makes its score so too, and the long way then says where it stands.
+        A search engine asks for a hundred documents at a time, for which the checks of ``predict`` take ten times as long
+        as the scores. A feature that is not finite gives a score that is not, and ``predict`` then says where it is.
         """
         if type(X) is not np.ndarray or X.ndim != 2 or not 0 < X.size <= MOST_VALUES or not X.flags.carray:
             return None
         if X.dtype not in KERNEL_TYPES or getattr(self, "normalizer_", self) is not None:
             return None
-        if X.shape[1] != self.n_features_in_ or self.coef_.size != X.shape[1] or hasattr(self, "feature_names_in_"):
+        coef = getattr(self, "coef_", None)  # a kernel ranker has none
+        if coef is None or not X.shape[1] == self.n_features_in_ == coef.size or hasattr(self, "feature_names_in_"):
             return None
         if qid is not None and not (type(qid) is np.ndarray and qid.dtype.kind in "iu" and qid.shape == X.shape[:1]):
             return None
         scores = np.empty(X.shape[0])
-        _native.scorers.score(X, np.append(self.coef_, self.intercept_), scores)
+        _native.scorers.score(X, np.append(coef, self.intercept_), scores)
         return scores if np.isfinite(scores).all() else None
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):

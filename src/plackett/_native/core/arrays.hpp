@@ -15,31 +15,36 @@ namespace plackett {
 using Index = std::int64_t;
 
 #ifdef PLACKETT_CHECKED
-inline void check_index(Index i, Index size) {
-    if (i < 0 || i >= size)
+inline void check_index(Index i, Index size, Index begin = 0) {
+    if (i < begin || i >= size)
         throw std::out_of_range("index " + std::to_string(i) + " of " + std::to_string(size) + " values");
 }
-inline void check_slice(Index first, Index last, Index size) {
-    if (first < 0 || last < first || last > size)
+inline void check_slice(Index first, Index last, Index size, Index begin = 0) {
+    if (first < begin || last < first || last > size)
         throw std::out_of_range("values " + std::to_string(first) + " to " + std::to_string(last) + " of " +
                                 std::to_string(size));
 }
 #else
-inline void check_index(Index, Index) {}
-inline void check_slice(Index, Index, Index) {}
+inline void check_index(Index, Index, Index = 0) {}
+inline void check_slice(Index, Index, Index, Index = 0) {}
 #endif
 
 template <class T>
 struct View {
     T* data;
     Index size;
+#ifdef PLACKETT_CHECKED
+    Index begin_index = 0;  // above 0 where only a part of what is indexed has memory (objective/fused.hpp)
+#else
+    static constexpr Index begin_index = 0;
+#endif
 
     T& operator[](Index i) const {
-        check_index(i, size);
+        check_index(i, size, begin_index);
         return data[i];
     }
     View slice(Index first, Index last) const {
-        check_slice(first, last, size);
+        check_slice(first, last, size, begin_index);
         return {data + first, last - first};
     }
     void fill(T value) const { std::fill(begin(), end(), value); }
@@ -48,7 +53,11 @@ struct View {
     operator View<const T>() const
         requires(!std::is_const_v<T>)
     {
+#ifdef PLACKETT_CHECKED
+        return {data, size, begin_index};
+#else
         return {data, size};
+#endif
     }
 };
 

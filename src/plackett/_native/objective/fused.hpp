@@ -24,7 +24,11 @@ inline Index most_rows(View<const Index> indptr, Index rows_at_once) {
 // Room for one run, indexed by row among all rows: it stays in the nearest cache, where arrays of all rows would not.
 inline View<double> of_rows(const Scratch<double>& room, Index first, Index last) {
     const auto start = reinterpret_cast<std::uintptr_t>(room.slice(0, last - first).data);
-    return {reinterpret_cast<double*>(start - static_cast<std::uintptr_t>(first) * sizeof(double)), last};
+    View<double> view{reinterpret_cast<double*>(start - static_cast<std::uintptr_t>(first) * sizeof(double)), last};
+#ifdef PLACKETT_CHECKED
+    view.begin_index = first;
+#endif
+    return view;
 }
 
 inline void weigh(View<double> slope, View<const Index> indptr, View<const double> weights, Index first, Index last) {

@@ -48,6 +48,7 @@ struct Strands {
 // foresee, and take twice as long.
 template <class Real>
 inline double dot(View<const Real> row, View<const double> coef) {
+    check_slice(0, row.size, coef.size);
     Strands strands;
     Index j = 0;
     for (; j + Strands::WIDTH <= row.size; j += Strands::WIDTH)
@@ -70,6 +71,7 @@ void score(Rows<const Real> X, View<const double> coef, View<double> scores) {
 template <class Real>
 void score_two(Rows<const Real> X, View<const double> coef, View<const double> direction, View<double> scores,
                View<double> moved) {
+    check_slice(0, X.n_columns, std::min(coef.size, direction.size));
     const double shift = intercept(coef, X.n_columns), move = intercept(direction, X.n_columns);
     for (Index i = 0; i < X.n_rows; ++i) {
         const Real* row = X[i].data;
@@ -122,6 +124,7 @@ inline void pull_back_run(Rows<const Real> X, Index i, View<const double> slope,
 // Add X.T @ slope to the gradient.
 template <class Real>
 void pull_back(Rows<const Real> X, View<const double> slope, View<double> gradient) {
+    check_slice(0, X.n_columns, gradient.size);
     Index i = 0;
     for (; i + 8 <= X.n_rows; i += 8) pull_back_run<8>(X, i, slope, gradient);
     for (; i < X.n_rows; ++i) pull_back_run<1>(X, i, slope, gradient);
