@@ -31,8 +31,8 @@ class LinearScores(Normalized):
     def _scores_of_few(self, X: Any, qid: Any) -> np.ndarray | None:
         """Scores of a small array that needs no conversion and no scaling; None where ``predict`` must look closer.
 
-        A search engine asks for a hundred documents at a time, for which the checks of ``predict`` take ten times as long
-        as the scores. A feature that is not finite gives a score that is not, and ``predict`` then says where it is.
+        A search engine asks for a hundred documents at a time, for which the checks of ``predict`` take ten times as
+        long as the scores. A feature that is not finite gives a score that is not, and ``predict`` says where it is.
         """
         if type(X) is not np.ndarray or X.ndim != 2 or not 0 < X.size <= MOST_VALUES or not X.flags.carray:
             return None
