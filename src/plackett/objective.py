@@ -223,7 +223,11 @@ class Objective(OfLoss):
     def _multiply(self, part: _Part, product: CurvatureProduct, direction: np.ndarray, out: np.ndarray) -> None:
         moved = np.empty(part.n_docs)
         part.scorer.score(direction, moved)
-        slope = product(moved)
+        slope = np.array(product(moved), dtype=np.float64)  # a loss of the user's may give what no kernel takes
+        if slope.shape != (part.n_docs,):
+            raise ValueError(
+                f"{self.loss!r}: curvature_at gave a product of shape {slope.shape} for {part.n_docs:,} documents."
+            )
         part.weigh(slope)
         part.scorer.pull_back(slope, out)
 

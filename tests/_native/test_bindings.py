@@ -73,7 +73,7 @@ UNALIGNED = np.frombuffer(b"\0" * 17, np.uint8)[1:].view(np.float64)
         ({"weights": np.ones(2, ">f8")}, "weights must be .*; it is another type of 1 dimension"),
         ({"weights": np.ones(4)[::2]}, "weights must be .*; it is float64 of 1 dimension, not contiguous"),
         ({"weights": np.ones((2, 1))}, "weights must be .*; it is float64 of 2 dimensions"),
-        ({"weights": UNALIGNED}, "weights must be .*; it is another type"),
+        ({"weights": UNALIGNED}, "weights must be .*; it is float64 of 1 dimension, not aligned"),
         ({"weights": [1.0, 1.0]}, "weights must be .*; it is list"),
         ({"X": np.ones((2, 3), int)}, "X must be a contiguous float32 .* or a contiguous float64 .*; it is int64"),
         ({"X": np.ones((3, 2)).T}, "X must be .*; it is float64 of 2 dimensions, not contiguous"),

@@ -97,6 +97,8 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
                 order="C",
                 ensure_all_finite=False,  # looked at below, with a message that says where
             )
+        if not is_sparse(checked):
+            checked = np.require(checked, requirements=["C", "A"])
         names = getattr(self, "feature_names_in_", None)
         check_finite(checked, None if names is None else [str(name) for name in names])
         groups = group_rows(qid, checked.shape[0])

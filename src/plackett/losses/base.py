@@ -75,7 +75,13 @@ class Loss(Parameters, ABC):
     @property
     def has_native(self) -> bool:
         """Whether ``native`` gives something with these parameters."""
-        return type(self).native is not Loss.native
+        mro = type(self).__mro__
+
+        def home(name: str) -> int:
+            return next(place for place, cls in enumerate(mro) if name in vars(cls))
+
+        # a subclass that overrides query_values alone means that
+        return type(self).native is not Loss.native and home("native") <= home("query_values")
 
     def native(self, lists: QueryLists) -> Any:
         """The loss as a compiled object bound to the labels (``_native/losses/loss.hpp``); None where it has none.
@@ -222,7 +228,7 @@ def as_given(values: np.ndarray, queries: Queries | QueryLists) -> np.ndarray:
 
 def _vector(values: Any, queries: Queries | QueryLists, name: str) -> np.ndarray:
     """One number per row of ``queries``, checked, the rows of each query together."""
-    vector = np.ascontiguousarray(values, dtype=np.float64)
+    vector = np.require(np.ascontiguousarray(values, dtype=np.float64), requirements=["A"])
     if vector.shape != (queries.n_docs,):
         raise ValueError(f"{name} has shape {vector.shape} but the queries have {queries.n_docs:,} documents.")
     if not np.isfinite(vector).all():

@@ -89,7 +89,7 @@ class TreeObjective:
             sample_weight = data.get_weight()
         elif data is not None:
             labels, scores = scores, data
-        scores = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1)
+        scores = np.require(scores, np.float64, ["C", "A"]).reshape(-1)
         if scores.size != self.n_docs:
             raise ValueError(
                 f"the trees are grown on {count_of(scores.size, 'row')} but the queries have {self.n_docs:,} documents."

@@ -105,7 +105,7 @@ class ListMLE(_PlackettLoss):
 
     @property
     def has_native(self) -> bool:
-        return self.has_curvature_product
+        return self.has_curvature_product and super().has_native
 
     def native(self, lists: QueryLists) -> Any:
         return self._compiled(lists) if self.has_native else None

@@ -72,7 +72,7 @@ class ListNet(CompiledCurvature):
 
     @property
     def has_native(self) -> bool:
-        return self._is_softmax
+        return self._is_softmax and super().has_native
 
     def native(self, lists: QueryLists) -> Any:
         return self._compiled(lists) if self._is_softmax else None
@@ -162,7 +162,7 @@ class RankCosine(Loss):
 
     @property
     def has_native(self) -> bool:
-        return isinstance(get_transform(self.transform), Linear)
+        return isinstance(get_transform(self.transform), Linear) and super().has_native
 
     def native(self, lists: QueryLists) -> Any:
         transform = get_transform(self.transform)

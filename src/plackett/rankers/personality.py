@@ -148,7 +148,9 @@ class PersonalityDiagnosis(BaseEstimator):
     def _fitted_table(self) -> RatingTable:
         matrix = self.matrix_
         indptr, columns = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
-        return RatingTable(self.users_, self.items_, indptr, columns, matrix.data, is_matrix=False)
+        return RatingTable(
+            self.users_, self.items_, indptr, columns, matrix.data.astype(np.float64, copy=False), is_matrix=False
+        )
 
     def _answers(self, user: Any, item: Any, ratings: Any, answer: int) -> np.ndarray:
         check_is_fitted(self)

@@ -30,7 +30,7 @@ constexpr char kind_of() {  // as numpy has it: 'b' truth, 'f' float, 'i' signed
 
 inline char kind_of_format(const char* format) {
     if (format == nullptr) return 'u';
-    if (*format == '@') ++format;
+    if (*format == '@' || *format == '=') ++format;  // '=': bytes in this machine's order, not aligned
     if (format[0] == '\0' || format[1] != '\0') return '?';  // a record, or bytes in another order
     constexpr std::string_view signed_codes = "bhilqn", unsigned_codes = "BHILQN", float_codes = "efdg";
     if (*format == '?') return 'b';
@@ -91,6 +91,7 @@ inline std::string describe(nb::handle object) {  // what came, for a message
     std::string text = name_of(kind_of_format(buffer.format), static_cast<std::size_t>(buffer.itemsize)) + " of " +
                        std::to_string(buffer.ndim) + (buffer.ndim == 1 ? " dimension" : " dimensions");
     if (!PyBuffer_IsContiguous(&buffer, 'C')) text += ", not contiguous";
+    if (buffer.format != nullptr && *buffer.format == '=') text += ", not aligned";
     if (buffer.readonly) text += ", read-only";
     PyBuffer_Release(&buffer);
     return text;

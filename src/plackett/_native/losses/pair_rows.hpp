@@ -42,7 +42,7 @@ inline bool load(View<const double> scores, View<const Index> rows, View<double>
     for (Index k = 0; k < rows.size; ++k) {
         const double below = value[k] - top;
         n_wrong += below == below ? 0.0 : 1.0;
-        value[k] = below > -FARTHEST ? below : -FARTHEST;
+        value[k] = (below > -FARTHEST ? below : -FARTHEST) + 0.0;  // -0 becomes 0: sorting compares bits
     }
     return n_wrong == 0.0;
 }
