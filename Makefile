@@ -38,11 +38,14 @@ checked: .venv/installed-test
 	$(WITH_BUILD) -DPLACKETT_CHECKED=ON && $(BIN)/cmake --build build/$@
 	$(TEST_BUILD)
 
-# Python is not instrumented, so the sanitizer's library is loaded first; what Python itself keeps until its end is no leak.
+# Python is not instrumented, so the sanitizer's library is loaded first, and that of C++, without which exceptions end the
+# process. What Python keeps until its end is no leak, a peer frees what it should delete, and a test counts bytes.
+SANITIZER = LD_PRELOAD="$$($(COMPILER) -print-file-name=libasan.so) $$($(COMPILER) -print-file-name=libstdc++.so)" \
+    ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0
 sanitize: .venv/installed-test
 	@test -n "$(COMPILER)" || { echo "make sanitize needs gcc, whose sanitizers it loads" >&2; exit 1; }
 	$(WITH_BUILD) -DPLACKETT_SANITIZE=ON && $(BIN)/cmake --build build/$@
-	LD_PRELOAD=$$($(COMPILER) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 $(TEST_BUILD)
+	$(SANITIZER) $(TEST_BUILD) --deselect tests/data/test_mapped.py::test_fits_evaluations_and_comparisons_take_a_small_share_of_the_rows
 
 # Compiled, not run: other processors and systems, with the headers of this Python.
 TARGETS := aarch64-linux-gnu x86_64-macos aarch64-macos
