@@ -152,7 +152,7 @@ class Objective(OfLoss):
 
     def value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
         """The objective at ``coef`` and its gradient, in one pass over X."""
-        coef = np.ascontiguousarray(coef, dtype=np.float64)
+        coef = np.require(coef, np.float64, ["C", "A"])
         try:
             value, gradient = self.loss_value_and_gradient(coef)
         except NotPositiveError:
@@ -164,6 +164,7 @@ class Objective(OfLoss):
 
     def loss_value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
         """The mean loss at ``coef`` and its gradient, without the penalty."""
+        coef = np.require(coef, np.float64, ["C", "A"])  # what comes over a network may lie anywhere
         values = np.empty(self.lists.n_queries)
         evaluate = self._evaluate_fused if self.loss.has_native else self._evaluate
 
@@ -201,7 +202,7 @@ class Objective(OfLoss):
         products = self._each(lambda part: (self._native_curvature if is_fused else self._product)(part, coef))
 
         def multiply(direction: np.ndarray) -> np.ndarray:
-            direction = np.ascontiguousarray(direction, dtype=np.float64)
+            direction = np.require(direction, np.float64, ["C", "A"])
 
             def work(share: int, number: int, out: np.ndarray) -> None:
                 part = self._shares[share][number]
@@ -326,7 +327,7 @@ class Objective(OfLoss):
 
     def duality_gap(self, coef: np.ndarray, width: float) -> float:
         """The value at ``coef`` less the dual value of the pair weights that ``smoothed(width)`` gives there."""
-        coef = np.ascontiguousarray(coef, dtype=np.float64)
+        coef = np.require(coef, np.float64, ["C", "A"])
         return gap_of(self.gap_parts(coef, width), coef, self.penalty)
 
     def gap_parts(self, coef: np.ndarray, width: float) -> GapParts:

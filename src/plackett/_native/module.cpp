@@ -25,6 +25,7 @@ void bind_evaluation(nb::module_&);
 
 NB_MODULE(PLACKETT_MODULE, module) {
     using namespace plackett;
+    nb::set_leak_warnings(false);  // objects that live until the interpreter ends are none of the user's business
     module.def("runs_v3", &runs_v3);
 #ifdef PLACKETT_CHECKED
     module.attr("is_checked") = true;

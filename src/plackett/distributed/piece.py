@@ -155,7 +155,7 @@ def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_wid
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
     # rows of a data frame lie column by column: a scorer would keep a second X of its own beside them
-    X = queries.X if is_sparse(queries.X) else np.ascontiguousarray(queries.X)
+    X = queries.X if is_sparse(queries.X) else np.require(queries.X, requirements=["C", "A"])
     kept = Queries.from_groups(
         X, labels, queries.ids, queries.indptr, feature_names=queries.feature_names,
         first_index=queries.first_index,

@@ -108,7 +108,7 @@ class ListMLE(_PlackettLoss):
         return self.has_curvature_product and super().has_native
 
     def native(self, lists: QueryLists) -> Any:
-        return self._compiled(lists) if self.has_native else None
+        return self._compiled(lists) if self.has_curvature_product else None
 
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
         if self._is_plain:

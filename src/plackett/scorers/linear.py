@@ -36,7 +36,7 @@ class LinearScorer:
         if self.is_sparse:
             self._parts = (X.data, X.indices, X.indptr.astype(np.int64, copy=False))
         else:
-            self._parts = (np.ascontiguousarray(X),)
+            self._parts = (np.require(X, requirements=["C", "A"]),)
 
     @property
     def X(self) -> np.ndarray:
@@ -72,8 +72,8 @@ class LinearScorer:
         """Coefficients of the columns, and the intercept."""
         self.check(coef)
         if self.has_intercept:
-            return np.ascontiguousarray(coef[:-1]), float(coef[-1])
-        return np.ascontiguousarray(coef), 0.0
+            return np.require(coef[:-1], requirements=["C", "A"]), float(coef[-1])
+        return np.require(coef, requirements=["C", "A"]), 0.0
 
     def check(self, coef: np.ndarray) -> None:
         """Refuse coefficients that are not as many as X has columns: kernels would read beyond the rows."""
@@ -84,7 +84,7 @@ class LinearScorer:
         """Write the scores of all rows into ``scores``."""
         self.check(coef)
         kernel = _native.scorers.score_sparse if self.is_sparse else _native.scorers.score
-        kernel(*self.matrix, np.ascontiguousarray(coef), scores)
+        kernel(*self.matrix, np.require(coef, requirements=["C", "A"]), scores)
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
         """The scores of all rows, on all cores."""
