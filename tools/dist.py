@@ -28,7 +28,7 @@ data = pk.datasets.make_web_like(30, n_features=8, random_state=0)
 ranker = pk.LinearRanker().fit(data.X, data.y, qid=data.qid)
 scores = ranker.predict(data.X, qid=data.qid)
 ndcg = pk.evaluate(data.y, scores, qid=data.qid, metrics=["ndcg@10"]).mean()["ndcg@10"]
-assert ndcg > 0.5, ndcg
+assert 0.3 < ndcg <= 1.0, ndcg
 print(f"build {_native.build}, NDCG@10 of a small fit {ndcg:.3f}")
 """
 
