@@ -10,7 +10,7 @@ import numpy as np
 
 from plackett._threads import deal
 from plackett.metrics.judged import JudgedLists
-from plackett.metrics.room import own_room
+from plackett.metrics.scratch import thread_scratch
 
 if TYPE_CHECKING:
     from plackett.metrics.measure import Measure
@@ -89,8 +89,8 @@ class Convention:
         is_empty = np.empty(values.shape, dtype=bool)
 
         def fill(first: int, last: int) -> None:
-            with own_room() as room:
-                part = lists.block(first, last, room)
+            with thread_scratch() as scratch:
+                part = lists.block(first, last, scratch)
                 for column, measure in enumerate(measures):
                     values[first:last, column], is_empty[first:last, column] = self.values(measure, part, **changes)
 

@@ -12,7 +12,7 @@ from plackett import _native
 from plackett._threads import deal, n_threads, query_blocks
 from plackett.data.grouping import group_rows
 from plackett.data.queries import Queries
-from plackett.metrics.room import Room
+from plackett.metrics.scratch import Scratch
 from plackett.validation import check_choice, check_levels, check_positive_int, check_scores
 
 TIES = ("stable", "average", "worst", "best", "trec", "quicksort")
@@ -81,7 +81,7 @@ class JudgedLists:
         self._whole: dict[str, Ranked] = {}
         self._part_of = part_of
         self._is_block = False  # a block is worked through by the thread that was dealt it
-        self._room: Room | None = None
+        self._scratch: Scratch | None = None
         self._long_order: np.ndarray | None = None
         self._shared: dict[object, np.ndarray] = {}
 
@@ -102,8 +102,8 @@ class JudgedLists:
 
     @property
     def labels(self) -> np.ndarray:
-        if self._room is not None and self._labels.dtype != np.float64:
-            column = self._room.empty("labels", self._labels.size, np.float64)
+        if self._scratch is not None and self._labels.dtype != np.float64:
+            column = self._scratch.empty("labels", self._labels.size, np.float64)
             column[:] = self._labels
             self._labels = column
         self._labels = as_column(self._labels)
@@ -143,15 +143,15 @@ class JudgedLists:
             return self._part_of.largest_label
         return float(self._labels.max(initial=0))
 
-    def block(self, first: int, last: int, room: Room | None = None) -> JudgedLists:
-        """Queries ``first`` to ``last``, sharing memory with these; their orders are valid as long as the room is."""
+    def block(self, first: int, last: int, scratch: Scratch | None = None) -> JudgedLists:
+        """Queries ``first`` to ``last``, sharing memory with these. Orders are valid while ``scratch`` is lent."""
         rows = slice(int(self.indptr[first]), int(self.indptr[last]))
         part = self._part(rows, slice(first, last), self.indptr[first : last + 1] - self.indptr[first])
-        part._is_block, part._room = True, room
+        part._is_block, part._scratch = True, scratch
         return part
 
     def _empty(self, name: str, size: int, dtype: type) -> np.ndarray:
-        return np.empty(size, dtype=dtype) if self._room is None else self._room.empty(name, size, dtype)
+        return np.empty(size, dtype=dtype) if self._scratch is None else self._scratch.empty(name, size, dtype)
 
     def keep(self, which: np.ndarray) -> JudgedLists:
         """The queries of a mask."""
