@@ -3,6 +3,9 @@
 import os
 import subprocess
 import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +30,44 @@ def test_the_environment_chooses_a_build(build):
 def test_a_build_that_does_not_exist_is_named():
     result = run("import plackett._native", PLACKETT_NATIVE="v9")
     assert 'PLACKETT_NATIVE is "v9"; set it to "baseline" or "v3", or leave it unset.' in result.stderr
+
+
+def test_sources_without_kernels_say_what_to_do(tmp_path):
+    package = Path(_native.__file__).parents[1]
+    (tmp_path / "plackett" / "_native").mkdir(parents=True)
+    for name in ("__init__.py", "_native/__init__.py"):
+        (tmp_path / "plackett" / name).write_text((package / name).read_text())
+    # -S: without the hook of an editable install
+    command = [
+        sys.executable,
+        "-S",
+        "-c",
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import plackett._native",
+    ]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "kernels are not compiled here. Install the package instead of importing its sources" in result.stderr
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded interpreter")
+def test_importing_kernels_leaves_the_gil_disabled():
+    assert run("import sys, plackett._native; print(sys._is_gil_enabled())").stdout == "False\n"
+
+
+def test_kernels_run_side_by_side():
+    rng = np.random.default_rng(0)
+    X, coef = rng.normal(size=(2000, 30)), rng.normal(size=30)
+
+    def scores(_):
+        out = np.empty(2000)
+        for _ in range(20):
+            _native.scorers.score(X, coef, out)
+        return out
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(scores, range(32)))
+    for answer in answers:
+        np.testing.assert_array_equal(answer, answers[0])
+    np.testing.assert_allclose(answers[0], X @ coef, rtol=1e-12, atol=1e-12)
 
 
 def add_squares(X=None, weights=None, diagonal=None):

@@ -17,7 +17,13 @@ def _load() -> tuple[str, ModuleType]:
     wanted = os.environ.get("PLACKETT_NATIVE", "")
     if wanted not in ("", *BUILDS):
         raise ImportError(f'PLACKETT_NATIVE is "{wanted}"; set it to "baseline" or "v3", or leave it unset.')
-    baseline = importlib.import_module("plackett._native._baseline")
+    try:
+        baseline = importlib.import_module("plackett._native._baseline")
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "plackett's kernels are not compiled here. "
+            "Install the package instead of importing its sources: pip install ."
+        ) from error
     if wanted == "baseline":
         return wanted, baseline
     if wanted == "v3" and not baseline.runs_v3():
