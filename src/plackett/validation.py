@@ -122,7 +122,7 @@ def _raise_not_sound(name: str, what: str) -> None:
 
 
 def _is_masked(values: object) -> bool:
-    """Whether an array hides some of its values. Without numpy.ma, which takes a while to import, there is none."""
+    """Whether an array has masked values. It cannot have any before numpy.ma, which is slow to import, is loaded."""
     return "numpy.ma" in sys.modules and np.ma.is_masked(values)
 
 
