@@ -14,7 +14,7 @@ struct Span {
     Index start, stop;
 };
 
-// The word behind "docid =" in a text without blanks around it; the whole text where there is none.
+// The word after "docid =", or the whole text without surrounding blanks if it has no "docid =".
 inline Span after_docid(View<const std::uint8_t> buffer, Span text) {
     constexpr std::string_view DOCID = "docid";
     Index at = text.start;

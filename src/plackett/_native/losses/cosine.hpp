@@ -1,7 +1,7 @@
 // RankCosine: half of one minus the cosine between what labels and scores give, ½ (1 − cos(φ(y), φ(f))).
 #pragma once
 #include "losses/loss.hpp"
-#include "losses/passes.hpp"
+#include "core/passes.hpp"
 
 namespace plackett {
 

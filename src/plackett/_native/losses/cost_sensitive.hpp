@@ -8,7 +8,7 @@
 #pragma once
 #include "losses/cost_levels.hpp"
 #include "losses/loss.hpp"
-#include "losses/passes.hpp"
+#include "core/passes.hpp"
 
 namespace plackett {
 

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-#include "losses/passes.hpp"
+#include "core/passes.hpp"
 
 namespace plackett {
 

@@ -5,6 +5,7 @@
 // ways have the same factors, up and down. In a wide one each level has its own reference: the least score above it on the
 // way down, the largest below it on the way up; `rescale` moves the sums from one to the next.
 #pragma once
+#include "core/lists.hpp"
 #include "losses/pair_scores.hpp"
 
 namespace plackett {
@@ -15,11 +16,7 @@ struct LevelPlan {  // of some queries: query q owns levels level_indptr[q]:leve
     Index n_queries() const { return indptr.size - 1; }
     View<const Index> rows(Index q) const { return order.slice(indptr[q], indptr[q + 1]); }
     View<const Index> bounds_of(Index q) const { return bounds.slice(level_indptr[q], level_indptr[q + 1] + 1); }
-    Index longest(Index first, Index last) const {
-        Index n = 0;
-        for (Index q = first; q < last; ++q) n = std::max(n, indptr[q + 1] - indptr[q]);
-        return n;
-    }
+    Index longest(Index first, Index last) const { return longest_list(indptr, first, last); }
 };
 
 struct LevelSums {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/arrays.hpp"
+#include "core/lists.hpp"
 
 namespace plackett {
 
@@ -49,11 +50,7 @@ struct PairPlan {  // of some queries: query q owns places indptr[q]:indptr[q + 
         return {order.slice(indptr[q], indptr[q + 1]), run_end.slice(indptr[q], indptr[q + 1]),
                 steps.slice(step_indptr[q], step_indptr[q + 1])};
     }
-    Index longest(Index first, Index last) const {
-        Index n = 0;
-        for (Index q = first; q < last; ++q) n = std::max(n, indptr[q + 1] - indptr[q]);
-        return n;
-    }
+    Index longest(Index first, Index last) const { return longest_list(indptr, first, last); }
     // The longest of the queries that have more than one step, and so need sorting.
     Index longest_sorted(Index first, Index last) const {
         Index n = 0;

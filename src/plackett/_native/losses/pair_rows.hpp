@@ -3,6 +3,7 @@
 // Work happens in arrays with PAD places behind the documents, whose score of minus infinity makes them partners of none,
 // so that partners come in whole vectors.
 #pragma once
+#include "core/passes.hpp"
 #include "losses/pair_losses.hpp"
 #include "losses/pair_plan.hpp"
 
@@ -12,30 +13,11 @@ constexpr double FARTHEST = 1e140;  // scores are cut this far from the query's 
 constexpr Index PAD = 8;
 constexpr Index RAGGED = 8;  // rows whose partners begin within this many places of each other are worked through together
 
-struct Extremes {
-    double low, high;
-};
-
-// Least and largest value, several at a time: one comparison would have to wait for the one before.
-inline Extremes extremes(View<const double> values) {
-    constexpr Index lanes = 8;
-    double low[lanes], high[lanes];
-    for (Index l = 0; l < lanes; ++l) low[l] = INFINITE, high[l] = -INFINITE;
-    const double* x = values.begin();
-    for (; values.end() - x >= lanes; x += lanes)
-        for (Index l = 0; l < lanes; ++l) {
-            low[l] = x[l] < low[l] ? x[l] : low[l];
-            high[l] = x[l] > high[l] ? x[l] : high[l];
-        }
-    for (; x != values.end(); ++x) low[0] = std::min(low[0], *x), high[0] = std::max(high[0], *x);
-    return {*std::min_element(low, low + lanes), *std::max_element(high, high + lanes)};
-}
-
 // Scores of one query in label order, relative to the largest: what follows does not depend on a shift. Gives whether all
 // are numbers; one that is not counts as far below, so that sorting goes on.
 inline bool load(View<const double> scores, View<const Index> rows, View<double> values) {
     for (Index k = 0; k < rows.size; ++k) values[k] = scores[rows[k]];
-    const double top = extremes(values.slice(0, rows.size)).high;
+    const double top = largest_of(values.slice(0, rows.size));
     double n_wrong = 0.0;
     double* value = values.data;
 #pragma omp simd reduction(+ : n_wrong)

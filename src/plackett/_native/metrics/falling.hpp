@@ -4,18 +4,11 @@
 #include <functional>
 #include <limits>
 
-#include "core/arrays.hpp"
+#include "core/passes.hpp"
 
 namespace plackett::metrics {
 
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
-
-inline double largest_of(View<const double> labels) {
-    double largest = -INFINITE;
-#pragma omp simd reduction(max : largest)
-    for (Index i = 0; i < labels.size; ++i) largest = labels[i] > largest ? labels[i] : largest;
-    return largest;
-}
 
 // How many labels are equal to level; and, into next, the largest one below it, or -inf.
 inline Index count_level(View<const double> labels, double level, double& next) {

@@ -56,7 +56,7 @@ inline void ndcg(View<const double> ranked, View<const std::int32_t> group_end, 
         const auto best_labels = ideal.slice(ideal_indptr[q], ideal_indptr[q + 1]);
         if (best_labels.size == 0 || best_labels[0] <= 0.0) continue;
         const double best = best_labels[0], best_dcg = gain_sum(best_labels, best, is_linear, discounts);
-        if (best_dcg == 0.0) continue;  // a label so small that its gain is none
+        if (best_dcg == 0.0) continue;  // the gain of a very small label underflows
         if (zero_if_short && indptr[q + 1] - indptr[q] < k) {
             values[q] = 0.0;
             continue;

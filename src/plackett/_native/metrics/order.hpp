@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/arrays.hpp"
+#include "core/lists.hpp"
 #include "metrics/rises.hpp"
 #include "metrics/tie_groups.hpp"
 
@@ -26,9 +27,7 @@ inline Index pairs_of_different_labels(View<const double> labels) {
 // Tie groups come with falling labels, so that nothing rises inside them.
 inline void misordered(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr,
                        Index first, Index last, View<double> values) {
-    Index longest = 0;
-    for (Index q = first; q < last; ++q) longest = std::max(longest, indptr[q + 1] - indptr[q]);
-    const Rises rises(longest);
+    const Rises rises(longest_list(indptr, first, last));
     for (Index q = first; q < last; ++q) {
         const auto own = ranked.slice(indptr[q], indptr[q + 1]);
         if (own.size < 2) continue;

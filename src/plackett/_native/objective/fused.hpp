@@ -1,6 +1,7 @@
 // One pass over X per evaluation: a few queries are scored, the loss gives their slope, and the slope is pulled back
 // while their rows are still in the cache. X is Rows or SparseRows; the loss is any, at one virtual call per few queries.
 #pragma once
+#include "core/lists.hpp"
 #include "losses/loss.hpp"
 #include "scorers/linear.hpp"
 
@@ -16,8 +17,7 @@ inline Index few_queries(View<const Index> indptr, Index first, Index rows_at_on
 
 // The most rows that a run of queries can have.
 inline Index most_rows(View<const Index> indptr, Index rows_at_once) {
-    Index longest = 0;
-    for (Index q = 0; q < indptr.size - 1; ++q) longest = std::max(longest, indptr[q + 1] - indptr[q]);
+    const Index longest = longest_list(indptr, 0, indptr.size - 1);
     return std::min(std::max(longest, rows_at_once), indptr[indptr.size - 1]);
 }
 

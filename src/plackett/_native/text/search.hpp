@@ -12,7 +12,7 @@ constexpr double MANY = 0.5;   // postings per document from which looking throu
 constexpr double FEW = 0.25;   // documents met, of all, up to which they are noted in any case
 constexpr Index LOOKUP = 50;   // postings that are added in the time in which one is looked up
 
-// The score of a document: base + scale · sum + weight_of_prior · prior, prior being empty where there is none.
+// The score of a document: base + scale · sum + weight_of_prior · prior, `prior` may be empty.
 struct Scoring {
     double scale, base;
     View<const double> prior;

@@ -2,16 +2,11 @@
 #pragma once
 #include "losses/pair_curvature.hpp"
 #include "losses/pair_logistic.hpp"
+#include "core/passes.hpp"
 #include "losses/pair_sums.hpp"
 #include "rankers/query_dependent/neighborhood.hpp"
 
 namespace plackett::query_dependent {
-
-inline double sum(View<const double> values) {
-    double total = 0.0;
-    for (const double value : values) total += value;
-    return total;
-}
 
 // A loss of pair_losses.hpp: its sum over the pairs of all queries, and the slope of their documents.
 template <class Kind>
@@ -21,7 +16,7 @@ public:
 
     double evaluate(View<const double> weights, View<const double> scores, View<double> slope) const {
         pair_sums(kind, plan, weights, scores, slope, losses, 0, plan.n_queries());
-        return sum(losses);
+        return sum_of(losses);
     }
 
 private:
@@ -40,7 +35,7 @@ public:
 
     double evaluate(View<const double> scores, View<double> slope) const {
         logistic(plan, weights, scores, slope, losses, 0, plan.n_queries());
-        return sum(losses);
+        return sum_of(losses);
     }
     double evaluate_exact(View<const double> scores, View<double> slope) const { return evaluate(scores, slope); }
 

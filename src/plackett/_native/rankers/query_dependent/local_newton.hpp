@@ -140,7 +140,7 @@ private:
         return std::sqrt(square);
     }
 
-    // Round the kink off over a smaller width; false where there is none to make smaller.
+    // Reduce the width over which the kink is smoothed; false if the loss is smooth already.
     bool narrow(double by) {
         if constexpr (Loss::has_kink) {
             if (loss.width <= LEAST_WIDTH) return false;

@@ -40,7 +40,7 @@ inline void log_likelihoods(View<const Index> items, View<const Index> ratings, 
     }
 }
 
-// Fill `sums` with the weight of the raters of each level; returns the total, 0 where nobody rated the item.
+// Fill `sums` with the weight of the raters of each level; return the total, 0 for an item without ratings.
 inline double weigh_levels(Index item, View<const double> weights, View<const double> log_like, const Cells& cells,
                            View<double> sums) {
     const auto add_up = [&](const auto& weight_of) {
@@ -98,7 +98,7 @@ inline void diagnose(Index first, Index last, View<const Index> who, View<const 
         if (left_out[a] >= 0) log_like[left_out[a]] = NO_LIKELIHOOD;
         double best = NO_LIKELIHOOD;
         for (Index i = 0; i < n_raters; ++i) best = std::max(best, log_like[i]);
-        if (best == NO_LIKELIHOOD) continue;  // there is nobody else
+        if (best == NO_LIKELIHOOD) continue;  // no other rater
         for (Index i = 0; i < n_raters; ++i) weights[i] = std::exp(log_like[i] - best);
         for (Index place = starts[r]; place < stops[r]; ++place) {
             if (wanted[place] < 0) continue;

@@ -8,6 +8,7 @@
 #pragma once
 #include <cmath>
 
+#include "core/passes.hpp"
 #include "rankers/refinement/base_pairs.hpp"
 #include "rankers/refinement/feedback.hpp"
 
@@ -34,19 +35,12 @@ struct Round {
     double mu, nu, alpha;
 };
 
-inline double sum(View<const double> values) {
-    double total = 0.0;
-#pragma omp simd reduction(+ : total)
-    for (Index i = 0; i < values.size; ++i) total += values[i];
-    return total;
-}
-
 // pulls[i] = Σ_j γ_ij - γ_ji over the sum of all γ. gamma < 0 stands for the multiplicative objective, whose factors
 // are one over the sums; else they are gamma and 1.
 inline Weights weigh(const State& state, const Feedback& feedback, double eta, double gamma, View<double> pulls) {
     const auto up = state.up, down = state.down, base_up = state.base_up, base_down = state.base_down;
     const double of_pairs = pair_pulls(up, down, feedback, pulls);
-    const double all_up = sum(up), all_down = sum(down);
+    const double all_up = sum_of(up), all_down = sum_of(down);
     double err_w = 0.0;
 #pragma omp simd reduction(+ : err_w)
     for (Index i = 0; i < up.size; ++i) err_w += down[i] * base_up[i];
@@ -66,7 +60,7 @@ inline Weights weigh(const State& state, const Feedback& feedback, double eta, d
         const double of_rest = 0.5 * eta * (down[i] * all_up - up[i] * all_down);
         pulls[i] = (of_w * of_base + of_t * (of_rest + (1.0 - eta) * pulls[i])) / whole;  // one bound serves both
     }
-    const double mean = sum(pulls) / static_cast<double>(pulls.size);
+    const double mean = sum_of(pulls) / static_cast<double>(pulls.size);
     for (double& pull : pulls) pull -= mean;  // their sum is 0 but for rounding, and stumps count on it
     return {of_w, of_t, err_w, err_t};
 }

@@ -16,7 +16,7 @@ struct SortedColumns {
 };
 
 struct Stump {
-    Index feature, place;  // the last of the documents below its threshold, by their order; -1 where there is none
+    Index feature, place;  // the last of the documents below its threshold, by their order; -1: no stump
     double below;          // the sum of the pulls up to the place
 };
 

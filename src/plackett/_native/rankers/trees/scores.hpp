@@ -1,4 +1,4 @@
-// What Python calls: scores by trees of a ranker, by trees in which a 0 goes its own way, and by exported trees.
+// What Python calls: scores by trees of a ranker, by trees with a branch for zeros (LightGBM), and by exported trees.
 #pragma once
 #include "rankers/trees/traversal.hpp"
 

@@ -1,4 +1,4 @@
-// Passes over the numbers of one list that become vector code, for losses of any kind.
+// Passes over the numbers of one list that become vector code.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,22 +10,24 @@
 
 namespace plackett {
 
-// The smallest and the largest; NaN counts as neither. Four strands, so that no step waits for the one before.
+// The smallest and the largest; NaN counts as neither. Several strands, so that no step waits for the one before.
 inline std::pair<double, double> range_of(View<const double> values) {
     constexpr double most = std::numeric_limits<double>::infinity();
-    double low[4] = {most, most, most, most}, high[4] = {-most, -most, -most, -most};
+    constexpr Index strands = 8;
+    double low[strands], high[strands];
+    for (Index s = 0; s < strands; ++s) low[s] = most, high[s] = -most;
     Index i = 0;
-    for (; i + 4 <= values.size; i += 4)
-        for (Index lane = 0; lane < 4; ++lane) {
-            low[lane] = values[i + lane] < low[lane] ? values[i + lane] : low[lane];
-            high[lane] = values[i + lane] > high[lane] ? values[i + lane] : high[lane];
+    for (; i + strands <= values.size; i += strands)
+        for (Index s = 0; s < strands; ++s) {
+            const double value = values[i + s];
+            low[s] = value < low[s] ? value : low[s];
+            high[s] = value > high[s] ? value : high[s];
         }
     for (; i < values.size; ++i) {
         low[0] = std::min(low[0], values[i]);
         high[0] = std::max(high[0], values[i]);
     }
-    return {std::min(std::min(low[0], low[1]), std::min(low[2], low[3])),
-            std::max(std::max(high[0], high[1]), std::max(high[2], high[3]))};
+    return {*std::min_element(low, low + strands), *std::max_element(high, high + strands)};
 }
 
 inline double largest_of(View<const double> values) { return range_of(values).second; }
