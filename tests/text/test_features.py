@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from slow_scores import slow_score
+from tests.text.slow_scores import slow_score
 
 from plackett.data._catalogue import MSLR_MEASURES
 from plackett.data.text_collections import read_cranfield

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_scores import slow_score
+from tests.text.slow_scores import slow_score
 
 from plackett.data.text_collections import read_cranfield
 from plackett.text import (
