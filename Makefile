@@ -25,14 +25,13 @@ check: .venv/installed-check
 
 # The tests that reach the kernels, with another build of them in place of the installed one.
 KERNEL_TESTS := tests/_native tests/data tests/losses tests/metrics tests/scorers tests/solvers tests/text \
-    tests/test_objective.py tests/evaluation/test_significance.py $(patsubst %,tests/rankers/test_%.py,adarank boosting \
-    diff_rank discovery feature_rank feature_steps linear local_fits personality prank query_dependent rankboost \
-    read_only refinement svm_map trees xgboost_trees)
+    tests/objective tests/evaluation/test_significance.py tests/rankers/test_read_only.py \
+    $(addprefix tests/rankers/,linear boosting trees query_dependent refinement recommendation)
 WITH_BUILD = $(BUILD) $(BIN)/cmake -G Ninja -S . -B build/$@ -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
     -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
 # worker processes have the installed build, and other last bits
 TEST_BUILD = PLACKETT_TEST_BUILD=build/$@ $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
-    --deselect tests/rankers/test_query_dependent.py::test_results_do_not_depend_on_workers
+    --deselect tests/rankers/query_dependent/test_ranker.py::test_results_do_not_depend_on_workers
 
 checked: .venv/installed-test
 	$(WITH_BUILD) -DPLACKETT_CHECKED=ON && $(BIN)/cmake --build build/$@

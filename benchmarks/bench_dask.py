@@ -26,8 +26,8 @@ from plackett.distributed.local import LocalHolder, Recipe
 from plackett.distributed.objective import PartitionedObjective
 from plackett.distributed.piece import Piece, of_queries
 from plackett.losses import get_loss
-from plackett.objective import Objective
-from plackett.penalties import L2
+from plackett.objective.objective import Objective
+from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
 from plackett.validation import count_of
 

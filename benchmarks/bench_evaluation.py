@@ -13,8 +13,8 @@ from benchmarks.turns import best_in_turns, judged
 from plackett._threads import deal, n_threads
 from plackett.data.queries import QueryLists
 from plackett.losses import get_loss
-from plackett.objective import Objective
-from plackett.penalties import L2
+from plackett.objective.objective import Objective
+from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
 
 N_DOCS, N_FEATURES = 1_200_000, 136

@@ -76,9 +76,9 @@ class FlatEpochs:
     def __init__(self, X: np.ndarray, lists: QueryLists, weights: dict[str, np.ndarray]):
         import torch
 
-        from plackett.rankers.adam import Adam
-        from plackett.rankers.neural_data import TrainingData
-        from plackett.rankers.neural_fits import NetFit
+        from plackett.rankers.neural.adam import Adam
+        from plackett.rankers.neural.data import TrainingData
+        from plackett.rankers.neural.fits import NetFit
         from plackett.scorers.net_shape import NetShape
         from plackett.scorers.neural import Net
 
@@ -87,7 +87,7 @@ class FlatEpochs:
         self._adam = Adam(self._net.penalised, self._net.free, learning_rate=1e-3, l2=0.0)
 
     def __call__(self, order: np.ndarray) -> float:
-        from plackett.rankers.neural_fits import run_epoch
+        from plackett.rankers.neural.fits import run_epoch
 
         return run_epoch(self._fit, self._adam, BATCH_SIZE, _Given(order))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.timing import Result, best_of, peer
 from plackett._threads import n_threads
-from plackett.data.letor import read_letor, write_letor
+from plackett.data.letor.read import read_letor, write_letor
 from plackett.data.queries import Queries
 
 FILE_BYTES = 300_000_000
@@ -24,7 +24,7 @@ ROUNDS = 5
 # VmHWM is the peak of this process alone; ru_maxrss would carry over that of the process which started it
 PEAK_MEMORY = """
 import sys
-from plackett.data.letor import read_letor
+from plackett.data.letor.read import read_letor
 data = read_letor(sys.argv[1])
 try:
     with open("/proc/self/status") as status:

@@ -9,7 +9,7 @@ from benchmarks.made_lists import graded, small_numbers, uneven_indptr
 from benchmarks.timing import Result, peer
 from benchmarks.turns import best_in_turns, judged
 from plackett._threads import n_threads
-from plackett.losses.for_trees import TreeObjective
+from plackett.losses.backends.trees import TreeObjective
 
 N_DOCS, N_FEATURES, N_TREES, N_LEAVES = 100_000, 136, 100, 31
 LOSSES = {"listmle": 1.0, "p-listmle": 1.0, "cs-listmle": None, "logistic": None}  # and what lambdarank is to take

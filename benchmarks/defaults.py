@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import plackett as pk
-from plackett.evaluation.settings import settings_of, with_setting
 from plackett.evaluation.significance import holm, randomisation
+from plackett.evaluation.store.settings import settings_of, with_setting
 
 METRIC, BASELINE = "map", "ranksvm"
 SETS = ("mq2008", "ohsumed")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import plackett as pk
-from plackett.data.stdlib_corpus import read_stdlib
+from plackett.data.documents.stdlib_corpus import read_stdlib
 from plackett.text import build_index, letor_features
 
 METRICS = ["ndcg@10", "map", "mrr", "err@10"]

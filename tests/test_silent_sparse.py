@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 import plackett as pk
-from plackett.data.normalize import NAMES
+from plackett.data.preprocessing.scaling import NAMES
 from plackett.exceptions import ConvergenceWarning
 from plackett.rankers import registry
 from plackett.validation import as_csr, check_csr

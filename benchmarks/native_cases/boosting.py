@@ -10,15 +10,15 @@ import numpy as np
 
 import plackett as pk
 from plackett.exports.tree_nodes import Nodes
-from plackett.rankers import feature_rank, rankboost
-from plackett.rankers.diff_rank import DiffRank
-from plackett.rankers.discovery import Discovery, find_centres
-from plackett.rankers.feature_rank import BLFeatureRank
-from plackett.rankers.flat_trees import FlatTrees
-from plackett.rankers.prank import PRank
-from plackett.rankers.svm_map import MarginOfAveragePrecision
+from plackett.rankers.boosting import feature_rank, rankboost
+from plackett.rankers.boosting.diff_rank import DiffRank
+from plackett.rankers.boosting.discovery import Discovery, find_centres
+from plackett.rankers.boosting.feature_rank import BLFeatureRank
+from plackett.rankers.linear.prank import PRank
+from plackett.rankers.linear.svm_map import MarginOfAveragePrecision
 from plackett.rankers.tied_scores import break_ties, row_keys
-from plackett.rankers.zero_trees import ZeroTrees
+from plackett.rankers.trees.flat_trees import FlatTrees
+from plackett.rankers.trees.zero_trees import ZeroTrees
 
 Case = Callable[[], Callable[[], object]]
 N_DOCS, N_FEATURES, N_TREES, N_LEAVES = 20_000, 46, 200, 31

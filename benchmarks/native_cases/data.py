@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 import plackett as pk
-from plackett.data.normalize import get_normalizer
+from plackett.data.preprocessing.scaling import get_normalizer
 from plackett.data.text_column import docids_of_comments
 from plackett.validation import check_csr
 

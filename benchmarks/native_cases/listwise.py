@@ -10,8 +10,8 @@ from scipy import sparse
 
 from plackett.data.query_lists import QueryLists
 from plackett.losses import CSListMLE, ListMLE, ListNet, PListMLE, RankCosine, Squared
-from plackett.objective import Objective
-from plackett.penalties import L2
+from plackett.objective.objective import Objective
+from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
 
 LOSSES = {

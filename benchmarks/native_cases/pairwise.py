@@ -8,8 +8,8 @@ import numpy as np
 
 from plackett.data.queries import QueryLists
 from plackett.losses import Loss, PairwiseHinge, PairwiseSmoothedHinge, get_loss
-from plackett.objective import Objective
-from plackett.penalties import L2
+from plackett.objective.objective import Objective
+from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
 
 NAMES = ("hinge", "squared-hinge", "psi", "smoothed-hinge", "logistic", "exponential")

@@ -35,7 +35,7 @@ import io
 import json
 import numpy as np
 import plackett as pk
-from plackett.data.normalize import get_normalizer
+from plackett.data.preprocessing.scaling import get_normalizer
 from plackett.evaluation.significance import randomisation
 from plackett.text import build_index
 rng = np.random.default_rng(1)

@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from plackett import _native
-from plackett.rankers.local_fits import LocalFits
-from tests.rankers.pair_problems import Lists, neighbors
+from plackett.rankers.query_dependent.local_fits import LocalFits
+from tests.rankers.query_dependent.pair_problems import Lists, neighbors
 
 TARGETS = neighbors(([0, 1, 2, 3], [1.6, 1.2, 0.8, 0.4]), ([2, 0], [3.0, 1.0]))
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "psi"])
 def test_documents_in_float32_are_solved_in_float64(loss, monkeypatch):
-    monkeypatch.setattr("plackett.rankers.local_fits.LARGEST_ROTATION", 0)  # turned documents would be rounded
+    monkeypatch.setattr(
+        "plackett.rankers.query_dependent.local_fits.LARGEST_ROTATION", 0
+    )  # turned documents would be rounded
     it = Lists(lengths=(9, 40, 7, 12))
     single = it.X.astype(np.float32)
     found, expected = (

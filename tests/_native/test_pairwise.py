@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from plackett.losses import PairwiseSmoothedHinge, get_loss
-from plackett.objective import Objective
-from plackett.penalties import L2
+from plackett.objective.objective import Objective
+from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
 from tests.losses import literal
 from tests.losses import literal_pairwise as loops

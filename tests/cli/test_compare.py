@@ -7,7 +7,7 @@ import json
 import pytest
 
 import plackett as pk
-from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.compare.comparison import Comparison
 
 FILES = ("train.txt", "vali.txt", "test.txt")
 

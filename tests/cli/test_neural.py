@@ -5,8 +5,7 @@ import json
 import pytest
 
 import plackett as pk
-
-from .test_train import unboxed
+from tests.cli.test_train import unboxed
 
 pytest.importorskip("torch", reason="nets need PyTorch: pip install 'plackett[neural]'")
 

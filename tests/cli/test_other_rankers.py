@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-
-from .test_train import INTERRUPT, facts_of, unboxed
+from tests.cli.test_train import INTERRUPT, facts_of, unboxed
 
 SETTINGS = {  # where the default is not the quickest
     "featurerank": {"n_intervals": 4},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.compare.comparison import Comparison
 
 pytest.importorskip("pyarrow")
 

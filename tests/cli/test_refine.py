@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data.movielens import GENRES, read_movies
-from plackett.evaluation.feedback import relevance_feedback
-from plackett.evaluation.recommendation import recommendation
-from plackett.rankers.recommend import recommend
+from plackett.data.feedback.movielens import GENRES, read_movies
+from plackett.evaluation.trials.feedback import relevance_feedback
+from plackett.evaluation.trials.recommendation import recommendation
+from plackett.rankers.recommendation.recommend import recommend
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.evaluation.select import select
+from plackett.evaluation.select.select import select
 
 INTERRUPT = """
 import os, signal

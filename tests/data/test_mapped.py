@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, RobustScale
 import plackett as pk
 from plackett.data import mapped
 from plackett.data.mapped import Spill, is_mapped, stack_rows, take_rows, travelling
-from plackett.evaluation import fingerprints
+from plackett.evaluation.store import fingerprints
 
 
 @pytest.fixture(autouse=True)

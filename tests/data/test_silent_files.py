@@ -14,9 +14,14 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data import cache_file, checksums, letor_cache, parquet_cache, parquet_pages, parquet_rows
-from plackett.data.drafts import draft_folder, draft_of
+from plackett.data import cache_file
+from plackett.data.letor import cache as letor_cache
+from plackett.data.parquet import cache as parquet_cache
+from plackett.data.parquet import pages as parquet_pages
+from plackett.data.parquet import rows as parquet_rows
 from plackett.exceptions import DataFormatError, DataWarning
+from plackett.storage import checksums
+from plackett.storage.drafts import draft_folder, draft_of
 from plackett.text.index import build_index, open_index
 
 # --- Temporary files --------------------------------------------------------------------------------------------------
@@ -93,8 +98,8 @@ def test_two_writers_on_one_index_leave_one_index(tmp_path):
 MEASURED = """
 import os, resource, sys
 import plackett as pk
-from plackett.data.documents import read_documents
-from plackett.data.feedback_log import read_feedback
+from plackett.data.documents.read import read_documents
+from plackett.data.feedback.log import read_feedback
 from plackett.exceptions import DataFormatError
 readers = {
     "scores": pk.read_scores, "letor": pk.read_letor, "qrels": pk.read_qrels, "run": pk.read_trec_run,

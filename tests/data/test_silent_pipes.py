@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data.documents import read_documents
-from plackett.data.feedback_log import read_feedback
-from plackett.data.file_names import is_parquet
-from plackett.data.movielens import read_movielens, read_movies
-from plackett.data.opening import Stream, first_bytes, is_stream, open_bytes, open_to_examine, rereadable
+from plackett.data.documents.read import read_documents
+from plackett.data.feedback.log import read_feedback
+from plackett.data.feedback.movielens import read_movielens, read_movies
 from plackett.data.score_file import read_scores
 from plackett.data.sources import read_queries, sources
+from plackett.storage.file_names import is_parquet
+from plackett.storage.opening import Stream, first_bytes, is_stream, open_bytes, open_to_examine, rereadable
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="this system has no /dev/fd")
 

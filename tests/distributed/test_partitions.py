@@ -22,8 +22,8 @@ from plackett.distributed.piece import of_arrays, of_queries
 from plackett.distributed.tree import add_up, leaf, root, together
 from plackett.losses import get_loss, loss_names
 from plackett.losses.transforms import Linear
-from plackett.objective import Objective
-from plackett.penalties import L2
+from plackett.objective.objective import Objective
+from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
 
 MADE = pk.datasets.make_web_like(60, n_features=7, random_state=3)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.compare.comparison import Comparison
 from plackett.evaluation.significance import holm, paired_t_columns
 from plackett.evaluation.table import Evaluation
 

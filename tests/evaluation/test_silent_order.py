@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data.feedback import Feedback
+from plackett.data.feedback.feedback import Feedback
 from plackett.data.trec import Run
-from plackett.evaluation.feedback import relevance_feedback
-from plackett.rankers.base_score import as_base_score
+from plackett.evaluation.trials.feedback import relevance_feedback
+from plackett.rankers.refinement.base_score import as_base_score
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
 import plackett as pk
-from plackett.evaluation import packages, recognition, runs
-from plackett.evaluation.runs import RunStore
+from plackett.evaluation.store import packages, recognition, runs
+from plackett.evaluation.store.runs import RunStore
 from plackett.metrics.conventions import CONVENTIONS
 
 KEY = {"ranker": "listmle", "fold": 1}
@@ -366,7 +366,7 @@ def test_what_cannot_be_told_apart_is_not_kept_and_a_note_says_so(data, tmp_path
 def test_a_fingerprint_is_the_same_in_another_process(twins):
     code = (
         "import sys, json; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/plus']; import twin\n"
-        "from plackett.evaluation.recognition import of_value\n"
+        "from plackett.evaluation.store.recognition import of_value\n"
         "print(json.dumps([of_value(getattr(twin, name)()) for name in sys.argv[2:]]))"
     )
     names = ["ByGlobal", "ByImported", "ByModule", "ByNameInModule", "ByBoundObject", "ByProperty"]

@@ -21,8 +21,8 @@ from sklearn.model_selection import (
 import plackett as pk
 from plackett._threads import set_n_threads
 from plackett.data import datasets
-from plackett.data.datasets import Fold
-from plackett.data.letor import write_letor
+from plackett.data.datasets.published import Fold
+from plackett.data.letor.read import write_letor
 from plackett.evaluation.splits import LetorFolds, QueryKFold, as_folds, check_folds, with_validation
 from plackett.exceptions import DatasetNotFoundError
 

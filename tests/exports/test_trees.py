@@ -17,7 +17,7 @@ from plackett.exports.form import linear_form
 from plackett.exports.targets import TREE_TARGETS, build
 from plackett.exports.tree_form import TreeForm, tree_form
 from plackett.exports.tree_single import at_or_below, decimal
-from plackett.rankers.flat_trees import FlatTrees
+from plackett.rankers.trees.flat_trees import FlatTrees
 from tests.exports import tree_formulas
 from tests.exports.test_targets import of_onnxruntime
 

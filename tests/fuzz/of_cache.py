@@ -13,7 +13,7 @@ import numpy as np
 
 import plackett as pk
 from plackett.data import cache_file
-from plackett.data.checksums import BLOCK
+from plackett.storage.checksums import BLOCK
 from tests.fuzz.mutations import mutate_array, mutate_bytes, mutate_json, one_of
 from tests.fuzz.outcomes import our_errors
 

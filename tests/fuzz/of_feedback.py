@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 
-from plackett.data.feedback_log import read_feedback
+from plackett.data.feedback.log import read_feedback
 from tests.fuzz.mutations import mutate_bytes, one_of
 from tests.fuzz.outcomes import our_errors
 

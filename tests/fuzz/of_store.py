@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from plackett.evaluation import fingerprints, runs
+from plackett.evaluation.store import fingerprints, runs
 from tests.fuzz.mutations import mutate_bytes, mutate_json, one_of
 
 OURS = ()

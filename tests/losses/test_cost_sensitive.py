@@ -9,8 +9,7 @@ from hypothesis import given, settings
 
 import plackett as pk
 from plackett.losses import CSListMLE, get_loss
-
-from . import literal
+from tests.losses import literal
 
 LOSSES = [CSListMLE(), CSListMLE(k=1), CSListMLE(k=3), CSListMLE(k=None), CSListMLE(weights="label")]
 IDS = [repr(loss) for loss in LOSSES]

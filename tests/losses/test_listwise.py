@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from plackett.losses import Linear, ListNet, RankCosine, get_loss
-
-from . import literal
+from tests.losses import literal
 
 LOSSES = [
     (ListNet(), literal.listnet, "exp"),

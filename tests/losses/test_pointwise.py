@@ -5,8 +5,7 @@ import pytest
 
 import plackett as pk
 from plackett.losses import Squared, get_loss
-
-from . import literal
+from tests.losses import literal
 
 LISTS = literal.lists_of([2, 0, 1], [], [3], [-1, 5000])
 SCORES = np.array([0.5, -1.0, 1.0, 2.0, 0.0, 4999.0])

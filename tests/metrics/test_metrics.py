@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from plackett import _threads, metrics
 from plackett.metrics import Measure
 from plackett.metrics.judged import judge
-
-from . import literal
+from tests.metrics import literal
 
 MAX_LABEL = 4
 

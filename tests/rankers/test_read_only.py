@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import plackett as pk
-from plackett.data.normalize import NAMES, QueryNormalizer, get_normalizer
+from plackett.data.preprocessing.scaling import NAMES, QueryNormalizer, get_normalizer
 
 RNG = np.random.default_rng(0)
 X, QID = RNG.random((60, 4)), np.repeat(np.arange(6), 10)
@@ -48,7 +48,7 @@ def test_normalizers_scale_read_only_rows(name):
 
 
 def test_trees_score_read_only_rows():
-    from plackett.rankers.flat_trees import FlatTrees
+    from plackett.rankers.trees.flat_trees import FlatTrees
 
     stump = {"features": [1, -1, -1], "thresholds": [0.5, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0]}
     others = {"values": [0.0, -1.0, 1.0], "counts": [60, 30, 30], "gains": [1.0, 0.0, 0.0]}

@@ -5,9 +5,9 @@ import pytest
 
 import plackett as pk
 from benchmarks.defaults import best_by_other_folds
-from plackett.rankers import neighbor_choice
-from plackett.rankers.neighbor_choice import first_within_one_error, queries_to_hold_out
-from plackett.rankers.query_weights import QueryWeights
+from plackett.rankers.query_dependent import neighbor_choice
+from plackett.rankers.query_dependent.neighbor_choice import first_within_one_error, queries_to_hold_out
+from plackett.rankers.query_dependent.weights import QueryWeights
 
 RNG = np.random.default_rng(3)
 FEATURES = np.round(RNG.normal(size=(30, 3)), 1)

@@ -4,7 +4,7 @@ import numpy as np
 
 import plackett as pk
 from plackett.data.queries import Queries
-from plackett.rankers.query_features import mean_features
+from plackett.rankers.query_dependent.features import mean_features
 
 
 def test_kernels_score_equal_documents_exactly_alike():

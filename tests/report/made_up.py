@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import plackett as pk
-from plackett.evaluation.comparison import Comparison, FoldFit
+from plackett.evaluation.compare.comparison import Comparison, FoldFit
 from plackett.evaluation.evaluate import evaluate
 
 HOSTILE = [

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from plackett.evaluation.comparison import Comparison, FoldFit
+from plackett.evaluation.compare.comparison import Comparison, FoldFit
 from plackett.evaluation.table import Evaluation
 from plackett.report import plots
 from plackett.report.html import interval_bar, report_html, span, write_report

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data.letor import write_letor
+from plackett.data.letor.read import write_letor
 from plackett.reproductions import kernel_cs_listmle, kernel_cs_listmle_protocols
 from plackett.reproductions.base import Job, Verdict
 from plackett.reproductions.kernel_cs_listmle_appendix import (

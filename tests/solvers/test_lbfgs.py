@@ -5,8 +5,7 @@ import pytest
 
 from plackett.solvers import LBFGS, Newton, get_solver, solver_names
 from plackett.solvers.scaling import Scaling
-
-from .problems import (
+from tests.solvers.problems import (
     Drawn,
     Exponential,
     Hinge,

@@ -5,8 +5,7 @@ import pytest
 
 from plackett.solvers import Newton
 from plackett.solvers.trust_region import TrustRegion
-
-from .problems import (
+from tests.solvers.problems import (
     Drawn,
     Exponential,
     Hinge,

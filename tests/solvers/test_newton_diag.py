@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 
 from plackett.solvers import LBFGS, NewtonDiagonal
-
-from .problems import Drawn, Exponential, Hinge, Logistic, Psi, Quadratic, SquaredHinge, differences, spanning_decades
+from tests.solvers.problems import (
+    Drawn,
+    Exponential,
+    Hinge,
+    Logistic,
+    Psi,
+    Quadratic,
+    SquaredHinge,
+    differences,
+    spanning_decades,
+)
 
 BOUNDED = {
     "quadratic": lambda: Quadratic(differences(), np.random.default_rng(1).normal(size=300)),

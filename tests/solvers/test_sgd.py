@@ -5,8 +5,17 @@ import pytest
 
 from plackett.solvers import LBFGS, SGD
 from plackett.solvers.sgd import RATES
-
-from .problems import Drawn, Exponential, Hinge, Logistic, Psi, Quadratic, SquaredHinge, differences, spanning_decades
+from tests.solvers.problems import (
+    Drawn,
+    Exponential,
+    Hinge,
+    Logistic,
+    Psi,
+    Quadratic,
+    SquaredHinge,
+    differences,
+    spanning_decades,
+)
 
 ALL = {
     "quadratic": lambda: Quadratic(differences(), np.random.default_rng(1).normal(size=300)),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plackett.data.text_collections import read_adi, read_cisi
+from plackett.data.documents.collections import read_adi, read_cisi
 from plackett.text import Analyser, BooleanSyntaxError, build_index, parse_boolean
 from plackett.text.boolean import And, Not, Or, Phrase, Word
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.text.slow_scores import slow_score
 
-from plackett.data._catalogue import MSLR_MEASURES
-from plackett.data.text_collections import read_cranfield
+from plackett.data.datasets.catalogue import MSLR_MEASURES
+from plackett.data.documents.collections import read_cranfield
 from plackett.data.trec import Qrels
 from plackett.text import (
     BM25,
@@ -21,6 +20,7 @@ from plackett.text import (
     pagerank,
 )
 from plackett.text.features import FIELD_FEATURES
+from tests.text.slow_scores import slow_score
 
 TITLES = ["a b", "", "c", "b b c d", "a"]
 BODIES = ["a c d d", "b", "", "d a b b e", "a a a"]

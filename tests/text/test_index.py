@@ -10,7 +10,7 @@ import zlib
 import numpy as np
 import pytest
 
-from plackett.data.text_collections import TextCollection
+from plackett.data.documents.collections import TextCollection
 from plackett.exceptions import DataFormatError
 from plackett.text import Analyser, build_index, open_index, storage
 from plackett.text.weighting import RANKERS

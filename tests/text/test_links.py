@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_matrix
 
-from plackett.data.text_collections import read_cacm
+from plackett.data.documents.collections import read_cacm
 from plackett.exceptions import ConvergenceWarning
 from plackett.text import pagerank
 from plackett.text.links import as_links, link_degrees

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.text.slow_scores import slow_score
 
-from plackett.data.text_collections import read_cranfield
+from plackett.data.documents.collections import read_cranfield
 from plackett.text import (
     BM25,
     AbsoluteDiscounting,
@@ -22,6 +21,7 @@ from plackett.text import (
     get_ranker,
 )
 from plackett.text import search as search_module
+from tests.text.slow_scores import slow_score
 
 # five documents; the fourth is empty. Terms: a in 2 documents, b in 3, c in 1, d in 4
 FIVE = ["a b a d", "b c d", "d d", "", "a b d d d d"]

@@ -135,7 +135,7 @@ def test_as_many_lists_are_kept_as_there_is_room_for(folder, monkeypatch):
 
 
 def test_the_built_in_collection_is_read_once_and_then_opened(tmp_path, monkeypatch):
-    from plackett.data import stdlib_corpus
+    from plackett.data.documents import stdlib_corpus
 
     collection = open_collection(None, cache=tmp_path)
     assert collection.key == "python-stdlib"

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plackett.data.queries import Queries
-from plackett.rankers.refined_reasons import strongest_reasons
-from plackett.rankers.refinement import LinearRefiner, MultiplicativeRefiner
-from plackett.rankers.rocchio import RocchioRefiner
+from plackett.rankers.refinement.reasons import strongest_reasons
+from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
+from plackett.rankers.refinement.rocchio import RocchioRefiner
 from plackett.web.collection import Hits, hits_of
 from plackett.web.refining import KEPT, METHODS, NO_JUDGEMENTS, Judged, labels_of_pairs, refine, refined_scores
 

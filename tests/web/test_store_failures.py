@@ -19,8 +19,7 @@ import sqlalchemy
 
 from plackett.exceptions import StoreError
 from plackett.web.store import Store
-
-from .conftest import PASSWORD, free_port, new_database
+from tests.web.conftest import PASSWORD, free_port, new_database
 
 
 def refusal(call, *, match):

@@ -151,8 +151,8 @@ def load_sets(
     The validation set is read here. The last entry stands where a note about columns would.
     """
     from plackett.cli.inputs import load_queries
-    from plackett.data.file_names import files_of, is_parquet
     from plackett.data.sources import sources
+    from plackett.storage.file_names import files_of, is_parquet
 
     options = {"first_index": 0} if zero_based and not is_parquet(files_of(data)[0]) else {}
     parts = sources(data, pieces=max(1, sum(client.nthreads().values())), **options)

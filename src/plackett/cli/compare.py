@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from plackett.evaluation.comparison import Comparison, SummaryRow
-    from plackett.evaluation.contestants import Contestant
+    from plackett.evaluation.compare.comparison import Comparison, SummaryRow
+    from plackett.evaluation.compare.contestants import Contestant
 
 LETOR = "letor"
 
@@ -86,7 +86,7 @@ def compare(
         _check_report()  # what it needs is missing now rather than after hours
     source, cv = _source(data, folds, zero_based=zero_based, cache=cache)
 
-    from plackett.evaluation.compare import compare as run
+    from plackett.evaluation.compare.compare import compare as run
 
     try:
         result = run(
@@ -134,9 +134,9 @@ def _parse(metrics: list[str], convention: str, select_by: str | None) -> list[s
 
 
 def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> list[Contestant]:
-    from plackett.data.normalize import get_normalizer
-    from plackett.evaluation.comparison import BEST
-    from plackett.evaluation.contestants import as_contestants
+    from plackett.data.preprocessing.scaling import get_normalizer
+    from plackett.evaluation.compare.comparison import BEST
+    from plackett.evaluation.compare.contestants import as_contestants
 
     try:
         contestants = as_contestants(rankers)
@@ -157,7 +157,7 @@ def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> l
 def _source(data: list[str], folds: str | None, *, zero_based: bool, cache: bool) -> tuple[Any, Any]:
     """Where the folds come from, and which: those that data were published with, unless a number is given."""
     from plackett.cli import inputs
-    from plackett.data.file_names import has_parquet
+    from plackett.storage.file_names import has_parquet
 
     is_name = len(data) == 1 and inputs.is_known_name(data[0])
     is_folder = len(data) == 1 and os.path.isdir(data[0]) and not has_parquet(data[0])

@@ -106,7 +106,7 @@ def _parse(metrics: list[str], convention: str) -> list[str]:
 
 def _load(data: str, scores: str, *, is_name: bool, zero_based: bool, cache: bool) -> tuple[Any, Any]:
     from plackett.cli import inputs
-    from plackett.data.opening import rereadable
+    from plackett.storage.opening import rereadable
 
     source = rereadable(data)
     if is_name or inputs.is_letor(source):

@@ -62,8 +62,8 @@ def export(
 
 def _read_names(path: str) -> list[str]:
     """One name per line; blank lines may stand at the end only, as elsewhere they would shift all that follows."""
-    from plackett.data.opening import open_bytes
     from plackett.exceptions import DataFormatError
+    from plackett.storage.opening import open_bytes
 
     with open_bytes(path) as file:
         content = file.read()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from plackett.data.text_collections import TextCollection
+    from plackett.data.documents.collections import TextCollection
 
 BUILT_IN = "stdlib"
 COLLECTIONS = ("cranfield", "cisi", "cacm", "adi")
@@ -46,7 +46,7 @@ def index(
 ) -> None:
     """Make texts searchable: an index of their words in a folder."""
     from plackett.cli import output
-    from plackett.data.documents import columns_of, read_documents
+    from plackett.data.documents.read import columns_of, read_documents
 
     start = time.perf_counter()
     wanted = None if fields is None else [name.strip() for name in fields.split(",") if name.strip()]
@@ -104,7 +104,7 @@ def load_collection(name: str) -> TextCollection | None:
     if os.path.exists(name):
         return None
     if name == BUILT_IN:
-        from plackett.data.stdlib_corpus import read_stdlib
+        from plackett.data.documents.stdlib_corpus import read_stdlib
 
         return read_stdlib()
     if name in COLLECTIONS:
@@ -118,7 +118,7 @@ def _collection(sources: list[str], collection: str | None) -> TextCollection | 
     from plackett.cli import inputs
 
     if collection is not None:
-        from plackett.data import text_collections
+        from plackett.data.documents import collections as text_collections
 
         inputs.check_exists(sources[0])
         return getattr(text_collections, f"read_{collection}")(sources[0])

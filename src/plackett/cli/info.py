@@ -18,7 +18,7 @@ def info(
 ) -> None:
     """Describe judged lists (sizes, labels, list lengths, constant and duplicate columns) or a trained model."""
     from plackett.cli import inputs, models, output
-    from plackett.data.opening import rereadable
+    from plackett.storage.opening import rereadable
 
     inputs.check_data(data)
     sources = data if inputs.is_known_name(data[0]) else [rereadable(name) for name in data]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from plackett.data.file_names import is_parquet, parquet_in_pipe
-from plackett.data.opening import Stream, name_of, open_to_examine, rereadable
 from plackett.exceptions import DataFormatError
+from plackett.storage.file_names import is_parquet, parquet_in_pipe
+from plackett.storage.opening import Stream, name_of, open_to_examine, rereadable
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -35,7 +35,7 @@ def load_queries(names: list, *, zero_based: bool, cache: bool, needs_labels: bo
     names = [rereadable(name) for name in names]
     if any(is_parquet_name(name) for name in names):
         return _load_parquet(names, cache=cache, needs_labels=needs_labels)
-    from plackett.data.letor import read_letor
+    from plackett.data.letor.read import read_letor
 
     source = names[0] if len(names) == 1 else names
     if any(isinstance(name, Stream) for name in names):
@@ -44,9 +44,9 @@ def load_queries(names: list, *, zero_based: bool, cache: bool, needs_labels: bo
 
 
 def _load_parquet(names: list, *, cache: bool, needs_labels: bool) -> Queries:
-    from plackett.data.file_names import files_of
-    from plackett.data.parquet import has_column
+    from plackett.data.parquet.read import has_column
     from plackett.data.sources import read_queries
+    from plackett.storage.file_names import files_of
 
     other = [name for name in names if not is_parquet_name(name)]
     if other:

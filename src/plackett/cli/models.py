@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from plackett.data.opening import Stream
     from plackett.data.queries import Queries
+    from plackett.storage.opening import Stream
 
 
 MODEL_START = b"PK\x03\x04"  # as zip files begin, which data never are
@@ -16,7 +16,7 @@ MODEL_START = b"PK\x03\x04"  # as zip files begin, which data never are
 
 def is_model(source: str | Stream) -> bool:
     """Whether a file, or what a pipe delivers, is a model rather than data."""
-    from plackett.data.opening import first_bytes
+    from plackett.storage.opening import first_bytes
 
     return first_bytes(source, len(MODEL_START)) == MODEL_START
 
@@ -34,9 +34,9 @@ def check_target(path: str) -> None:
 
 def load_ranker(path: str | Stream) -> Any:
     """The ranker in a model file."""
-    from plackett.data.opening import name_of
     from plackett.rankers.base import Ranker
     from plackett.rankers.registry import load
+    from plackett.storage.opening import name_of
 
     loaded = load(path)  # type: ignore[arg-type]  # a raw stream has what is needed of IO
     if not isinstance(loaded, Ranker):
@@ -75,7 +75,7 @@ def fit_columns(queries: Queries, n_features: int, name: str, wanted_by: str) ->
 
 def name_of_data(data: list) -> str:
     """What to call the data in a message."""
-    from plackett.data.opening import name_of
+    from plackett.storage.opening import name_of
 
     first = name_of(data[0])
     return first if len(data) == 1 else f"{first} and {len(data) - 1} more"

@@ -118,6 +118,6 @@ def check_values(estimator: Any) -> None:
     """All that can be wrong with parameters before there are data."""
     estimator._check_parameters()
     if getattr(estimator, "normalize", None) is not None:
-        from plackett.data.normalize import get_normalizer
+        from plackett.data.preprocessing.scaling import get_normalizer
 
         get_normalizer(estimator.normalize)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from plackett.data.opening import Stream
     from plackett.data.queries import Queries
+    from plackett.storage.opening import Stream
 
 WORDS_OF_RUN = 6
 
@@ -20,7 +20,7 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
     Columns that the data lack and a model has are added to them.
     """
     from plackett.cli import inputs, models
-    from plackett.data.opening import rereadable
+    from plackett.storage.opening import rereadable
 
     if base == "-":
         raise typer.BadParameter("standard input (-) can stand for DATA or for feedback, not for --base.")
@@ -39,7 +39,7 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
         return _scored_by_model(source, queries, name)
     if _n_words(source) == WORDS_OF_RUN:
         from plackett.data.trec import read_trec_run
-        from plackett.rankers.base_score import as_base_score
+        from plackett.rankers.refinement.base_score import as_base_score
 
         return queries, as_base_score(read_trec_run(source), queries)
     from plackett.data.score_file import read_scores
@@ -53,7 +53,7 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
 def echo_base(ranks_now: Any, queries: Queries) -> None:
     """Say which feature was taken as the base, where it is one."""
     from plackett.cli import output
-    from plackett.rankers.base_score import is_column
+    from plackett.rankers.refinement.base_score import is_column
     from plackett.validation import feature_number
 
     if is_column(ranks_now):
@@ -75,7 +75,7 @@ def _column(base: str, queries: Queries, name: str) -> int | None:
 
 def _scored_by_model(source: str | Stream, queries: Queries, name: str) -> tuple[Queries, Any]:
     from plackett.cli import models, output
-    from plackett.data.opening import name_of
+    from plackett.storage.opening import name_of
 
     ranker = models.load_ranker(source)
     queries, note = models.fit_columns(queries, ranker.n_features_in_, name, f"the model {name_of(source)}")
@@ -86,7 +86,7 @@ def _scored_by_model(source: str | Stream, queries: Queries, name: str) -> tuple
 
 def _n_words(source: str | Stream) -> int:
     """How many words the first line has that is not empty."""
-    from plackett.data.opening import open_to_examine
+    from plackett.storage.opening import open_to_examine
 
     with open_to_examine(source) as file:
         return next((len(line.split()) for line in file if line.strip()), 0)

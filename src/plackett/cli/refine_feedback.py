@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from plackett.cli import inputs, output
 from plackett.data.columns import UTF8_MARK
-from plackett.data.opening import Stream, name_of, open_to_examine, rereadable
 from plackett.exceptions import DataFormatError
+from plackett.storage.opening import Stream, name_of, open_to_examine, rereadable
 
 if TYPE_CHECKING:
-    from plackett.data.feedback import Feedback, FeedbackRows
+    from plackett.data.feedback.feedback import Feedback, FeedbackRows
     from plackett.data.queries import Queries
 
 LETOR, QRELS, LOG = "letor", "qrels", "log"
@@ -18,7 +18,7 @@ LETOR, QRELS, LOG = "letor", "qrels", "log"
 
 def read(paths: list[str], strategy: str | None) -> Feedback:
     """All that the files say."""
-    from plackett.data.feedback import Feedback
+    from plackett.data.feedback.feedback import Feedback
 
     feedback = Feedback.empty()
     for path in paths:
@@ -39,12 +39,12 @@ def on_rows(feedback: Feedback, queries: Queries, name: str) -> FeedbackRows:
 
 
 def _read_one(path: str, strategy: str | None) -> Feedback:
-    from plackett.data.feedback import Feedback
+    from plackett.data.feedback.feedback import Feedback
 
     source = rereadable(path)
     kind = _kind_of(source)
     if kind == LOG:
-        from plackett.data.feedback_log import read_feedback
+        from plackett.data.feedback.log import read_feedback
 
         return read_feedback(source) if strategy is None else read_feedback(source, strategy=strategy)
     if kind == LETOR:

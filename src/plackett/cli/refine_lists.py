@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from plackett.cli.refine_methods import Methods
-    from plackett.data.feedback import FeedbackRows
+    from plackett.data.feedback.feedback import FeedbackRows
     from plackett.data.queries import Queries
 
 
@@ -31,10 +31,10 @@ def refine(
     """Write the scores that feedback makes of those of the base."""
     from plackett.cli import inputs, output, refine_feedback, scores_out
     from plackett.cli.refine_base import echo_base, read_base
-    from plackett.data.clicks import STRATEGIES
-    from plackett.rankers.base_score import as_base_score
-    from plackett.rankers.judgements import as_relevance
-    from plackett.rankers.kept_judgements import keep_judged
+    from plackett.data.feedback.clicks import STRATEGIES
+    from plackett.rankers.refinement.base_score import as_base_score
+    from plackett.rankers.refinement.judgements import as_relevance
+    from plackett.rankers.refinement.kept_judgements import keep_judged
     from plackett.validation import count_of
 
     if strategy is not None and strategy not in STRATEGIES:
@@ -68,7 +68,7 @@ def _refined(queries: Queries, ranks_now: Any, before: np.ndarray, rows: Feedbac
     import numpy as np
 
     from plackett.data.queries import Queries as AnyQueries
-    from plackett.rankers.base_score import is_column
+    from plackett.rankers.refinement.base_score import is_column
 
     is_refined = _learns(queries, rows, methods)
     after = before.copy()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from plackett.cli.refine_methods import Methods
-    from plackett.data.movielens import Movies, Ratings
+    from plackett.data.feedback.movielens import Movies, Ratings
 
 RELEVANT_FROM = 4.0  # of ratings from 1 to 5, as in the literature
 
@@ -16,7 +16,7 @@ def recommend_to(
 ) -> None:
     """Print the items that a user would like best."""
     from plackett.cli import output
-    from plackett.rankers.recommend import recommend
+    from plackett.rankers.recommendation.recommend import recommend
     from plackett.validation import count_of
 
     rated, movies = read_rated(ratings, items)
@@ -45,7 +45,7 @@ def recommend_to(
 def read_rated(ratings: str, items: str) -> tuple[Ratings, Movies]:
     """The files of an edition of MovieLens, or others like them."""
     from plackett.cli import inputs
-    from plackett.data.movielens import read_movielens, read_movies
+    from plackett.data.feedback.movielens import read_movielens, read_movies
 
     inputs.check_exists(ratings, items)
     return read_movielens(ratings), read_movies(items)

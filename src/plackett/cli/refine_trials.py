@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from plackett.cli.refine_methods import Methods
-    from plackett.evaluation.feedback import FeedbackResult
+    from plackett.evaluation.trials.feedback import FeedbackResult
 
 
 def try_lists(
@@ -25,7 +25,7 @@ def try_lists(
     """Judge the first documents of each list by the labels of the data."""
     from plackett.cli import inputs
     from plackett.cli.refine_base import echo_base, read_base
-    from plackett.evaluation.feedback import relevance_feedback
+    from plackett.evaluation.trials.feedback import relevance_feedback
 
     inputs.check_data(data)
     queries, ranks_now = read_base(base, data, zero_based=zero_based, cache=cache)
@@ -50,7 +50,7 @@ def try_ratings(
 ) -> None:
     """Rank what users rated by the ratings of others and some of their own."""
     from plackett.cli.refine_ratings import RELEVANT_FROM, read_rated
-    from plackett.evaluation.recommendation import recommendation
+    from plackett.evaluation.trials.recommendation import recommendation
 
     rated, movies = read_rated(ratings, items)
     relevant_from = RELEVANT_FROM if methods.relevant_from is None else methods.relevant_from

@@ -25,7 +25,7 @@ def check_target(target: str, tag: str | None) -> None:
 def write(queries: Queries, scores: np.ndarray, target: str, tag: str | None) -> None:
     """Write scores, one per row of the data, or a run under a name."""
     if tag is None:
-        from plackett.data.opening import write_bytes
+        from plackett.storage.opening import write_bytes
 
         with write_bytes(target) as file:
             file.write("".join(f"{score!r}\n" for score in scores.tolist()).encode("ascii"))

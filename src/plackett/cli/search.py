@@ -141,9 +141,9 @@ def _load_queries(source: str) -> dict[str, str]:
     """Query id -> text."""
     from plackett.cli import inputs
     from plackett.cli.index import load_collection
-    from plackett.data.documents import read_text
-    from plackett.data.opening import name_of
+    from plackett.data.documents.read import read_text
     from plackett.exceptions import DataFormatError
+    from plackett.storage.opening import name_of
 
     known = None if source == "-" else load_collection(source)
     if known is not None:
@@ -177,7 +177,7 @@ def _line_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _json_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
-    from plackett.data.documents import id_key, json_lines
+    from plackett.data.documents.read import id_key, json_lines
     from plackett.exceptions import DataFormatError
 
     for number, row in json_lines(name, text.split("\n")):

@@ -13,7 +13,7 @@ from plackett.rankers.registry import ENTRIES
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
-    from plackett.rankers.paths import L2Path
+    from plackett.rankers.linear.paths import L2Path
 
 DEFAULT_RANKER = "listmle"
 FLAGS = {  # parameters of rankers that have an option of their own
@@ -162,7 +162,7 @@ def _train(
 ) -> None:
     """Fit, save, measure, tell."""
     from plackett.cli import output, summary
-    from plackett.evaluation.cost import measured as timed
+    from plackett.evaluation.compare.cost import measured as timed
 
     fitting = time.perf_counter()
     job.estimator.set_params(verbose=sys.stderr.isatty() and not quiet)

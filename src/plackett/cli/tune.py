@@ -9,8 +9,8 @@ import typer
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
-    from plackett.evaluation.contestants import Contestant
-    from plackett.evaluation.selection import Selection, Trial
+    from plackett.evaluation.compare.contestants import Contestant
+    from plackett.evaluation.select.selection import Selection, Trial
 
 DEFAULT_RANKER = "listmle"
 
@@ -101,9 +101,9 @@ def tune(
 def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Contestant:
     """The ranker with what holds in all settings, and what is chosen from: the grid given, or its default one."""
     from plackett.cli import parameters
-    from plackett.evaluation.contestants import Contestant, contestant_of
-    from plackett.evaluation.grids import default_grid
-    from plackett.evaluation.settings import check_names, with_setting
+    from plackett.evaluation.compare.contestants import Contestant, contestant_of
+    from plackett.evaluation.select.grids import default_grid
+    from plackett.evaluation.store.settings import check_names, with_setting
 
     fixed = parameters.settings_of(settings)
     chosen = None if grid is None else parameters.grid_of(grid)
@@ -128,7 +128,7 @@ def _check_search(
 ) -> int:
     """How many settings there are at most. What is wrong with the search is wrong usage, before any data are read."""
     from plackett.cli import measures
-    from plackett.evaluation.proposals import proposals
+    from plackett.evaluation.select.proposals import proposals
     from plackett.metrics.conventions import get_convention
     from plackett.metrics.measure import Measure
 
@@ -163,8 +163,8 @@ def _search(
 ) -> Selection:
     """The selection, with a bar on a terminal; when Ctrl-C ends it, a word on where it stood."""
     from plackett.cli import output
-    from plackett.evaluation.select import select
-    from plackett.evaluation.selection import in_words
+    from plackett.evaluation.select.select import select
+    from plackett.evaluation.select.selection import in_words
     from plackett.rankers.progress import Progress
     from plackett.validation import count_of
 

@@ -103,7 +103,7 @@ def _settings(host: str, port: int, token: str | None, origins: list[str] | None
 def _collection(source: str | None, letor: list[str] | None, models: list[str]) -> Collection:
     from plackett.cli import inputs, output
     from plackett.cli.models import fit_columns, load_ranker, name_of_data
-    from plackett.data.documents import as_text
+    from plackett.data.documents.read import as_text
     from plackett.web.collection import letor_collection, open_collection
     from plackett.web.places import cache_folder
 

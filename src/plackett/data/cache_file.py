@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from plackett.data.checksums import BLOCK, block_sums, is_verifying
-from plackett.data.drafts import draft_of, publish
 from plackett.data.mapped import identity
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn
+from plackett.storage.checksums import BLOCK, block_sums, is_verifying
+from plackett.storage.drafts import draft_of, publish
 
 FORMAT = 2  # of the file, and of how the readers fill the arrays: raise it when either changes
 MAGIC = b"plackett cache\n"

@@ -7,8 +7,8 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from plackett.data.unpacking import Unpacked
 from plackett.exceptions import DataFormatError
+from plackett.storage.unpacking import Unpacked
 
 BLOCK = 1 << 22  # bytes split at a time: small enough for the masks below to stay near the processor
 SHOWN = 80  # characters of a bad line that a message quotes

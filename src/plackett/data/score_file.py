@@ -8,8 +8,8 @@ from typing import IO
 import numpy as np
 
 from plackett.data.columns import as_numbers, collect, read_words
-from plackett.data.opening import name_of, open_bytes
 from plackett.exceptions import DataFormatError
+from plackett.storage.opening import name_of, open_bytes
 
 
 def read_scores(source: str | os.PathLike | IO) -> np.ndarray:

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from plackett.data.file_names import files_of, is_parquet
-from plackett.data.letor import read_letor
-from plackett.data.opening import is_stream
-from plackett.data.parquet import read_parquet
-from plackett.data.parquet_rows import ParquetRows, opened
+from plackett.data.letor.read import read_letor
+from plackett.data.parquet.read import read_parquet
+from plackett.data.parquet.rows import ParquetRows, opened
 from plackett.data.queries import Queries
+from plackett.storage.file_names import files_of, is_parquet
+from plackett.storage.opening import is_stream
 from plackett.validation import check_positive_int
 
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from plackett.data.column_roles import ID_NAMES, warn_of_columns
-from plackett.data.file_names import files_of
 from plackett.data.frames import COLUMNS_LISTED
 from plackett.data.queries import Queries
 from plackett.data.sources import Source, sources
 from plackett.distributed import piece
 from plackett.distributed.cluster import ClusterHolder, active_client, has_graph, is_future, require_client
 from plackett.distributed.local import LocalHolder, Recipe
+from plackett.storage.file_names import files_of
 
 BYTES_PER_PIECE = 1 << 26  # of a Parquet file that is read piece by piece on this machine
 

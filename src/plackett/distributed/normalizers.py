@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from plackett.data.normalize import QueryNormalizer, get_normalizer
-from plackett.data.normalize_blocks import refuse_to_fill
+from plackett.data.preprocessing.blocks import refuse_to_fill
+from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
 from plackett.distributed.piece import Piece
 
 

@@ -12,8 +12,8 @@ from plackett.distributed import partition
 from plackett.distributed.partition import Form
 from plackett.losses.base import Loss
 from plackett.losses.transforms import NotPositiveError
-from plackett.objective import GapParts, OfLoss, gap_of
-from plackett.penalties import L2
+from plackett.objective.objective import GapParts, OfLoss, gap_of
+from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
 
 

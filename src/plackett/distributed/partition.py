@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._threads import one_blas_thread
-from plackett.data.normalize_blocks import transform
+from plackett.data.preprocessing.blocks import transform
 from plackett.data.queries import Queries
 from plackett.distributed.piece import Piece, n_bytes
 from plackett.losses.base import Loss
 from plackett.losses.transforms import NotPositiveError
-from plackett.objective import Objective
-from plackett.penalties import L2
+from plackett.objective.objective import Objective
+from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
 
 

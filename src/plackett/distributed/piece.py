@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from plackett.data.file_names import is_parquet
-from plackett.data.opening import open_bytes
-from plackett.data.parquet_rows import opened
+from plackett.data.parquet.rows import opened
 from plackett.data.queries import Queries
 from plackett.data.sources import Source
 from plackett.exceptions import DataFormatError
+from plackett.storage.file_names import is_parquet
+from plackett.storage.opening import open_bytes
 from plackett.validation import check_csr, check_finite, check_labels, check_numbers, is_sparse
 
 

@@ -12,7 +12,7 @@ from plackett.data.list_checks import warn_of_one_list
 from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
 from plackett.data.trec import Qrels, Run, join
-from plackett.evaluation.floors import BEST_FEATURE, RANDOM_ORDER, best_feature_floor, random_floor
+from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, best_feature_floor, random_floor
 from plackett.evaluation.table import Evaluation
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged import JudgedLists, judge

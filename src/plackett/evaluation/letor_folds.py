@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from plackett.data import datasets
-from plackett.data._locate import find_file, find_folder
-from plackett.data.datasets import FOLD_FILES, N_FOLDS, Fold, fold_parts
-from plackett.data.letor import read_letor
+from plackett.data.datasets.folders import find_file, find_folder
+from plackett.data.datasets.published import FOLD_FILES, N_FOLDS, Fold, fold_parts
+from plackett.data.letor.read import read_letor
 from plackett.data.queries import Queries
 from plackett.exceptions import DatasetNotFoundError
 

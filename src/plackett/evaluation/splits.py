@@ -12,12 +12,12 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
 from plackett.data import datasets
-from plackett.data.datasets import Fold
-from plackett.data.file_names import has_parquet
+from plackett.data.datasets.published import Fold
 from plackett.data.grouping import group_rows
 from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
 from plackett.evaluation.letor_folds import LetorFolds, read_whole
+from plackett.storage.file_names import has_parquet
 from plackett.validation import check_positive_int, count_of, plain
 
 __all__ = ["Fold", "LetorFolds", "QueryKFold", "as_folds", "check_folds", "with_validation"]

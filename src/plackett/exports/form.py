@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from plackett.data.normalize import QueryNormalizer
+from plackett.data.preprocessing.scaling import QueryNormalizer
 from plackett.rankers.base import Normalized, Ranker
 from plackett.rankers.linear_scores import LinearScores
 from plackett.validation import count_of, feature_number, is_sparse

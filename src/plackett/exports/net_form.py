@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett.exports.form import LinearForm, checked_names, column_scaling
-from plackett.rankers.neural import NeuralRanker
+from plackett.rankers.neural.ranker import NeuralRanker
 from plackett.scorers.plain_net import PlainNet
 
 

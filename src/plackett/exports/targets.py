@@ -9,7 +9,6 @@ from typing import IO, Any
 
 import numpy as np
 
-from plackett.data.opening import write_bytes
 from plackett.exports import (
     engines,
     net_onnx,
@@ -26,6 +25,7 @@ from plackett.exports.forms import Form, form_of
 from plackett.exports.net_form import NetForm
 from plackett.exports.parity import Parity, check_parity
 from plackett.exports.tree_form import TreeForm
+from plackett.storage.opening import write_bytes
 from plackett.validation import check_choice
 
 DEFAULT_NAME = "plackett"

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from plackett.exports.form import checked_names
 from plackett.exports.tree_nodes import LEAF, Nodes
-from plackett.rankers.flat_boosted_trees import FlatBoostedTrees
-from plackett.rankers.flat_trees import FlatTrees
-from plackett.rankers.lightgbm_trees import LightGBMTrees
-from plackett.rankers.other_trees import XGBoostRanker
-from plackett.rankers.rankboost import RankBoost
-from plackett.rankers.zero_trees import ZeroTrees
+from plackett.rankers.boosting.rankboost import RankBoost
+from plackett.rankers.trees.flat_boosted_trees import FlatBoostedTrees
+from plackett.rankers.trees.flat_trees import FlatTrees
+from plackett.rankers.trees.lightgbm_trees import LightGBMTrees
+from plackett.rankers.trees.other_trees import XGBoostRanker
+from plackett.rankers.trees.zero_trees import ZeroTrees
 from plackett.validation import feature_number
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from plackett import __version__
 from plackett.exports.tree_form import TreeForm
 from plackett.exports.tree_nodes import LEAF, Nodes, with_one_per_line
-from plackett.rankers.flat_trees import FlatTrees
+from plackett.rankers.trees.flat_trees import FlatTrees
 
 FORMAT = "plackett trees"
 FORMAT_VERSION = 1

@@ -154,19 +154,19 @@ class Loss(Parameters, ABC):
 
     def as_lightgbm(self, queries: Queries | QueryLists) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
         """The loss as ``params["objective"]`` of ``lightgbm.train``, for a Dataset of these queries' rows in order."""
-        from plackett.losses.for_trees import lightgbm_objective
+        from plackett.losses.backends.trees import lightgbm_objective
 
         return lightgbm_objective(self, queries)
 
     def as_xgboost(self, queries: Queries | QueryLists) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
         """The loss as ``obj`` of ``xgboost.train``, for a DMatrix of these queries' rows in order."""
-        from plackett.losses.for_trees import xgboost_objective
+        from plackett.losses.backends.trees import xgboost_objective
 
         return xgboost_objective(self, queries)
 
     def as_torch(self) -> Any:
         """The loss as a function of PyTorch: ``f(scores, queries)`` is their loss, and knows its slope."""
-        from plackett.losses.for_torch import TorchLoss
+        from plackett.losses.backends.torch import TorchLoss
 
         return TorchLoss(self)
 

@@ -19,7 +19,6 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 from plackett import __version__
-from plackett.data.opening import BLOCK, name_of
 from plackett.exceptions import ModelFormatError
 from plackett.metrics.measure import Measure
 from plackett.persistence.foreign import remade
@@ -37,6 +36,7 @@ from plackett.persistence.layout import (
     is_learned,
 )
 from plackett.persistence.names import is_registered, registered
+from plackett.storage.opening import BLOCK, name_of
 from plackett.validation import check_csr
 
 

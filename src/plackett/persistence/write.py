@@ -12,11 +12,11 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 from plackett import __version__
-from plackett.data.opening import write_bytes
 from plackett.metrics.measure import Measure
 from plackett.persistence.foreign import WAY_OUT, is_foreign, state_of
 from plackett.persistence.layout import FORMAT, FORMAT_VERSION, MAX_DEPTH, is_learned
 from plackett.persistence.names import name_of
+from plackett.storage.opening import write_bytes
 from plackett.validation import is_sparse
 
 

@@ -17,8 +17,8 @@ from plackett._warnings import without
 from plackett.data.column_roles import warn_of_frame
 from plackett.data.grouping import check_is_no_column
 from plackett.data.list_checks import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
-from plackett.data.normalize import QueryNormalizer, get_normalizer
-from plackett.data.normalize_blocks import fit_transform, transform
+from plackett.data.preprocessing.blocks import fit_transform, transform
+from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning, warn
 from plackett.losses import get_loss

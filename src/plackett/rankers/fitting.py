@@ -14,7 +14,7 @@ from plackett.losses.base import Loss
 from plackett.losses.pointwise import Squared
 from plackett.metrics.judged import JudgedLists, mean_of_counted
 from plackett.metrics.measure import Measure
-from plackett.objective import Objective
+from plackett.objective.objective import Objective
 from plackett.rankers.progress import Progress
 from plackett.scorers.linear import LinearScorer
 from plackett.solvers import Result, Solver, Step, get_solver

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
 from plackett.data.mapped import values_from
-from plackett.data.normalize_blocks import goes_by_query
+from plackett.data.preprocessing.blocks import goes_by_query
 from plackett.data.queries import Queries
 from plackett.rankers.base import Normalized, check_loaded_columns
 from plackett.scorers.linear import LinearScorer
@@ -65,7 +65,7 @@ class LinearScores(Normalized):
         Explanation
             ``.top(row)`` and ``.why(a, b)`` answer the two usual questions as tables.
         """
-        from plackett.rankers.explain import explain_linear
+        from plackett.explain.explanation import explain_linear
 
         check_is_fitted(self)
         if isinstance(X, Queries) and docid is None:

@@ -15,35 +15,36 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 _HOMES = {
-    "LinearRanker": "plackett.rankers.linear",
-    "KernelRanker": "plackett.rankers.kernel",
-    "FeatureRank": "plackett.rankers.feature_rank",
-    "BLFeatureRank": "plackett.rankers.feature_rank",
-    "DiffRank": "plackett.rankers.diff_rank",
-    "AdaRank": "plackett.rankers.adarank",
-    "RankBoost": "plackett.rankers.rankboost",
-    "PRank": "plackett.rankers.prank",
-    "SVMMap": "plackett.rankers.svm_map",
-    "QueryDependentRanker": "plackett.rankers.query_dependent",
-    "NeuralRanker": "plackett.rankers.neural",
-    "TreeRanker": "plackett.rankers.trees",
-    "LightGBMRanker": "plackett.rankers.lambdarank",
-    "XGBoostRanker": "plackett.rankers.other_trees",
+    "LinearRanker": "plackett.rankers.linear.ranker",
+    "KernelRanker": "plackett.rankers.kernel.ranker",
+    "FeatureRank": "plackett.rankers.boosting.feature_rank",
+    "BLFeatureRank": "plackett.rankers.boosting.feature_rank",
+    "DiffRank": "plackett.rankers.boosting.diff_rank",
+    "AdaRank": "plackett.rankers.boosting.adarank",
+    "RankBoost": "plackett.rankers.boosting.rankboost",
+    "PRank": "plackett.rankers.linear.prank",
+    "SVMMap": "plackett.rankers.linear.svm_map",
+    "QueryDependentRanker": "plackett.rankers.query_dependent.ranker",
+    "NeuralRanker": "plackett.rankers.neural.ranker",
+    "TreeRanker": "plackett.rankers.trees.ranker",
+    "LightGBMRanker": "plackett.rankers.trees.lightgbm",
+    "XGBoostRanker": "plackett.rankers.trees.other_trees",
 }
 _PARTS = {  # of which rankers consist, besides losses, solvers and normalizers; and those that need a base ranker
-    "MultiplicativeRefiner": "plackett.rankers.refinement",
-    "LinearRefiner": "plackett.rankers.refinement",
-    "RocchioRefiner": "plackett.rankers.rocchio",
-    "FunctionSpace": "plackett.rankers.function_space",
-    "QueryFeatureSource": "plackett.rankers.query_features",
-    "QueryWeights": "plackett.rankers.query_weights",
-    "Overlap": "plackett.rankers.query_kernels",
-    "Kendall": "plackett.rankers.query_kernels",
-    "Mallows": "plackett.rankers.query_kernels",
-    "PersonalityDiagnosis": "plackett.rankers.personality",  # scores users and items, not rows of features
+    "MultiplicativeRefiner": "plackett.rankers.refinement.refinement",
+    "LinearRefiner": "plackett.rankers.refinement.refinement",
+    "RocchioRefiner": "plackett.rankers.refinement.rocchio",
+    "FunctionSpace": "plackett.rankers.query_dependent.function_space",
+    "QueryFeatureSource": "plackett.rankers.query_dependent.features",
+    "QueryWeights": "plackett.rankers.query_dependent.weights",
+    "Overlap": "plackett.rankers.query_dependent.kernels",
+    "Kendall": "plackett.rankers.query_dependent.kernels",
+    "Mallows": "plackett.rankers.query_dependent.kernels",
+    # scores users and items, not rows of features
+    "PersonalityDiagnosis": "plackett.rankers.recommendation.personality",
 }
 
-_UNSAVED = {"CatBoostRanker": "plackett.rankers.other_trees"}  # whose models plackett cannot save
+_UNSAVED = {"CatBoostRanker": "plackett.rankers.trees.other_trees"}  # whose models plackett cannot save
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
 def fill() -> None:
     """Register with ``plackett.persistence`` all classes of which a ranker may consist."""
     from plackett import losses, persistence, solvers
-    from plackett.data import normalize
+    from plackett.data.preprocessing import scaling as normalize
     from plackett.losses import transforms
 
     bases = {

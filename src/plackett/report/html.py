@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from plackett._optional import import_optional
-from plackett.evaluation.comparison import Comparison
-from plackett.evaluation.headline import LEVEL
+from plackett.evaluation.compare.comparison import Comparison
+from plackett.evaluation.compare.headline import LEVEL
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.report import lists, plots
 from plackett.report.table import Interval, Table, shown, signed
@@ -30,7 +30,7 @@ def write_report(comparison: Comparison, path: str | os.PathLike, *, title: str 
 
     Parameters
     ----------
-    comparison : plackett.evaluation.comparison.Comparison
+    comparison : plackett.evaluation.compare.comparison.Comparison
         What :func:`plackett.compare` returns.
     path : str or path
         The file to write; one that is there is replaced.

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.evaluation.comparison import Comparison
+from plackett.evaluation.compare.comparison import Comparison
 from plackett.metrics.measure import Measure
 from plackett.report.svg import N_LEVELS
 from plackett.report.tables import hardest_queries, standing

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.evaluation.comparison import Comparison
-from plackett.evaluation.differences import TIE
+from plackett.evaluation.compare.comparison import Comparison
+from plackett.evaluation.compare.differences import TIE
 from plackett.evaluation.evaluate import evaluate
-from plackett.evaluation.floors import RANDOM_ORDER, random_floor
+from plackett.evaluation.reference_scores import RANDOM_ORDER, random_floor
 from plackett.evaluation.table import mean_of_counted
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.judged import JudgedLists

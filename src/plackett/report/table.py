@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from plackett.evaluation.comparison import BETTER, WORSE
+from plackett.evaluation.compare.comparison import BETTER, WORSE
 from plackett.evaluation.table import csv_text, latex_table, latex_text, markdown_table, rounded
 from plackett.validation import plain
 

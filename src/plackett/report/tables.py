@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from plackett.data.describe import Description
-from plackett.evaluation.comparison import Comparison, HardQuery
-from plackett.evaluation.differences import Difference
+from plackett.evaluation.compare.comparison import Comparison, HardQuery
+from plackett.evaluation.compare.differences import Difference
 from plackett.evaluation.evaluate import evaluate
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.measure import Measure
@@ -26,7 +26,7 @@ def tables(comparison: Comparison) -> list[Table]:
 
     Parameters
     ----------
-    comparison : plackett.evaluation.comparison.Comparison
+    comparison : plackett.evaluation.compare.comparison.Comparison
         What :func:`plackett.compare` returns.
 
     Returns

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
-from plackett.data.datasets import Fold
+from plackett.data.datasets.published import Fold
 from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import evaluate
 from plackett.exceptions import ConvergenceWarning
-from plackett.rankers.diff_rank import DiffRank
-from plackett.rankers.discovery import find_centres
-from plackett.rankers.feature_rank import BLFeatureRank, FeatureRank
+from plackett.rankers.boosting.diff_rank import DiffRank
+from plackett.rankers.boosting.discovery import find_centres
+from plackett.rankers.boosting.feature_rank import BLFeatureRank, FeatureRank
+from plackett.rankers.linear.svm_map import SVMMap
 from plackett.rankers.registry import ranker
-from plackett.rankers.svm_map import SVMMap
 from plackett.reproductions.base import (
     Item,
     Job,

@@ -10,14 +10,14 @@ from typing import Any, cast
 import numpy as np
 
 from plackett.data import datasets
-from plackett.data.datasets import Fold
+from plackett.data.datasets.published import Fold
 from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.splits import with_validation
 from plackett.exceptions import ConvergenceWarning, DataWarning
 from plackett.losses import CSListMLE
-from plackett.rankers.kernel import KernelRanker
-from plackett.rankers.linear import LinearRanker
+from plackett.rankers.kernel.ranker import KernelRanker
+from plackett.rankers.linear.ranker import LinearRanker
 from plackett.rankers.registry import ranker
 from plackett.reproductions import kernel_cs_listmle_appendix as appendix
 from plackett.reproductions.base import Job

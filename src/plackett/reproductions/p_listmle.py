@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from plackett.data.datasets import Fold
+from plackett.data.datasets.published import Fold
 from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import evaluate
 from plackett.exceptions import ConvergenceWarning
 from plackett.losses import ListMLE, PListMLE
 from plackett.metrics import ndcg
-from plackett.rankers.linear import LinearRanker
+from plackett.rankers.linear.ranker import LinearRanker
 from plackett.reproductions.base import (
     Item,
     Job,

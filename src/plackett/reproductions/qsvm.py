@@ -17,11 +17,11 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from plackett._threads import n_threads
-from plackett.data.synthetic import QueryDependentData, make_query_dependent
-from plackett.evaluation.cost import measured
+from plackett.data.datasets.synthetic import QueryDependentData, make_query_dependent
+from plackett.evaluation.compare.cost import measured
 from plackett.exceptions import ConvergenceWarning
-from plackett.rankers.query_dependent import QueryDependentRanker
-from plackett.rankers.query_models import L2_GRID
+from plackett.rankers.query_dependent.models import L2_GRID
+from plackett.rankers.query_dependent.ranker import QueryDependentRanker
 from plackett.reproductions import qsvm_web
 from plackett.reproductions.base import (
     Item,

@@ -12,11 +12,11 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from plackett._threads import n_threads
+from plackett.data.datasets.synthetic import make_query_dependent
 from plackett.data.queries import Queries
-from plackett.data.synthetic import make_query_dependent
 from plackett.exceptions import ConvergenceWarning, DataWarning
 from plackett.metrics.measure import Measure
-from plackett.rankers.query_dependent import QueryDependentRanker
+from plackett.rankers.query_dependent.ranker import QueryDependentRanker
 from plackett.reproductions.qsvm_printed import METHODS
 
 OPTIONS: dict[str, dict[str, Any]] = {

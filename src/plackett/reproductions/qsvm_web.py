@@ -18,9 +18,9 @@ from scipy.stats import rankdata
 
 from plackett.data import datasets
 from plackett.data.queries import Queries
-from plackett.evaluation.cost import measured
+from plackett.evaluation.compare.cost import measured
 from plackett.metrics.measure import Measure
-from plackett.rankers.query_dependent import QueryDependentRanker
+from plackett.rankers.query_dependent.ranker import QueryDependentRanker
 from plackett.reproductions.base import Job
 from plackett.reproductions.qsvm_simulations import MRE, chosen_and_refitted, documents, predict
 

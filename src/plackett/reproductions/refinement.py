@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 
 from plackett.data import datasets
-from plackett.data.movielens import read_movielens, read_movies
+from plackett.data.feedback.movielens import read_movielens, read_movies
 from plackett.data.queries import Queries
-from plackett.evaluation.cost import measured
-from plackett.evaluation.feedback import FeedbackResult, relevance_feedback
-from plackett.evaluation.recommendation import recommendation
+from plackett.evaluation.compare.cost import measured
 from plackett.evaluation.table import Evaluation
+from plackett.evaluation.trials.feedback import FeedbackResult, relevance_feedback
+from plackett.evaluation.trials.recommendation import recommendation
 from plackett.exceptions import ConvergenceWarning
 from plackett.metrics.measure import Measure
-from plackett.rankers.refinement import LinearRefiner, MultiplicativeRefiner
-from plackett.rankers.rocchio import RocchioRefiner
+from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
+from plackett.rankers.refinement.rocchio import RocchioRefiner
 from plackett.reproductions.base import (
     LEVEL,
     Item,

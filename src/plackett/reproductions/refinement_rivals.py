@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from plackett.data.normalize import QueryZScore
+from plackett.data.preprocessing.scaling import QueryZScore
 from plackett.data.queries import Queries
-from plackett.rankers.base_score import as_base_score
-from plackett.rankers.kept_judgements import keep_judged
-from plackett.rankers.linear import LinearRanker
+from plackett.rankers.linear.ranker import LinearRanker
+from plackett.rankers.refinement.base_score import as_base_score
+from plackett.rankers.refinement.kept_judgements import keep_judged
 
 
 class JudgedSorted(BaseEstimator):

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from plackett.data import datasets
-from plackett.data.datasets import Fold
+from plackett.data.datasets.published import Fold
 from plackett.data.queries import Queries
 from plackett.reproductions.base import Job
 

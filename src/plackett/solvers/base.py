@@ -17,7 +17,7 @@ from plackett._parameters import Parameters
 
 
 class Minimizable(Protocol):
-    """An objective as a solver sees it; ``plackett.objective.Objective`` is one, a sum over a cluster another."""
+    """An objective as a solver sees it: ``Objective``, or a sum over a cluster."""
 
     size: int  # number of coefficients
     n_terms: int  # the objective is the weighted mean of so many terms (one per query); the penalty is in each of them

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from plackett import _native
-from plackett.data.text_collections import TextCollection
+from plackett.data.documents.collections import TextCollection
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.data.trec import Run
 from plackett.exceptions import DataFormatError

@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from plackett.data.drafts import DRAFT, folder_lock, locked_file, remove_abandoned
-from plackett.data.opening import write_bytes
 from plackett.exceptions import DataFormatError
+from plackett.storage.drafts import DRAFT, folder_lock, locked_file, remove_abandoned
+from plackett.storage.opening import write_bytes
 
 FORMAT = "plackett text index"
 VERSION = 1  # raise it when the meaning of a header or of an array changes

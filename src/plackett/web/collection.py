@@ -152,7 +152,9 @@ class Collection(ABC):
             raise ValueError(f"{name!r} is the name of a base ranker that is always there; choose another.")
 
     def _check_ranker(self, name: str, ranker: Ranker) -> None:
-        from plackett.rankers.refiner import Refiner  # not above: a search without rankers starts in half the time
+        from plackett.rankers.refinement.refiner import (
+            Refiner,  # not above: a search without rankers starts in half the time
+        )
 
         if isinstance(ranker, Refiner):
             raise ValueError("a refiner knows only the queries that it was fitted on and cannot rank others.")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from plackett.data.documents import as_text
+from plackett.data.documents.read import as_text
 from plackett.data.text_column import TextColumn, docids_of_comments
 from plackett.data.trec import read_qrels
 from plackett.exceptions import DataFormatError

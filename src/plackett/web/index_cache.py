@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from plackett.data import documents, markup, stdlib_corpus
+from plackett.data.documents import markup, stdlib_corpus
+from plackett.data.documents import read as documents
 from plackett.exceptions import DataFormatError
 from plackett.text import TextIndex, analyse, build, open_index
 

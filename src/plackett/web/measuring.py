@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from plackett.data.feedback import Feedback
+from plackett.data.feedback.feedback import Feedback
 from plackett.evaluation.agreement import grade_agreement
 from plackett.evaluation.evaluate import evaluate
 from plackett.validation import count_of

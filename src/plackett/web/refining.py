@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from plackett.data.feedback import ETA, Feedback
+from plackett.data.feedback.feedback import ETA, Feedback
 from plackett.data.queries import Queries
-from plackett.rankers.kept_judgements import keep_judged as kept
-from plackett.rankers.refined_reasons import Reason, strongest_reasons
-from plackett.rankers.refinement import LinearRefiner, MultiplicativeRefiner
-from plackett.rankers.rocchio import RocchioRefiner
+from plackett.rankers.refinement.kept_judgements import keep_judged as kept
+from plackett.rankers.refinement.reasons import Reason, strongest_reasons
+from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
+from plackett.rankers.refinement.rocchio import RocchioRefiner
 from plackett.validation import check_choice, count_of
 from plackett.web.collection import Hits
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from plackett.data.documents import Document as ReadDocument
-from plackett.data.documents import as_text, columns_of, read_documents
-from plackett.data.opening import is_stream
+from plackett.data.documents.read import Document as ReadDocument
+from plackett.data.documents.read import as_text, columns_of, read_documents
+from plackett.storage.opening import is_stream
 from plackett.text import TextIndex, build_index, letor_features, open_index, parse_boolean
 from plackett.text.boolean_search import search_boolean, wanted_terms
 from plackett.text.snippets import snippet_of
@@ -159,7 +159,7 @@ def open_texts(source: str | None, cache: str | PathLike | None) -> TextCollecti
 
 
 def _stdlib_index() -> TextIndex:
-    from plackett.data.stdlib_corpus import read_stdlib
+    from plackett.data.documents.stdlib_corpus import read_stdlib
 
     return build_index(read_stdlib(n_queries=1), links="containment", positions=True)
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.evaluation.cross_validate import CrossValidation, cross_validate
+from plackett.evaluation.compare.cross_validate import CrossValidation, cross_validate
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.significance import bootstrap_interval, randomisation
 from plackett.evaluation.splits import QueryKFold
 from plackett.rankers.base import Ranker
-from plackett.rankers.linear import LinearRanker
+from plackett.rankers.linear.ranker import LinearRanker
 from plackett.validation import count_of
 from plackett.web.collection import Collection
 from plackett.web.pooled import judged_lists, merged

@@ -1,0 +1,27 @@
+"""Published data sets by name, read from a folder that the user has, and made-up ones.
+
+>>> from plackett import datasets
+>>> datasets.info("ohsumed", version="letor2").columns["bm25"]
+21
+>>> datasets.fold_parts(2)
+FoldParts(train=('S2', 'S3', 'S4'), validation='S5', test='S1')
+"""
+
+from plackett.data.datasets.catalogue import DatasetInfo
+from plackett.data.datasets.published import Fold, FoldParts, fold_parts, info, load, load_fold, locate, names
+from plackett.data.datasets.synthetic import make_query_dependent, make_rankings, make_web_like
+
+__all__ = [
+    "DatasetInfo",
+    "Fold",
+    "FoldParts",
+    "fold_parts",
+    "info",
+    "load",
+    "load_fold",
+    "locate",
+    "make_query_dependent",
+    "make_rankings",
+    "make_web_like",
+    "names",
+]

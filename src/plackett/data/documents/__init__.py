@@ -1,0 +1,1 @@
+"""Text documents and test collections."""

@@ -1,0 +1,1 @@
+"""Judgements, clicks, preferences and ratings of users."""

@@ -1,0 +1,493 @@
+"""Feedback: judgements, clicks and explicit preferences become labels and pairs, with the noise of their source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett.data.feedback.clicks import CLICKED_ABOVE_SKIPPED, STRATEGIES, preferences_of_clicks, sessions_of_rows
+from plackett.data.queries import Queries
+from plackett.data.trec import as_text_ids
+from plackett.validation import check_choice, check_labels, check_number, count_of
+
+# Twice the share of preferences that are wrong, as measured by Joachims et al. (joachims2005): two judges agree on
+# 89.5 %, clicks with judges on 80.8 % (clicked above skipped), 83.1 % (last click above skipped) and about 70 %
+# (clicked above next, which suffers most when the order of the results changes). Labels of a careful judge are better
+# than a comparison in passing; theirs is the default of the refiners, which says what a larger one does.
+ETA = {
+    "judgements": 0.02,
+    "pairs": 0.2,
+    "clicked-above-skipped": 0.4,
+    "last-click-above-skipped": 0.35,
+    "clicked-above-next": 0.6,
+}
+MAX_PAIRS = 10_000_000  # in memory
+
+
+class Judgements(NamedTuple):
+    """Who was judged how: each (qid, docid, label) once, ``times`` seen, from sources of noise ``eta``."""
+
+    qid: np.ndarray
+    docid: np.ndarray
+    label: np.ndarray
+    times: np.ndarray
+    eta: np.ndarray
+
+
+class Preferences(NamedTuple):
+    """Who was preferred to whom: each (qid, better, worse) once, ``times`` seen, from sources of noise ``eta``."""
+
+    qid: np.ndarray
+    better: np.ndarray
+    worse: np.ndarray
+    times: np.ndarray
+    eta: np.ndarray
+
+
+class Feedback:
+    """What is known of documents, from any number of sources; ``+`` joins them.
+
+    Made by ``from_judgements``, ``from_clicks``, ``from_click_rows``, ``from_pairs``, or read from a log by
+    ``read_feedback``. Ids become text, as in TREC files. Statements that occur again are merged and counted;
+    contradictory ones are counted and kept.
+
+    ``eta`` is the η of the refiners: a pair of the feedback is right with probability 1 - η/2, so that η is twice the
+    share of wrong ones. Each source has its own, unless it is given:
+
+    ========================================  =====  ==============================
+    source                                    η      right, measured
+    ========================================  =====  ==============================
+    judgements                                0.02   by a careful judge
+    pairs                                     0.2    89.5 %: two judges agree
+    clicks, ``clicked-above-skipped``         0.4    80.8 %
+    clicks, ``last-click-above-skipped``      0.35   83.1 %
+    clicks, ``clicked-above-next``            0.6    about 70 %
+    ========================================  =====  ==============================
+
+    The percentages are those of ``joachims2005``, against explicit judgements of the results as shown.
+
+    Attributes
+    ----------
+    judgements : Judgements
+    preferences : Preferences
+        Both in order of first appearance.
+    n_duplicates : int
+        Statements that only repeated another.
+    n_contradictory : int
+        Pairs of documents of which the preferences say both that one is better and that the other is, or one of them
+        the opposite of the labels.
+    n_disputed : int
+        Documents that were judged with different labels; their mean counts.
+    eta : float
+        Mean over all pairs, those that the labels imply among them; never less than twice the share of preferences that
+        must be wrong, because more preferences say the opposite.
+
+    Examples
+    --------
+    >>> judged = Feedback.from_judgements(["q1", "q1"], ["a", "b"], [1, 0])
+    >>> clicked = Feedback.from_clicks(["q1", "q1"], shown=[["c", "a", "b"], ["c", "b"]], clicked=[["a"], ["b"]])
+    >>> judged + clicked
+    Feedback(2 judgements, 2 preferences, 0 duplicates, 0 contradictory, eta=0.27)
+    >>> rows = (judged + clicked).for_queries(Queries([[0.0]] * 3, qid=["q1"] * 3, docid=["a", "b", "c"]))
+    >>> rows.y, rows.pairs.tolist()
+    (array([ 1.,  0., nan]), [[0, 2], [1, 2]])
+    """
+
+    def __init__(self, judgements: Judgements, preferences: Preferences):
+        self.judgements, self.preferences = _merged(judgements), _merged(preferences)
+
+    @classmethod
+    def empty(cls) -> Feedback:
+        """No feedback, to add to."""
+        return cls.from_judgements([], [], [])
+
+    @classmethod
+    def from_judgements(cls, qid: Any, docid: Any, label: Any, *, eta: float | None = None) -> Feedback:
+        """Labels, larger is better; a document that was judged more than once has the mean of its labels.
+
+        Parameters
+        ----------
+        qid, docid, label : array-like of shape (n_judgements,)
+        eta : float in [0, 1], default=None
+            Noise of this source; None means 0.02, as by default in the refiners.
+        """
+        qid, docid = as_text_ids(qid, "qid"), as_text_ids(docid, "docid")
+        labels = check_labels(label, name="label")
+        _check_lengths(qid=qid, docid=docid, label=labels)
+        return cls(Judgements(qid, docid, labels, *_once(qid.size, _eta(eta, "judgements"))), _no_preferences())
+
+    @classmethod
+    def from_pairs(cls, qid: Any, better: Any, worse: Any, *, times: Any = None, eta: float | None = None) -> Feedback:
+        """Explicit preferences between two documents of a query.
+
+        Parameters
+        ----------
+        qid, better, worse : array-like of shape (n_pairs,)
+        times : array-like of int of shape (n_pairs,), default=None
+            How often each was said; None means once.
+        eta : float in [0, 1], default=None
+            Noise of this source; None means 0.2.
+        """
+        qid = as_text_ids(qid, "qid")
+        better, worse = as_text_ids(better, "better"), as_text_ids(worse, "worse")
+        once, etas = _once(qid.size, _eta(eta, "pairs"))
+        times = once if times is None else _check_times(times)
+        _check_lengths(qid=qid, better=better, worse=worse, times=times)
+        for row in np.flatnonzero(np.asarray(better == worse))[:1]:
+            raise ValueError(
+                f"row {row} prefers document {str(better[row])!r} of query {str(qid[row])!r} to itself; "
+                "a pair has two documents."
+            )
+        return cls(_no_judgements(), Preferences(qid, better, worse, times, etas))
+
+    @classmethod
+    def from_clicks(
+        cls,
+        qid: Any,
+        shown: Iterable[Sequence],
+        clicked: Iterable[Sequence],
+        *,
+        strategy: str = CLICKED_ABOVE_SKIPPED,
+        eta: float | None = None,
+    ) -> Feedback:
+        """Preferences that clicks reveal: whoever clicks a result has seen those above it, and passed them over.
+
+        Parameters
+        ----------
+        qid : array-like of shape (n_lists,)
+            The query of each list of results that somebody was shown.
+        shown : list of lists of document ids
+            Each list from the top down; no document twice.
+        clicked : list of lists of document ids
+            What was clicked in each list, in order of time; again and again is as good as once.
+        strategy : {"clicked-above-skipped", "last-click-above-skipped", "clicked-above-next"}
+            A clicked document is preferred to all documents above it that were not clicked; so is only the one clicked
+            last; or a clicked document is preferred to the one below it, if that was not clicked. For several, add
+            them: ``from_clicks(...) + from_clicks(..., strategy="clicked-above-next")``.
+        eta : float in [0, 1], default=None
+            Noise of this source; None means that of the strategy: 0.4, 0.35 or 0.6.
+
+        Examples
+        --------
+        >>> found = Feedback.from_clicks(["q"], shown=[["a", "b", "c", "d"]], clicked=[["d", "b"]]).preferences
+        >>> [f"{better} > {worse}" for better, worse in zip(found.better, found.worse)]
+        ['b > a', 'd > a', 'd > c']
+        """
+        check_choice(strategy, "strategy", STRATEGIES)
+        noise = _eta(eta, strategy)
+        queries, better, worse = preferences_of_clicks(qid, shown, clicked, strategy, MAX_PAIRS)
+        return cls(_no_judgements(), Preferences(queries, better, worse, *_once(queries.size, noise)))
+
+    @classmethod
+    def from_click_rows(
+        cls,
+        session: Any,
+        qid: Any,
+        docid: Any,
+        clicked: Any,
+        *,
+        position: Any = None,
+        strategy: str = CLICKED_ABOVE_SKIPPED,
+        eta: float | None = None,
+    ) -> Feedback:
+        """As ``from_clicks``, from a log with one row for each document that was shown.
+
+        Parameters
+        ----------
+        session, qid, docid : array-like of shape (n_rows,)
+            Rows of one session and query are one list of results.
+        clicked : array-like of shape (n_rows,)
+            0 or False where the document was not clicked; else True, or a number or time that grows with later clicks.
+            Of equal ones the lowest in the list is the last.
+        position : array-like of shape (n_rows,), default=None
+            Place in the list, the smallest on top; None means the order of the rows.
+        strategy, eta : as in ``from_clicks``
+        """
+        lists = sessions_of_rows(session, qid, docid, clicked, position)
+        return cls.from_clicks(*lists, strategy=strategy, eta=eta)
+
+    def __add__(self, other: object) -> Feedback:
+        if not isinstance(other, Feedback):
+            return NotImplemented
+        return Feedback(
+            Judgements(*map(_concat, self.judgements, other.judgements)),
+            Preferences(*map(_concat, self.preferences, other.preferences)),
+        )
+
+    @property
+    def n_duplicates(self) -> int:
+        return sum(int(part.times.sum()) - part.times.size for part in (self.judgements, self.preferences))
+
+    @property
+    def n_disputed(self) -> int:
+        _, n_labels = np.unique(self._documents.judged, return_counts=True)
+        return int((n_labels > 1).sum())
+
+    @property
+    def n_contradictory(self) -> int:
+        documents = self._documents
+        labels = self._labels[0]
+        is_against = labels[documents.better] < labels[documents.worse]  # NaN, not judged, is against nothing
+        return np.unique(self._unordered[is_against | (self._opposite_times > 0)]).size
+
+    @cached_property
+    def eta(self) -> float:
+        times, etas = self.preferences.times, self.preferences.eta
+        n_implied, implied_eta = self._implied_pairs()
+        n_pairs = n_implied + times.sum()
+        if n_pairs == 0:  # labels of one level: no pairs, but a source
+            return float(self.judgements.eta.mean()) if self.judgements.eta.size else ETA["judgements"]
+        mean = (n_implied * implied_eta + times @ etas) / n_pairs
+        n_wrong = np.minimum(times, self._opposite_times).sum() / 2  # both directions have the smaller number
+        return float(max(mean, 2 * n_wrong / max(times.sum(), 1)))
+
+    def for_queries(self, queries: Queries) -> FeedbackRows:
+        """Labels and pairs by row number, as a refiner takes them with ``queries.X``, ``qid=queries.qid``.
+
+        Queries and documents are found by their ids as text; documents without ids (``queries.docid`` is None) go by
+        their row numbers, from 0. Feedback on others is counted and left out.
+        """
+        find = _Rows(queries)
+        y = np.full(queries.n_docs, np.nan)
+        labels = self._labels[0]
+        judged, first = np.unique(self._documents.judged, return_index=True)
+        rows = find(self.judgements.qid[first], self.judgements.docid[first])
+        is_found = rows >= 0
+        y[rows[is_found]] = labels[judged[is_found]]
+        better = find(self.preferences.qid, self.preferences.better)
+        worse = find(self.preferences.qid, self.preferences.worse)
+        is_pair = (better >= 0) & (worse >= 0)
+        return FeedbackRows(
+            y=y,
+            pairs=np.column_stack([better, worse])[is_pair],
+            times=self.preferences.times[is_pair],
+            eta=self.eta,
+            n_unmatched=int((~is_found).sum() + (~is_pair).sum()),
+            query_of_row=queries.query_of_row,
+        )
+
+    @cached_property
+    def _documents(self) -> _Documents:
+        """Every document of every query by a number of its own."""
+        judgements, preferences = self.judgements, self.preferences
+        qid = _concat(_concat(judgements.qid, preferences.qid), preferences.qid)
+        docid = _concat(_concat(judgements.docid, preferences.better), preferences.worse)
+        codes = _codes([qid, docid])
+        n_judged, n_pairs = judgements.qid.size, preferences.qid.size
+        return _Documents(codes[:n_judged], codes[n_judged : n_judged + n_pairs], codes[n_judged + n_pairs :])
+
+    @cached_property
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean label and noise of each document, NaN where it was not judged."""
+        judged, times = self._documents.judged, self.judgements.times
+        n_documents = 1 + max((int(part.max(initial=-1)) for part in self._documents), default=-1)
+        weight = np.bincount(judged, weights=times, minlength=n_documents)
+        means = []
+        for values in (self.judgements.label, self.judgements.eta):
+            # sums of whole numbers are exact, so that equal means are equal; one label again and again is its own mean
+            order = np.lexsort((values, judged))
+            own, value = judged[order], values[order]
+            total = np.bincount(own, weights=times[order] * value, minlength=n_documents)
+            least, most = np.full(n_documents, np.nan), np.full(n_documents, np.nan)
+            least[own[::-1]], most[own] = value[::-1], value
+            mean = np.divide(total, weight, out=np.full(n_documents, np.nan), where=weight > 0)
+            means.append(np.where(least == most, least, mean))
+        return means[0], means[1]
+
+    @cached_property
+    def _unordered(self) -> np.ndarray:
+        """A number for each preference, the same for the opposite one."""
+        better, worse = self._documents.better, self._documents.worse
+        return _codes([np.minimum(better, worse), np.maximum(better, worse)])
+
+    @cached_property
+    def _opposite_times(self) -> np.ndarray:
+        """How often the opposite of each preference was seen."""
+        both = np.bincount(self._unordered, weights=self.preferences.times)
+        return both[self._unordered].astype(np.int64) - self.preferences.times
+
+    def _implied_pairs(self) -> tuple[int, float]:
+        """How many pairs the labels imply, and their mean noise."""
+        judged, first = np.unique(self._documents.judged, return_index=True)
+        if not judged.size:
+            return 0, 0.0
+        labels, etas = (values[judged] for values in self._labels)
+        query = _codes([self.judgements.qid[first]])
+        n = np.bincount(query).astype(np.float64)
+        levels, n_level = np.unique(np.column_stack([query, labels]), axis=0, return_counts=True)
+        same = np.bincount(levels[:, 0].astype(np.int64), weights=n_level.astype(np.float64) ** 2, minlength=n.size)
+        n_pairs = (n**2 - same) / 2
+        total = n_pairs.sum()
+        eta = (n_pairs @ (np.bincount(query, weights=etas) / n)) / total if total else 0.0
+        return int(total), float(eta)
+
+    def __repr__(self) -> str:
+        parts = [
+            count_of(self.judgements.qid.size, "judgement"),
+            count_of(self.preferences.qid.size, "preference"),
+            count_of(self.n_duplicates, "duplicate"),
+            f"{self.n_contradictory:,} contradictory",
+        ]
+        return f"Feedback({', '.join(parts)}, eta={self.eta:.2g})"
+
+
+class FeedbackRows(NamedTuple):
+    """Feedback on the rows of a ``Queries``.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_docs,)
+        Labels, NaN where a document was not judged.
+    pairs : ndarray of int of shape (n_pairs, 2)
+        Rows (i, j) of preferences: i is better than j. Those that the labels imply are not among them.
+    times : ndarray of int of shape (n_pairs,)
+        How often each was seen. Refiners count a pair once, as their η, not its number, says how sure it is;
+        ``pairs[times > 1]`` are those that were seen again.
+    eta : float
+        The ``eta`` of the feedback.
+    n_unmatched : int
+        Judged documents and preferences that are not in the queries.
+    query_of_row : ndarray of int of shape (n_docs,)
+        The number of the query of each row.
+    """
+
+    y: np.ndarray
+    pairs: np.ndarray
+    times: np.ndarray
+    eta: float
+    n_unmatched: int
+    query_of_row: np.ndarray
+
+    def as_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """All pairs, those that the labels imply too, and how often each was said: feedback without labels.
+
+        Sorted by row numbers.
+        """
+        parts = [self.pairs]
+        judged = np.flatnonzero(~np.isnan(self.y))
+        judged = judged[np.argsort(self.query_of_row[judged], kind="stable")]
+        bounds = np.append(np.flatnonzero(np.diff(self.query_of_row[judged], prepend=-1)), judged.size)
+        if (np.diff(bounds).astype(np.float64) ** 2).sum() / 2 > MAX_PAIRS:
+            raise ValueError(
+                f"{count_of(judged.size, 'label')} imply more than {MAX_PAIRS:,} pairs. Use y, which says the same."
+            )
+        for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            rows = judged[first:last]
+            better, worse = np.nonzero(self.y[rows][:, None] > self.y[rows])
+            parts.append(np.column_stack([rows[better], rows[worse]]))
+        said = np.concatenate([self.times, np.ones(sum(map(len, parts)) - self.times.size, dtype=np.int64)])
+        pairs, places = np.unique(np.concatenate(parts), axis=0, return_inverse=True)
+        times = np.bincount(places.reshape(-1), weights=said, minlength=len(pairs)).astype(np.int64)
+        return pairs.reshape(-1, 2), times
+
+
+class _Documents(NamedTuple):
+    judged: np.ndarray
+    better: np.ndarray
+    worse: np.ndarray
+
+
+class _Rows:
+    """Finds rows by the ids of query and document."""
+
+    def __init__(self, queries: Queries):
+        self.queries = queries
+        ids = as_text_ids(queries.ids, "qid").tolist()
+        self.places = {key: place for place, key in enumerate(ids)}
+        if len(self.places) < len(ids):
+            raise ValueError("two query ids are different but the same as text, such as 7 and '7'. Rename one of them.")
+        self.docid = as_text_ids(np.arange(queries.n_docs) if queries.docid is None else queries.docid, "docid")
+        self.rows: dict[str, dict[str, list[int]]] = {}
+
+    def __call__(self, qid: np.ndarray, docid: np.ndarray) -> np.ndarray:
+        """The row of each document, -1 where there is none."""
+        found = (self._row(query, document) for query, document in zip(qid.tolist(), docid.tolist(), strict=True))
+        return np.fromiter(found, dtype=np.int64, count=qid.size)
+
+    def _row(self, query: str, document: str) -> int:
+        rows = self._rows_of(query).get(document, [-1])
+        if len(rows) > 1:
+            raise ValueError(
+                f"query {query!r} has document {document!r} twice, in rows {rows[0]} and {rows[1]}; feedback on it has "
+                "no single place. Drop one of them."
+            )
+        return rows[0]
+
+    def _rows_of(self, query: str) -> dict[str, list[int]]:
+        if query not in self.rows:
+            rows: dict[str, list[int]] = {}
+            place = self.places.get(query)
+            if place is not None:
+                own = self.queries.rows_of(place)
+                for row, name in zip(own.tolist(), self.docid[own].tolist(), strict=True):
+                    rows.setdefault(name, []).append(row)
+            self.rows[query] = rows
+        return self.rows[query]
+
+
+def _eta(eta: float | None, source: str) -> float:
+    if eta is None:
+        return ETA[source]
+    if check_number(eta, "eta", least=0) > 1:
+        raise ValueError(f"eta={eta!r}; it must be at most 1: twice the share of wrong preferences.")
+    return float(eta)
+
+
+def _check_times(times: Any) -> np.ndarray:
+    values = check_labels(times, name="times")
+    bad = (values < 1) | (values != np.floor(values)) | (values > 2**31)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"times is {values[row]:g} in row {row}; a whole number of at least 1 is needed.")
+    return values.astype(np.int64)
+
+
+def _check_lengths(**columns: np.ndarray) -> None:
+    sizes = {name: column.size for name, column in columns.items()}
+    if len(set(sizes.values())) > 1:
+        found = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+        raise ValueError(f"the columns have different lengths: {found}.")
+
+
+def _once(n: int, eta: float) -> tuple[np.ndarray, np.ndarray]:
+    return np.ones(n, dtype=np.int64), np.full(n, eta)
+
+
+def _no_judgements() -> Judgements:
+    none = np.zeros(0, dtype="U1")
+    return Judgements(none, none, np.zeros(0), *_once(0, 0.0))
+
+
+def _no_preferences() -> Preferences:
+    none = np.zeros(0, dtype="U1")
+    return Preferences(none, none, none, *_once(0, 0.0))
+
+
+def _concat(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    if one.dtype.kind == "O" or other.dtype.kind == "O":  # numpy would pad all texts to the longest
+        one, other = one.astype(object), other.astype(object)
+    return np.concatenate([one, other])
+
+
+def _codes(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """One number per row, from 0 and without gaps: equal for rows that are equal in all columns."""
+    codes = np.zeros(columns[0].size, dtype=np.int64)
+    for column in columns:
+        values, places = np.unique(column, return_inverse=True)
+        codes = np.unique(codes * max(values.size, 1) + places.reshape(-1), return_inverse=True)[1].reshape(-1)
+    return codes
+
+
+def _merged(statements: Any) -> Any:
+    """Each statement once, in order of first appearance; times add up, noise is the mean over all times."""
+    *keys, times, eta = statements
+    codes = _codes(keys)
+    _, first = np.unique(codes, return_index=True)
+    total = np.bincount(codes, weights=times).astype(np.int64)
+    base = eta[first]  # noise relative to the first: equal ones have exactly their own as mean
+    mean = base + np.bincount(codes, weights=times * (eta - base[codes])) / np.maximum(total, 1)
+    order = np.argsort(first, kind="stable")
+    return type(statements)(*(key[first[order]] for key in keys), total[order], mean[order])

@@ -1,0 +1,1 @@
+"""LETOR text files (also SVMlight, RankLib) and their cache."""

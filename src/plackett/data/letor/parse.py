@@ -1,0 +1,501 @@
+"""From waves of LETOR lines to the arrays of a ``Queries``: rows of X, labels, query ids, comments.
+
+The first wave is read into pairs, which tells how many columns there are and how full they are. From then on each chunk
+is parsed straight into its rows of X, or kept as pairs when X becomes CSR.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from plackett import _native
+from plackett._threads import deal_ahead
+from plackett.data.letor.text import Chunk, expected_bytes, waves, with_fewer_rows
+from plackett.data.queries import Queries
+from plackett.data.text_column import TextColumn, as_str_array
+from plackett.exceptions import DataFormatError
+from plackett.validation import count_of
+
+SPARSE_BELOW = 0.1  # fill under which X becomes CSR when the caller does not say
+SPARSE_FROM_CELLS = 10_000_000  # smaller tables are dense in any case: 40 MB of float32 hurt nobody
+WIDEST = 1 << 22  # columns that need no explanation, however few values there are
+LARGE = 1 << 28  # bytes of dense rows that need none
+EMPTY_CELLS = 1000  # for each value in the text: more are taken for a mistake where they need much memory
+_GROWTH = 1.25
+MOST_ROOM = 16  # bytes of rows for each byte of text, before its lines are looked at
+_SPARE = 1.02  # rows to come are estimated from the rows so far
+_LONGEST_QUOTE = 80
+SHORTEST_PAIR = 4  # bytes: "1:2 "
+MOST_COLUMNS = 2**31 - 2
+# What can be wrong with a line, and the places in a report of what was found, as in _native/data/letor.hpp.
+FINE, NO_LABEL, LABEL_NOT_FINITE, NO_QID, BAD_PAIR, INDEX_TOO_SMALL, INDEX_TOO_LARGE, TWICE, OVERFLOW = range(9)
+ROWS, PAIRS, LARGEST, N_HARD, COMMENT_BYTES, TEXT_IDS, PROBLEM, PLACE, DETAIL = range(9)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to read; the arguments of ``read_letor`` under their own names, checked."""
+
+    n_features: int | None
+    first_index: int
+    missing: float
+    null: float
+    dtype: np.dtype
+    sparse: bool | None
+    comments: bool
+
+    @property
+    def may_be_sparse(self) -> bool:
+        return self.sparse is not False and self.missing == 0
+
+    def wants_sparse(self, n_pairs: int, n_cells: int) -> bool:
+        """Whether a table of that fill becomes CSR."""
+        if self.sparse is not None:
+            return self.sparse
+        return self.may_be_sparse and n_cells >= SPARSE_FROM_CELLS and n_pairs < SPARSE_BELOW * n_cells
+
+    def looks_sparse(self, n_pairs: int, n_cells: int) -> bool:
+        """Whether a table that begins with that fill is kept as pairs for now, however small it is."""
+        if self.sparse is not None:
+            return self.sparse
+        return self.may_be_sparse and n_pairs < SPARSE_BELOW * n_cells
+
+    def check_size(self, n_rows: int, n_pairs: int, width: int, name: str) -> None:
+        """Refuse rows that take much memory for the values in the text, unless the caller named their width."""
+        if self.n_features is not None:
+            return
+        is_sparse = self.wants_sparse(n_pairs, n_rows * width)
+        if is_sparse and self.sparse is None and width > WIDEST and width > EMPTY_CELLS * n_pairs:
+            found = f"the largest index makes {width:,} columns, but the text has {count_of(n_pairs, 'value')}"
+            hint = "If this is meant, pass sparse=True or n_features."
+            raise DataFormatError(name, None, f"{found}. {hint}")
+        n_bytes = n_rows * width * self.dtype.itemsize
+        if not is_sparse and n_bytes > LARGE and n_rows * width > EMPTY_CELLS * n_pairs:
+            found = f"dense rows would take {n_bytes:,} bytes for {count_of(n_pairs, 'value')} in the text"
+            hint = "Read them with sparse=True and missing=0, or, if this is meant, pass n_features."
+            raise DataFormatError(name, None, f"{found}. {hint}")
+
+
+class ParsedRows(NamedTuple):
+    """What one chunk held. ``pairs`` is None when the rows went into X already."""
+
+    n_rows: int
+    n_pairs: int
+    width: int
+    labels: np.ndarray
+    qid: np.ndarray
+    id_texts: list[tuple[int, str]] | None  # first row of each run of equal ids, and the id; None: all are numbers
+    comments: np.ndarray
+    comment_ends: np.ndarray
+    pairs: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+
+
+class _TooWide(Exception):
+    """A chunk has a larger index than X has columns."""
+
+
+def parse(inputs: list, options: Options) -> Queries:
+    """All rows of all inputs, grouped by query."""
+    table = _Table(options, expected_bytes(inputs))
+    parts: list[ParsedRows] = []
+    parse_into(table, parts.extend, inputs, options)
+    return _as_queries(parts, table.finish(), options)
+
+
+class Table(Protocol):
+    """Takes rows of X, wave by wave."""
+
+    @property
+    def bytes_of_row(self) -> int:
+        """What a row takes in memory; 0 while rows are kept as pairs."""
+
+    def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
+        """A piece of X for each chunk, with room for its rows; None for those that shall come as pairs."""
+
+    def add(self, parts: list[ParsedRows], wave: list[Chunk]) -> None:
+        """Take in a parsed wave."""
+
+
+def parse_into(table: Table, take: Callable[[list[ParsedRows]], Any], inputs: list, options: Options) -> None:
+    """Give all rows of all inputs to ``table``, and what else stands in them to ``take``."""
+    text = waves(inputs)
+    try:
+        wave = next(text, [])
+        while wave:
+            wave = _parse_wave(wave, text, table, take, options)
+    finally:
+        text.close()
+
+
+def _parse_wave(wave: list[Chunk], text, table: Table, take: Callable, options: Options) -> list[Chunk]:
+    """Parse a wave on all threads while the next is read, which is returned."""
+    n_bytes = sum(chunk.text.size for chunk in wave)
+    if sum(chunk.n_rows for chunk in wave) * table.bytes_of_row > MOST_ROOM * n_bytes:  # are there blank lines?
+        wave = with_fewer_rows(wave)
+    rows = table.make_room(wave)
+    tasks = [(chunk, options, X) for chunk, X in zip(wave, rows, strict=True)]
+    finish = deal_ahead(_parse_chunk, tasks)
+    ahead = _read_ahead(text)  # by the caller's own thread, which may wait for a pipe, and be interrupted
+    parsed = finish()
+    del rows, tasks, finish  # views of a buffer that may move
+    failure = next((found for found in [*parsed, ahead] if isinstance(found, Exception)), None)
+    if failure is not None:
+        try:
+            raise failure
+        finally:
+            del failure, parsed, ahead  # the error holds this frame: a circle that keeps X, and files open
+    table.add(parsed, wave)
+    take([part._replace(pairs=None) for part in parsed])
+    return ahead
+
+
+def _read_ahead(text):
+    """The next wave, or the error that reading it gave: an error in the wave before it comes first."""
+    try:
+        return next(text, [])
+    except Exception as error:
+        return error
+
+
+def _parse_chunk(chunk: Chunk, options: Options, X: np.ndarray | None):
+    """The rows of a chunk, or the error to raise. Without X, or where X is too narrow, they stay pairs."""
+    try:
+        with contextlib.suppress(_TooWide):
+            return _parse(chunk, options, X)
+        return _parse(chunk, options, None)
+    except DataFormatError as error:
+        return error.with_traceback(None)  # whose frames hold the error: a circle that keeps the text
+
+
+def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
+    text, n = chunk.text, chunk.n_lines
+    widest = MOST_COLUMNS if options.n_features is None else options.n_features
+    end_index = widest if X is None else X.shape[1]
+    is_dense = X is not None
+    rows = np.empty((0, 0), dtype=options.dtype) if X is None else X
+    most_pairs = text.size // SHORTEST_PAIR + 1
+    index, value = np.empty(most_pairs, dtype=np.int32), np.empty(most_pairs, dtype=options.dtype)
+    labels, qid, qid_span = np.empty(n), np.empty(n, dtype=np.int64), np.empty((n, 2), dtype=np.int64)
+    row_end, comment_end = np.empty(0 if is_dense else n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    comments = np.empty(text.size if options.comments else 0, dtype=np.uint8)
+    hard = np.empty((text.size // 7 + 1, 4), dtype=np.int64)  # the shortest is "1:1e99 "
+    report = np.zeros(9, dtype=np.int64)
+    assert text[-1] == ord("\n"), "a chunk ends in a newline, which stops the parser"
+    _native.data.parse(
+        text, rows, labels, qid, qid_span, index, value, row_end, comments, comment_end, hard, options.first_index,
+        end_index, is_dense, options.comments, options.missing, options.null, _smallest_overflow(options.dtype), report,
+    )  # fmt: skip
+    if report[PROBLEM] == INDEX_TOO_LARGE and is_dense and end_index < widest:
+        raise _TooWide
+    n_rows, n_pairs = int(report[ROWS]), int(report[PAIRS])
+    problems = [] if report[PROBLEM] == FINE else [_error(chunk, options, report)]
+    for row, column, start, stop in hard[: report[N_HARD]].tolist():
+        if row >= n_rows:
+            break  # in the row that is wrong
+        number = _hard_number(chunk, options, start, stop, problems, is_label=column < 0)
+        if column < 0:
+            labels[row] = number
+        elif is_dense:
+            rows[row, column] = number
+        else:
+            begin = row_end[row - 1] if row else 0
+            value[begin + np.searchsorted(index[begin : row_end[row]], column)] = number
+    texts = None
+    if report[TEXT_IDS]:
+        texts = _id_texts(chunk, qid[:n_rows], qid_span[:n_rows], problems)
+    if problems:
+        raise min(problems, key=lambda problem: problem.line or 0)
+    return ParsedRows(
+        n_rows,
+        n_pairs,
+        int(report[LARGEST]) + 1,
+        labels[:n_rows].copy(),
+        qid[:n_rows].copy(),
+        texts,
+        comments[: report[COMMENT_BYTES]].copy(),
+        comment_end[:n_rows].copy(),
+        None if is_dense else (row_end[:n_rows].copy(), index[:n_pairs].copy(), value[:n_pairs].copy()),
+    )
+
+
+def _smallest_overflow(dtype: np.dtype) -> float:
+    """The smallest number that rounds to infinity: half a step beyond the largest one."""
+    if dtype == np.float64:
+        return math.inf
+    largest = float(np.finfo(dtype).max)
+    return largest + (largest - float(np.nextafter(np.float32(largest), np.float32(0)))) / 2
+
+
+def _hard_number(chunk: Chunk, options: Options, start: int, stop: int, problems: list, *, is_label: bool) -> float:
+    """A number that the kernel left to Python: very long, very small or very large."""
+    number = float(chunk.text[start:stop].tobytes())
+    limit = math.inf if is_label else _smallest_overflow(options.dtype)
+    if abs(number) >= limit:
+        report = np.zeros(9, dtype=np.int64)
+        report[PROBLEM] = LABEL_NOT_FINITE if is_label else OVERFLOW
+        report[PLACE] = start
+        problems.append(_error(chunk, options, report))
+    return number
+
+
+def _id_texts(chunk: Chunk, qid: np.ndarray, qid_span: np.ndarray, problems: list) -> list[tuple[int, str]]:
+    starts = np.empty(qid.size, dtype=np.int64)
+    starts = starts[: _native.data.id_runs(chunk.text, qid, qid_span, starts)]
+    texts = []
+    for row in starts.tolist():
+        start, stop = qid_span[row].tolist()
+        if stop == 0:
+            texts.append((row, str(int(qid[row]))))
+            continue
+        try:
+            texts.append((row, chunk.text[start:stop].tobytes().decode("utf-8")))
+        except UnicodeDecodeError:
+            line, found = _line_at(chunk, start)
+            problems.append(DataFormatError(chunk.name, line, f'the query id in "{_quote(found)}" is not UTF-8.'))
+            break
+    return texts
+
+
+def _line_at(chunk: Chunk, place: int) -> tuple[int, bytes]:
+    """The number and the bytes of the line around a place."""
+    before = chunk.text[:place].tobytes()
+    start = before.rfind(b"\n") + 1
+    end = int(np.argmax(chunk.text[place:] == 10)) + place
+    return chunk.lines_before + before.count(b"\n") + 1, chunk.text[start:end].tobytes().removesuffix(b"\r")
+
+
+def _quote(text: bytes) -> str:
+    """Text for a message: printable and not too long."""
+    shown = text.decode("utf-8", "backslashreplace")
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown[: 2 * _LONGEST_QUOTE])
+    return shown if len(shown) <= _LONGEST_QUOTE else shown[: _LONGEST_QUOTE - 3] + "..."
+
+
+def _error(chunk: Chunk, options: Options, report: np.ndarray) -> DataFormatError:
+    code, place = int(report[PROBLEM]), int(report[PLACE])
+    line, text = _line_at(chunk, place)
+    token = chunk.text[place : place + 4 * _LONGEST_QUOTE].tobytes().split(b"\n")[0].replace(b"\t", b" ").split(b" ")[0]
+    found, token_shown = _quote(text), _quote(token.removesuffix(b"\r"))
+    first = options.first_index
+    message = f'expected "label qid:ID index:value ...", found "{found}".'
+    if code == LABEL_NOT_FINITE:
+        message = f'the label is "{token_shown}"; labels must be finite numbers.'
+    elif code == BAD_PAIR:
+        message = f'expected index:value, found "{token_shown}" in "{found}".'
+    elif code == INDEX_TOO_SMALL:
+        hint = "If this file counts from 0, pass first_index=0 (on the command line, --zero-based)."
+        message = f'found "{token_shown}", but indices start from 1. {hint}'
+    elif code == INDEX_TOO_LARGE and options.n_features is not None:
+        allowed = f"indices {first} to {options.n_features - 1 + first}"
+        message = f'found "{token_shown}", but n_features={options.n_features} allows {allowed}.'
+    elif code == INDEX_TOO_LARGE:
+        message = f'found "{token_shown}", but indices end at {MOST_COLUMNS - 1 + first}.'
+    elif code == TWICE:
+        message = f'index {int(report[DETAIL]) + first} stands twice in "{found}".'
+    elif code == OVERFLOW:
+        hint = " Pass dtype=numpy.float64." if options.dtype == np.float32 else ""
+        message = f"the value {token_shown} does not fit into {options.dtype}.{hint}"
+    return DataFormatError(chunk.name, line, message)
+
+
+class _Table:
+    """X while it grows: at first pairs, then rows in one buffer, or pairs to the end when X becomes CSR."""
+
+    def __init__(self, options: Options, expected_bytes: int):
+        self._options, self._expected_bytes = options, expected_bytes
+        self._is_dense = False
+        self._is_started = False
+        self._cells = np.empty(0, dtype=options.dtype)
+        self._pairs: list = []
+        self._n_rows = self._n_pairs = self._width = 0
+
+    def _rows(self, n: int) -> np.ndarray:
+        return self._cells[: n * self._width].reshape(n, self._width)
+
+    @property
+    def bytes_of_row(self) -> int:
+        return self._width * self._cells.itemsize if self._is_dense else 0
+
+    def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
+        """A piece of X for each chunk, with room for its rows; None for each while X is kept as pairs."""
+        n_rows = sum(chunk.n_rows for chunk in wave)
+        most_pairs = self._n_pairs + sum(chunk.text.size for chunk in wave) // SHORTEST_PAIR
+        if self._is_dense and self._options.wants_sparse(most_pairs, (self._n_rows + n_rows) * self._width):
+            self._become_sparse()
+        if not self._is_dense:
+            return [None] * len(wave)
+        self._options.check_size(self._n_rows + n_rows, most_pairs, self._width, wave[0].name)
+        self._reserve(self._n_rows + n_rows)
+        X = self._rows(self._n_rows + n_rows)
+        ends = np.cumsum([self._n_rows] + [chunk.n_rows for chunk in wave]).tolist()
+        return [X[start:stop] for start, stop in pairwise(ends)]
+
+    def add(self, parts: list[ParsedRows], wave: list[Chunk]) -> None:
+        """Take in a parsed wave."""
+        self._n_pairs += sum(part.n_pairs for part in parts)
+        width = max([self._width, self._options.n_features or 0] + [part.width for part in parts])
+        n_rows = self._n_rows + sum(part.n_rows for part in parts)
+        if width > self._width:
+            self._options.check_size(n_rows, self._n_pairs, width, wave[0].name)
+        if self._is_dense:
+            self._add_dense(parts, wave, width)
+            return
+        self._pairs += [part.pairs for part in parts]
+        self._n_rows = n_rows
+        self._width = width
+        if not self._is_started and self._n_rows:
+            self._is_started = True
+            if not self._options.looks_sparse(self._n_pairs, self._n_rows * width):
+                n_bytes = sum(chunk.text.size for chunk in wave)
+                self._become_dense(int(_SPARE * self._expected_bytes * self._n_rows / n_bytes))
+
+    def _add_dense(self, parts: list[ParsedRows], wave: list[Chunk], width: int) -> None:
+        n_places = sum(chunk.n_rows for chunk in wave)
+        old, first = self._width, self._n_rows
+        if width > old and self._options.sparse is None:
+            n_rows = first + sum(part.n_rows for part in parts)
+            if self._options.wants_sparse(self._n_pairs, n_rows * width):
+                self._go_on_sparse(parts, wave, width)
+                return
+        if width > old:
+            # the rows of this wave move along; those of a chunk that was too wide hold nothing yet
+            self._n_rows += n_places
+            self._change_width(width)
+        X = self._rows(first + n_places)
+        start = end = first
+        for part, chunk in zip(parts, wave, strict=True):
+            if part.pairs is not None:
+                _native.data.scatter(*part.pairs, X[end : end + part.n_rows], self._options.missing)
+            elif end < start:  # lines without data left a gap
+                X[end : end + part.n_rows] = X[start : start + part.n_rows]
+            start += chunk.n_rows
+            end += part.n_rows
+        self._n_rows = end
+
+    def _go_on_sparse(self, parts: list[ParsedRows], wave: list[Chunk], width: int) -> None:
+        """Turn to pairs before X is widened: dense, a single large index could need all memory there is."""
+        first, n_places = self._n_rows, sum(chunk.n_rows for chunk in wave)
+        X = self._rows(first + n_places)
+        self._become_sparse()
+        start = first
+        for part, chunk in zip(parts, wave, strict=True):
+            self._pairs.append(_pairs_of(X[start : start + part.n_rows]) if part.pairs is None else part.pairs)
+            start += chunk.n_rows
+            self._n_rows += part.n_rows
+        self._width = width
+
+    def _become_dense(self, n_rows: int) -> None:
+        self._is_dense = True
+        self._cells = np.empty(max(n_rows, self._n_rows) * self._width, dtype=self._options.dtype)
+        X = self._rows(self._n_rows)
+        start = 0
+        for row_end, index, value in self._pairs:
+            _native.data.scatter(row_end, index, value, X[start : start + row_end.size], self._options.missing)
+            start += row_end.size
+        self._pairs = []
+
+    def _become_sparse(self) -> None:
+        self._pairs = [_pairs_of(self._rows(self._n_rows))]
+        self._cells = np.empty(0, dtype=self._options.dtype)
+        self._is_dense = False
+
+    def _reserve(self, n_rows: int) -> None:
+        needed = n_rows * self._width
+        if needed > self._cells.size:
+            # grows in place where the system can move pages; nothing else holds the buffer between two waves
+            self._cells.resize(max(needed, int(self._cells.size * _GROWTH)), refcheck=False)
+
+    def _change_width(self, width: int) -> None:
+        old, self._width = self._width, width
+        self._reserve(self._n_rows)
+        _native.data.change_width(self._cells, self._n_rows, old, width, self._options.missing)
+
+    def finish(self):
+        """X as it is handed out."""
+        is_sparse = self._options.wants_sparse(self._n_pairs, self._n_rows * self._width)
+        if is_sparse and self._is_dense:
+            self._become_sparse()
+        elif not is_sparse and not self._is_dense:
+            self._become_dense(self._n_rows)
+        if is_sparse:
+            return self._as_csr()
+        self._cells.resize(self._n_rows * self._width, refcheck=False)
+        return self._cells.reshape(self._n_rows, self._width)
+
+    def _as_csr(self):
+        from scipy.sparse import csr_matrix
+
+        if not self._pairs:
+            return csr_matrix((self._n_rows, self._width), dtype=self._options.dtype)
+        kept = [_native.data.drop_zeros(row_end, index, value) for row_end, index, value in self._pairs]
+        shifts = np.cumsum([0, *kept])
+        ends = [pairs[0] + shift for pairs, shift in zip(self._pairs, shifts, strict=False)]
+        indptr = np.concatenate([np.zeros(1, dtype=np.int64), *ends])
+        indices = np.concatenate([pairs[1][:n] for pairs, n in zip(self._pairs, kept, strict=True)])
+        data = np.concatenate([pairs[2][:n] for pairs, n in zip(self._pairs, kept, strict=True)])
+        self._pairs = []
+        if indptr[-1] < 2**31:
+            indptr = indptr.astype(np.int32)
+        X = csr_matrix((data, indices, indptr), shape=(self._n_rows, self._width), copy=False)
+        X.has_sorted_indices = X.has_canonical_format = True
+        return X
+
+
+def _pairs_of(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows as pairs, zeros left out."""
+    from scipy.sparse import csr_matrix
+
+    rows = csr_matrix(X)
+    return rows.indptr[1:].astype(np.int64), rows.indices.astype(np.int32), rows.data
+
+
+def _as_queries(parts: list[ParsedRows], X, options: Options) -> Queries:
+    labels = np.concatenate([part.labels for part in parts]) if parts else np.empty(0)
+    comments: Any = _comments(parts, X.shape[0]) if options.comments else None
+    if all(part.id_texts is None for part in parts):
+        qid = np.concatenate([part.qid for part in parts]) if parts else np.empty(0, dtype=np.int64)
+        return Queries(X, labels, qid, comments=comments, first_index=options.first_index)
+    codes, ids = _text_ids(parts)
+    queries = Queries(X, labels, codes, comments=comments, first_index=options.first_index)
+    queries.ids = as_str_array(ids)  # codes count by appearance, and so do queries
+    return queries
+
+
+def id_runs(qid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first row of each run of equal ids, and the id."""
+    starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))[: qid.size]
+    return starts, qid[starts]
+
+
+def _text_ids(parts: list[ParsedRows]) -> tuple[np.ndarray, list[str]]:
+    """One number per row and the text of each number, when at least one id is not a number."""
+    places: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        runs = part.id_texts
+        if runs is None:
+            runs = [(row, str(key)) for row, key in zip(*map(np.ndarray.tolist, id_runs(part.qid)), strict=True)]
+        numbers = [places.setdefault(text, len(places)) for _, text in runs]
+        lengths = np.diff([row for row, _ in runs] + [part.n_rows])
+        codes.append(np.repeat(np.array(numbers, dtype=np.int64), lengths))
+    return np.concatenate(codes), list(places)
+
+
+def _comments(parts: list[ParsedRows], n_docs: int) -> TextColumn | None:
+    buffer = np.concatenate([part.comments for part in parts]) if parts else np.empty(0, dtype=np.uint8)
+    if not buffer.size:
+        return None
+    bounds = np.zeros(n_docs + 1, dtype=np.int64)
+    start = shift = 0
+    for part in parts:
+        bounds[start + 1 : start + 1 + part.n_rows] = part.comment_ends + shift
+        start += part.n_rows
+        shift += part.comments.size
+    return TextColumn(buffer, bounds)

@@ -1,0 +1,178 @@
+"""Judged lists as text: ``label qid:ID index:value ... #comment``, as LETOR, MSLR and SVMlight write them."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+
+from plackett.data.letor.text import inputs_of
+from plackett.data.queries import Queries
+from plackett.exceptions import DataFormatError
+from plackett.storage.opening import name_of
+from plackett.validation import check_choice, plain
+
+MOST_COLUMNS = 2**31 - 2  # indices are kept as int32
+
+
+def read_letor(
+    source: object,
+    *,
+    n_features: int | None = None,
+    first_index: int = 1,
+    missing: float = 0.0,
+    null: float = math.nan,
+    dtype: object = np.float32,
+    sparse: bool | None = None,
+    comments: bool = True,
+    cache: bool | str | os.PathLike = False,
+) -> Queries:
+    r"""Queries from LETOR or SVMlight text with query ids.
+
+    Each line is ``label qid:ID index:value ... #comment``; white space is blanks and tabs. Lines that are blank or hold
+    only a comment are skipped. Anything else is an error that names the file and the line: nothing is guessed.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, "-" or binary file object
+        "-" is standard input. gzip, xz, bzip2 and Zstandard (which needs ``plackett[zstd]``) are recognised by their
+        first bytes.
+        Several files are read in order, as one; a query may go on in the next file.
+    n_features : int, default=None
+        Columns of X; None takes the largest index seen. A larger index in the file is an error. So is, with None, an
+        index that makes X far larger than the text: more than 2**22 columns (of a dense X, more than 256 MB) and more
+        than a thousand of them (of its cells) for each value.
+    first_index : {1, 0}, default=1
+        The index of the first column.
+    missing : float, default=0.0
+        What X holds where a row does not name an index.
+    null : float, default=nan
+        What X holds for the value ``NULL``.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
+        Numbers are read as Python's ``float()`` reads them, correctly rounded to float64, then rounded to ``dtype``.
+        ``inf``, ``infinity`` and ``nan`` are read in any case; digit groups (``1_000``) are not. A finite number that
+        is too large for ``dtype`` is an error.
+    sparse : bool, default=None
+        Whether X is a CSR matrix. None decides: CSR when less than 10 % of at least ten million cells are in the text
+        and ``missing`` is 0, dense otherwise. A CSR matrix does not store the zeros that are in the text. True reads
+        any number of columns, however few values there are.
+    comments : bool, default=True
+        Whether to keep what follows ``#``, byte by byte; ``docid`` is found in it. A row with ``#`` and nothing behind
+        it is as one without comment; a file without comments has ``comments=None``.
+    cache : bool or path, default=False
+        True puts the arrays into a file beside the (first) text, a path into that folder, and maps it into memory, so
+        that text may be larger than memory. The next call with the same options finds it and reads no text; writing to
+        its arrays changes no file. A cache that does not belong to the files as they are now is built anew. What is
+        compared: size and time of change of each file, a hash of samples of it (of all of a small one), the options,
+        and the checksums of all blocks of the cache; with ``PLACKETT_VERIFY=0`` in the environment, the latter are not.
+        Where it cannot be written, a warning says so and the text is read into memory.
+
+    Returns
+    -------
+    Queries, with float64 labels and int64 query ids; the ids are str when at least one of them is not a whole number
+    written plainly (``007``, ``+7`` and ``MQ-7`` are not).
+
+    Examples
+    --------
+    >>> import io
+    >>> data = read_letor(io.BytesIO(b"2 qid:7 1:0.5 3:0.25 #docid = GX1\n0 qid:7 2:1 #docid = GX2\n"))
+    >>> data.X
+    array([[0.5 , 0.  , 0.25],
+           [0.  , 1.  , 0.  ]], dtype=float32)
+    >>> data.y, data.qid, data.docid
+    (array([2., 0.]), array([7, 7]), array(['GX1', 'GX2'], dtype='<U3'))
+    """
+    from plackett.data.letor.parse import parse
+
+    options = _options(n_features, first_index, missing, null, dtype, sparse, comments)
+    inputs = inputs_of(source)
+
+    def read_text() -> Queries:
+        queries = parse(inputs, options)
+        if not queries.n_docs:
+            name = name_of(inputs[0]) + (f" and {len(inputs) - 1} more" if len(inputs) > 1 else "")
+            raise DataFormatError(name, None, 'no rows found; expected lines "label qid:ID index:value ...".')
+        return queries
+
+    if cache is False or cache is None:
+        return read_text()
+    from plackett.data.letor.cache import read_through
+
+    return read_through(inputs, options, None if cache is True else cache, read_text)
+
+
+def _options(n_features, first_index, missing, null, dtype, sparse, comments):
+    """The arguments of ``read_letor``, checked."""
+    from plackett.data.letor.parse import Options
+
+    if n_features is not None and (
+        isinstance(n_features, bool) or not isinstance(n_features, (int, np.integer)) or n_features < 0
+    ):
+        raise ValueError(f"n_features={plain(n_features)!r}; it must be a whole number of at least 0, or None.")
+    if n_features is not None and n_features > MOST_COLUMNS:
+        raise ValueError(f"n_features={plain(n_features)}; at most {MOST_COLUMNS} columns can be read.")
+    first_index = check_choice(plain(first_index), "first_index", (1, 0))
+    kind = np.dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        raise ValueError(f"dtype={kind}; X can be float32 or float64.")
+    if sparse is not None:
+        check_choice(plain(sparse), "sparse", (True, False))
+    missing, null = _as_fill(missing, "missing", kind), _as_fill(null, "null", kind)
+    if sparse and missing != 0:
+        raise ValueError(f"missing={missing} does not go with sparse=True: what a CSR matrix does not store is 0.")
+    n_columns = None if n_features is None else int(n_features)
+    return Options(n_columns, first_index, missing, null, kind, sparse, bool(comments))
+
+
+def _as_fill(value: object, name: str, dtype: np.dtype) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ValueError(f"{name}={plain(value)!r}; it must be a number.")
+    try:
+        with np.errstate(over="ignore"):
+            rounded = float(dtype.type(value))
+            is_too_large = np.isinf(rounded) and not np.isinf(float(value))
+    except OverflowError:
+        is_too_large = True
+    if is_too_large:
+        raise ValueError(f"{name}={plain(value)!r} does not fit into {dtype}.")
+    return rounded
+
+
+def write_letor(
+    queries: Queries, target: object, *, first_index: int = 1, comments: bool = True, zeros: bool | None = None
+) -> None:
+    r"""Write queries as LETOR text, such that ``read_letor`` gives back the same values, ids and comments.
+
+    Numbers are written with the fewest decimals that read back to the same float32 or float64. NaN features are written
+    as ``NULL``. What the format cannot hold is refused: rows without a label, query ids with blanks or ``#``, comments
+    with line breaks. Not kept: feature names, and whether ids that are whole numbers were text.
+
+    Parameters
+    ----------
+    queries : Queries
+    target : path, "-" or binary file object
+        "-" is standard output. A path that ends in .gz, .xz, .bz2 or .zst is compressed; a file changes only when all
+        was written.
+    first_index : {1, 0}, default=1
+        The index of the first column.
+    comments : bool, default=True
+        Whether to write comments behind ``#``; without comments, ``docid = NAME`` where document names are known.
+    zeros : bool, default=None
+        Whether to write values that are 0. None writes those of a dense X and leaves out those of a sparse one. The
+        last column of the first row is written in any case, so that the number of columns is kept.
+
+    Examples
+    --------
+    >>> import sys
+    >>> data = Queries([[0.5, 0.0], [0.1, 7.0]], y=[2, 0], qid=["a", "a"], docid=["GX1", "GX2"])
+    >>> write_letor(data, sys.stdout.buffer)  # doctest: +SKIP
+    2 qid:a 1:0.5 2:0 #docid = GX1
+    0 qid:a 1:0.1 2:7 #docid = GX2
+    """
+    from plackett.data.letor.write import write
+
+    if not isinstance(queries, Queries):
+        raise TypeError(f"queries is {type(queries).__name__}; write_letor needs a Queries.")
+    check_choice(plain(first_index), "first_index", (1, 0))
+    write(queries, target, first_index, comments, zeros)

@@ -1,0 +1,138 @@
+"""The bytes of LETOR files as waves of whole lines: one file or several, plain or compressed, or standard input.
+
+Files are read, never memory-mapped: a mapped file that another process cuts short ends ours without a message.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from plackett import _native
+from plackett.storage.opening import name_of, open_bytes
+from plackett.storage.unpacking import Unpacked
+
+WAVE_BYTES = 1 << 24  # read at once, while the wave before is parsed
+CHUNK_BYTES = 1 << 20  # parsed at once by one thread
+SHORT_LINE = 32
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Chunk(NamedTuple):
+    """Whole lines of one input: their bytes, which end in a newline, the lines before and in them, and rows at most."""
+
+    text: np.ndarray
+    name: str
+    lines_before: int
+    n_lines: int
+    n_rows: int
+
+
+def inputs_of(source: object) -> list:
+    """What a caller gave as source, one entry per file: paths, ``"-"`` or file objects."""
+    if isinstance(source, (str, os.PathLike)) or hasattr(source, "read"):
+        return [source]
+    if isinstance(source, Sequence) and not isinstance(source, (bytes, bytearray)):
+        if not source:
+            raise ValueError("no file was given to read from.")
+        entries = [entry for one in source for entry in inputs_of(one)]
+        if sum(isinstance(entry, str) and entry == "-" for entry in entries) > 1:
+            raise ValueError("standard input (-) can be read once only.")
+        return entries
+    raise TypeError(f'source is {type(source).__name__}; give a path, a list of paths, "-" or a binary file object.')
+
+
+def expected_bytes(inputs: list) -> int:
+    """The size of all inputs that are plain files, as far as their names say: a first guess at what will come."""
+    paths = [Path(entry) for entry in inputs if isinstance(entry, (str, os.PathLike)) and entry != "-"]
+    plain = [path for path in paths if path.suffix not in (".gz", ".xz", ".bz2", ".zst") and path.is_file()]
+    return sum(path.stat().st_size for path in plain)
+
+
+def waves(inputs: list) -> Generator[list[Chunk], None, None]:
+    """The lines of all inputs, in waves of chunks; the chunks of a wave belong to one input.
+
+    Two buffers take turns, so that one wave may be parsed while the next one is read. Chunks of a wave are valid until
+    the wave after the next is asked for.
+    """
+    buffers = [bytearray(), bytearray()]
+    for entry in inputs:
+        name, lines = name_of(entry), 0
+        with open_bytes(entry) as file:
+            for buffer, filled in _whole_lines(file, buffers):
+                is_marked = lines == 0 and buffer.startswith(_BYTE_ORDER_MARK)
+                chunks = _cut(buffer, len(_BYTE_ORDER_MARK) if is_marked else 0, filled, name, lines)
+                lines += sum(chunk.n_lines for chunk in chunks)
+                yield chunks
+
+
+def _whole_lines(file: BinaryIO, buffers: list[bytearray]) -> Iterator[tuple[bytearray, int]]:
+    """Buffers and how far they are filled with whole lines. The last line gets its newline if it has none."""
+    rest = b""  # the beginning of a line whose end was not read yet
+    is_finished = False
+    while not is_finished:
+        if len(buffers[0]) < WAVE_BYTES + len(rest):
+            buffers[0] = bytearray(WAVE_BYTES + len(rest))
+        buffers[0][: len(rest)] = rest
+        filled, end = len(rest), 0
+        while not end and not is_finished:
+            if filled > len(buffers[0]) - 2:  # one line is longer than all of the buffer
+                if isinstance(file, Unpacked):
+                    file.check_line(filled)
+                longer = bytearray(2 * len(buffers[0]))
+                longer[:filled] = buffers[0][:filled]
+                buffers[0] = longer
+            filled, is_finished = _fill(file, buffers[0], filled)
+            end = buffers[0].rfind(b"\n", 0, filled) + 1
+        if is_finished and end < filled:
+            buffers[0][filled] = 10
+            end = filled = filled + 1
+        rest = bytes(buffers[0][end:filled])
+        if end:
+            yield buffers[0], end
+            buffers.reverse()  # only now: an input without lines must not take the buffer that is being parsed
+
+
+def _fill(file: BinaryIO, buffer: bytearray, filled: int) -> tuple[int, bool]:
+    """Fill all but the last byte of the buffer, or as much as the file still has: how far, and whether it ended."""
+    with memoryview(buffer) as view:
+        while filled < len(view) - 1:
+            n = file.readinto(view[filled:-1])  # type: ignore[attr-defined]
+            if n is None:
+                raise BlockingIOError(errno.EAGAIN, "the input does not wait for data still to come; make it blocking")
+            if not n:
+                return filled, True
+            filled += n
+    return filled, False
+
+
+def _cut(buffer: bytearray, start: int, filled: int, name: str, lines: int) -> list[Chunk]:
+    text = np.frombuffer(buffer, dtype=np.uint8)
+    chunks = []
+    while start < filled:
+        stop = filled
+        if start + CHUNK_BYTES < filled:
+            stop = buffer.find(b"\n", start + CHUNK_BYTES, filled) + 1
+        n_lines = _native.data.count_lines(text[start:stop])
+        chunks.append(Chunk(text[start:stop], name, lines, n_lines, _most_rows(text[start:stop], n_lines)))
+        lines += n_lines
+        start = stop
+    return chunks
+
+
+def _most_rows(text: np.ndarray, n_lines: int) -> int:
+    """Lines that may hold a row. Where they are short on average, empty ones and comments are left out of the count."""
+    if n_lines * SHORT_LINE < text.size:
+        return n_lines
+    following = text[1:][text[:-1] == 10]
+    return n_lines - int(((following == 10) | (following == 13) | (following == 35)).sum())
+
+
+def with_fewer_rows(wave: list[Chunk]) -> list[Chunk]:
+    """The same chunks with a closer bound on their rows: each names its query."""
+    return [chunk._replace(n_rows=min(chunk.n_rows, chunk.text.tobytes().count(b"qid:"))) for chunk in wave]

@@ -1,0 +1,1 @@
+"""Parquet files, in memory or out of core."""

@@ -1,0 +1,440 @@
+"""The rows of Parquet files as arrays, a batch at a time, so that no more than a batch is ever in memory.
+
+Columns are chosen by name. What pyarrow says about damaged files is told with the name of the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett.data.column_roles import (
+    ID_NAMES,
+    OTHER_ROLES,
+    ROWS_LOOKED_AT,
+    docid_column,
+    names_and_first_index,
+    resembles,
+    warn_of_columns,
+)
+from plackett.data.frames import COLUMNS_LISTED, columns_in_words
+from plackett.data.parquet.pages import check_pages, chunks_of
+from plackett.data.parquet.sums import Sums
+from plackett.data.text_column import TextColumn
+from plackett.exceptions import DataFormatError
+from plackett.storage.file_names import parquet_in_pipe, value_in_path
+from plackett.storage.opening import is_stream
+
+BATCH_BYTES = 1 << 22  # of X, decoded at once
+MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
+READ_BYTES = 1 << 16  # of one column, read at once: a row group may be larger than memory
+MOST_BYTES, MOST_TIMES = 1 << 28, 10_000  # of rows, and for each byte of a file: constant columns take next to none
+METADATA = b"plackett"  # key of what write_parquet notes in a file
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+
+
+class Batch(NamedTuple):
+    """Some rows that follow each other; their query ids as runs of equal ones."""
+
+    X: np.ndarray
+    labels: np.ndarray | None
+    run_ids: np.ndarray | list[str]
+    run_lengths: np.ndarray
+    docid: np.ndarray | TextColumn | None
+
+
+class ParquetRows:
+    """The rows of several Parquet files, one file after the other.
+
+    Parameters
+    ----------
+    files : list of paths
+    row_groups : (first, last), default=None
+        Of one file, the row groups to read, ``last`` exclusive; None reads all.
+    label, qid, docid, features
+        As in ``read_parquet``.
+
+    Attributes
+    ----------
+    name : str
+        The first file, and how many more there are, for messages.
+    n_rows : int
+    features : list of str
+    feature_names : the same, or None where ``write_parquet`` made the names up
+    first_index : the number of the first feature in the LETOR file that the rows came from, or None
+    dtype : float32 where all feature columns are, else float64
+    has_text_ids : whether query ids are text rather than whole numbers
+    label, docid : the columns, None where there are none
+    """
+
+    def __init__(
+        self,
+        files: Sequence[str],
+        row_groups: tuple[int, int] | None = None,
+        *,
+        label: str | None = "label",
+        qid: str = "qid",
+        docid: str | None = "docid",
+        features: Sequence[str] | None = None,
+    ):
+        self._files, self._row_groups = list(files), row_groups
+        self.name = self._files[0] + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+        self.label, self.qid, self.n_rows = label, qid, 0
+        self.docid: str | None = docid
+        self._folder_ids: dict[str, Any] = {}  # where the query ids are in the names of folders, by file
+        kinds: dict[str, str] = {}
+        for place, path in enumerate(self._files):
+            with opened(path) as file:
+                schema = file.schema_arrow
+                if place == 0:
+                    self._choose(path, schema, features)
+                else:
+                    self._compare(path, schema, chosen_by_us=features is None)
+                self._check_types(path, schema, kinds, chosen_by_us=features is None)
+                self.n_rows += _count_rows(path, file, row_groups)
+        self.dtype = np.dtype(np.float32 if kinds["features"] == "float" else np.float64)
+        self._check_size()
+        self.has_text_ids = kinds["ids"] == "text"
+
+    def _check_size(self) -> None:
+        """Refuse files that declare rows out of all proportion to their size."""
+        n_bytes = self.n_rows * max(1, len(self.features)) * self.dtype.itemsize
+        size = sum(map(os.path.getsize, self._files))
+        if n_bytes > max(MOST_BYTES, MOST_TIMES * size):
+            found = f"{size:,} bytes declare {self.n_rows:,} rows, which would take {n_bytes:,} bytes in memory"
+            raise DataFormatError(self.name, None, f"{found}; this is refused.")
+
+    def _choose(self, path: str, schema: Any, features: Sequence[str] | None) -> None:
+        if self.qid not in schema.names:
+            self._folder_ids = _ids_of_folders(self._files, self.qid)
+        self.docid = docid_column(self.docid, schema.names)
+        named = [name for name in (self.label, self.qid, self.docid) if name is not None]
+        if isinstance(features, str):
+            raise TypeError(f"features is one text, {features!r}; a list of column names is needed.")
+        chosen = _others(schema, named) if features is None else [str(name) for name in features]
+        twice = [name for place, name in enumerate(chosen) if name in chosen[:place]]
+        if twice:
+            raise ValueError(f"features names {twice[0]!r} twice.")
+        self.features = chosen
+        self._check_present(path, schema)
+        noted = _noted(schema) if features is None else {}
+        self.feature_names, self.first_index = names_and_first_index(chosen) if features is None else (chosen, None)
+        if noted.get("features") == "unnamed":
+            self.feature_names = None
+        if noted.get("first_index") in (0, 1):
+            self.first_index = noted["first_index"]
+        self._left_out = [] if features is not None else _left_out(schema, named)
+        self._is_chosen_by_us = features is None
+
+    def _compare(self, path: str, schema: Any, *, chosen_by_us: bool) -> None:
+        """Refuse a further file whose columns are not those of the first."""
+        self._check_present(path, schema)
+        named = [name for name in (self.label, self.qid, self.docid) if name is not None]
+        more = set(_others(schema, named)) - set(self.features)
+        if chosen_by_us and more:
+            raise ValueError(
+                f"{path} has a column {min(more)!r} that {self._files[0]} does not have. "
+                "Name the columns to use: features=[...]."
+            )
+
+    def _check_present(self, path: str, schema: Any) -> None:
+        present = list(schema.names)
+        for name in [name for name in (self.label, self.qid, self.docid) if name is not None] + self.features:
+            if present.count(name) == 1 or (name == self.qid and path in self._folder_ids):
+                continue
+            if name in present:
+                raise ValueError(f"{path} has {present.count(name)} columns {name!r}; it must have one.")
+            hint = columns_in_words(name, present)
+            if name != self.qid and value_in_path(path, name) is not None:
+                hint += f" The folder's name has it, but only query ids are taken from there, not {name!r}."
+            elif name == self.label:
+                hint += " Labels of another name: label=... (in fit: y=...); files without any: label=None."
+            raise ValueError(f"{path} has no column {name!r}. {hint}")
+
+    def _check_types(self, path: str, schema: Any, kinds: dict[str, str], *, chosen_by_us: bool) -> None:
+        types = {name: schema.field(name).type for name in schema.names if schema.names.count(name) == 1}
+        other = [name for name in self.features if _kind(types[name]) not in ("float", "number")]
+        if other:
+            listed = ", ".join(f"{name!r} ({types[name]})" for name in other[:COLUMNS_LISTED])
+            more = f" and {len(other) - COLUMNS_LISTED} more" if len(other) > COLUMNS_LISTED else ""
+            hint = " Name the columns to use: features=[...]." if chosen_by_us else ""
+            raise ValueError(f"{path}: features must be numbers, but these columns are not: {listed}{more}.{hint}")
+        if self.label is not None and _kind(types[self.label]) not in ("float", "number"):
+            raise ValueError(f"{path}: labels must be numbers, but column {self.label!r} is {types[self.label]}.")
+        if path in self._folder_ids:
+            types[self.qid] = self._folder_ids[path].type
+        for name in [self.qid] + ([] if self.docid is None else [self.docid]):
+            if _kind_of_ids(types[name]) is None:
+                raise ValueError(f"{path}: ids must be whole numbers or text, but column {name!r} is {types[name]}.")
+        ids = _kind_of_ids(types[self.qid]) or ""
+        if kinds.setdefault("ids", ids) != ids:
+            raise ValueError(
+                f"{path}: column {self.qid!r} is {types[self.qid]}, but in {self._files[0]} it holds "
+                f"{'text' if kinds['ids'] == 'text' else 'whole numbers'}. Ids must be of one kind."
+            )
+        is_float32 = bool(self.features) and all(_kind(types[name]) == "float" for name in self.features)
+        kinds["features"] = "float" if is_float32 and kinds.get("features", "float") == "float" else "number"
+
+    def warn_of_columns(self) -> None:
+        """Name the columns that resemble ids or times, by the first rows, and those that were left out as such."""
+        if not self._is_chosen_by_us:
+            return
+        with opened(self._files[0]) as file:
+            whole = [
+                name for name in self.features if str(file.schema_arrow.field(name).type).startswith(("int", "uint"))
+            ]
+        whole += [name for name in self.features if name in OTHER_ROLES and name not in whole]
+        table = next(self._tables(whole, ROWS_LOOKED_AT), (None, 0, None))[2] if whole else None
+        found = (
+            {}
+            if table is None
+            else {name: resembles(name, _as_floats(table.column(name).drop_null())) for name in whole}
+        )
+        warn_of_columns(
+            {name: why for name, why in found.items() if why is not None},
+            left_out=[name for name in self._left_out if name in ID_NAMES],
+            times=[name for name in self._left_out if name not in ID_NAMES],
+            remedy="Choose the columns to use: features=[...].",
+        )
+
+    def batches(self) -> Iterator[Batch]:
+        """All rows, in order."""
+        named = [name for name in (self.label, self.qid, self.docid) if name is not None]
+        width = max(1, len(self.features) * self.dtype.itemsize)
+        for path, row, table in self._tables(named + self.features, BATCH_BYTES // width):
+            with _naming(path):
+                batch = self._as_batch(path, row, table)
+            yield batch
+
+    def runs(self) -> Iterator[tuple[np.ndarray | list[str], np.ndarray]]:
+        """The query ids of all rows as runs of equal ones, and their lengths; no other column is read."""
+        for path, row, table in self._tables([self.qid], MOST_ROWS):
+            with _naming(path):
+                runs = _runs(self._query_ids(path, row, table), path)
+            yield runs
+
+    def _tables(self, columns: list[str], n_rows: int) -> Iterator[tuple[str, int, Any]]:
+        """About ``n_rows`` rows of these columns at a time, their file, and the number of the first in it."""
+        for path in self._files:
+            with opened(path, columns, self._row_groups) as file:
+                first, last = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
+                expected = _count_rows(path, file, self._row_groups)
+                row = start = _count_rows(path, file, (0, first))
+                for table in file.iter_batches(
+                    min(MOST_ROWS, max(FEWEST_ROWS, n_rows)),
+                    row_groups=list(range(first, last)),
+                    columns=[
+                        name for name in dict.fromkeys(columns) if name != self.qid or path not in self._folder_ids
+                    ],
+                ):
+                    if table.num_rows:
+                        yield path, row, table
+                    row += table.num_rows
+            if row - start != expected:
+                raise DataFormatError(path, None, f"the file promises {expected:,} rows but has {row - start:,}.")
+
+    def _query_ids(self, path: str, row: int, table: Any) -> Any:
+        if path not in self._folder_ids:
+            return _ids(table.column(self.qid), self.qid, path, row)
+        import pyarrow
+
+        return pyarrow.repeat(self._folder_ids[path], table.num_rows)
+
+    def _as_batch(self, path: str, row: int, table: Any) -> Batch:
+        X = np.empty((table.num_rows, len(self.features)), dtype=self.dtype)
+        values = [_as_floats(table.column(name)) for name in self.features]
+        step = max(1, (1 << 18) // max(1, X.shape[1] * X.itemsize))  # rows that stay in the processor's cache
+        for start in range(0, X.shape[0], step):
+            for place, column in enumerate(values):
+                X[start : start + step, place] = column[start : start + step]
+        labels = None if self.label is None else _as_floats(table.column(self.label)).astype(np.float64)
+        ids, lengths = _runs(self._query_ids(path, row, table), path)
+        docid = None
+        if self.docid is not None:
+            names = _ids(table.column(self.docid), self.docid, path, row)
+            docid = _as_numbers(names, path) if _kind_of_ids(names.type) == "number" else _as_texts(names)
+        return Batch(X, labels, ids, lengths, docid)
+
+
+@contextmanager
+def opened(path: str, columns: Sequence[str] = (), row_groups: tuple[int, int] | None = None) -> Iterator[Any]:
+    """A ``pyarrow.parquet.ParquetFile``; what pyarrow finds wrong with it, here and in the body, names the file.
+
+    The columns that are to be read are named: their checksums and pages are checked first.
+    """
+    parquet = import_optional("pyarrow.parquet", extra="frames", needed_for="Reading Parquet")
+    if is_stream(path):  # opening a pipe would wait for a writer
+        raise parquet_in_pipe(path)
+    with _naming(path), open(path, "rb", buffering=0) as plain:
+        sums = Sums(path, plain)
+        file = parquet.ParquetFile(
+            path,
+            buffer_size=READ_BYTES,
+            pre_buffer=False,
+            page_checksum_verification=True,
+            thrift_string_size_limit=len(sums.footer),  # nothing in the footer is longer than all of it
+            thrift_container_size_limit=len(sums.footer),
+        )
+        try:
+            if columns:
+                _check_pages(sums, row_groups, set(columns))
+            yield file
+        finally:
+            file.close(force=True)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Let errors about the content of a file name it."""
+    arrow = import_optional("pyarrow", extra="frames", needed_for="Reading Parquet")
+    try:
+        yield
+    except DataFormatError:
+        raise
+    except (arrow.ArrowException, UnicodeError, OverflowError) as error:
+        raise DataFormatError(path, None, f"not a Parquet file, or a damaged one ({_first_line(error)}).") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise DataFormatError(path, None, f"not a Parquet file, or a damaged one ({_first_line(error)}).") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _count_rows(path: str, file: Any, row_groups: tuple[int, int] | None) -> int:
+    first, last = (0, file.num_row_groups) if row_groups is None else row_groups
+    if not 0 <= first <= last <= file.num_row_groups:
+        raise ValueError(f"{path} has {file.num_row_groups} row groups; {first} to {last - 1} were asked for.")
+    counts = [file.metadata.row_group(group).num_rows for group in range(first, last)]
+    if min(counts, default=0) < 0:
+        raise DataFormatError(path, None, f"a row group promises {min(counts)} rows.")
+    return sum(counts)
+
+
+def _others(schema: Any, named: list[str]) -> list[str]:
+    """The columns that may be features: not named, nor an index that pandas kept, nor left out."""
+    out = [*named, *_left_out(schema, named)]
+    return [name for name in schema.names if name not in out and not name.startswith("__index_level_")]
+
+
+def _check_pages(sums: Sums, row_groups: tuple[int, int] | None, names: set[str]) -> None:
+    groups = chunks_of(sums.path, sums.footer)
+    chosen = groups if row_groups is None else groups[row_groups[0] : row_groups[1]]
+    chunks = [chunk for group in chosen for chunk in group if chunk.column in names]
+    sums.check((chunk.start, chunk.stop) for chunk in chunks)
+    check_pages(sums.path, sums.handle, chunks, sums.footer_start)
+
+
+def _left_out(schema: Any, named: list[str]) -> list[str]:
+    """Columns that are not named, and ids by their names, or times."""
+    import pyarrow.types as types
+
+    kinds = [(name, schema.field(place).type) for place, name in enumerate(schema.names) if name not in named]
+    return [name for name, kind in kinds if name in ID_NAMES or types.is_temporal(kind)]
+
+
+def _noted(schema: Any) -> dict[str, Any]:
+    """What ``write_parquet`` notes: whether it made up the names of the features, and their first number in a file."""
+    try:
+        noted = json.loads((schema.metadata or {}).get(METADATA, b"{}"))
+    except (ValueError, RecursionError):  # whatever others may have put there
+        return {}
+    return noted if isinstance(noted, dict) else {}
+
+
+def _kind(type_: Any) -> str | None:
+    """What a column holds: "float" (of 32 bits), another "number" (truth values count as 0 and 1), or neither."""
+    import pyarrow.types as types
+
+    if types.is_float32(type_):
+        return "float"
+    is_number = types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_)
+    return "number" if is_number or types.is_boolean(type_) else None
+
+
+def _kind_of_ids(type_: Any) -> str | None:
+    import pyarrow.types as types
+
+    if types.is_dictionary(type_):
+        type_ = type_.value_type
+    if types.is_integer(type_):
+        return "number"
+    return "text" if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_) else None
+
+
+def _as_floats(column: Any) -> np.ndarray:
+    """The values as numbers of any type, nulls as NaN."""
+    import pyarrow.types as types
+
+    if types.is_boolean(column.type):
+        column = column.cast("uint8")
+    elif types.is_decimal(column.type):
+        column = column.cast("float64")
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _ids_of_folders(files: Sequence[str], qid: str) -> dict[str, Any]:
+    """The query ids that the names of folders tell, by file: numbers where all of them are, else text."""
+    import pyarrow
+
+    found = {path: value_in_path(path, qid) for path in files}
+    texts = {path: value for path, value in found.items() if value is not None and value != _NULL_FOLDER}
+    is_number = all(_is_plain_number(value) for value in texts.values())
+    return {path: pyarrow.scalar(int(value) if is_number else value) for path, value in texts.items()}
+
+
+def _is_plain_number(text: str) -> bool:
+    return text.isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text and abs(int(text)) < 2**63
+
+
+def _ids(column: Any, name: str, path: str, row: int) -> Any:
+    """The column of ids, if none of them is missing; categories written out."""
+    import pyarrow.compute as compute
+    import pyarrow.types as types
+
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.null_count:
+        where = row + int(np.argmax(compute.is_null(column).to_numpy(zero_copy_only=False)))
+        raise ValueError(f"{path}: column {name!r} is null in row {where}. Every row needs an id.")
+    return column
+
+
+def _runs(ids: Any, path: str) -> tuple[np.ndarray | list[str], np.ndarray]:
+    """The ids without those that equal the one before, and how often each stands."""
+    is_text = _kind_of_ids(ids.type) == "text"
+    if is_text:
+        coded = ids.dictionary_encode()
+        codes = coded.indices.to_numpy(zero_copy_only=False)
+    else:
+        codes = _as_numbers(ids, path)
+    starts = np.concatenate([[0], np.flatnonzero(codes[1:] != codes[:-1]) + 1])
+    lengths = np.diff(np.append(starts, codes.size))
+    if not is_text:
+        return codes[starts], lengths
+    texts = coded.dictionary.to_pylist()
+    return [texts[code] for code in codes[starts].tolist()], lengths
+
+
+def _as_numbers(ids: Any, path: str) -> np.ndarray:
+    numbers = ids.to_numpy(zero_copy_only=False)
+    if numbers.dtype == np.uint64 and numbers.max(initial=0) > np.iinfo(np.int64).max:
+        raise ValueError(f"{path}: an id is {numbers.max()}, beyond 2**63 - 1; write such ids as text.")
+    return numbers.astype(np.int64)
+
+
+def _as_texts(names: Any) -> TextColumn:
+    """The bytes as they lie in the column."""
+    large = names.cast("large_string")
+    _, bounds, content = large.buffers()
+    offsets = np.frombuffer(bounds, dtype=np.int64)[large.offset : large.offset + len(large) + 1]
+    buffer = np.zeros(0, np.uint8) if content is None else np.frombuffer(content, dtype=np.uint8)
+    return TextColumn(buffer[offsets[0] : offsets[-1]].copy(), offsets - offsets[0])

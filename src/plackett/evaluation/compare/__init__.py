@@ -1,0 +1,1 @@
+"""Comparison of rankers on the same folds, with significance tests."""

@@ -1,0 +1,1 @@
+"""Choice of hyperparameters on validation queries."""

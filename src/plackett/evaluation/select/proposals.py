@@ -1,0 +1,132 @@
+"""Which setting is tried next: all of a grid, some drawn at random, or those that Optuna hopes most of."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from plackett._optional import import_optional
+from plackett.evaluation.store.settings import Grid, check_names, is_list, parts_of, settings_of
+from plackett.metrics.measure import Measure
+from plackett.validation import check_choice, check_positive_int, plain
+
+METHODS = ("grid", "random", "optuna")
+DEFAULT_TRIALS = 20
+LOG_SCALE = ("loguniform", "reciprocal")  # scipy's names for the same distribution
+
+
+class Listed:
+    """Settings that are all known from the start."""
+
+    def __init__(self, settings: list[dict[str, Any]]):
+        self.settings = settings
+
+    def __len__(self) -> int:
+        return len(self.settings)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.settings)
+
+    def tell(self, value: float) -> None:
+        """What the last setting reached changes nothing."""
+
+
+class Asked:
+    """Settings that Optuna proposes one by one, each in the light of what those before have reached."""
+
+    def __init__(self, space: Mapping[str, Any], n_trials: int, measure: Measure, random_state: int):
+        self._optuna = import_optional("optuna", extra="tune", needed_for='method="optuna"')
+        self._space, self._n_trials = dict(space), n_trials
+        self._distributions = {name: self._distribution(name, values) for name, values in self._space.items()}
+        with self._quiet():
+            self._study = self._optuna.create_study(
+                direction="maximize" if measure.higher_is_better else "minimize",
+                sampler=self._optuna.samplers.TPESampler(seed=random_state),
+            )
+        self._known: dict[tuple, float] = {}
+        self._asked: Any = None
+
+    def __len__(self) -> int:
+        return self._n_trials
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for _ in range(self._n_trials):
+            self._asked = self._study.ask(self._distributions)
+            drawn = self._asked.params
+            known = self._known.get(tuple(drawn.values()))
+            if known is not None:  # proposed before; a fit would say the same again
+                self.tell(known)
+                continue
+            yield {name: self._space[name][at] if is_list(self._space[name]) else at for name, at in drawn.items()}
+
+    def tell(self, value: float) -> None:
+        """What the last setting reached; NaN where it failed."""
+        self._known[tuple(self._asked.params.values())] = value
+        failed = self._optuna.trial.TrialState.FAIL
+        with self._quiet():
+            self._study.tell(self._asked, None if math.isnan(value) else value, failed if math.isnan(value) else None)
+
+    def _distribution(self, name: str, values: Any) -> Any:
+        make = self._optuna.distributions
+        if isinstance(values, range):
+            return make.IntDistribution(0, len(values) - 1)  # places, like those of a list, but in their order
+        if is_list(values):
+            return make.CategoricalDistribution(range(len(values)))
+        kind = getattr(getattr(values, "dist", None), "name", None)
+        if kind == "randint":
+            return make.IntDistribution(*map(int, values.support()))
+        if kind in ("uniform", *LOG_SCALE):
+            return make.FloatDistribution(*map(float, values.support()), log=kind in LOG_SCALE)
+        raise ValueError(
+            f'grid: {name} is {values!r}; method="optuna" takes lists, ranges, and the uniform, loguniform and randint '
+            "of scipy.stats."
+        )
+
+    @contextlib.contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """Optuna reports every trial on standard error, which is for others to do."""
+        before = self._optuna.logging.get_verbosity()
+        self._optuna.logging.set_verbosity(self._optuna.logging.ERROR)
+        try:
+            yield
+        finally:
+            self._optuna.logging.set_verbosity(before)
+
+
+def proposals(
+    estimator: Any, grid: Grid | None, method: str, n_trials: int | None, measure: Measure, random_state: int
+) -> Listed | Asked:
+    """The settings that are tried, in order."""
+    check_choice(method, "method", METHODS)
+    if method == "grid":
+        if n_trials is not None:
+            raise ValueError('n_trials goes with method="random" and method="optuna"; a grid is tried as a whole.')
+        return Listed(settings_of(estimator, grid))
+    n_trials = DEFAULT_TRIALS if n_trials is None else check_positive_int(n_trials, "n_trials")
+    parts = parts_of(grid)
+    for part in parts:
+        check_names(estimator, part)
+    if method == "random":
+        return Listed(_drawn(parts, n_trials, random_state))
+    if len(parts) > 1:
+        raise ValueError('method="optuna" takes one dict of parameters, not a list of them.')
+    return Asked(parts[0], n_trials, measure, random_state)
+
+
+def _drawn(parts: list[Mapping[str, Any]], n_trials: int, random_state: int) -> list[dict[str, Any]]:
+    """Settings at random; where all values are listed no setting comes twice, so that there may be fewer of them."""
+    from sklearn.model_selection import ParameterSampler
+
+    for part in parts:
+        for name, values in part.items():
+            if not is_list(values) and not hasattr(values, "rvs"):
+                raise ValueError(
+                    f"grid: {name} must be a list of values or a distribution of scipy.stats, not {values!r}."
+                )
+    if all(is_list(values) for part in parts for values in part.values()):
+        n_trials = min(n_trials, sum(math.prod(len(values) for values in part.values()) for part in parts))
+    space = [dict(part) for part in parts]
+    drawn = ParameterSampler(space if len(space) > 1 else space[0], n_trials, random_state=random_state)
+    return [{name: plain(value) for name, value in setting.items()} for setting in drawn]

@@ -1,0 +1,1 @@
+"""Finished settings on disk, so that an interrupted comparison can resume."""

@@ -1,0 +1,1 @@
+"""Trials of refiners: relevance feedback and recommendation."""

@@ -1,0 +1,264 @@
+"""What feedback is worth: rankings before and after refinement, on all documents and on those that nobody judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from plackett.data.queries import Queries
+from plackett.evaluation.evaluate import evaluate
+from plackett.evaluation.significance import paired_t
+from plackett.evaluation.table import Evaluation
+from plackett.metrics.conventions import Convention
+from plackett.metrics.measure import Measure
+from plackett.rankers.refinement.base_score import as_base_score, is_column
+from plackett.rankers.refinement.judgements import as_relevance
+from plackett.rankers.refinement.kept_judgements import keep_judged
+from plackett.validation import check_positive_int, count_of
+
+DEFAULT_METRICS = ("p@1", "p@5", "p@10", "ndcg@10", "map")
+BASE = "base"
+SORTED = "judged sorted"
+REFINED = "refined"
+FULL = "full"
+RESIDUAL = "residual"
+
+Metrics = Sequence[str | Measure] | str | Measure
+
+
+class FeedbackResult:
+    """Measures of a base ranking and of its refinements, query by query.
+
+    Attributes
+    ----------
+    tables : dict of str to dict of str to Evaluation
+        ``tables["residual"]["base"]``: for each kind of list ("full", all documents; "residual", those that were not
+        judged) the table of each ranking, "base" first.
+    scores : dict of str to ndarray of shape (n_docs,)
+        The scores of each ranking, in the order of ``queries.X``.
+    queries : Queries
+        The lists, with the labels by which they were measured.
+    judged : ndarray of bool of shape (n_docs,)
+        What the refiners were told the labels of.
+    notes : list of str
+        What a reader of the numbers should know.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, Mapping[str, Evaluation]],
+        scores: Mapping[str, np.ndarray],
+        queries: Queries,
+        judged: np.ndarray,
+        notes: Sequence[str] = (),
+    ):
+        self.tables = {name: dict(rankings) for name, rankings in tables.items()}
+        self.scores, self.queries, self.judged, self.notes = dict(scores), queries, judged, list(notes)
+
+    @property
+    def metrics(self) -> list[str]:
+        return next(iter(self.tables.values()))[BASE].metrics
+
+    def p_values(self) -> dict[str, dict[str, dict[str, float]]]:
+        """For each kind of list and each refinement: how likely a difference as large as that to the base would be.
+
+        Two-sided paired t-test over the queries that count for both; 1 where no query differs, NaN for fewer than two.
+        """
+        return {
+            kind: {
+                name: {metric: paired_t(table[metric], rankings[BASE][metric]) for metric in self.metrics}
+                for name, table in rankings.items()
+                if name != BASE
+            }
+            for kind, rankings in self.tables.items()
+        }
+
+    def rows(self) -> list[tuple[str, dict[str, float]]]:
+        """The means, and below those of each refinement its p-values: what a summary shows."""
+        p_values = self.p_values()
+        answer = []
+        for kind, rankings in self.tables.items():
+            for name, table in rankings.items():
+                answer.append((f"{kind}: {name}", table.mean()))
+                if name != BASE:
+                    answer.append(("  p-value", p_values[kind][name]))
+        return answer
+
+    def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
+        """Plain values, ready for JSON; NaN becomes None."""
+        p_values = self.p_values()
+        lists: dict[str, Any] = {}
+        for kind, rankings in self.tables.items():
+            lists[kind] = {name: table.to_dict(per_query=per_query) for name, table in rankings.items()}
+            for name, found in p_values[kind].items():
+                lists[kind][name]["p_values"] = {m: None if np.isnan(p) else p for m, p in found.items()}
+        return {
+            "n_queries": self.queries.n_queries,
+            "n_judged": int(self.judged.sum()),
+            "lists": lists,
+            "notes": self.notes,
+        }
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        first = max(len(name) for name, _ in rows)
+        widths = [max(len(metric), 8) for metric in self.metrics]
+        heading = "  ".join(f"{metric:>{w}}" for metric, w in zip(self.metrics, widths, strict=True))
+        lines = [f"{'':{first}}  {heading}"]
+        for name, row in rows:
+            cells = ("–" if np.isnan(row[m]) else f"{row[m]:.4f}" for m in self.metrics)
+            lines.append(f"{name:<{first}}  " + "  ".join(f"{c:>{w}}" for c, w in zip(cells, widths, strict=True)))
+        lines.extend(self.notes)
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        queries = count_of(self.queries.n_queries, "query", "queries")
+        rankings = [name for name in next(iter(self.tables.values())) if name != BASE]
+        return f"FeedbackResult({queries}, {', '.join(self.tables)}; base and {', '.join(rankings)})"
+
+
+def relevance_feedback(
+    queries: Queries,
+    base: Any,
+    refiner: Any,
+    *,
+    n_judged: int = 10,
+    relevant_from: float | None = None,
+    metrics: Metrics = DEFAULT_METRICS,
+    convention: str | Convention = "standard",
+    pseudo: bool = False,
+    keep: bool = False,
+) -> FeedbackResult:
+    """Judge the first documents of a base ranking, refine it, and measure both.
+
+    The judgements are the labels that the queries have. On the full list a refiner gains already by sorting what it was
+    told; on the residual list, without the judged documents, it gains by what it learned from them. A query all of
+    whose documents are judged has no residual list and is left out there.
+
+    Parameters
+    ----------
+    queries : Queries
+        With a label for every document.
+    base : int, str, array-like, ranker, model, Run or dict
+        What ranks now, as for ``as_base_score``. Of equal scores the earlier row comes first.
+    refiner : refiner, or dict of str to refiner
+        ``MultiplicativeRefiner()``, say; several are named by the keys. They are copied, not fitted themselves.
+    n_judged : int, default=10
+        Documents judged in each query, from the top.
+    relevant_from : float, default=None
+        Labels from this on become 1 and others 0, for judgements and measures. None leaves them as they are.
+    metrics, convention : as in ``evaluate``
+    pseudo : bool, default=False
+        Nobody judges: the first ``n_judged`` documents of the base ranking count as relevant and as many of the last as
+        not (of each at most half the list). Only full lists are measured.
+    keep : bool, default=False
+        Judged documents keep the places that their labels give them: those judged relevant (1 or more) come first and
+        others last, by :func:`plackett.keep_judged`. One more ranking, "judged sorted", has them around the base
+        ranking: what the judgements are worth without learning anything. Residual lists are the same.
+
+    Returns
+    -------
+    FeedbackResult
+
+    Examples
+    --------
+    >>> from plackett import MultiplicativeRefiner, datasets
+    >>> queries = datasets.make_web_like(40, n_features=10, random_state=0)
+    >>> print(relevance_feedback(queries, 0, MultiplicativeRefiner(), relevant_from=2, metrics="p@10,map"))
+                           p@10       map
+    full: base           0.2525    0.2668
+    full: refined        0.3725    0.3917
+      p-value            0.0000    0.0000
+    residual: base       0.2160    0.2427
+    residual: refined    0.2450    0.2660
+      p-value            0.1428    0.0290
+    1 query has no relevant document, or is too short, and counts 0 (full)
+    1 query has no relevant document, or is too short, and counts 0 (residual)
+    """
+    check_positive_int(n_judged, "n_judged")
+    if pseudo and keep:
+        raise ValueError("keep=True keeps judged documents in their places, but with pseudo=True nobody judges.")
+    labels = as_relevance(queries.labels, relevant_from)
+    lists = _with_labels(queries, labels)
+    scores = as_base_score(base, queries)
+    told = _told_by_rank(lists, scores, n_judged, pseudo=pseudo)
+    judged = np.zeros(lists.n_docs, dtype=bool) if pseudo else ~np.isnan(told)
+    parts = {FULL: np.ones(lists.n_docs, dtype=bool)}
+    if not pseudo:
+        parts[RESIDUAL] = ~judged
+    # a column stays one: refiners know then that the base score is among the features
+    known = base if is_column(base) else scores
+    return measure_refinements(lists, known, told, judged, refiner, parts, metrics, convention, keep=keep)
+
+
+def measure_refinements(
+    queries: Queries,
+    base: Any,
+    told: np.ndarray,
+    judged: np.ndarray,
+    refiner: Any,
+    parts: Mapping[str, np.ndarray],
+    metrics: Metrics,
+    convention: str | Convention,
+    notes: Sequence[str] = (),
+    *,
+    keep: bool = False,
+) -> FeedbackResult:
+    """Tables of the base and of each refinement, for each part of the documents."""
+    refiners = dict(refiner) if isinstance(refiner, Mapping) else {REFINED: refiner}
+    own = [BASE, SORTED] if keep else [BASE]
+    if not refiners or set(own) & set(refiners):
+        named = " or ".join(f'"{name}"' for name in own)
+        raise ValueError(f"refiner names {sorted(map(str, refiners))}; give at least one, and none of them {named}.")
+    scores = dict.fromkeys(own, as_base_score(base, queries))
+    tables: dict[str, dict[str, Evaluation]] = {kind: {} for kind in parts}
+    for name, one in {**dict.fromkeys(own), **refiners}.items():
+        if one is not None:
+            unlabelled = _with_labels(queries, None)
+            scores[str(name)] = clone(one).fit(unlabelled, told, base_score=base).scores_
+        if keep and name != BASE:
+            scores[str(name)] = keep_judged(scores[str(name)], told, qid=queries.qid)
+        for kind, is_measured in parts.items():  # the base first: what cannot be measured is refused before the work
+            lists = _rows(queries, is_measured)
+            tables[kind][str(name)] = evaluate(
+                lists, scores[str(name)][is_measured], metrics=metrics, convention=convention
+            )
+    notes = list(notes)
+    for kind in parts:
+        n_gone = queries.n_queries - len(tables[kind][BASE])
+        if n_gone:
+            gone = count_of(n_gone, "query has no document that was", "queries have no document that was")
+            notes.append(f"{gone} not judged and {'is' if n_gone == 1 else 'are'} left out ({kind})")
+        notes += [f"{note} ({kind})" for note in tables[kind][BASE].notes]
+    return FeedbackResult(tables, scores, queries, judged, notes)
+
+
+def _told_by_rank(queries: Queries, scores: np.ndarray, n_judged: int, *, pseudo: bool) -> np.ndarray:
+    """What a refiner is told of each document: labels of the first ones, or guesses; else NaN."""
+    query_of, indptr = queries.query_of_row, queries.grouped.indptr
+    order = np.lexsort((-scores, query_of))  # stable: equal scores keep the order of the rows
+    places = np.empty(queries.n_docs, dtype=np.int64)
+    places[order] = np.arange(queries.n_docs) - indptr[:-1][query_of[order]]
+    if not pseudo:
+        return np.where(places < n_judged, queries.labels, np.nan)
+    lengths = np.diff(indptr)[query_of]
+    n_guessed = np.minimum(n_judged, lengths // 2)
+    told = np.where(places < n_guessed, 1.0, np.nan)
+    told[places >= lengths - n_guessed] = 0.0
+    return told
+
+
+def _with_labels(queries: Queries, labels: np.ndarray | None) -> Queries:
+    """The same documents with other labels."""
+    return queries.replace(y=labels, docid=queries.docid, comments=None)
+
+
+def _rows(queries: Queries, is_kept: np.ndarray) -> Queries:
+    """Some documents, for measuring: without features, and without queries that have none of them."""
+    if not is_kept.any():
+        raise ValueError("every document of every query is judged; nothing is left to measure. Judge fewer.")
+    docid = None if queries.docid is None else queries.docid[is_kept]
+    return Queries(np.zeros((int(is_kept.sum()), 0)), queries.labels[is_kept], queries.qid[is_kept], docid=docid)

@@ -1,0 +1,129 @@
+"""What refinement is worth to a recommender: items that users rated, ranked before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from plackett.data.feedback.rating_table import RatingTable, item_features, rating_table
+from plackett.data.queries import Queries
+from plackett.evaluation.trials.feedback import DEFAULT_METRICS, RESIDUAL, FeedbackResult, Metrics, measure_refinements
+from plackett.metrics.conventions import Convention
+from plackett.rankers.recommendation.personality import PersonalityDiagnosis
+from plackett.rankers.refinement.judgements import as_relevance
+from plackett.validation import check_positive_int, count_of
+
+
+def recommendation(
+    ratings: Any,
+    features: Any,
+    refiner: Any,
+    *,
+    n_train_users: int = 20,
+    n_given: int = 10,
+    relevant_from: float | None = 4.0,
+    base_feature: bool = True,
+    sigma: float = 2.5,
+    metrics: Metrics = DEFAULT_METRICS,
+    convention: str | Convention = "standard",
+    random_state: Any = 0,
+) -> FeedbackResult:
+    """Recommend by personality diagnosis, refine by what a user has rated, and measure both on this user's other items.
+
+    Some users, drawn at random, are those that ``PersonalityDiagnosis`` learns from. Each of the others is a list of
+    the items that this user rated: ``n_given`` of them, drawn at random, are given to the base ranker and judged for
+    the refiner, and the rest, the residual list, is ranked. Users with no more than ``n_given`` ratings are left out.
+
+    Parameters
+    ----------
+    ratings : Ratings, tuple (user, item, rating), ``{user: {item: rating}}``, sparse matrix or array
+        As for ``PersonalityDiagnosis.fit``.
+    features : Movies, tuple (item, X), or array of shape (n_items, n_features)
+        What is known of every item: genres as ``read_movies`` gives them, rows with their item ids, or rows in the
+        order of the columns of a matrix of ratings.
+    refiner : refiner, or dict of str to refiner
+    n_train_users, n_given : int
+    relevant_from : float, default=4.0
+        Ratings from this on become 1 and others 0, for judgements and measures; None leaves them as they are.
+    base_feature : bool, default=True
+        Whether refiners see the base score as a column behind the features. Without it, as in Jin, Valizadegan and Li
+        (2008), they can keep the base ranking only as far as features of items express it, which ruins a good one.
+    sigma : float, default=2.5
+        Of ``PersonalityDiagnosis``.
+    metrics, convention : as in ``evaluate``
+    random_state : int, RandomState or None, default=0
+        Which users and items are drawn.
+
+    Returns
+    -------
+    FeedbackResult
+        With residual lists only; ``result.queries`` has the users as query ids and the items as document ids.
+    """
+    check_positive_int(n_train_users, "n_train_users")
+    check_positive_int(n_given, "n_given")
+    table = rating_table(ratings)
+    if n_train_users >= table.users.size:
+        raise ValueError(
+            f"n_train_users={n_train_users:,} of {count_of(table.users.size, 'user')} leaves nobody to recommend to."
+        )
+    draws = check_random_state(random_state)
+    shuffled = draws.permutation(table.users.size)
+    n_rated = np.diff(table.indptr)
+    tested = np.sort(shuffled[n_train_users:])
+    n_short = int((n_rated[tested] <= n_given).sum())
+    tested = tested[n_rated[tested] > n_given]
+    if not tested.size:
+        raise ValueError(f"no user besides those trained on has more than n_given={n_given:,} ratings.")
+    given = _given(table, tested, n_given, draws)
+    lists = _lists_of_users(table, tested, item_features(features, table), relevant_from)
+    train = _places_of_users(table, np.sort(shuffled[:n_train_users]))
+    places = _places_of_users(table, tested)
+    model = PersonalityDiagnosis(sigma=sigma).fit(_columns(table, train))
+    base = model.predict(lists.qid, lists.docid, ratings=_columns(table, places[given]))
+    column = lists.n_features
+    if base_feature:
+        lists = _with_column(lists, base)
+    told = np.where(given, lists.y, np.nan)
+    notes = []
+    if n_short:
+        left_out = count_of(n_short, "user has", "users have")
+        notes.append(f"{left_out} no more than {n_given:,} ratings and {'is' if n_short == 1 else 'are'} left out")
+    known = column if base_feature else base
+    return measure_refinements(lists, known, told, given, refiner, {RESIDUAL: ~given}, metrics, convention, notes)
+
+
+def _places_of_users(table: RatingTable, users: np.ndarray) -> np.ndarray:
+    """The places of all ratings by some users."""
+    return np.concatenate([np.arange(table.indptr[user], table.indptr[user + 1]) for user in users])
+
+
+def _columns(table: RatingTable, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    user_of = np.repeat(np.arange(table.users.size), np.diff(table.indptr))
+    return table.users[user_of[places]], table.items[table.columns[places]], table.rating[places]
+
+
+def _given(table: RatingTable, tested: np.ndarray, n_given: int, draws: np.random.RandomState) -> np.ndarray:
+    """Which ratings of the tested users are given, as drawn."""
+    parts = []
+    for n in np.diff(table.indptr)[tested].tolist():
+        is_given = np.zeros(n, dtype=bool)
+        is_given[draws.permutation(n)[:n_given]] = True
+        parts.append(is_given)
+    return np.concatenate(parts)
+
+
+def _lists_of_users(
+    table: RatingTable, tested: np.ndarray, features: np.ndarray, relevant_from: float | None
+) -> Queries:
+    places = _places_of_users(table, tested)
+    indptr = np.concatenate([[0], np.cumsum(np.diff(table.indptr)[tested])])
+    columns = table.columns[places]
+    labels = as_relevance(table.rating[places], relevant_from)
+    return Queries.from_groups(features[columns], labels, table.users[tested], indptr, docid=table.items[columns])
+
+
+def _with_column(queries: Queries, values: np.ndarray) -> Queries:
+    X = np.column_stack([queries.X, values])
+    return Queries.from_groups(X, queries.y, queries.ids, queries.indptr, docid=queries.docid)

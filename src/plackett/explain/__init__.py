@@ -1,0 +1,1 @@
+"""Explanations of scores: additive, by step, by query and after a refinement."""

@@ -1,0 +1,352 @@
+"""Why a document stands where it stands: what each feature adds to its score.
+
+Only differences within a list matter to a ranking, so contributions are counted from the mean of the document's list:
+with linear scores, feature j adds ``coef[j] * (X[i, j] - mean of column j over the list of i)`` to document i. They sum
+to the document's score minus the mean score of its list.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from plackett.explain.rows import (
+    PARTS_SHOWN,
+    ChosenRows,
+    ComparedRows,
+    ExplainedRows,
+    choose_rows,
+    dense_row,
+    largest_first,
+)
+from plackett.explain.text import aligned, number, signed
+from plackett.validation import check_finite, check_numbers, count_of, is_sparse
+
+
+class Contribution(NamedTuple):
+    """What one feature adds to the score of one document."""
+
+    feature: str
+    value: float
+    contribution: float
+
+
+class Difference(NamedTuple):
+    """What one feature adds to the lead of document a over document b."""
+
+    feature: str
+    value_a: float
+    value_b: float
+    difference: float
+
+
+def explain_linear(
+    coef: Any,
+    X: Any,
+    qid: Iterable[Hashable] | None = None,
+    *,
+    rows: Iterable[int] | None = None,
+    feature_names: Sequence[str] | None = None,
+    docid: Sequence[Any] | None = None,
+    intercept: float = 0.0,
+) -> Explanation:
+    """What each feature adds to the score of each document, counted from the mean of the document's list.
+
+    Parameters
+    ----------
+    coef : array-like of shape (n_features,)
+    X : array or scipy sparse matrix of shape (n_docs, n_features)
+        As the coefficients saw it: after normalising. All documents of a list are needed, as its mean is.
+    qid : iterable of hashable ids, one per row, in any order, default=None
+        None means that all rows are one list.
+    rows : iterable of int, default=None
+        The rows to explain; None explains all. Memory is needed for these rows only. Contributions to a sparse X are
+        sparse, but a feature that one document of a list has gives all documents of the list a contribution.
+    feature_names : sequence of str, default=None
+        None names them "column 0", "column 1", …
+    docid : sequence, one per row, default=None
+        Names of the documents, for the tables.
+    intercept : float, default=0.0
+        Added to the scores.
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> X = [[3.0, 1.0], [1.0, 1.0], [2.0, 4.0]]
+    >>> explanation = explain_linear([2.0, -1.0], X, qid=[7, 7, 7], feature_names=["bm25", "length"])
+    >>> explanation.contributions  # the means of the columns are 2 and 2
+    array([[ 2.,  1.],
+           [-2.,  1.],
+           [ 0., -2.]])
+    >>> print(explanation.why(0, 1))
+    row 0 scores 5, row 1 scores 1: row 0 leads by 4
+    feature  row 0  row 1  difference
+    bm25         3      1          +4
+    total                          +4
+    """
+    X, names = _checked(X, feature_names)
+    coef = np.asarray(coef, dtype=np.float64).ravel()
+    if coef.size != X.shape[1]:
+        raise ValueError(f"there are {coef.size:,} coefficients but X has {X.shape[1]:,} columns.")
+    check_finite(X, names)
+    chosen = choose_rows(X.shape[0], qid, rows, docid)
+    means = _means(X, chosen)
+    values = _as_float64(X[chosen.rows])
+    return Explanation(
+        contributions=_deviations(values, means[chosen.place], chosen.sizes, coef),
+        values=values,
+        scores=values @ coef + intercept,
+        baseline=(means @ coef)[chosen.place] + intercept,
+        feature_names=names,
+        rows=chosen.rows,
+        qid=chosen.qid,
+        docid=chosen.docid,
+    )
+
+
+def explain_additive(
+    parts: Any,
+    X: Any,
+    qid: Iterable[Hashable] | None = None,
+    *,
+    scores: Any = None,
+    rows: Iterable[int] | None = None,
+    feature_names: Sequence[str] | None = None,
+    docid: Sequence[Any] | None = None,
+    numbers: np.ndarray | None = None,
+) -> Explanation:
+    """The same for scores that are any sum over the features: ``score of i = Σ_j parts[i, j]``, up to a constant.
+
+    Parameters
+    ----------
+    parts : array-like of shape (n_docs, n_features)
+        What each feature adds to the score of each document; not counted from any mean yet.
+    X : array or scipy sparse matrix of shape (n_docs, n_features)
+        The values of the features, to be shown.
+    qid : iterable of hashable ids, one per row, in any order, default=None
+        None means that all rows are one list.
+    scores : array-like of shape (n_docs,), default=None
+        The scores as the ranker gives them, where they differ from the sums of the parts by a constant, or were added
+        up in another order; None takes the sums.
+    rows, feature_names, docid : as in :func:`explain_linear`
+    numbers : ndarray of shape (n_docs,), default=None
+        What the rows are called in the explanation, where X holds only some of them; None counts them from 0.
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> parts = [[0.5, 0.0], [0.5, 2.0]]
+    >>> explain_additive(parts, X=[[7.0, 1.0], [9.0, 4.0]], feature_names=["bm25", "length"]).top(1)
+    [Contribution(feature='length', value=4.0, contribution=1.0)]
+    """
+    X, names = _checked(X, feature_names)
+    parts = np.asarray(parts, dtype=np.float64)
+    if parts.shape != X.shape:
+        raise ValueError(f"parts has shape {parts.shape} but X has {X.shape}; each feature adds to each document.")
+    check_finite(X, names)
+    scores = parts.sum(axis=1) if scores is None else check_numbers(scores, "scores")
+    if scores.size != X.shape[0]:
+        raise ValueError(f"there are {scores.size:,} scores but X has {X.shape[0]:,} rows.")
+    chosen = choose_rows(X.shape[0], qid, rows, docid)
+    means = _means(parts, chosen)[chosen.place]
+    return Explanation(
+        contributions=_deviations(parts[chosen.rows], means, chosen.sizes, np.ones(X.shape[1])),
+        values=_as_float64(X[chosen.rows]),
+        scores=scores[chosen.rows],
+        baseline=_means(scores[:, None], chosen)[chosen.place, 0],
+        feature_names=names,
+        rows=chosen.rows if numbers is None else numbers[chosen.rows],
+        qid=chosen.qid,
+        docid=chosen.docid,
+    )
+
+
+class Explanation(ExplainedRows):
+    """What each feature adds to the scores of documents; made by :func:`explain_linear` or :func:`explain_additive`.
+
+    Methods take rows by their number in X, also where only some rows were explained.
+
+    Attributes
+    ----------
+    contributions : ndarray or CSR matrix of shape (n_rows, n_features)
+    values : ndarray or CSR matrix of shape (n_rows, n_features)
+        The features of the rows.
+    scores, baseline : ndarray of shape (n_rows,)
+        The score of each document, and the mean score of its list; contributions sum to the first minus the second.
+    feature_names : list of str
+    rows : ndarray of shape (n_rows,)
+        The row of X that each line explains.
+    qid : ndarray of shape (n_rows,)
+    docid : list or None
+    """
+
+    _part = Contribution
+    _parts_name = "contributions"
+    _headings = ("score", "mean of list", "strongest features")
+
+    def __init__(self, *, contributions: Any, **rows: Any):
+        super().__init__(**rows)
+        self.contributions = contributions
+
+    def top(self, row: int, n: int | None = 5) -> list[Contribution]:
+        """The ``n`` features that move a document most, up or down; those that add nothing are left out.
+
+        Parameters
+        ----------
+        row : int
+        n : int, default=5
+            None gives all.
+
+        Returns
+        -------
+        list of (feature, value, contribution), the largest in size first; equal ones in the order of the columns
+        """
+        place = self._place_of(row)
+        contributions = dense_row(self.contributions, place)
+        values = dense_row(self.values, place)
+        columns = largest_first(contributions)[:n]
+        return [
+            Contribution(self.feature_names[j], float(values[j]), float(contributions[j])) for j in columns.tolist()
+        ]
+
+    def why(self, a: int, b: int) -> Comparison:
+        """Why row ``a`` stands above row ``b`` of the same query, feature by feature.
+
+        Parameters
+        ----------
+        a, b : int
+
+        Returns
+        -------
+        Comparison
+            Its differences are negative where a feature speaks for ``b``.
+        """
+        first, second = self._places_of_one_query(a, b)
+        differences = dense_row(self.contributions, first) - dense_row(self.contributions, second)
+        values_a, values_b = dense_row(self.values, first), dense_row(self.values, second)
+        return Comparison(
+            **self._both(first, second),
+            differences=[
+                Difference(self.feature_names[j], float(values_a[j]), float(values_b[j]), float(differences[j]))
+                for j in largest_first(differences).tolist()
+            ],
+        )
+
+    def __repr__(self) -> str:
+        return f"Explanation({count_of(len(self), 'row')} × {count_of(len(self.feature_names), 'feature')})"
+
+    @staticmethod
+    def _shown(part: Any) -> str:
+        return f"{part.feature} {signed(part.contribution)}"
+
+
+class Comparison(ComparedRows):
+    """Why one document scores more than another of its list; made by :meth:`Explanation.why`.
+
+    Attributes
+    ----------
+    row_a, row_b : int
+    name_a, name_b : str or None
+        Ids of the documents, where they are known.
+    score_a, score_b : float
+    total : float
+        ``score_a - score_b``, which the differences sum to (but for the last digits of floating point).
+    differences : list of (feature, value_a, value_b, difference)
+        The largest in size first; features that make no difference are left out.
+    """
+
+    _part: ClassVar[Any] = Difference
+    _thing: ClassVar[str] = "feature"  # what makes the differences
+
+    def to_text(self, n: int | None = PARTS_SHOWN) -> str:
+        """A table for a terminal with the ``n`` largest differences; the others are one line, so that it adds up."""
+        a, b = self._labels()
+        lead = "both score the same"
+        if self.total:
+            lead = f"{a if self.total > 0 else b} leads by {number(abs(self.total))}"
+        shown, others = self.differences[:n], self.differences[len(self.differences[:n]) :]
+        table = [[self._thing, f"row {self.row_a}", f"row {self.row_b}", "difference"]]
+        table += [[part[0], *map(number, part[1:3]), signed(part.difference)] for part in shown]
+        if others:
+            rest = math.fsum(part.difference for part in others)
+            table.append([f"({count_of(len(others), f'other {self._thing}')})", "", "", signed(rest)])
+        table.append(["total", "", "", signed(self.total)])
+        heading = f"{a} scores {number(self.score_a)}, {b} scores {number(self.score_b)}: {lead}"
+        return "\n".join([heading, *aligned(table, [True, False, False, False])])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(row {self.row_a} over row {self.row_b} by {number(self.total)})"
+
+    def _total_record(self) -> list[Any]:
+        return ["total", self.score_a, self.score_b, self.total]
+
+
+# --- Sums ------------------------------------------------------------------------------------------------------------
+
+
+def _means(X: Any, chosen: ChosenRows) -> Any:
+    """The mean row of each needed query, in the form of X; float64."""
+    from scipy import sparse
+
+    groups, needed = chosen.groups, chosen.queries
+    starts, sizes = groups.indptr[needed], np.diff(groups.indptr)[needed]
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    docs = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], sizes)
+    if groups.order is not None:
+        docs = groups.order[docs]
+    adder = sparse.csr_array((np.ones(docs.size), docs, indptr), shape=(needed.size, X.shape[0]))
+    sums = adder @ X
+    return sums.multiply(1.0 / sizes[:, None]).tocsr() if is_sparse(X) else sums / sizes[:, None]
+
+
+def _deviations(values: Any, means: Any, sizes: np.ndarray, coef: np.ndarray) -> Any:
+    """Coefficients times deviations from the mean; those within the rounding error of the mean are 0.
+
+    Otherwise a feature that is constant within a list would seem to matter in the sixteenth digit.
+    """
+    error = (sizes * np.finfo(np.float64).eps)[:, None]
+    if not is_sparse(values):
+        deviations = values - means
+        deviations[np.abs(deviations) <= error * np.abs(means)] = 0.0
+        return deviations * coef
+    deviations = (values - means).tocsr()
+    is_real = (abs(deviations) - abs(means).multiply(error).tocsr()) > 0
+    contributions = deviations.multiply(is_real).multiply(coef[None, :]).tocsr()
+    contributions.eliminate_zeros()
+    return contributions
+
+
+# --- Checks ----------------------------------------------------------------------------------------------------------
+
+
+def _checked(X: Any, feature_names: Sequence[str] | None) -> tuple[Any, list[str]]:
+    if is_sparse(X):
+        from scipy import sparse
+
+        X = sparse.csr_array(X)
+    else:
+        X = np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise ValueError(
+            f"X has shape {X.shape} and type {X.dtype}; a table of numbers, documents by features, is needed."
+        )
+    if feature_names is None:
+        names = [f"column {column}" for column in range(X.shape[1])]
+    else:
+        names = [str(name) for name in feature_names]
+    if len(names) != X.shape[1]:
+        raise ValueError(f"feature_names has {len(names):,} names but X has {X.shape[1]:,} columns.")
+    return X, names
+
+
+def _as_float64(X: Any) -> Any:
+    return X.astype(np.float64)

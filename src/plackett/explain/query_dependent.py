@@ -1,0 +1,166 @@
+"""What is particular about a query: its neighbours, and how its coefficients differ from those of all queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett.explain.explanation import Comparison, Explanation
+from plackett.explain.text import aligned, csv_text, number, plain_id, signed
+from plackett.validation import count_of, plain
+
+FEATURES_SHOWN = 10
+NEIGHBORS_SHOWN = 20
+
+
+@dataclass(frozen=True, eq=False)
+class NeighborTable:
+    """The training queries that count in a query's model, the nearest first.
+
+    Attributes
+    ----------
+    query : the query's id, None for one without
+    ids : ndarray
+        Ids of the training queries.
+    weights : ndarray
+        What they count; the weights of all training queries sum to their number.
+    distances : ndarray
+        Between the query features; NaN where nothing was compared.
+    """
+
+    query: Any
+    ids: np.ndarray
+    weights: np.ndarray
+    distances: np.ndarray
+
+    def __len__(self) -> int:
+        return self.ids.size
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "query": plain_id(self.query),
+            "neighbors": [dict(zip(COLUMNS, row, strict=True)) for row in self._rows()],
+        }
+
+    def to_csv(self) -> str:
+        """One line for each neighbour."""
+        return csv_text(COLUMNS, self._rows())
+
+    def to_frame(self):
+        """The same as a pandas data frame."""
+        pandas = import_optional("pandas", extra="frames", needed_for="NeighborTable.to_frame")
+        return pandas.DataFrame(self._rows(), columns=COLUMNS)
+
+    def __str__(self) -> str:
+        table = [list(COLUMNS)]
+        for key, weight, distance in self._rows()[:NEIGHBORS_SHOWN]:
+            table.append([str(key), number(weight), "–" if distance is None else number(distance)])
+        lines = aligned(table, [True, False, False])
+        if len(self) > NEIGHBORS_SHOWN:
+            lines.append(f"… and {count_of(len(self) - NEIGHBORS_SHOWN, 'more query', 'more queries')}")
+        return "\n".join(lines)
+
+    def _rows(self) -> list[tuple[Any, float, float | None]]:
+        return [
+            (plain_id(key), float(weight), None if np.isnan(distance) else float(distance))
+            for key, weight, distance in zip(self.ids.tolist(), self.weights, self.distances, strict=True)
+        ]
+
+
+COLUMNS = ("query", "weight", "distance")
+
+
+class CoefficientDifference(NamedTuple):
+    """A feature's coefficient in the model of a query and in that of all queries."""
+
+    feature: str
+    coefficient: float
+    uniform: float
+    difference: float
+
+
+class QueryExplanation:
+    """How a query's model differs from the one that all queries share, and what it makes of documents.
+
+    Attributes
+    ----------
+    query : the query's id
+    neighbors : NeighborTable
+    coef, uniform_coef : ndarrays of shape (n_features,)
+    feature_names : list of str
+    documents : Explanation or None
+        What each feature adds to the documents' scores, where documents were given.
+    """
+
+    def __init__(
+        self,
+        query: Any,
+        neighbors: NeighborTable,
+        coef: np.ndarray,
+        uniform_coef: np.ndarray,
+        feature_names: list[str],
+        documents: Explanation | None,
+    ):
+        self.query, self.neighbors, self.coef, self.uniform_coef = query, neighbors, coef, uniform_coef
+        self.feature_names, self.documents = feature_names, documents
+
+    def differences(self, n: int | None = None) -> list[CoefficientDifference]:
+        """The features by how far the query is from the average one, the farthest first; the first ``n`` of them."""
+        apart = self.coef - self.uniform_coef
+        order = np.argsort(-np.abs(apart), kind="stable")[:n]
+        return [
+            CoefficientDifference(
+                self.feature_names[place], float(self.coef[place]), float(self.uniform_coef[place]), float(apart[place])
+            )
+            for place in order.tolist()
+        ]
+
+    def top(self, row: int, n: int | None = 5) -> list:
+        """What moved a document most, as :meth:`Explanation.top`."""
+        return self._given_documents().top(row, n)
+
+    def why(self, a: int, b: int) -> Comparison:
+        """Why one document stands above another, as :meth:`Explanation.why`."""
+        return self._given_documents().why(a, b)
+
+    def _given_documents(self) -> Explanation:
+        if self.documents is None:
+            raise ValueError("no documents were given; explain(X) explains these too.")
+        return self.documents
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        answer = {
+            "query": plain_id(self.query),
+            "coefficients": [one._asdict() for one in self.differences()],
+            "neighbors": self.neighbors.to_dict()["neighbors"],
+        }
+        return answer if self.documents is None else {**answer, **self.documents.to_dict()}
+
+    def to_csv(self) -> str:
+        """One line for each feature; documents have lines of their own in ``documents.to_csv()``."""
+        return csv_text(CoefficientDifference._fields, self.differences())
+
+    def to_frame(self):
+        """One line for each feature, as a pandas data frame."""
+        pandas = import_optional("pandas", extra="frames", needed_for="QueryExplanation.to_frame")
+        return pandas.DataFrame(self.differences(), columns=CoefficientDifference._fields)
+
+    def __repr__(self) -> str:
+        return f"QueryExplanation(query {plain(self.query)!r}, {count_of(self.coef.size, 'feature')})"
+
+    def __str__(self) -> str:
+        table = [["feature", "this query", "all queries", "difference"]]
+        for one in self.differences(FEATURES_SHOWN):
+            table.append([one.feature, number(one.coefficient), number(one.uniform), signed(one.difference)])
+        lines = [f"query {plain(self.query)}, learned from {count_of(len(self.neighbors), 'query', 'queries')}", ""]
+        lines += aligned(table, [True, False, False, False])
+        if self.coef.size > FEATURES_SHOWN:
+            lines.append(f"… and {count_of(self.coef.size - FEATURES_SHOWN, 'more feature')}")
+        if self.documents is not None:
+            lines += ["", str(self.documents)]
+        return "\n".join(lines)

@@ -1,0 +1,131 @@
+"""Why a document stands where it stands after refinement: which weak classifiers moved it, and by how much."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett.explain.explanation import Comparison
+from plackett.explain.rows import ExplainedRows, largest_first
+from plackett.explain.text import signed
+from plackett.validation import count_of
+
+
+class StumpMove(NamedTuple):
+    """What one stump adds to the score of one document, counted from the mean of its list."""
+
+    stump: str
+    value: float
+    weight: float
+    contribution: float
+
+
+class StumpDifference(NamedTuple):
+    """What one stump adds to the lead of document a over document b."""
+
+    stump: str
+    value_a: float
+    value_b: float
+    difference: float
+
+
+class QueryStumps(NamedTuple):
+    """The weak classifiers of a query, equal ones taken together, and what they say of the documents of a list."""
+
+    names: list[str]
+    weights: np.ndarray
+    decisions: np.ndarray  # of shape (n_docs, n_stumps)
+    values: np.ndarray  # of the features that they look at, of the same shape
+
+
+class RefinedExplanation(ExplainedRows):
+    """Which stumps moved documents, and by how much; made by ``MultiplicativeRefiner.explain`` and its kin.
+
+    A stump with weight α adds ``α (f - mean of f over the list)`` to a document, f being 1 where the stump speaks for
+    it and 0 elsewhere. The contributions of a document sum to its score less the mean score of its list; ties that the
+    base ranker settles are not in them. Methods take rows by their number in X.
+
+    Attributes
+    ----------
+    moves : list of list of StumpMove
+        For each row what moved it, the largest first.
+    scores, baseline : ndarray of shape (n_rows,)
+        The score of each document, and the mean score of its list.
+    rows : ndarray of shape (n_rows,)
+        The row of X that each line explains.
+    qid : ndarray of shape (n_rows,)
+    docid : list or None
+    """
+
+    _part = StumpMove
+    _parts_name = "moves"
+    _headings = ("score", "mean of list", "strongest stumps")
+
+    def __init__(self, *, moves: list[list[StumpMove]], **rows: Any):
+        super().__init__(values=None, feature_names=[], **rows)
+        self.moves = moves
+
+    def top(self, row: int, n: int | None = 5) -> list[StumpMove]:
+        """The ``n`` stumps that move a document most, up or down; None gives all."""
+        return self.moves[self._place_of(row)][:n]
+
+    def why(self, a: int, b: int) -> RefinedComparison:
+        """Why row ``a`` stands above row ``b`` of the same query; differences are negative where a stump is for b."""
+        first, second = self._places_of_one_query(a, b)
+        of_a = {move.stump: move for move in self.moves[first]}
+        of_b = {move.stump: move for move in self.moves[second]}
+        parts = []
+        for stump in dict.fromkeys([*of_a, *of_b]):  # a stump that tells documents apart moves all of them
+            one, other = of_a[stump], of_b[stump]
+            parts.append(StumpDifference(stump, one.value, other.value, one.contribution - other.contribution))
+        sizes = np.array([part.difference for part in parts])
+        return RefinedComparison(
+            **self._both(first, second), differences=[parts[place] for place in largest_first(sizes).tolist()]
+        )
+
+    def __repr__(self) -> str:
+        return f"RefinedExplanation({count_of(len(self), 'row')})"
+
+    @staticmethod
+    def _shown(part: StumpMove) -> str:
+        return f"{part.stump} {signed(part.contribution)}"
+
+
+class RefinedComparison(Comparison):
+    """Why one document scores more than another of its list; made by :meth:`RefinedExplanation.why`.
+
+    Attributes
+    ----------
+    row_a, row_b : int
+    name_a, name_b : str or None
+        Ids of the documents, where they are known.
+    score_a, score_b : float
+    total : float
+        ``score_a - score_b``, which the differences sum to.
+    differences : list of (stump, value_a, value_b, difference)
+        The largest in size first; stumps that make no difference are left out.
+    """
+
+    _part = StumpDifference
+    _thing = "stump"
+
+
+def moves_of(stumps: QueryStumps, docs: np.ndarray) -> list[list[StumpMove]]:
+    """What the stumps of a query add to some of its documents; those that treat all documents alike are left out."""
+    answer = []
+    shares = stumps.decisions.mean(axis=0) if stumps.decisions.size else np.zeros(len(stumps.names))
+    for doc in docs.tolist():
+        amounts = stumps.weights * (stumps.decisions[doc] - shares)
+        answer.append(
+            [
+                StumpMove(
+                    stumps.names[place],
+                    float(stumps.values[doc, place]),
+                    float(stumps.weights[place]),
+                    float(amounts[place]),
+                )
+                for place in largest_first(amounts).tolist()
+            ]
+        )
+    return answer

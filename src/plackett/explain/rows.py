@@ -1,0 +1,289 @@
+"""What explanations of every kind share: the rows that are explained, what moved each of them, and its tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett.data.grouping import Groups, group_rows
+from plackett.data.queries import Queries
+from plackett.explain.text import aligned, csv_text, number, plain_id
+from plackett.validation import count_of, is_sparse, plain
+
+ROWS_SHOWN = 20
+PARTS_SHOWN = 15
+
+
+class ExplainedRows(ABC):
+    """Documents with their scores, and what moved each of them from the mean score of its list."""
+
+    _part: ClassVar[Any]  # a named tuple: what is said of one of the things that moved a document
+    _parts_name: ClassVar[str]
+    _headings: ClassVar[tuple[str, str, str]]  # of the score, the baseline and what moved it most
+
+    def __init__(
+        self,
+        *,
+        values: Any,
+        scores: np.ndarray,
+        baseline: np.ndarray,
+        feature_names: list[str],
+        rows: np.ndarray,
+        qid: np.ndarray,
+        docid: list | None = None,
+    ):
+        self.values, self.scores, self.baseline = values, scores, baseline
+        self.feature_names, self.rows, self.qid, self.docid = feature_names, rows, qid, docid
+        self._place = {row: place for place, row in enumerate(rows.tolist())}
+
+    def __len__(self) -> int:
+        return self.rows.size
+
+    @abstractmethod
+    def top(self, row: int, n: int | None = 5) -> list:
+        """The ``n`` parts that moved a document most; None gives all that moved it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON: for each row its score, its list's mean score, and what moved it."""
+        return {"rows": [self._row_dict(place) for place in range(len(self))]}
+
+    def to_csv(self) -> str:
+        """One line for each row and each part that moved it, the largest first."""
+        return csv_text(self._columns(), self._records())
+
+    def to_frame(self):
+        """One line for each row and each part that moved it, the largest first, as a pandas data frame."""
+        pandas = import_optional("pandas", extra="frames", needed_for=f"{type(self).__name__}.to_frame")
+        return pandas.DataFrame(list(self._records()), columns=self._columns())
+
+    def __str__(self) -> str:
+        headings = ["row", "query", *(["document"] if self.docid is not None else []), *self._headings[:2]]
+        table = [[*headings, self._headings[2]]]
+        for place, row in enumerate(self.rows[:ROWS_SHOWN].tolist()):
+            name = [] if self.docid is None else [str(plain(self.docid[place]))]
+            strongest = ", ".join(self._shown(part) for part in self.top(row, 3))
+            table.append([str(row), str(plain(self.qid[place])), *name, *self._numbers(place), strongest or "–"])
+        lines = aligned(table, [False] + [True] * (len(headings) - 3) + [False, False, True])
+        if len(self) > ROWS_SHOWN:
+            lines.append(f"… and {count_of(len(self) - ROWS_SHOWN, 'more row')}")
+        return "\n".join(lines)
+
+    def _numbers(self, place: int) -> list[str]:
+        """What stands below the first two of ``_headings``."""
+        return [number(self.scores[place]), number(self.baseline[place])]
+
+    @staticmethod
+    @abstractmethod
+    def _shown(part: Any) -> str:
+        """One of the strongest parts, in a few letters."""
+
+    def _place_of(self, row: int) -> int:
+        if row not in self._place:
+            among = (
+                "0 rows"
+                if not len(self)
+                else f"{count_of(len(self), 'row')} from {self.rows.min()} to {self.rows.max()}"
+            )
+            raise ValueError(f"row {plain(row)!r} was not explained; there are {among}.")
+        return self._place[row]
+
+    def _places_of_one_query(self, a: int, b: int) -> tuple[int, int]:
+        first, second = self._place_of(a), self._place_of(b)
+        if self.qid[first] != self.qid[second]:
+            raise ValueError(
+                f"row {plain(a)} belongs to query {plain(self.qid[first])!r} and row {plain(b)} to query "
+                f"{plain(self.qid[second])!r}; only documents of one query are ranked against each other."
+            )
+        return first, second
+
+    def _both(self, first: int, second: int) -> dict[str, Any]:
+        """What a comparison says of its two documents."""
+        return {
+            "row_a": int(self.rows[first]),
+            "row_b": int(self.rows[second]),
+            "name_a": self._name(first),
+            "name_b": self._name(second),
+            "score_a": float(self.scores[first]),
+            "score_b": float(self.scores[second]),
+        }
+
+    def _name(self, place: int) -> str | None:
+        return None if self.docid is None else str(plain(self.docid[place]))
+
+    def _columns(self) -> list[str]:
+        names = ["docid"] if self.docid is not None else []
+        return ["row", "qid", *names, "score", "baseline", *self._part._fields]
+
+    def _records(self) -> Iterable[list[Any]]:
+        for place, row in enumerate(self.rows.tolist()):
+            name = [] if self.docid is None else [plain(self.docid[place])]
+            heading = [row, plain(self.qid[place]), *name, float(self.scores[place]), float(self.baseline[place])]
+            for part in self.top(row, None):
+                yield [*heading, *part]
+
+    def _row_dict(self, place: int) -> dict[str, Any]:
+        row = int(self.rows[place])
+        answer: dict[str, Any] = {"row": row, "qid": plain_id(self.qid[place])}
+        if self.docid is not None:
+            answer["docid"] = plain_id(self.docid[place])
+        answer.update(score=float(self.scores[place]), baseline=float(self.baseline[place]))
+        return {**answer, self._parts_name: [part._asdict() for part in self.top(row, None)]}
+
+
+class ComparedRows(ABC):
+    """Two documents of a list, and what made the difference between their scores."""
+
+    _part: ClassVar[Any]
+
+    def __init__(
+        self,
+        *,
+        row_a: int,
+        row_b: int,
+        score_a: float,
+        score_b: float,
+        differences: list,
+        name_a: str | None = None,
+        name_b: str | None = None,
+    ):
+        self.row_a, self.row_b, self.name_a, self.name_b = row_a, row_b, name_a, name_b
+        self.score_a, self.score_b, self.differences = score_a, score_b, differences
+
+    @property
+    def total(self) -> float:
+        return self.score_a - self.score_b
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "a": {"row": self.row_a, "docid": self.name_a, "score": self.score_a},
+            "b": {"row": self.row_b, "docid": self.name_b, "score": self.score_b},
+            "total": self.total,
+            "differences": [part._asdict() for part in self.differences],
+        }
+
+    def to_csv(self) -> str:
+        """One line for each difference, and a last one with the total and the scores."""
+        return csv_text(self._part._fields, [*self.differences, self._total_record()])
+
+    def to_frame(self):
+        """One line for each difference as a pandas data frame; ``frame.attrs`` holds the scores and the total."""
+        pandas = import_optional("pandas", extra="frames", needed_for=f"{type(self).__name__}.to_frame")
+        frame = pandas.DataFrame(self.differences, columns=list(self._part._fields))
+        frame.attrs.update(score_a=self.score_a, score_b=self.score_b, total=self.total)
+        return frame
+
+    @abstractmethod
+    def to_text(self, n: int | None = PARTS_SHOWN) -> str:
+        """A table for a terminal."""
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    @abstractmethod
+    def _total_record(self) -> list[Any]:
+        """The last line of the CSV."""
+
+    def _labels(self) -> tuple[str, str]:
+        named = [(self.row_a, self.name_a), (self.row_b, self.name_b)]
+        a, b = (f"row {row}" if name is None else f"row {row} ({name})" for row, name in named)
+        return a, b
+
+
+class ChosenRows(NamedTuple):
+    """The rows to explain, and the lists that they belong to."""
+
+    rows: np.ndarray
+    qid: np.ndarray
+    docid: list | None
+    groups: Groups
+    queries: np.ndarray  # those with a chosen row, by number
+    place: np.ndarray  # of each row's query among them
+    sizes: np.ndarray  # of each row's list
+
+
+def choose_rows(n_docs: int, qid: Any, rows: Any, docid: Any) -> ChosenRows:
+    """The rows of ``rows`` (all, for None), their queries and names."""
+    groups = group_rows(qid, n_docs)
+    chosen = _checked(rows, n_docs)
+    names = _checked_names(docid, n_docs)
+    query_of_row = np.empty(n_docs, dtype=np.int64)
+    order = slice(None) if groups.order is None else groups.order
+    query_of_row[order] = np.repeat(np.arange(groups.ids.size), np.diff(groups.indptr))
+    queries, place = np.unique(query_of_row[chosen], return_inverse=True)
+    return ChosenRows(
+        rows=chosen,
+        qid=groups.ids[query_of_row[chosen]],
+        docid=None if names is None else [names[row] for row in chosen.tolist()],
+        groups=groups,
+        queries=queries,
+        place=place,
+        sizes=np.diff(groups.indptr)[queries][place],
+    )
+
+
+class NeededLists(NamedTuple):
+    """The whole lists of the rows to explain, and nothing of the others."""
+
+    queries: Queries
+    places: np.ndarray  # of their rows among the grouped ones of all queries
+    numbers: np.ndarray  # of their rows, as these were given
+    rows: np.ndarray  # those to explain, by their place in ``queries``
+    docid: list | None
+
+
+def needed_lists(queries: Queries, rows: Iterable[int] | None, docid: Iterable[Any] | None) -> NeededLists:
+    """The lists that ``rows`` belong to; these and ``docid`` are as the user gives them."""
+    chosen, names = _checked(rows, queries.n_docs), _checked_names(docid, queries.n_docs)
+    numbers = np.arange(queries.n_docs) if queries.row_order is None else queries.row_order
+    place_of = np.empty_like(numbers)
+    place_of[numbers] = np.arange(numbers.size)
+    wanted = place_of[chosen] if chosen.size else np.zeros(min(1, numbers.size), dtype=np.int64)  # for the normalizer
+    is_needed = np.zeros(queries.n_queries, dtype=bool)
+    is_needed[np.searchsorted(queries.indptr, wanted, side="right") - 1] = True
+    places = np.flatnonzero(np.repeat(is_needed, np.diff(queries.indptr)))
+    return NeededLists(
+        queries=queries if is_needed.all() else queries[is_needed],
+        places=places,
+        numbers=numbers[places],
+        rows=np.searchsorted(places, place_of[chosen]),
+        docid=None if names is None else [names[number] for number in numbers[places].tolist()],
+    )
+
+
+def _checked_names(docid: Iterable[Any] | None, n_docs: int) -> list | None:
+    names = None if docid is None else list(docid)
+    if names is not None and len(names) != n_docs:
+        raise ValueError(f"docid has {len(names):,} ids but X has {n_docs:,} rows.")
+    return names
+
+
+def _checked(rows: Iterable[int] | None, n_docs: int) -> np.ndarray:
+    if rows is None:
+        return np.arange(n_docs)
+    chosen = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows))
+    if chosen.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+        raise ValueError(f"rows must be row numbers, not {chosen.dtype} of shape {chosen.shape}.")
+    outside = (chosen < 0) | (chosen >= n_docs)
+    if outside.any():
+        raise ValueError(f"rows holds {int(chosen[outside][0])}, but X has rows 0 to {n_docs - 1:,}.")
+    if np.unique(chosen).size < chosen.size:
+        raise ValueError("rows holds a row twice.")
+    return chosen.astype(np.int64)
+
+
+def largest_first(amounts: np.ndarray) -> np.ndarray:
+    """The columns that are not 0, by size; equal ones stay in order."""
+    columns = np.flatnonzero(amounts)
+    return columns[np.argsort(-np.abs(amounts[columns]), kind="stable")]
+
+
+def dense_row(matrix: Any, place: int) -> np.ndarray:
+    """One row of a matrix, dense or sparse, as a vector."""
+    return matrix[[place]].toarray().ravel() if is_sparse(matrix) else matrix[place]

@@ -1,0 +1,243 @@
+"""Why a document stands where it stands, for rankers that rank anew after each step: how its rank moved.
+
+Where ranks are made from ranks, what a feature adds depends on all steps before it, and there is no share of its own.
+But the moves add up: before the first step all documents of a list share its mean rank, and the moves of a document sum
+to its rank less that mean. Ranks go from 1 to n, the number of documents in the list; n is the top.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett.explain.rows import PARTS_SHOWN, ComparedRows, ExplainedRows, dense_row, largest_first
+from plackett.explain.text import aligned, number
+from plackett.validation import count_of
+
+
+class RankStep(NamedTuple):
+    """One step of the model: the feature, its weight λ, and what entered (the mixture has β of the ranking so far)."""
+
+    step: int
+    feature: str
+    weight: float
+    enters: str
+    beta: float
+
+
+class Move(NamedTuple):
+    """How one step moved one document."""
+
+    step: int
+    feature: str
+    weight: float
+    value: float
+    before: float
+    after: float
+    move: float
+
+
+class LeadChange(NamedTuple):
+    """How one step changed the lead, in ranks, of document a over document b."""
+
+    step: int
+    feature: str
+    weight: float
+    value_a: float
+    value_b: float
+    lead_before: float
+    lead_after: float
+    difference: float
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether the order of the two changed: one overtook the other, drew level, or broke away from a tie."""
+        return bool(np.sign(self.lead_before) != np.sign(self.lead_after))
+
+
+class RankSteps(ExplainedRows):
+    """How the ranks of documents moved, step by step; made by ``FeatureRank.explain`` and ``BLFeatureRank.explain``.
+
+    Methods take rows by their number in X, also where only some rows were explained. Steps are numbered from 1.
+
+    Attributes
+    ----------
+    ranks : ndarray of shape (n_rows, n_steps + 1)
+        The rank of each document before the first step (the mean rank of its list), and after every step; larger is
+        better.
+    steps : list of (step, feature, weight, enters, beta)
+        What was done in each step. What enters is ``"feature"``, ``"mixture"`` or ``"ranking so far"``.
+    values : ndarray or CSR matrix of shape (n_rows, n_features)
+        The features of the rows.
+    scores, baseline : ndarray of shape (n_rows,)
+        The last rank of each document, and the first; its moves sum to the one minus the other.
+    sizes : ndarray of shape (n_rows,)
+        The number of documents in each one's list, which is the top rank.
+    feature_names : list of str
+    rows : ndarray of shape (n_rows,)
+        The row of X that each line explains.
+    qid : ndarray of shape (n_rows,)
+    docid : list or None
+    """
+
+    _part = Move
+    _parts_name = "moves"
+    _headings = ("rank", "top rank", "strongest steps")
+
+    def __init__(self, *, ranks: np.ndarray, steps: list[RankStep], sizes: np.ndarray, **rows: Any):
+        super().__init__(scores=ranks[:, -1], baseline=ranks[:, 0], **rows)
+        self.ranks, self.steps, self.sizes = ranks, steps, sizes
+
+    def top(self, row: int, n: int | None = 5) -> list[Move]:
+        """The ``n`` steps that moved a document most, up or down; those that left it where it was are left out.
+
+        Parameters
+        ----------
+        row : int
+        n : int, default=5
+            None gives all.
+
+        Returns
+        -------
+        list of (step, feature, weight, value, before, after, move), the largest first; equal ones in their order
+        """
+        place = self._place_of(row)
+        values, ranks = dense_row(self.values, place), self.ranks[place]
+        moves = np.diff(ranks)
+        return [
+            Move(*self._step(t), self._value(values, t), float(ranks[t]), float(ranks[t + 1]), float(moves[t]))
+            for t in largest_first(moves)[:n].tolist()
+        ]
+
+    def why(self, a: int, b: int) -> RankComparison:
+        """Why row ``a`` stands above row ``b`` of the same query, step by step.
+
+        Parameters
+        ----------
+        a, b : int
+
+        Returns
+        -------
+        RankComparison
+            Its differences are negative where a step speaks for ``b``.
+        """
+        first, second = self._places_of_one_query(a, b)
+        leads = self.ranks[first] - self.ranks[second]
+        changes = np.diff(leads)
+        values_a, values_b = dense_row(self.values, first), dense_row(self.values, second)
+        return RankComparison(
+            **self._both(first, second),
+            size=int(self.sizes[first]),
+            differences=[
+                LeadChange(
+                    *self._step(t),
+                    self._value(values_a, t),
+                    self._value(values_b, t),
+                    float(leads[t]),
+                    float(leads[t + 1]),
+                    float(changes[t]),
+                )
+                for t in largest_first(changes).tolist()
+            ],
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON: the steps, and for each row its rank, its list's mean rank, and its moves."""
+        return {"steps": [step._asdict() for step in self.steps], **super().to_dict()}
+
+    def __repr__(self) -> str:
+        return f"RankSteps({count_of(len(self), 'row')} × {count_of(len(self.steps), 'step')})"
+
+    def _step(self, t: int) -> tuple[int, str, float]:
+        return self.steps[t].step, self.steps[t].feature, self.steps[t].weight
+
+    def _value(self, values: np.ndarray, t: int) -> float:
+        """The value of the feature of a step; the features come in turn."""
+        return float(values[t % values.size])
+
+    def _numbers(self, place: int) -> list[str]:
+        return [_rank(self.scores[place]), _rank(self.sizes[place])]
+
+    @staticmethod
+    def _shown(part: Move) -> str:
+        return f"{part.feature} {_rank(part.before)}→{_rank(part.after)}"
+
+
+class RankComparison(ComparedRows):
+    """Why one document ends above another of its list; made by :meth:`RankSteps.why`.
+
+    Attributes
+    ----------
+    row_a, row_b : int
+    name_a, name_b : str or None
+        Ids of the documents, where they are known.
+    score_a, score_b : float
+        Their ranks after the last step; larger is better.
+    total : float
+        ``score_a - score_b``, which the differences sum to.
+    size : int
+        The number of documents in the list, which is the top rank.
+    differences : list of (step, feature, weight, value_a, value_b, lead_before, lead_after, difference)
+        The largest in size first; steps that left the lead of a over b as it was are left out.
+    """
+
+    _part = LeadChange
+
+    def __init__(self, *, size: int, **rows: Any):
+        super().__init__(**rows)
+        self.size = size
+
+    @property
+    def turns(self) -> list[LeadChange]:
+        """The steps at which the order of the two changed, in their order; the last one decided."""
+        return sorted(part for part in self.differences if part.is_turn)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; ``"turns"`` are the numbers of the steps at which the order changed."""
+        return {**super().to_dict(), "turns": [part.step for part in self.turns]}
+
+    def to_text(self, n: int | None = PARTS_SHOWN) -> str:
+        """A table for a terminal with the ``n`` largest changes, in the order of the steps; the others are one line."""
+        a, b = self._labels()
+        table = [["step", "feature", "weight", f"row {self.row_a}", f"row {self.row_b}", "lead", "change", ""]]
+        shown, others = self.differences[:n], self.differences[len(self.differences[:n]) :]
+        for part in sorted(shown):
+            lead = f"{_lead(part.lead_before)}→{_lead(part.lead_after)}"
+            numbers = map(number, (part.weight, part.value_a, part.value_b))
+            table.append([str(part.step), part.feature, *numbers, lead, _lead(part.difference), self._turn(part, a, b)])
+        if others:
+            rest = math.fsum(part.difference for part in others)
+            table.append(["", f"({count_of(len(others), 'other step')})", "", "", "", "", _lead(rest), ""])
+        table.append(["", "total", "", "", "", "", _lead(self.total), ""])
+        heading = f"{a} ends at rank {_rank(self.score_a)}, {b} at rank {_rank(self.score_b)} (top is {self.size})"
+        return "\n".join([f"{heading}: {self._end(a, b)}", *aligned(table, [False, True, *[False] * 5, True])])
+
+    def __repr__(self) -> str:
+        return f"RankComparison(row {self.row_a} over row {self.row_b} by {_lead(self.total)})"
+
+    def _end(self, a: str, b: str) -> str:
+        if not self.total:
+            return "neither leads"
+        since = self.turns[-1]
+        leader = a if self.total > 0 else b
+        return f"{leader} leads by {_rank(abs(self.total))}, since step {since.step} ({since.feature})"
+
+    @staticmethod
+    def _turn(part: LeadChange, a: str, b: str) -> str:
+        if not part.is_turn:
+            return ""
+        return "level" if not part.lead_after else f"{a if part.lead_after > 0 else b} ahead"
+
+    def _total_record(self) -> list[Any]:
+        return ["", "total", "", self.score_a, self.score_b, 0.0, self.total, self.total]
+
+
+def _rank(value: float) -> str:
+    """Ranks are whole or half numbers; all their digits count."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _lead(value: float) -> str:
+    return f"{value:+.1f}".removesuffix(".0") if value else "0"

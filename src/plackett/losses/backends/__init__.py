@@ -1,0 +1,1 @@
+"""The losses in PyTorch, on GPUs and as objectives of boosted trees."""

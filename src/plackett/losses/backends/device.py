@@ -1,0 +1,293 @@
+"""Losses as PyTorch operations, for scores that live on an accelerator.
+
+Each function gives the loss as one term per document, whose sum over a query is its loss, and the slope by the scores.
+It follows the formulas of the compiled kernels; the pairwise losses that need order statistics or all pairs have none
+here and are taken on the host. What the labels alone decide is made once per lists, device and precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+import torch
+
+from plackett.data.queries import QueryLists
+from plackett.losses import cost_sensitive, listmle, listwise, pairwise, pointwise, transforms
+from plackett.losses.backends import cuda as on_cuda
+from plackett.losses.backends.log_transforms import TRANSFORMS, log_and_slope
+from plackett.losses.backends.segments import NOTHING, Chains, RankedLevels, Runs, to_device
+from plackett.losses.base import Loss
+
+TermsAndSlope = tuple[torch.Tensor, torch.Tensor]
+
+
+def has_terms(loss: Loss) -> bool:
+    """Whether the loss and its φ are known here; a class that somebody derived from ours may differ, and is not."""
+    if type(loss) not in _BY_CLASS:
+        return False
+    return not hasattr(loss, "transform") or type(transforms.get_transform(loss.transform)) in TRANSFORMS
+
+
+def value_and_slope(
+    loss: Any, scores: torch.Tensor, lists: QueryLists, weights: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The loss summed over the queries, each of which counts its weight, and the slope by each score."""
+    by_query = on_cuda.values_and_slope(loss, scores, lists)
+    costs, slope = terms_and_slope(loss, scores, lists) if by_query is None else by_query
+    if weights is None:
+        return costs.sum(), slope
+    of_rows = _runs_of_queries(lists, scores).spread(weights)
+    return (costs * (of_rows if by_query is None else weights)).sum(), slope * of_rows
+
+
+def terms_and_slope(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    """One term per document, whose places may change within a query, and the slope by each score.
+
+    ``scores`` are float32 or float64. The scores are not looked at, which would wait for the device: what is not finite
+    gives terms that are not, either.
+    """
+    if lists.n_docs == 0:
+        return scores.clone(), scores.clone()
+    return _BY_CLASS[type(loss)](loss, scores, lists)
+
+
+# ---- ListMLE and p-ListMLE ---------------------------------------------------------------------------------------
+
+
+def _plackett(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    """Each document costs w (log C − f), as in ``_native/losses/listmle.hpp``; C and 1/C are logarithms here."""
+    labels = loss._levels(lists)
+    key = (loss.name, getattr(loss, "position_weights", None), getattr(loss, "base", None), loss.is_random)
+    weights = _kept(lists, scores, (*key, "weights"), lambda: np.append(labels.weights, 0.0))
+    if loss.is_random:  # an order drawn anew, in which every place is a level
+        chains = _kept_index(lists, scores, "places", lambda device: Chains(lists.indptr, device))
+        levels = RankedLevels(labels.order, labels.bounds, chains, scores.device)
+        weights_of_rows = levels.for_rows(weights)
+    else:
+        levels = _levels(lists, scores)
+        weights_of_rows = _kept(lists, scores, (*key, "rows"), lambda: levels.for_rows(weights))
+    ranked = levels.ranked(scores)
+    own = levels.runs.log_sums(ranked)
+    log_sums = levels.chains.from_on(own)
+    terms = levels.for_rows(log_sums).sub_(scores).mul_(weights_of_rows)
+    if loss._is_efron:
+        shift = _kept(lists, scores, (*key, "shifts"), lambda: _shares_of_places(labels.bounds))
+        rest = 1.0 - shift * levels.runs.spread((own - log_sums).exp())
+        masses = levels.runs.sums(1.0 / rest) * weights
+        less = levels.runs.sums(shift / rest) * weights
+        terms += levels.to_rows(rest.log()) * weights_of_rows
+        pulls = masses.log() - log_sums
+    else:
+        masses = _kept(lists, scores, (*key, "masses"), lambda: _logs(_sizes(labels.bounds) * labels.weights))
+        pulls = masses - log_sums
+    pulls[-1:] = NOTHING  # there log C is −∞ as well
+    slope = levels.for_rows(levels.chains.up_to(pulls)).add_(scores).exp_()
+    if loss._is_efron:
+        slope -= levels.for_rows(less) * (scores - levels.for_rows(log_sums)).exp_()
+    return terms, slope.sub_(weights_of_rows)
+
+
+def _listmle(loss: listmle.ListMLE, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    if loss._is_plain:
+        return _plackett(loss, scores, lists)
+    logs, inner = log_and_slope(transforms.get_transform(loss.transform), scores)
+    terms, slope = _plackett(loss, logs, lists)
+    return terms, slope * inner
+
+
+def _shares_of_places(bounds: np.ndarray) -> np.ndarray:
+    """r/d of each place: how many of its level stand before it, over the size of the level."""
+    sizes = np.diff(bounds)
+    return (np.arange(bounds[-1]) - np.repeat(bounds[:-1], sizes)) / np.repeat(sizes, sizes)
+
+
+# ---- ListNet and RankCosine --------------------------------------------------------------------------------------
+
+
+def _listnet(loss: listwise.ListNet, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    """Each document costs its target times the negative logarithm of its share."""
+    transform = transforms.get_transform(loss.transform)
+    runs = _runs_of_queries(lists, scores)
+    target = _kept(lists, scores, ("ListNet", transform, "target"), lambda: loss._target(lists))
+    logs, inner = (scores, None) if loss._is_softmax else log_and_slope(transform, scores)
+    cost = runs.spread(runs.log_sums(logs)) - logs
+    slope = (-cost).exp_() - target
+    return cost * target, slope if inner is None else slope * inner
+
+
+def _rank_cosine(loss: listwise.RankCosine, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    """Each document costs a quarter of its squared distance from the target, both of length 1 in their query."""
+    transform = transforms.get_transform(loss.transform)
+    runs = _runs_of_queries(lists, scores)
+    target = _kept(lists, scores, ("RankCosine", transform, "target"), lambda: loss._target(lists))
+    flat = _kept(lists, scores, ("RankCosine", transform, "flat"), lambda: _flat_costs(loss._target(lists), lists))
+    sizes = _kept(lists, scores, "half over size", lambda: _half_over_size(lists))
+    if isinstance(transform, transforms.Linear):
+        values = transform.a * scores + transform.b
+        largest = runs.largest(values.abs())
+        least = 1e-300 if scores.dtype == torch.float64 else 1e-37  # a shorter vector counts as zero
+        largest = torch.where(largest < least, 0.0, largest)
+        values = values / runs.spread(torch.where(largest > 0.0, largest, 1.0))
+        values = torch.where(runs.spread(largest) > 0.0, values, 0.0)
+    else:
+        logs, growth = log_and_slope(transform, scores)
+        values = (logs - runs.spread(runs.largest(logs))).exp_()
+    length = runs.sums(values * values).sqrt_()
+    unit = values / runs.spread(torch.where(length > 0.0, length, 1.0))
+    if isinstance(transform, transforms.Linear):
+        is_long = length > 0.0
+        inner = runs.spread(torch.where(is_long, transform.a / torch.where(is_long, largest * length, 1.0), 0.0))
+    else:
+        inner = growth * unit
+    agreement = runs.spread(runs.sums(unit * target))
+    is_counted = (runs.spread(length) > 0.0) & (flat == 0.0)
+    terms = torch.where(is_counted, 0.25 * (unit - target) ** 2, sizes)
+    return terms, torch.where(is_counted, 0.5 * inner * (agreement * unit - target), 0.0)
+
+
+def _half_over_size(lists: QueryLists) -> np.ndarray:
+    """½ over the documents of each row's query, and 0 for single documents: what scores of length 0 cost."""
+    sizes = np.diff(lists.indptr)
+    return np.repeat(np.where(sizes > 1, 0.5 / np.maximum(sizes, 1), 0.0), sizes)
+
+
+def _flat_costs(target: np.ndarray, lists: QueryLists) -> np.ndarray:
+    """1 for the rows of queries with a target of length 0, or with one document; else 0."""
+    sizes = np.diff(lists.indptr)
+    queries = np.repeat(np.arange(lists.n_queries), sizes)
+    lengths = np.bincount(queries, weights=target * target, minlength=lists.n_queries)
+    return ((lengths == 0.0) | (sizes < 2)).astype(np.float64)[queries]
+
+
+# ---- cost-sensitive ListMLE --------------------------------------------------------------------------------------
+
+
+def _cost_sensitive(loss: cost_sensitive.CSListMLE, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    """See ``_native/losses/cost_sensitive.hpp`` for the names; ``mean``, ``rivalry`` and ``pull`` are logarithms here.
+
+    A pair weighs A_l + A_m, two sums over levels, or A_l − A_m, which is a sum over the steps between both levels: in
+    either way nothing is subtracted.
+    """
+    key = ("CSListMLE", loss.k if loss.weights == "ndcg" else None, loss.weights)
+    weights = loss._weights(lists)
+    levels = _kept_index(
+        lists, scores, (*key, "levels"),
+        lambda device: RankedLevels(lists.order, weights.bounds, Chains(weights.level_indptr, device), device),
+    )  # fmt: skip
+    is_sum = loss.weights == "ndcg"
+    strength = _kept(lists, scores, (*key, "strength"), lambda: _logs(weights.strength if is_sum else _steps(weights)))
+    norm = _kept(lists, scores, (*key, "norm"), lambda: np.append(weights.norm, 0.0))
+    log_norm = _kept(lists, scores, (*key, "log"), lambda: np.append(np.log(_or_one(weights.norm)), 0.0))
+    scale = _kept(lists, scores, (*key, "scale"), lambda: np.repeat(weights.scale, np.diff(lists.indptr)))
+    chains, runs = levels.chains, levels.runs
+
+    ranked = levels.ranked(scores)
+    own = runs.log_sums(ranked)
+    below = chains.of_after(chains.from_on(own))
+    if is_sum:
+        inner = torch.logaddexp(strength + below, chains.of_after(chains.from_on(strength + own)))
+    else:
+        inner = chains.from_on(strength + below)
+    cost = torch.nn.functional.softplus(runs.spread(inner - log_norm) - ranked, threshold=50.0)
+    rivalry = runs.log_sums(-(ranked + cost))
+    above = chains.up_to(rivalry)
+    if is_sum:
+        pull = torch.logaddexp(strength + chains.of_before(above), chains.of_before(chains.up_to(strength + rivalry)))
+    else:
+        pull = chains.of_before(chains.up_to(strength + above))
+    norms = runs.spread(norm) * scale
+    slope = scale * (runs.spread(pull) + ranked).exp_() + norms * torch.expm1(-cost)  # 1 − e^−cost: not chosen
+    return norms * cost, levels.to_rows(slope)
+
+
+def _steps(weights: Any) -> np.ndarray:
+    """By how much each level's strength exceeds the next one's in its query; 0 for the last."""
+    steps = np.append(weights.strength[:-1] - weights.strength[1:], 0.0)[: weights.strength.size]
+    ends = weights.level_indptr[1:][np.diff(weights.level_indptr) > 0]
+    steps[ends - 1] = 0.0
+    return steps
+
+
+# ---- pairs and single documents ----------------------------------------------------------------------------------
+
+
+def _exponential(loss: pairwise.PairwiseExponential, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    """Each document costs e^f times the sum of e^−f over the better ones."""
+    key = ("pair weights", loss.normalize, "rows")
+    weight = _kept(lists, scores, key, lambda: np.repeat(loss._weights(lists), np.diff(lists.indptr)))
+    levels = _levels(lists, scores)
+    chains, runs = levels.chains, levels.runs
+    ranked = levels.ranked(scores)
+    better = chains.of_before(chains.up_to(runs.log_sums(-ranked)))
+    least = chains.of_before(chains.largest_up_to(runs.largest(-ranked)))
+    worse = chains.of_after(chains.from_on(runs.log_sums(ranked)))
+    largest = chains.of_after(chains.largest_from_on(runs.largest(ranked)))
+    terms = weight * _cut_exp(ranked, runs, better, least)
+    return terms, levels.to_rows(terms - weight * _cut_exp(-ranked, runs, worse, largest))
+
+
+def _cut_exp(values: torch.Tensor, runs: Runs, log_sums: torch.Tensor, largest: torch.Tensor) -> torch.Tensor:
+    """exp(value + log-sum), where a pair counts no more than a margin of −600, or what float32 can hold, would."""
+    farthest = 600.0 if values.dtype == torch.float64 else 60.0
+    excess = torch.clamp(runs.spread(largest) + values - farthest, min=0.0)
+    return (values + runs.spread(log_sums) - excess).exp_()
+
+
+def _squared(loss: pointwise.Squared, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    slope = scores - _kept(lists, scores, "labels", lambda: lists.labels)
+    return 0.5 * slope * slope, slope
+
+
+_BY_CLASS: dict[type, Callable[[Any, torch.Tensor, QueryLists], TermsAndSlope]] = {
+    listmle.ListMLE: _listmle,
+    listmle.PListMLE: _plackett,
+    listwise.ListNet: _listnet,
+    listwise.RankCosine: _rank_cosine,
+    cost_sensitive.CSListMLE: _cost_sensitive,
+    pairwise.PairwiseExponential: _exponential,
+    pointwise.Squared: _squared,
+}
+
+
+# ---- what is made once -------------------------------------------------------------------------------------------
+
+
+def _kept(lists: QueryLists, like: torch.Tensor, key: Hashable, make: Callable[[], Any]) -> torch.Tensor:
+    """Numbers that the labels decide, on the device and in the precision of ``like``."""
+
+    def on_device() -> torch.Tensor:
+        made = make()
+        return made if isinstance(made, torch.Tensor) else to_device(made, like.device, like.dtype)
+
+    return lists.keep(("torch", key, like.device, like.dtype), on_device)
+
+
+def _kept_index(lists: QueryLists, like: torch.Tensor, key: Hashable, make: Callable[[torch.device], Any]) -> Any:
+    return lists.keep(("torch", key, like.device), lambda: make(like.device))
+
+
+def _levels(lists: QueryLists, like: torch.Tensor) -> RankedLevels:
+    bounds, indptr = lists.levels
+    return _kept_index(
+        lists, like, "levels", lambda device: RankedLevels(lists.order, bounds, Chains(indptr, device), device)
+    )
+
+
+def _runs_of_queries(lists: QueryLists, like: torch.Tensor) -> Runs:
+    return _kept_index(lists, like, "queries", lambda device: Runs(lists.indptr, device))
+
+
+def _sizes(bounds: np.ndarray) -> np.ndarray:
+    return np.diff(bounds).astype(np.float64)
+
+
+def _logs(numbers: np.ndarray) -> np.ndarray:
+    """Logarithms of numbers per level, those of 0 being −∞, and −∞ behind the last."""
+    with np.errstate(divide="ignore"):
+        return np.append(np.log(numbers), NOTHING)
+
+
+def _or_one(numbers: np.ndarray) -> np.ndarray:
+    return np.where(numbers > 0.0, numbers, 1.0)

@@ -1,0 +1,283 @@
+"""Losses as functions of PyTorch tensors that know their slope."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett.data.queries import Queries, QueryLists
+from plackett.losses.base import Loss, lists_of
+
+import_optional("torch", extra="neural", needed_for="as_torch()")  # says what to install where it is missing
+
+import torch  # noqa: E402
+
+from plackett.losses.backends import device as on_device  # noqa: E402
+
+_Compute = Callable[[QueryLists, "np.ndarray | None", torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+
+
+def _not_compiled(function: Callable) -> Callable:
+    """The function, called as it is by what torch.compile makes, which would take NumPy's arrays for tensors."""
+    kept: list[Callable] = []
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        if not kept:
+            if "torch._dynamo" not in sys.modules:  # nobody compiles, and to import it takes seconds
+                return function(*arguments, **named)
+            kept.append(torch.compiler.disable(function))
+        return kept[0](*arguments, **named)
+
+    return call
+
+
+class TorchLoss:
+    """A loss as ``f(scores, queries)``: a tensor that holds the sum over the queries and can be differentiated.
+
+    Scores in main memory go to the compiled kernels without a copy when they are float64; others are converted, and the
+    arithmetic is done in float64. Scores on an accelerator stay there: the listwise losses, ``exponential`` and
+    ``squared`` are taken as operations of the device, ListMLE and p-ListMLE on CUDA as one kernel, in float64 for
+    float64 scores and in float32 for all others. The other pairwise losses sort, or look at all pairs; their scores
+    travel to the kernels of the processor, and the slope back.
+
+    What a loss derives from the labels (orders, levels, weights) is kept on ``queries.lists``, so pass the same object
+    again. Losses that have ``curvature_product`` can be differentiated twice, on the processor; others say that they
+    cannot. Nothing is derived from scores that are NaN or infinite: on the host they are refused, on a device the value
+    is not finite either.
+
+    Parameters
+    ----------
+    loss : Loss
+
+    Examples
+    --------
+    >>> import torch
+    >>> import plackett as pk
+    >>> data = pk.Queries([[0.0]] * 3, y=[2, 1, 0])
+    >>> scores = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    >>> value = pk.losses.ListMLE().as_torch()(scores, data)
+    >>> value.backward()
+    >>> round(value.item(), 4), scores.grad.numpy().round(4)  # log 3 + log 2
+    (1.7918, array([-0.6667, -0.1667,  0.8333]))
+    """
+
+    def __init__(self, loss: Loss):
+        self.loss = loss
+
+    @_not_compiled
+    def __call__(self, scores: Any, queries: Queries | QueryLists, weights: Any = None) -> torch.Tensor:
+        """The loss summed over all queries.
+
+        Parameters
+        ----------
+        scores : tensor of shape (n_docs,)
+            One score for each row of ``queries``, in their order.
+        queries : Queries, or its ``lists``
+        weights : array-like of shape (n_queries,), default=None
+            What each query counts; None counts every one once.
+
+        Returns
+        -------
+        Tensor without dimensions
+            Of the type of the scores, float32 at least.
+        """
+        compute, lists, weights = self._checked(scores, queries, weights)
+        order = _row_order(queries, scores)
+        scores = scores if order is None else scores[order]
+        compute, curve = partial(compute, lists, weights), partial(self._curvature_product, lists, weights)
+        return _Value.apply(scores, compute, curve)[0]
+
+    @_not_compiled
+    def value_and_slope(
+        self, scores: torch.Tensor, queries: Queries | QueryLists, weights: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same sum, and its derivative by each score, both without autograd.
+
+        Quicker where the time of launching counts, as on a GPU: ``scores.backward(slope)`` then does for the net that
+        made the scores what ``backward`` of the value would have done.
+
+        Parameters
+        ----------
+        scores, queries, weights
+            As for a call.
+
+        Returns
+        -------
+        value : Tensor without dimensions
+        slope : Tensor of shape (n_docs,)
+            Of the type of the scores; the value is float32 at least.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import plackett as pk
+        >>> data = pk.Queries([[1.0], [2.0], [3.0]], y=[2, 1, 0])
+        >>> weight = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+        >>> scores = torch.from_numpy(data.X) @ weight
+        >>> value, slope = pk.losses.ListMLE().as_torch().value_and_slope(scores, data)
+        >>> scores.backward(slope)
+        >>> round(value.item(), 4), slope.numpy().round(4), weight.grad.numpy().round(4)
+        (1.7918, array([-0.6667, -0.1667,  0.8333]), array([1.5]))
+        """
+        compute, lists, weights = self._checked(scores, queries, weights)
+        order = _row_order(queries, scores)
+        value, grouped = compute(lists, weights, scores if order is None else scores[order])
+        slope = grouped if order is None else torch.empty_like(grouped).scatter_(0, order, grouped)
+        return value, slope.to(scores.dtype)
+
+    def stays_on(self, device: torch.device) -> bool:
+        """Whether the loss of scores there is computed there, by operations of the device."""
+        return device.type != "cpu" and on_device.has_terms(self.loss)
+
+    def __repr__(self) -> str:
+        return f"{self.loss!r}.as_torch()"
+
+    def _checked(self, scores: Any, queries: Any, weights: Any) -> tuple[_Compute, QueryLists, np.ndarray | None]:
+        """How and from what to compute; what does not fit together is refused."""
+        lists = lists_of(queries)
+        if not isinstance(scores, torch.Tensor) or not scores.is_floating_point():
+            kind = f"a tensor of {scores.dtype}" if isinstance(scores, torch.Tensor) else f"a {type(scores).__name__}"
+            raise TypeError(f"scores are {kind}; a tensor of floating-point numbers is needed.")
+        if tuple(scores.shape) != (lists.n_docs,):
+            hint = " A column of a net's output? scores.squeeze(-1)." if scores.dim() == 2 else ""
+            raise ValueError(
+                f"scores has shape {tuple(scores.shape)} but the queries have {lists.n_docs:,} documents.{hint}"
+            )
+        self.loss.check_labels(lists)
+        compute = self._on_device if self.stays_on(scores.device) else self._on_host
+        return compute, lists, None if weights is None else _of_queries(weights, lists)
+
+    def _on_host(
+        self, lists: QueryLists, weights: np.ndarray | None, scores: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        numbers = scores.detach().to(device="cpu", dtype=torch.float64).contiguous().numpy()
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"scores has a NaN or an infinite value in row {int(np.argmin(np.isfinite(numbers)))}.")
+        slope = np.empty(lists.n_docs)
+        values = self.loss.query_values(numbers, lists, slope)
+        if weights is not None:
+            values = values * weights
+            slope *= np.repeat(weights, np.diff(lists.indptr))
+        value = torch.tensor(values.sum(), dtype=_at_least_single(scores.dtype), device=scores.device)
+        return value, torch.from_numpy(slope).to(device=scores.device, dtype=value.dtype)
+
+    def _on_device(
+        self, lists: QueryLists, weights: np.ndarray | None, scores: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        scores = scores.detach().to(_at_least_single(scores.dtype))
+        if weights is None:
+            return on_device.value_and_slope(self.loss, scores, lists)
+        counts = torch.from_numpy(weights).to(device=scores.device, dtype=scores.dtype)
+        return on_device.value_and_slope(self.loss, scores, lists, counts)
+
+    def _curvature_product(
+        self, lists: QueryLists, weights: np.ndarray | None, scores: torch.Tensor, vector: torch.Tensor
+    ) -> torch.Tensor:
+        """The second derivative times a vector, by the compiled kernels."""
+        if not self.loss.has_curvature_product:
+            raise RuntimeError(f"{self.loss!r} can be differentiated once, not twice.")
+        at, along = (each.detach().to(device="cpu", dtype=torch.float64).contiguous() for each in (scores, vector))
+        found = self.loss.curvature_at(at.numpy(), lists)(along.numpy())
+        if weights is not None:
+            found = found * np.repeat(weights, np.diff(lists.indptr))
+        return torch.from_numpy(found).to(device=scores.device, dtype=_at_least_single(scores.dtype))
+
+
+def _row_order(queries: Queries | QueryLists, scores: torch.Tensor) -> torch.Tensor | None:
+    """The row of each score once the rows of a query are together; None where they are."""
+    if isinstance(queries, QueryLists) or queries.is_grouped:
+        return None
+    return torch.from_numpy(queries.row_order).to(scores.device)
+
+
+class _OfAllScores(torch.autograd.Function):
+    """Computed by NumPy from the scores of all queries, not from one of many tensors alike."""
+
+    @staticmethod
+    def vmap(info, in_dims, *inputs):
+        raise RuntimeError("a loss cannot be taken by torch.vmap, nor what uses it; call it for one vector at a time.")
+
+
+class _Value(_OfAllScores):
+    """The value and its slope, which come from one pass; autograd is told of the value alone."""
+
+    @staticmethod
+    def forward(scores, compute, curve):
+        return compute(scores)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        scores, _, ctx.curve = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(scores, output[1])
+
+    @staticmethod
+    def backward(ctx, step, _):
+        if step is None:
+            return None, None, None
+        scores, slope = ctx.saved_tensors
+        if torch.is_grad_enabled():  # somebody will ask for the derivative of this again
+            return _Slope.apply(scores, slope, step, ctx.curve), None, None
+        return (slope * step).to(scores.dtype), None, None
+
+
+class _Slope(_OfAllScores):
+    """The slope times what came from behind, as a function of the scores: its derivative is a curvature product."""
+
+    @staticmethod
+    def forward(scores, slope, step, curve):
+        return (slope * step).to(scores.dtype)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        scores, slope, step, ctx.curve = inputs
+        ctx.save_for_backward(scores, slope, step)
+
+    @staticmethod
+    def backward(ctx, pull):
+        asked = ctx.needs_input_grad[0], ctx.needs_input_grad[2]
+        of_scores, of_step = _Curvature.apply(*ctx.saved_tensors, pull, ctx.curve, asked)
+        return of_scores, None, of_step, None
+
+
+class _Curvature(_OfAllScores):
+    """What the scores and what came from behind mean for the slope pulled in a direction; no further derivatives."""
+
+    @staticmethod
+    def forward(scores, slope, step, pull, curve, asked):
+        of_scores = (curve(scores, pull) * step).to(scores.dtype) if asked[0] else None
+        return of_scores, (slope * pull).sum().to(step.dtype) if asked[1] else None
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, *pulls):
+        raise RuntimeError("losses can be differentiated twice, not three times.")
+
+
+def _of_queries(weights: Any, lists: QueryLists) -> np.ndarray:
+    if isinstance(weights, torch.Tensor):
+        if weights.requires_grad:
+            raise ValueError("weights are taken as numbers, by which nothing is differentiated; give weights.detach().")
+        weights = weights.detach().cpu().double().numpy()
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (lists.n_queries,):
+        raise ValueError(f"weights has shape {weights.shape} but there are {lists.n_queries:,} queries.")
+    if not np.isfinite(weights).all():
+        query = int(np.argmin(np.isfinite(weights)))
+        raise ValueError(f"weights has a NaN or an infinite value for query {query}; each must be a finite number.")
+    return weights
+
+
+def _at_least_single(dtype: torch.dtype) -> torch.dtype:
+    return dtype if dtype in (torch.float32, torch.float64) else torch.float32

@@ -1,0 +1,1 @@
+"""FeatureRank, BL-FeatureRank, DiffRank, AdaRank and RankBoost."""

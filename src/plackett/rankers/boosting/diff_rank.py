@@ -1,0 +1,217 @@
+"""DiffRank: boosting over pairs of documents, with the rankings that lie in single features."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plackett import _native
+from plackett._threads import deal
+from plackett.data.queries import Queries
+from plackett.rankers.boosting.discovery import FeatureRanks
+from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Replay, Step, Training, TrainingLists
+from plackett.validation import check_positive_int
+
+if TYPE_CHECKING:
+    from plackett.explain.explanation import Explanation
+
+
+class DiffRank(FeatureSteps):
+    """Boosting over pairs, with the rankings of single features as weak rankers; scores are ``Σ α_m h_m``.
+
+    A pair is a document with a larger and one with a smaller label of the same query; h_m are the ranks by feature m,
+    1 to n within the list. All pairs weigh the same at first. For each feature in turn, with r the weighted mean over
+    the pairs of ``(h_i − h_j) / (n − 1)``, its weight is ``α = ½ ln((1 + r) / (1 − r))``, and each pair's weight is
+    multiplied by ``exp(−α (h_i − h_j) / (n − 1))``. The share of pairs in wrong order is at most the product of the
+    normalising factors (``history_["bound"]``), which never rises. Weights of pairs are products, so that a step takes
+    time in proportion to the documents, not the pairs.
+
+    Parameters
+    ----------
+    n_intervals : int, default=8
+        Parts into which lists are cut to find the ranking in a feature.
+    discovery : {"quasi-knn", "linear"}, default="quasi-knn"
+        ``"linear"`` takes the values as they stand, or the other way round where that fits the labels better.
+    centre : {"mean", "prior", "middle", "posterior"}, default="mean"
+        Which documents of a part make its centre: all, or the most, middling, least relevant third.
+    cycles : int, default=10
+        Passes over the features. FeatureRank, whose later passes change little, takes 1.
+    prec : int or None, default=None
+        Only pairs whose better document belongs to the true top ``prec`` of its list count; where equal labels leave
+        open which do, all of that label. None counts all pairs.
+    patience : int or None, default=50
+        With a validation set, the fit ends after so many steps without a better value of its measure, and the steps up
+        to the best are kept. None records the measure and changes nothing.
+    verbose : bool, default=False
+        A progress bar on standard error.
+
+    Attributes
+    ----------
+    feature_weights_ : ndarray of shape (n_steps,)
+        α of each step; step t takes feature ``t % n_features``.
+    centres_ : ndarray of shape (n_features, n_intervals) or None
+        The least relevant part first; NaN where no list fills a part. None for ``discovery="linear"``.
+    signs_ : ndarray of shape (n_features,) or None
+        1 or −1, for ``discovery="linear"``.
+    history_ : dict of lists
+        After every step: ``"bound"``, ``"error"`` (the share of pairs in wrong order), and the validation measure.
+    n_iter_ : int
+        Steps that were taken.
+    stop_reason_ : str
+    best_iteration_, best_score_ : int and float, or None without a validation set
+    n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
+    >>> ranker = DiffRank().fit(data.X, data.y, qid=data.qid)
+    >>> ranker.feature_weights_.shape
+    (80,)
+    >>> scores = ranker.predict(data.X, qid=data.qid)  # by list: qid is needed
+    """
+
+    def __init__(
+        self,
+        n_intervals: int = 8,
+        discovery: str = "quasi-knn",
+        centre: str = "mean",
+        cycles: int = 10,
+        prec: int | None = None,
+        patience: int | None = 50,
+        verbose: bool = False,
+    ):
+        self.n_intervals = n_intervals
+        self.discovery = discovery
+        self.centre = centre
+        self.cycles = cycles
+        self.prec = prec
+        self.patience = patience
+        self.verbose = verbose
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Explanation:
+        """What each feature adds to each document's score, relative to the mean of its list: ``α_m h_m``.
+
+        Exact: the contributions of a document sum to its score less its list's mean score. The steps of several cycles
+        that take the same feature are one contribution.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all. X must hold their whole lists.
+        docid : array-like, default=None
+            Names of the documents, for the tables.
+
+        Returns
+        -------
+        Explanation
+            ``.top(row)`` and ``.why(a, b)`` answer the two usual questions as tables.
+        """
+        from plackett.explain.explanation import explain_additive
+
+        given = self._to_explain(X, qid, docid)
+        features = np.arange(self.feature_weights_.size) % self.n_features_in_
+        weights = np.bincount(features, self.feature_weights_, self.n_features_in_)
+        ranks = 0.5 * self._ranks(given.queries)[:, given.place]
+        return explain_additive(
+            weights * ranks.T,
+            given.X,
+            given.qid,
+            scores=self._predict_grouped(given.queries)[given.place],
+            rows=rows,
+            feature_names=given.feature_names,
+            docid=given.docid,
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.prec is not None:
+            check_positive_int(self.prec, "prec")
+
+    def _training(self, queries: Queries, weights: np.ndarray | None) -> _DiffTraining:
+        lists = TrainingLists(queries, weights, self.prec)
+        return _DiffTraining(lists, self._discovery().twice_ranks(queries.X, queries.indptr, queries.lists), self.prec)
+
+    def _replay(self, queries: Queries) -> _DiffReplay:
+        return _DiffReplay(self._ranks(queries))
+
+
+class _DiffTraining(Training):
+    """DiffRank's distribution over pairs, of which only each document's share is ever computed."""
+
+    names = ("bound", "error")
+
+    def __init__(self, lists: TrainingLists, ranks: FeatureRanks, prec: int | None):
+        self.lists, self._ranks = lists, ranks.twice
+        self._top = lists.n_docs if prec is None else prec
+        # where the label levels cut across prec, the whole level belongs to the top
+        self._tops = _top_places(lists, self._top)
+        # the total bounds the weight of every pair in it; in a list without weight they could grow beyond all numbers
+        self._pairs = np.where(lists.weights > 0, lists.pairs, 0)
+        self.scores, self._net = np.zeros(lists.n_docs), np.empty(lists.n_docs)
+        self._totals, self._pulls = np.zeros(lists.n_queries), np.zeros(lists.n_queries)
+        self._wrong = np.zeros(lists.n_queries, np.int64)
+        self._weigh()
+
+    def _weigh(self) -> None:
+        lists = self.lists
+
+        def work(first: int, last: int) -> None:
+            _native.rankers.weigh_pairs(
+                self.scores, lists.levels.start, self._top, self._pairs, lists.indptr, first, last,
+                self._totals, self._net,
+            )  # fmt: skip
+            _native.rankers.count_wrong(
+                self.scores, lists.levels.start, lists.levels.end, self._tops, self._pairs, lists.indptr, first, last,
+                self._wrong,
+            )  # fmt: skip
+
+        deal(work, lists.blocks)
+        self._total = lists.total(self._totals)
+
+    def step(self, feature: int) -> Step:
+        lists, ranks = self.lists, self._ranks[feature]
+        weight = 0.0
+        if self._total > 1e-290:  # below, every pair is in order by far
+            deal(
+                lambda first, last: _native.rankers.pull_feature(
+                    ranks, self._net, self._pairs, lists.indptr, first, last, self._pulls
+                ),
+                lists.blocks,
+            )
+            weight = _half_log_odds(lists.total(self._pulls) / self._total)
+        if weight != 0.0:
+            _native.rankers.add_feature(ranks, weight, self.scores)
+            self._weigh()
+        return Step(weight)
+
+    def measures(self) -> tuple[float, float]:
+        bound = self._total / self.lists.total_pairs if self.lists.total_pairs > 0 else 0.0
+        return bound, self.lists.error(self._wrong)
+
+
+def _half_log_odds(r: float) -> float:
+    return 0.5 * math.log(max(1.0 + r, LEAST) / max(1.0 - r, LEAST))
+
+
+def _top_places(lists: TrainingLists, top: int) -> np.ndarray:
+    """Per query, how many documents belong to the top."""
+    belongs = np.concatenate([[0], np.cumsum(lists.levels.start < top)])
+    return belongs[lists.indptr[1:]] - belongs[lists.indptr[:-1]]
+
+
+class _DiffReplay(Replay):
+    """Scores so far: the sum of the weighted ranks."""
+
+    def __init__(self, ranks: np.ndarray):
+        self._ranks, self._sums = ranks, np.zeros(ranks.shape[1])
+
+    @property
+    def scores(self) -> np.ndarray:
+        return self._sums
+
+    def take(self, feature: int, step: Step) -> None:
+        _native.rankers.add_feature(self._ranks[feature], step.weight, self._sums)

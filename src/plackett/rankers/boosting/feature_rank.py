@@ -1,0 +1,331 @@
+"""FeatureRank and BL-FeatureRank: boosting over lists, with the rankings in single features added as ranks."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plackett import _native
+from plackett._threads import deal, query_blocks
+from plackett.data.queries import Queries
+from plackett.rankers.boosting.discovery import DOCS_PER_BLOCK, FeatureRanks
+from plackett.rankers.boosting.feature_steps import (
+    BEFORE,
+    FEATURE,
+    LEAST,
+    MIXTURE,
+    FeatureSteps,
+    Replay,
+    Step,
+    Training,
+    TrainingLists,
+)
+from plackett.rankers.linear_scores import check_vector
+from plackett.validation import check_choice
+
+if TYPE_CHECKING:
+    from plackett.explain.steps import RankSteps
+
+BALANCES = ("global", "query")
+LARGEST_BETA = 1e30  # at most the pairs of a list in a fit; far above, mixtures of ranks would not be numbers
+ENTERS = {FEATURE: "feature", MIXTURE: "mixture", BEFORE: "ranking so far"}
+
+
+class FeatureRank(FeatureSteps):
+    """Boosting over lists, with the rankings of single features as weak rankers, added as ranks.
+
+    E of a ranking of a list is ``(right − wrong) / pairs`` over its pairs of different labels, 1 for a perfect order
+    and −1 for its reverse; pairs that tie count for neither, and lists without pairs are left out. All lists weigh the
+    same at first. For each feature m in turn, with the ranks h_m within each list,
+    ``λ = ½ ln(Σ_q w_q (1 + E_q) / Σ_q w_q (1 − E_q))``, the new ranking is that by ``H + λ h_m``, and lists weigh
+    ``w_q = exp(−E(H))``. Scores are the ranks after the last step, 1 to n within the list.
+
+    The order of the columns matters: at first there is nothing else to rank by, so that the ranking of the first
+    feature enters in full, however small its λ, and that of each later one as far as its λ goes.
+
+    Parameters
+    ----------
+    n_intervals : int, default=8
+        Parts into which lists are cut to find the ranking in a feature.
+    discovery : {"quasi-knn", "linear"}, default="quasi-knn"
+        ``"linear"`` takes the values as they stand, or the other way round where that fits the labels better.
+    centre : {"mean", "prior", "middle", "posterior"}, default="mean"
+        Which documents of a part make its centre: all, or the most, middling, least relevant third.
+    cycles : int, default=1
+        Passes over the features.
+    patience : int or None, default=50
+        With a validation set, the fit ends after so many steps without a better value of its measure, and the steps up
+        to the best are kept. None records the measure and changes nothing.
+    verbose : bool, default=False
+        A progress bar on standard error.
+
+    Attributes
+    ----------
+    feature_weights_ : ndarray of shape (n_steps,)
+        λ of each step; step t takes feature ``t % n_features``.
+    history_ : dict of lists
+        After every step: ``"E"``, the mean over the lists; ``"error"``, the share of all pairs in wrong order; and the
+        validation measure.
+    centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in :class:`~plackett.DiffRank`
+    n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
+    >>> ranker = FeatureRank().fit(data.X, data.y, qid=data.qid)
+    >>> ranks = ranker.predict(data.X, qid=data.qid)  # by list: qid is needed
+    """
+
+    def __init__(
+        self,
+        n_intervals: int = 8,
+        discovery: str = "quasi-knn",
+        centre: str = "mean",
+        cycles: int = 1,
+        patience: int | None = 50,
+        verbose: bool = False,
+    ):
+        self.n_intervals = n_intervals
+        self.discovery = discovery
+        self.centre = centre
+        self.cycles = cycles
+        self.patience = patience
+        self.verbose = verbose
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> RankSteps:
+        """How each step moved each document in the ranking of its list.
+
+        Documents are ranked anew after every step, so that no share of a rank belongs to a feature alone. But the moves
+        of a document sum to its rank less the mean rank of its list, where all begin.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all. X must hold their whole lists.
+        docid : array-like, default=None
+            Names of the documents, for the tables.
+
+        Returns
+        -------
+        RankSteps
+            ``.top(row)`` has the steps that moved a document most, ``.why(a, b)`` those that decided between two.
+        """
+        from plackett.explain.rows import choose_rows
+        from plackett.explain.steps import RankStep, RankSteps
+
+        given = self._to_explain(X, qid, docid)
+        chosen = choose_rows(given.qid.size, given.qid, rows, given.docid)
+        steps, replay, place = self._steps(), self._replay(given.queries), given.place[chosen.rows]
+        ranks = np.empty((chosen.rows.size, len(steps) + 1))
+        ranks[:, 0] = 0.5 * (chosen.sizes + 1)
+        for t, step in enumerate(steps):
+            replay.take(t % self.n_features_in_, step)
+            ranks[:, t + 1] = replay.scores[place]
+        return RankSteps(
+            ranks=ranks,
+            steps=[
+                RankStep(
+                    t + 1, given.feature_names[t % self.n_features_in_], step.weight, ENTERS[step.choice], step.beta
+                )
+                for t, step in enumerate(steps)
+            ],
+            sizes=chosen.sizes,
+            values=given.X[chosen.rows].astype(np.float64),
+            feature_names=given.feature_names,
+            rows=chosen.rows,
+            qid=chosen.qid,
+            docid=chosen.docid,
+        )
+
+    def _training(self, queries: Queries, weights: np.ndarray | None) -> _RankTraining:
+        return self._rank_training(queries, weights, None)
+
+    def _rank_training(self, queries: Queries, weights: np.ndarray | None, balance: str | None) -> _RankTraining:
+        ranks = self._discovery().twice_ranks(queries.X, queries.indptr, queries.lists, is_counted=True)
+        return _RankTraining(TrainingLists(queries, weights), ranks, balance)
+
+    def _replay(self, queries: Queries) -> _RankReplay:
+        return _RankReplay(self._ranks(queries), queries.indptr)
+
+
+class BLFeatureRank(FeatureRank):
+    """FeatureRank with balance control: what enters a step is the best of the feature, a mixture, and what was there.
+
+    The mixture is ``β H + (1 − β) h`` with ``β = E_H / (E_h + E_H)`` (½ if that sum is not positive); of equally good
+    ones the first of feature, mixture, H is taken. A new list has no labels to choose by: each step keeps what most
+    lists chose, by weight, and the weighted mean of β over those that chose the mixture, and ``predict`` replays them.
+
+    Parameters
+    ----------
+    n_intervals, discovery, centre, cycles, patience, verbose : as in :class:`FeatureRank`
+    balance : {"global", "query"}, default="global"
+        ``"global"`` trains with the choice of most lists, as ``predict`` does. ``"query"`` lets every training list
+        choose for itself, as the paper does; it looks at the labels of the list that it ranks, so that ``history_`` is
+        optimistic and ``predict`` on the training lists does not equal it.
+
+    Attributes
+    ----------
+    feature_weights_ : ndarray of shape (n_steps,)
+        λ of each step; step t takes feature ``t % n_features``.
+    choices_ : ndarray of shape (n_steps,)
+        What enters a step of ``predict``: 0 the feature, 1 the mixture, 2 the ranking so far.
+    betas_ : ndarray of shape (n_steps,)
+        β of the mixtures; 0 in steps without one.
+    history_, centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in :class:`FeatureRank`
+    n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
+    >>> ranker = BLFeatureRank().fit(data.X, data.y, qid=data.qid)
+    >>> ranks = ranker.predict(data.X, qid=data.qid)
+    """
+
+    def __init__(
+        self,
+        n_intervals: int = 8,
+        discovery: str = "quasi-knn",
+        centre: str = "mean",
+        cycles: int = 1,
+        balance: str = "global",
+        patience: int | None = 50,
+        verbose: bool = False,
+    ):
+        super().__init__(n_intervals, discovery, centre, cycles, patience, verbose)
+        self.balance = balance
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.balance, "balance", BALANCES)
+
+    def _training(self, queries: Queries, weights: np.ndarray | None) -> _RankTraining:
+        return self._rank_training(queries, weights, self.balance)
+
+    def _keep(self, steps: list[Step]) -> None:
+        super()._keep(steps)
+        self.choices_ = np.array([step.choice for step in steps], dtype=np.int64)
+        self.betas_ = np.array([step.beta for step in steps], dtype=np.float64)
+
+    def _steps(self) -> list[Step]:
+        return [
+            Step(float(weight), int(choice), float(beta))
+            for weight, choice, beta in zip(self.feature_weights_, self.choices_, self.betas_, strict=True)
+        ]
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        check_vector(self, "choices_", np.int64)
+        check_vector(self, "betas_")
+        if not self.feature_weights_.size == self.choices_.size == self.betas_.size:
+            raise ValueError("feature_weights_, choices_ and betas_ must have one number for each step.")
+        if not np.isin(self.choices_, (0, 1, 2)).all():
+            raise ValueError("choices_ must be 0, 1 or 2.")
+        if (abs(self.betas_) > LARGEST_BETA).any():
+            raise ValueError(f"betas_ must be numbers of at most {LARGEST_BETA:g}.")
+
+
+class _RankTraining(Training):
+    """The ranking so far of every training list, for FeatureRank (``balance=None``) and BL-FeatureRank."""
+
+    names = ("E", "error")
+
+    def __init__(self, lists: TrainingLists, ranks: FeatureRanks, balance: str | None):
+        self.lists, self._ranks, self._balance = lists, ranks, balance
+        self._pairs = np.maximum(lists.pairs, 1)
+        self.twice = np.zeros(lists.n_docs, np.int32)
+        self._spare = np.empty_like(self.twice)
+        self.E = np.zeros(lists.n_queries)
+        self._wrong = np.zeros(lists.n_queries, np.int64)
+        self._w = np.ones(lists.n_queries)
+        self.choices = np.zeros(lists.n_queries, np.int64)
+        self.betas = np.zeros(lists.n_queries)
+
+    def step(self, feature: int) -> Step:
+        ranks = self._ranks.twice[feature]
+        of_feature = (self._ranks.right[:, feature] - self._ranks.wrong[:, feature]) / self._pairs
+        choice, beta, entering = FEATURE, 0.0, of_feature
+        if self._balance is not None:
+            choice, beta, entering = self._choose(ranks, of_feature)
+        weight = 0.5 * math.log(
+            max(self.lists.total(self._w * (1.0 + entering)), LEAST)
+            / max(self.lists.total(self._w * (1.0 - entering)), LEAST)
+        )
+        right, self._wrong = self._rank(ranks, weight, self.choices, self.betas)
+        self.twice, self._spare = self._spare, self.twice
+        self.E = (right - self._wrong) / self._pairs
+        self._w = np.exp(-self.E)
+        return Step(weight, choice, beta)
+
+    def _choose(self, ranks: np.ndarray, of_feature: np.ndarray) -> tuple[int, float, np.ndarray]:
+        """Per query the best of feature, mixture and the ranking so far; then what all queries together say."""
+        total = of_feature + self.E
+        betas = np.divide(self.E, total, out=np.full(total.size, 0.5), where=total > 0)
+        candidates = np.stack([of_feature, self._mixture(ranks, betas), self.E])
+        choices = candidates.argmax(axis=0)  # the earlier of equals
+        votes = [self.lists.total(self._w * (choices == choice)) for choice in range(3)]
+        choice = int(np.argmax(votes))
+        beta = 0.0
+        if choice == MIXTURE:
+            beta = self.lists.total(self._w * (choices == choice) * betas) / votes[choice]
+        if self._balance == "query":
+            self.choices, self.betas = choices, betas
+            return choice, beta, candidates.max(axis=0)
+        self.choices, self.betas = np.full(choices.size, choice), np.full(betas.size, beta)
+        if choice == MIXTURE:
+            return choice, beta, self._mixture(ranks, self.betas)
+        return choice, beta, candidates[choice]
+
+    def _mixture(self, ranks: np.ndarray, betas: np.ndarray) -> np.ndarray:
+        right, wrong = self._rank(ranks, 0.0, self.choices, betas, is_mixture=True)
+        return (right - wrong) / self._pairs
+
+    def _rank(
+        self, ranks: np.ndarray, weight: float, choices: np.ndarray, betas: np.ndarray, *, is_mixture: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        lists = self.lists
+        right, wrong = np.zeros(lists.n_queries, np.int64), np.zeros(lists.n_queries, np.int64)
+
+        def work(first: int, last: int) -> None:
+            _native.rankers.rank_step(
+                ranks, self.twice, is_mixture, weight, choices, betas, True, lists.levels.start, lists.levels.end,
+                lists.indptr, first, last, self._spare, right, wrong,
+            )  # fmt: skip
+
+        deal(work, lists.blocks)
+        return right, wrong
+
+    def measures(self) -> tuple[float, float]:
+        return self.lists.mean(self.E), self.lists.error(self._wrong)
+
+
+class _RankReplay(Replay):
+    """The ranking so far."""
+
+    def __init__(self, ranks: np.ndarray, indptr: np.ndarray):
+        self._ranks, self._indptr = ranks, indptr
+        self._blocks = query_blocks(indptr, DOCS_PER_BLOCK)
+        self._twice = np.zeros(ranks.shape[1], np.int32)
+        self._spare = np.empty_like(self._twice)
+
+    @property
+    def scores(self) -> np.ndarray:
+        return 0.5 * self._twice
+
+    def take(self, feature: int, step: Step) -> None:
+        ranks, indptr = self._ranks[feature], self._indptr
+        choices, betas = np.full(indptr.size - 1, step.choice), np.full(indptr.size - 1, step.beta)
+        uncounted = np.zeros(0, np.int64)
+
+        def work(first: int, last: int) -> None:
+            _native.rankers.rank_step(
+                ranks, self._twice, False, step.weight, choices, betas, False, indptr, indptr,
+                indptr, first, last, self._spare, uncounted, uncounted,
+            )  # fmt: skip
+
+        deal(work, self._blocks)
+        self._twice, self._spare = self._spare, self._twice

@@ -1,0 +1,333 @@
+"""RankBoost: boosts thresholds of features over pairs of documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from plackett import _native
+from plackett._threads import deal
+from plackett.data.queries import Queries
+from plackett.losses._pair_plan import pair_counts
+from plackett.losses.pairwise import NORMALIZERS
+from plackett.metrics.judged import JudgedLists
+from plackett.metrics.measure import Measure
+from plackett.rankers.base import check_loaded_columns
+from plackett.rankers.boosting.boosting import (
+    ALL_ROUNDS,
+    SAME,
+    Boosted,
+    Rounds,
+    check_steps,
+    column_of,
+    named_steps,
+    weight_of_edge,
+)
+from plackett.rankers.fitting import NO_IMPROVEMENT
+from plackett.rankers.linear_scores import check_vector, in_row_order
+from plackett.validation import check_choice, check_positive_int
+
+SMALLEST_BOUND = 1e-15  # of the share of pairs in the wrong order
+_WRONG_PAIRS = Measure("mre", ties="worst")
+
+
+class RankBoost(Boosted):
+    """Boosts thresholds of features over pairs of documents: scores are ``Σ α [x_feature > threshold]``.
+
+    RankBoost of Freund et al. (2003).
+
+    Every pair of a better document i and a worse j of one query has a weight ``D ∝ w_q exp(H_j - H_i)``, H being the
+    scores so far. A round takes the feature and the threshold with the largest ``|r|``, r being the weight of the pairs
+    that it orders rightly less that of those it orders wrongly, and adds it with the weight α. As in the paper, r and α
+    may be negative: then the documents below the threshold are the better ones. Equal candidates are settled by the
+    number of the feature, then by the smaller threshold. No list of pairs is made: D factorises.
+
+    The weighted share of pairs in the wrong order (equal scores are wrong) is at most the product of all Z, and each Z
+    is below 1.
+
+    Parameters
+    ----------
+    n_rounds : int, default=300
+        Rounds at most.
+    n_thresholds : int or None, default=None
+        Thresholds per feature: the middles between neighbouring values at so many quantiles of the training rows; None
+        takes all of them. Queries in which all labels are equal are left out.
+    alpha : {"r", "exact"}, default="r"
+        ``"r"``: ``½ ln((1 + r) / (1 - r))``, which minimises a bound of Z; ``"exact"``: ``½ ln(W+ / W-)``, with the
+        weights of the pairs ordered rightly and wrongly, which minimises Z itself. At most 7.25 either way.
+    pair_weights : {"pairs", "all", "none"}, default="pairs"
+        What a pair counts at the start: ``"pairs"`` one over the query's pairs with different labels, ``"all"`` one
+        over all its pairs, ``"none"`` the same in every query, as in the paper. ``normalize`` of the pairwise losses.
+    patience : int or None, default=None
+        With a validation set, the fit ends after so many rounds without a better value of its measure; None: never.
+    normalize : str, transformer or None, default=None
+        How columns are scaled first, as for ``LinearRanker``; matters only where that changes the order of a column,
+        as scaling within queries does.
+    verbose : bool, default=False
+        A progress bar on standard error.
+
+    Attributes
+    ----------
+    features_, thresholds_, alphas_ : ndarrays of shape (n_rounds_,)
+        The rounds that were kept.
+    feature_weights_ : list of (feature, threshold, α)
+        The same, by name where the columns have names.
+    n_rounds_ : int
+        Rounds that were kept: up to the best on the validation set, all without one.
+    n_iter_ : int
+        Rounds that were made.
+    stop_reason_ : str
+    history_ : dict of lists
+        For every round ``"feature"``, ``"threshold"``, ``"alpha"``, ``"r"``, ``"z"``, ``"bound"`` (the product of all Z
+        so far), ``"pair_error"`` and the validation measure.
+    best_iteration_, best_score_ : int and float, or None without a validation set
+    n_columns_ : int
+        Columns after ``normalize``.
+    n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
+    >>> ranker = RankBoost(n_rounds=50).fit(data.X, data.y, qid=data.qid)
+    >>> ranker.history_["bound"][-1] < ranker.history_["bound"][0] < 1
+    True
+    """
+
+    def __init__(
+        self,
+        n_rounds: int = 300,
+        n_thresholds: int | None = None,
+        alpha: str = "r",
+        pair_weights: str = "pairs",
+        patience: int | None = None,
+        normalize: Any = None,
+        verbose: bool = False,
+    ):
+        self.n_rounds = n_rounds
+        self.n_thresholds = n_thresholds
+        self.alpha = alpha
+        self.pair_weights = pair_weights
+        self.patience = patience
+        self.normalize = normalize
+        self.verbose = verbose
+
+    @property
+    def feature_weights_(self) -> list[tuple[Any, float, float]]:
+        check_is_fitted(self)
+        steps = named_steps(self.features_, self.alphas_, self._column_names())
+        return [(name, limit, alpha) for (name, alpha), limit in zip(steps, self.thresholds_.tolist(), strict=True)]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.n_thresholds is not None:
+            check_positive_int(self.n_thresholds, "n_thresholds")
+        check_choice(self.alpha, "alpha", ("r", "exact"))
+        check_choice(self.pair_weights, "pair_weights", NORMALIZERS)
+
+    def _boost(self, queries: Queries, weights: np.ndarray, rounds: Rounds) -> str:
+        self.n_columns_ = queries.n_features
+        self.features_, self.thresholds_, self.alphas_ = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+        self.n_rounds_ = 0
+        has_pairs = (pair_counts(queries.lists) > 0) & (weights > 0)
+        if not has_pairs.any():
+            return "no two documents of a query differ in their labels"
+        queries = queries[has_pairs]  # rows without a pair have no say in the thresholds either
+        pairs = _Pairs(queries, weights[has_pairs], str(self.pair_weights))
+        stumps = _Stumps(queries.X, self.n_thresholds)
+        if stumps.n_candidates == 0:
+            return "all features are constant"
+        held = None if rounds.validation is None else stumps.codes_of(rounds.validation.queries.X)
+        held_scores = np.zeros(0 if held is None else held.shape[1])
+        scores, bound = np.zeros(queries.n_docs), 1.0
+        steps: list[tuple[int, float, float]] = []
+        while rounds.n_rounds < self.n_rounds:
+            feature, place, r = stumps.best(pairs.pulls(scores))
+            if abs(r) <= SAME:
+                return "no threshold orders the pairs better than chance"
+            code = stumps.codes[feature]
+            right, wrong = pairs.split(code, place)
+            alpha = weight_of_edge(r) if self.alpha == "r" else _exact_weight(right, wrong)
+            z = max(1.0 - right - wrong, 0.0) + right * np.exp(-alpha) + wrong * np.exp(alpha)
+            scores += alpha * (code > place)
+            bound *= z
+            rounds.n_rounds += 1
+            threshold = float(stumps.thresholds[feature][place])
+            steps.append((feature, threshold, alpha))
+            error = pairs.error(scores)
+            rounds.note(
+                feature=feature, threshold=threshold, alpha=alpha, r=r, z=float(z), bound=float(bound), pair_error=error
+            )
+            if held is None:
+                rounds.progress.advance(f"bound {bound:.4f}  pair error {error:.4f}")
+                rounds.best_round = rounds.n_rounds
+            else:
+                held_scores += alpha * (held[feature] > place)
+                rounds.judge_validation(held_scores)
+            if rounds.best_round == rounds.n_rounds:
+                self._keep_steps(steps)
+            if right > 1.0 - SAME or wrong > 1.0 - SAME:
+                return "one threshold orders every pair"
+            if bound < SMALLEST_BOUND:
+                return "every pair is in order by a wide margin"
+            if self.patience is not None and rounds.n_rounds - rounds.best_round >= self.patience:
+                return NO_IMPROVEMENT
+        return ALL_ROUNDS
+
+    def _keep_steps(self, steps: list[tuple[int, float, float]]) -> None:
+        features, thresholds, alphas = zip(*steps, strict=True)
+        self.features_, self.n_rounds_ = np.array(features, dtype=np.int64), len(steps)
+        self.thresholds_, self.alphas_ = np.array(thresholds), np.array(alphas)
+
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        X = self._normalized(queries).X
+        scores = np.zeros(queries.n_docs)
+        for feature in np.unique(self.features_):
+            scores += self.contribution(int(feature), column_of(X, int(feature)))
+        return scores
+
+    def contribution(self, feature: int, values: np.ndarray) -> np.ndarray:
+        """What a feature adds to the score of documents in which it has these values, after scaling if there is any.
+
+        The score is the sum of this over all features, which explains it exactly.
+        """
+        check_is_fitted(self)
+        chosen = np.flatnonzero(self.features_ == feature)
+        chosen = chosen[np.argsort(self.thresholds_[chosen], kind="stable")]
+        sums = np.concatenate([[0.0], np.cumsum(self.alphas_[chosen])])
+        return sums[np.searchsorted(self.thresholds_[chosen], values, side="left")]
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
+        """What each feature adds to each document's score by all its thresholds, relative to the mean of its list.
+
+        Exact: the contributions of a document sum to its score less its list's mean score.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all.
+        docid : array-like, default=None
+            Names of the documents, to show instead of row numbers.
+
+        Returns
+        -------
+        Explanation
+            As that of ``LinearRanker.explain``.
+        """
+        from plackett.explain.explanation import explain_additive
+
+        check_is_fitted(self)
+        if isinstance(X, Queries) and docid is None:
+            docid = X.docid
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        scaled = in_row_order(queries, self._normalized(queries).X)
+        parts = np.zeros(scaled.shape)
+        for feature in np.unique(self.features_).tolist():
+            parts[:, feature] = self.contribution(feature, column_of(scaled, feature))
+        return explain_additive(
+            parts, scaled, queries.in_row_order(queries.qid),
+            rows=rows, feature_names=self._column_names(), docid=docid,
+        )  # fmt: skip
+
+    def _column_names(self) -> list[str] | None:
+        """Names of the columns that have thresholds; a normalizer may have made others of those given."""
+        return self._feature_labels if self.n_columns_ == self.n_features_in_ else None
+
+    def _check_loaded(self) -> None:
+        """Refuse what a file may say but no fit leaves behind."""
+        super()._check_loaded()
+        check_loaded_columns(self, self.n_columns_)
+        check_steps(self, self.n_columns_)
+        check_vector(self, "thresholds_")
+        if self.thresholds_.size != self.alphas_.size:
+            raise ValueError("thresholds_ must have one number for every weight in alphas_.")
+
+
+class _Pairs:
+    """The weights D of all pairs, which sum to 1, as the factors of which they are products; every query has pairs."""
+
+    def __init__(self, queries: Queries, weights: np.ndarray, normalize: str):
+        lists = queries.lists
+        counts, levels = pair_counts(lists), lists.levels
+        lengths = np.diff(lists.indptr).astype(np.float64)
+        of_all = 0.5 * lengths * (lengths - 1.0)
+        divisors = {"pairs": counts, "all": of_all, "none": np.ones_like(counts)}[normalize]
+        of_pair = weights / divisors
+        self._weights = of_pair / (of_pair * counts).sum()
+        self._all_pairs = self._weights * of_all  # the measure below is a share of all pairs, equal labels among them
+        self._structure = (lists.order, lists.indptr, levels.bounds, levels.indptr)
+        self._up, self._down = np.zeros(lists.n_docs), np.zeros(lists.n_docs)
+        self._total = 1.0
+        self._lists = JudgedLists(lists.labels, np.zeros(lists.n_docs), lists.indptr)
+
+    def pulls(self, scores: np.ndarray) -> np.ndarray:
+        """Of each document, the weight of the pairs in which it is better less that of those in which it is worse."""
+        pulls, sums = np.empty(scores.size), np.empty(self._weights.size)
+        _native.rankers.rankboost_potentials(scores, *self._structure, self._weights, self._up, self._down, pulls, sums)
+        self._total = float(sums.sum())
+        pulls /= self._total
+        return pulls
+
+    def split(self, code: np.ndarray, place: int) -> tuple[float, float]:
+        """Weights of the pairs that a threshold orders rightly and wrongly, under the scores of the last ``pulls``."""
+        factors = self._weights, self._up, self._down
+        right, wrong = _native.rankers.rankboost_split(code, place, *self._structure, *factors)
+        return right / self._total, wrong / self._total
+
+    def error(self, scores: np.ndarray) -> float:
+        """Share of the pairs, by their first weights, that are in the wrong order or have equal scores."""
+        return float((self._all_pairs * _WRONG_PAIRS.of(self._lists.with_scores(scores))).sum())
+
+
+class _Stumps:
+    """All thresholds of all features, and for every document how many of them are below its value."""
+
+    def __init__(self, X: Any, n_thresholds: int | None):
+        columns = range(X.shape[1])
+        self.thresholds = [_middles(column_of(X, feature), n_thresholds) for feature in columns]
+        self._starts = np.concatenate([[0], np.cumsum([middles.size for middles in self.thresholds])]).astype(np.int64)
+        self.n_candidates = int(self._starts[-1])
+        self.codes = self.codes_of(X)
+        self._edges = np.empty(self.n_candidates)
+        self._blocks = [(first, min(first + 16, X.shape[1])) for first in range(0, X.shape[1], 16)]
+
+    def codes_of(self, X: Any) -> np.ndarray:
+        codes = np.empty((X.shape[1], X.shape[0]), dtype=np.int32)
+        for feature, middles in enumerate(self.thresholds):
+            codes[feature] = np.searchsorted(middles, column_of(X, feature), side="left")
+        return codes
+
+    def best(self, pulls: np.ndarray) -> tuple[int, int, float]:
+        """Feature, place of the threshold and r of the candidate with the largest ``|r|``; the first of equals."""
+
+        def work(first: int, last: int) -> None:
+            _native.rankers.rankboost_sweep(self.codes, self._starts, pulls, first, last, self._edges)
+
+        deal(work, self._blocks)
+        largest = max(self._edges.max(), -self._edges.min())
+        candidate = _native.rankers.first_of_size(self._edges, largest - SAME)
+        feature = int(np.searchsorted(self._starts, candidate, side="right")) - 1
+        return feature, candidate - int(self._starts[feature]), float(self._edges[candidate])
+
+
+def _middles(values: np.ndarray, n_thresholds: int | None) -> np.ndarray:
+    """Middles between neighbouring values, all or at quantiles of the rows; ``value > middle`` parts the two."""
+    distinct, counts = np.unique(values, return_counts=True)
+    low, high = distinct[:-1], distinct[1:]
+    middles = 0.5 * low + 0.5 * high
+    middles = np.where(middles < high, middles, low)  # neighbours among the floats
+    if n_thresholds is None or n_thresholds >= middles.size:
+        return middles
+    ranks = values.size * np.arange(1, n_thresholds + 1) / (n_thresholds + 1)
+    below = np.cumsum(counts)[:-1]  # rows below each middle
+    after = np.minimum(np.searchsorted(below, ranks), below.size - 1)
+    before = np.maximum(after - 1, 0)
+    return middles[np.unique(np.where(ranks - below[before] < below[after] - ranks, before, after))]
+
+
+def _exact_weight(right: float, wrong: float) -> float:
+    """½ ln(right / wrong), which stays finite."""
+    return weight_of_edge((right - wrong) / (right + wrong))

@@ -1,0 +1,331 @@
+"""The kernel ranker: any loss, minimised over scores that are sums of kernel values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from plackett.data.queries import Queries
+from plackett.exceptions import DataWarning, warn
+from plackett.objective.objective import Objective
+from plackett.rankers.base import Ranker, _with_rows, check_loaded_normalizer
+from plackett.rankers.fitting import Validation
+from plackett.rankers.linear.ranker import LinearRanker, _seed
+from plackett.rankers.linear_scores import check_vector
+from plackett.rankers.tied_scores import tie_equal_rows
+from plackett.scorers.kernel import (
+    Kernel,
+    KernelScorer,
+    PositionScorer,
+    Training,
+    check_kernel,
+    exact_scorer,
+    kernel_scores,
+    landmark_scorer,
+    position_scores,
+    settle_gamma,
+)
+from plackett.validation import (
+    check_choice,
+    check_number,
+    check_positive_int,
+    count_of,
+    feature_number,
+    is_sparse,
+    plain,
+)
+
+MAX_BYTES = 4_000_000_000
+LARGEST_RATIO = 1e4  # between the spreads of two columns; a kernel squares it
+
+
+class KernelRanker(LinearRanker):
+    """Ranks by ``Σ_l θ_l K(x, x_l)`` over training documents x_l, with the θ that minimise a loss over judged lists.
+
+    Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) θᵀKθ`` over all queries, s being the weight of a query and K the
+    kernel values between the documents of **all** queries. An intercept, which is not penalised, is fitted for the
+    losses to which a constant added to all scores makes a difference.
+
+    For kernels that are not positive semi-definite the penalty is ``(l2 / 2) ‖θ‖²`` instead: for ``"sigmoid"``,
+    ``"additive_chi2"``, ``"poly"`` with ``coef0 < 0`` or a fractional degree always, for functions and precomputed
+    matrices where the values turn out so. ``penalty_`` tells which it was.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="listmle"
+        As in :class:`LinearRanker`.
+    kernel : str or callable, default="rbf"
+        ``"linear"``, ``"poly"``, ``"rbf"``, ``"laplacian"``, ``"sigmoid"``, ``"cosine"`` and the other names of
+        scikit-learn; a function of two matrices that gives the matrix of kernel values, rows of the first by rows of
+        the second; or ``"precomputed"``: X then holds kernel values, in ``fit`` those between all training documents,
+        in ``predict`` those of new documents by all training documents, columns in the order of the rows given to
+        ``fit``.
+    gamma : float, "scale", "median" or None, default=None
+        Of ``"rbf"`` (``1 / (2 σ²)``), ``"laplacian"``, ``"poly"``, ``"sigmoid"`` and ``"chi2"``. None is
+        ``1 / n_features``, ``"scale"`` is ``1 / (n_features * X.var())``, ``"median"`` is one over the median of the
+        squared distances between documents (for ``"laplacian"`` of the distances).
+    degree : float, default=3
+        Of ``"poly"``.
+    coef0 : float, default=1
+        The constant of ``"poly"`` and ``"sigmoid"``.
+    landmarks : int or None, default=None
+        Kernel values with so many training documents only (Nyström's method): time and memory then grow with
+        ``n_docs * landmarks`` in place of ``n_docs²``. As many landmarks as documents give the exact ranker.
+    l2 : float, default=1e-3
+        Strength of the penalty.
+    solver, max_iter, tol : as in :class:`LinearRanker`
+    normalize : str, transformer or None, default=None
+        As in :class:`LinearRanker`. Distances mean little between columns of different scales.
+    landmark_selection : "k-means++" or "uniform", default="k-means++"
+        How landmarks are drawn: far from each other, or all alike. Those of a precomputed kernel are drawn alike.
+    scope : "documents" or "position", default="documents"
+        ``"position"`` is the model of ``olinto2016`` taken literally, for its reproduction: θ_l belongs to the l-th row
+        of every list, and K is computed inside each list, whose rows keep the order given. The penalty is
+        ``(l2 / 2) ‖θ‖²``. In a list longer than any in training, documents at the positions beyond get scores but lend
+        none to others, with a ``DataWarning``.
+    max_bytes : int, default=4_000_000_000
+        A fit that needs more memory than this for kernel values is refused.
+    patience, verbose : as in :class:`LinearRanker`
+    random_state : int, RandomState or None, default=None
+        For landmarks, ``solver="sgd"`` and losses that draw.
+    warm_start : bool, default=False
+        Start from the scoring function of the last fit, as far as the new documents can express it.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_support,)
+        θ. Documents whose kernel values are combinations of others' are not needed, so that ``n_support`` is the rank
+        of K; with landmarks their number; under ``scope="position"`` the length of the longest list.
+    support_ : ndarray of shape (n_support,) or None
+        The training rows that θ belongs to, as they were given.
+    X_fit_ : ndarray or CSR matrix of shape (n_support, n_features), or None
+        These rows, scaled by ``normalize``; None for a precomputed kernel and under ``scope="position"``.
+    intercept_ : float
+    penalty_ : "rkhs" or "coefficients"
+        What is penalised: θᵀKθ or ‖θ‖².
+    gamma_ : float
+        The number that was used.
+    n_iter_, objective_, gradient_norm_, duality_gap_, stop_reason_, solver_, history_ : as in :class:`LinearRanker`
+    best_iteration_, best_score_, n_evaluations_, n_products_, n_queries_ : as in :class:`LinearRanker`
+    normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in :class:`LinearRanker`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
+    >>> y, qid = X[:, 0] ^ X[:, 1], np.repeat(range(5), 4)  # either, but not both: no linear scores do that
+    >>> ranker = KernelRanker(kernel="rbf", gamma=1.0, tol=1e-6).fit(X, y, qid=qid)
+    >>> scores = ranker.predict(X[:4])
+    >>> bool(scores[1:3].min() > scores[[0, 3]].max())
+    True
+    >>> ranker.penalty_, ranker.dual_coef_.size
+    ('rkhs', 4)
+    """
+
+    _takes_parts = False  # a kernel compares every document with all others
+
+    def __init__(
+        self,
+        loss: Any = "listmle",
+        kernel: Any = "rbf",
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        landmarks: int | None = None,
+        l2: float = 1e-3,
+        solver: Any = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        normalize: Any = None,
+        landmark_selection: str = "k-means++",
+        scope: str = "documents",
+        max_bytes: int = MAX_BYTES,
+        patience: int | None = 10,
+        random_state: Any = None,
+        verbose: bool = False,
+        warm_start: bool = False,
+    ):
+        super().__init__(
+            loss, l2=l2, solver=solver, max_iter=max_iter, tol=tol, normalize=normalize, patience=patience,
+            random_state=random_state, verbose=verbose, warm_start=warm_start,
+        )  # fmt: skip
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.landmarks = landmarks
+        self.landmark_selection = landmark_selection
+        self.scope = scope
+        self.max_bytes = max_bytes
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
+        """Refused: only where scores are sums over features can they be divided exactly among the features."""
+        raise NotImplementedError(
+            "KernelRanker cannot explain its scores feature by feature: a kernel mixes the features, so that no share "
+            "of theirs is exact. Explain a LinearRanker instead, which for kernel='linear' gives the same scores."
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_kernel(self.kernel)
+        settle_gamma(self.gamma, self.kernel, np.eye(2))
+        check_number(self.degree, "degree", least=1.0)
+        check_number(self.coef0, "coef0")
+        check_number(self.max_bytes, "max_bytes", above=0.0)
+        check_choice(self.landmark_selection, "landmark_selection", ["k-means++", "uniform"])
+        check_choice(self.scope, "scope", ["documents", "position"])
+        if self.landmarks is not None:
+            check_positive_int(self.landmarks, "landmarks")
+        if self._is_precomputed and self.normalize is not None:
+            raise ValueError(
+                f"normalize={plain(self.normalize)!r} scales features, but with kernel='precomputed' X holds kernel "
+                "values. Scale the features before computing the kernel."
+            )
+        if self.scope == "position" and (self._is_precomputed or self.landmarks is not None):
+            what = "kernel='precomputed'" if self._is_precomputed else f"landmarks={self.landmarks}"
+            raise ValueError(f"scope='position' computes the kernel inside each list; {what} does not go with it.")
+
+    @property
+    def depends_on_list(self) -> bool:
+        """Whether the score of a document depends on its place in the list, or on the list by ``normalize``."""
+        return self.scope == "position" or super().depends_on_list
+
+    def _check_queries(self, X: Any, y: Any, qid: Any, **options: Any) -> Queries:
+        queries = super()._check_queries(X, y, qid, **options)
+        if options.get("reset"):
+            # grouping moved the rows of a precomputed kernel; its columns stand as they were, even in a Queries
+            is_moved_before = self._is_precomputed and isinstance(X, Queries)
+            self._rows_given = X.row_order if is_moved_before else queries.row_order
+        return queries
+
+    def _scorer(self, queries: Queries, has_intercept: bool) -> KernelScorer | PositionScorer:
+        X, training = queries.X, Training(queries.X, self.__dict__.pop("_rows_given"))
+        if self._is_precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"kernel='precomputed' needs the kernel values between all training documents, but X has "
+                f"{X.shape[0]:,} rows and {X.shape[1]:,} columns."
+            )
+        if isinstance(self.kernel, str) and not self._is_precomputed:
+            _warn_of_scales(queries)
+        kernel = Kernel(self.kernel, settle_gamma(self.gamma, self.kernel, X), self.degree, self.coef0)
+        shared: dict[str, Any] = {"has_intercept": has_intercept, "max_bytes": self.max_bytes}
+        if self.scope == "position":
+            return PositionScorer(kernel, X, queries.indptr, **shared)
+        if self.landmarks is None:
+            return exact_scorer(kernel, training, **shared)
+        return landmark_scorer(
+            kernel, training, n_landmarks=self.landmarks, selection=self.landmark_selection,
+            random_state=_seed(self.random_state), **shared,
+        )  # fmt: skip
+
+    def _validation(self, held_back: Queries, metric: Any, objective: Objective) -> Validation:
+        scaled = self._normalized(held_back)
+        scorer: Any = objective.scorer
+        if self.scope == "position":
+            _warn_of_long_lists(scaled, scorer.n_positions)
+        features = _with_rows(scaled, scorer.features(scaled.X, scaled.indptr))
+        return Validation(features, metric, has_intercept=scorer.has_intercept)
+
+    def _last_coef(self, objective: Objective) -> np.ndarray:
+        scorer: Any = objective.scorer
+        weights = scorer.weights_of(self.dual_coef_, self.support_ if self._is_precomputed else self.X_fit_)
+        if weights is None:
+            raise ValueError(
+                f"warm_start: the last fit found {count_of(self.dual_coef_.size, 'coefficient')} that these documents "
+                "have no place for. Fit to the same documents, or with warm_start=False."
+            )
+        return np.append(weights, self.intercept_)[: objective.size]
+
+    def _keep_coef(self, coef: np.ndarray, scorer: Any) -> None:
+        weights, self.intercept_ = scorer.split(coef)
+        self.dual_coef_ = scorer.dual(weights)
+        self.penalty_, self.gamma_ = scorer.penalty, scorer.kernel.gamma
+        self.X_fit_ = None if self._is_precomputed else scorer.support
+        self.support_ = scorer.numbers
+
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        check_is_fitted(self)
+        scaled = self._normalized(queries)
+        kernel = Kernel(self.kernel, self.gamma_, self.degree, self.coef0)
+        if self.scope == "position":
+            _warn_of_long_lists(scaled, self.dual_coef_.size)
+            scores = position_scores(kernel, scaled.X, scaled.indptr, self.dual_coef_)
+        else:
+            support = self.support_ if self._is_precomputed else self.X_fit_
+            scores = tie_equal_rows(kernel_scores(kernel, scaled.X, support, self.dual_coef_), scaled)
+        return scores + self.intercept_
+
+    def _check_loaded(self) -> None:
+        Ranker._check_loaded(self)  # there is no coef_ to check
+        self._check_parameters()
+        check_vector(self, "dual_coef_")
+        check_number(self.intercept_, "intercept_")
+        check_number(self.gamma_, "gamma_", above=0.0)
+        n_columns = check_loaded_normalizer(self, self.n_features_in_)
+        if self.X_fit_ is not None and _check_support(self.X_fit_, self.dual_coef_.size) != n_columns:
+            raise ValueError(f"X_fit_ must have {n_columns} columns.")
+        if (self.scope == "position") != (self.support_ is None):
+            raise ValueError(f"scope={self.scope!r} does not fit its support.")
+        if self.support_ is None:
+            return
+        check_vector(self, "support_", np.int64)
+        if self.support_.size != self.dual_coef_.size or self.support_.min(initial=0) < 0:
+            raise ValueError("support_ must number the documents that have a coefficient.")
+        if self._is_precomputed and self.support_.max(initial=-1) >= self.n_features_in_:
+            raise ValueError(f"support_ must be columns 0 to {self.n_features_in_ - 1}.")
+        if self._is_precomputed != (self.X_fit_ is None):
+            raise ValueError("X_fit_ must hold the documents that have a coefficient.")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _check_support(rows: Any, n: int) -> int:
+    """The number of columns of documents from a file; an error if they are not ``n`` rows of finite numbers."""
+    values = rows.data if is_sparse(rows) else rows
+    if not isinstance(values, np.ndarray) or values.dtype not in (np.float32, np.float64) or len(rows.shape) != 2:
+        raise ValueError("X_fit_ must be a matrix of numbers.")
+    if rows.shape[0] != n or not np.isfinite(values).all():
+        raise ValueError(f"X_fit_ must have {n} rows of finite numbers, one for each coefficient.")
+    return rows.shape[1]
+
+
+def _warn_of_scales(queries: Queries) -> None:
+    """A kernel adds up the columns of two documents; those of small scale are lost among large ones."""
+    X = queries.X
+    spread = np.asarray(abs(X).max(axis=0).todense() if is_sparse(X) else np.ptp(X, axis=0), dtype=np.float64).ravel()
+    used = np.flatnonzero(spread > 0)
+    if used.size == 0:
+        return
+    largest, smallest = used[np.argmax(spread[used])], used[np.argmin(spread[used])]
+    if spread[largest] <= LARGEST_RATIO * spread[smallest]:
+        return
+    large, small = (
+        feature_number(column, queries.first_index, queries.feature_names) for column in (largest, smallest)
+    )
+    warn(
+        f"{large} spreads over {spread[largest]:.1g} and {small} over {spread[smallest]:.1g}; a kernel hardly sees the "
+        'smaller one. Scale the columns first, as with normalize="query-zscore".',
+        DataWarning,
+    )
+
+
+def _warn_of_long_lists(queries: Queries, n_positions: int) -> None:
+    lengths = np.diff(queries.indptr)
+    n_long = int((lengths > n_positions).sum())
+    if n_long:
+        warn(
+            f"{count_of(n_long, 'list')} of {queries.n_queries:,} {'is' if n_long == 1 else 'are'} longer than any in "
+            f"training ({count_of(n_positions, 'document')}); there are no coefficients for the positions beyond.",
+            DataWarning,
+        )

@@ -1,0 +1,1 @@
+"""Linear rankers: losses with a solver, PRank and SVM-map."""

@@ -1,0 +1,102 @@
+"""Fits along a grid of penalties, each started where the last one ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plackett.metrics.measure import Measure
+from plackett.validation import check_numbers
+
+if TYPE_CHECKING:
+    from plackett.rankers.linear.ranker import LinearRanker
+
+DEFAULT_L2 = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+
+
+@dataclass
+class L2Path:
+    """Fitted rankers along a grid of penalties, from strong to weak.
+
+    Attributes
+    ----------
+    l2 : ndarray of shape (n,)
+    rankers : list of fitted rankers
+    coef : ndarray of shape (n, n_features)
+        Of kernel rankers their ``dual_coef_``.
+    objective : ndarray of shape (n,)
+    n_iter : ndarray of shape (n,)
+    measure : Measure or None
+    validation : ndarray of shape (n,), or None without a validation set
+    """
+
+    l2: np.ndarray
+    rankers: list[LinearRanker]
+    measure: Measure | None
+    validation: np.ndarray | None
+
+    @property
+    def coef(self) -> np.ndarray:
+        name = "coef_" if hasattr(self.rankers[0], "coef_") else "dual_coef_"
+        return np.array([getattr(ranker, name) for ranker in self.rankers])
+
+    @property
+    def objective(self) -> np.ndarray:
+        return np.array([ranker.objective_ for ranker in self.rankers])
+
+    @property
+    def n_iter(self) -> np.ndarray:
+        return np.array([ranker.n_iter_ for ranker in self.rankers])
+
+    @property
+    def best(self) -> LinearRanker:
+        """The ranker that is best on the validation set; of equal ones the most strongly penalised."""
+        if self.validation is None or self.measure is None:
+            raise ValueError("the path was fitted without a validation set; give eval_set to l2_path.")
+        values = self.validation if self.measure.higher_is_better else -self.validation
+        return self.rankers[int(np.argmax(values))]
+
+    def ranker(self, l2: float) -> LinearRanker:
+        """The fitted ranker of one strength on the path."""
+        place = int(np.argmin(np.abs(self.l2 - l2)))
+        if not np.isclose(self.l2[place], l2):
+            raise KeyError(f"the path has no l2={l2:g}; it has {', '.join(f'{value:g}' for value in self.l2)}.")
+        return self.rankers[place]
+
+    def __len__(self) -> int:
+        return len(self.rankers)
+
+
+def fit_path(template: LinearRanker, X, y, qid, l2, sample_weight, eval_set, eval_metric) -> L2Path:
+    """The work of ``LinearRanker.l2_path``: data are checked, scaled and sorted once for all fits."""
+    from sklearn.base import clone
+
+    strengths = np.sort(check_numbers(DEFAULT_L2 if l2 is None else np.atleast_1d(l2), "l2"))[::-1]
+    if strengths.size == 0 or strengths[-1] < 0:
+        raise ValueError("l2 must hold at least one number, and none below 0.")
+    first = clone(template).set_params(l2=float(strengths[0]))
+    first._check_parameters()
+    objective, validation = first._prepare(X, y, qid, sample_weight, eval_set, eval_metric)
+    start, rankers, means = np.zeros(objective.size), [], []
+    for strength in strengths.tolist():
+        ranker = _copy_of(first, strength)
+        objective.penalty.l2 = 0.0 if objective.loss.is_scale_free else strength
+        ranker._minimize(objective, None, start)
+        start = ranker._last_coef(objective)
+        rankers.append(ranker)
+        if validation is not None:
+            means.append(validation.mean(start))
+    measure = None if validation is None else validation.measure
+    return L2Path(strengths, rankers, measure, np.array(means) if validation is not None else None)
+
+
+def _copy_of(prepared: LinearRanker, l2: float) -> LinearRanker:
+    from sklearn.base import clone
+
+    ranker: Any = clone(prepared).set_params(l2=l2)
+    for name, value in vars(prepared).items():
+        if name.endswith("_") and not name.startswith("_"):
+            setattr(ranker, name, value)
+    return ranker

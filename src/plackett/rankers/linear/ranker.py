@@ -1,0 +1,304 @@
+"""The linear ranker: any loss, minimised over linear scores."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from plackett.data.queries import Queries, QueryLists
+from plackett.distributed.given import is_in_parts, parts_of
+from plackett.losses import get_loss
+from plackett.losses.base import Loss
+from plackett.metrics.measure import Measure
+from plackett.objective.objective import Objective
+from plackett.objective.penalties import L2
+from plackett.rankers.base import Interrupted
+from plackett.rankers.fitting import Validation, Watch, choose_solver, minimize
+from plackett.rankers.linear.partitioned import prepare_parts
+from plackett.rankers.linear.paths import L2Path, fit_path
+from plackett.rankers.linear_scores import LinearScores
+from plackett.rankers.progress import Progress
+from plackett.scorers.linear import LinearScorer
+from plackett.solvers import get_solver
+from plackett.validation import check_number, check_positive_int
+
+NO_LABELS = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # so that a loss looks at its parameters alone
+
+
+class LinearRanker(LinearScores):
+    """Ranks by ``X @ coef_``, with the coefficients that minimise a loss over judged lists.
+
+    Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) ‖coef‖²`` over all queries, s being the weight of a query. An
+    intercept, which is not penalised, is fitted for the losses to which a constant added to all scores makes a
+    difference (``"squared"``, ``"rankcosine"``, and φ other than exp); for the others it would be 0.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="listmle"
+        ``"listmle"``, ``"p-listmle"``, ``"listnet"``, ``"rankcosine"``, ``"cs-listmle"``, ``"hinge"``,
+        ``"squared-hinge"``, ``"logistic"``, ``"exponential"``, ``"psi"``, ``"squared"``, or an object of
+        :mod:`plackett.losses` with parameters of its own.
+    l2 : float, default=1e-3
+        Strength of the penalty. Without effect on ``"rankcosine"``, to which the length of the coefficients is all one.
+    solver : str or Solver, default="auto"
+        ``"lbfgs"``, ``"newton"``, ``"sgd"``, ``"newton-diag"``, or an object of :mod:`plackett.solvers`. ``"auto"``
+        takes ``"newton"`` for losses with a curvature product and for the hinge, ``"sgd"`` for losses that draw at
+        random or are neither convex nor smooth, ``"lbfgs"`` for the rest.
+    max_iter : int, default=500
+        Iterations of the solver, passes over the queries for ``"sgd"``.
+    tol : float, default=1e-4
+        The fit ends when the norm of the gradient is at most this, both by the coefficients and relative to the
+        curvature; for the hinge, when the duality gap is at most this share of the objective.
+    normalize : str, transformer or None, default=None
+        How columns are scaled first: within queries ``"query-minmax"``, ``"query-zscore"``, ``"query-unit"``,
+        ``"query-rank"``; over all rows ``"minmax"``, ``"maxabs"``, ``"zscore"``, ``"quantile"``. Kept, and applied
+        by ``predict``. Sparse X takes ``"query-unit"``, ``"maxabs"`` and ``"quantile"``, which keep zeros. The penalty
+        then acts on the coefficients of the scaled columns. Needs room for a second X: memory, or disk where X is
+        mapped from a file.
+    patience : int or None, default=10
+        With a validation set, the fit ends after so many iterations without a better value of its measure, and the
+        coefficients of the best iteration are kept. None records the measure and changes nothing.
+    random_state : int, RandomState or None, default=None
+        For ``solver="sgd"`` and losses that draw.
+    verbose : bool, default=False
+        A progress bar on standard error.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    n_iter_ : int
+    objective_ : float
+        The value that was reached, penalty included.
+    gradient_norm_ : float
+    duality_gap_ : float
+        For the hinge only: the objective is at most this far above its minimum.
+    stop_reason_ : str
+        Why the solver stopped.
+    solver_ : str
+        The solver that was used.
+    history_ : dict of lists
+        ``"objective"``, ``"gradient_norm"`` and the validation measure, one entry per iteration. For the hinge the
+        first two are of the objective with its kinks rounded off, less and less, so that they may rise.
+    best_iteration_, best_score_ : int and float, or None without a validation set
+    n_evaluations_, n_products_ : int
+        How often the solver computed the objective, and products of its curvature with a vector.
+    n_queries_ : int
+        Training queries.
+    normalizer_ : fitted transformer or None
+    feature_names_ : list of str or None
+        Of the data frame or the ``Queries`` that was given.
+    first_index_ : int or None
+        The number of the first feature in the file that the ``Queries`` was read from; None for arrays.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
+    >>> ranker = LinearRanker(loss="listmle", normalize="query-zscore").fit(data.X, data.y, qid=data.qid)
+    >>> ranker.stop_reason_
+    'gradient below tol'
+    >>> scores = ranker.predict(data.X, qid=data.qid)
+    """
+
+    takes_loss_objects = True
+    _takes_parts: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        loss: Any = "listmle",
+        l2: float = 1e-3,
+        solver: Any = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        normalize: Any = None,
+        patience: int | None = 10,
+        random_state: Any = None,
+        verbose: bool = False,
+        warm_start: bool = False,
+    ):
+        self.loss = loss
+        self.l2 = l2
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.normalize = normalize
+        self.patience = patience
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_metric: str | Measure | None = None,
+    ) -> LinearRanker:
+        """Find the coefficients.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
+            C-ordered float32 and float64, and CSR, are used where they are, memory-mapped or not. Or data in parts: a
+            path, folder, pattern or list of paths (LETOR or Parquet); a list of ``Queries``; Dask data frames and
+            arrays; a list of Dask's Delayed objects or futures of ``Queries``. Where a Dask client is active, parts
+            are loaded and worked on by its cluster; without one, paths are read one by one in this process, where
+            Queries stay in any case.
+        y : array-like of shape (n_docs,)
+            Labels, larger is better. Left out where X is a Queries or files; of Dask data frames and Parquet it may be
+            the name of a column, as may be ``qid``.
+        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
+            In any row order; None means that all rows are one list. In parts, every query must be whole in one.
+        sample_weight : array-like, default=None
+            One weight per query (in order of first appearance) or per row (constant within a query). Of Dask
+            collections: one per row, as a column's name or a collection with the same partitions.
+        eval_set : Queries or tuple (X, y, qid), default=None
+            Validation queries, measured after every iteration.
+        eval_metric : str or Measure, default=None
+            Any measure of this library; None takes ``"ndcg@10"``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        with self._all_or_nothing():
+            objective, validation = self._prepare(X, y, qid, sample_weight, eval_set, eval_metric)
+            return self._minimize(objective, validation, self._start(objective))
+
+    def _prepare(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any, eval_metric: Any
+    ) -> tuple[Objective, Validation | None]:
+        """Everything between what was given and a solver."""
+        loss = get_loss(self.loss)
+        if eval_metric is not None:
+            Measure.parse(eval_metric)
+        if self._takes_parts and is_in_parts(X):
+            return self._prepare_parts(X, y, qid, sample_weight, eval_set, eval_metric)
+        queries = self._check_queries(X, y, qid, reset=True)
+        self.n_queries_ = queries.n_queries
+        weights = self._check_query_weights(sample_weight, queries)
+        held_back = self._check_eval_set(eval_set)
+        queries = self._fit_normalizer(queries)
+        objective = self._objective(loss, queries, weights)
+        return objective, None if held_back is None else self._validation(held_back, eval_metric, objective)
+
+    def _prepare_parts(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any, eval_metric: Any
+    ) -> tuple[Any, Validation | None]:
+        """The same for data in parts; their objective looks to a solver as any other."""
+        objective: Any = prepare_parts(self, parts_of(X, y, qid, sample_weight))
+        held_back = self._check_eval_set(eval_set)
+        return objective, None if held_back is None else self._validation(held_back, eval_metric, objective)
+
+    def l2_path(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        l2: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_metric: str | Measure | None = None,
+    ) -> L2Path:
+        """Fits for several strengths of the penalty, from strong to weak, each starting where the last one ended.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight, eval_set, eval_metric : as in ``fit``
+            With a validation set, the path names the strength that is best there.
+        l2 : array-like of floats, default=None
+            None takes ``plackett.rankers.linear.paths.DEFAULT_L2``.
+
+        Returns
+        -------
+        L2Path
+            ``l2``, ``coef``, ``objective``, ``validation`` and ``best``, one entry per strength; ``ranker(l2)`` gives a
+            fitted ranker. This ranker itself is left as it is.
+        """
+        return fit_path(self, X, y, qid, l2, sample_weight, eval_set, eval_metric)
+
+    def _check_parameters(self) -> None:
+        get_loss(self.loss).check_labels(NO_LABELS)
+        if self.solver != "auto":
+            get_solver(self.solver)
+        check_number(self.l2, "l2", least=0.0)
+        check_number(self.tol, "tol", above=0.0)
+        check_positive_int(self.max_iter, "max_iter")
+        if self.patience is not None:
+            check_positive_int(self.patience, "patience")
+
+    def _objective(self, loss: Loss, queries: Queries, weights: np.ndarray | None) -> Objective:
+        loss.check_labels(queries.lists)
+        has_intercept = not loss.ignores_shifts
+        return Objective(
+            loss,
+            self._scorer(queries, has_intercept),
+            queries.lists,
+            L2(0.0 if loss.is_scale_free else self.l2, n_free=int(has_intercept)),
+            weights=weights,
+            random_state=_seed(self.random_state),
+        )
+
+    def _scorer(self, queries: Queries, has_intercept: bool) -> LinearScorer:
+        return LinearScorer(queries.X, has_intercept=has_intercept)
+
+    def _validation(self, held_back: Queries, metric: Any, objective: Objective) -> Validation:
+        return Validation(self._normalized(held_back), metric, has_intercept=objective.scorer.has_intercept)
+
+    def _start(self, objective: Objective) -> np.ndarray:
+        if not self.warm_start or not hasattr(self, "n_iter_"):
+            return np.zeros(objective.size)
+        return self._last_coef(objective)
+
+    def _last_coef(self, objective: Objective) -> np.ndarray:
+        """What the last fit found, as coefficients of this objective."""
+        if self.coef_.size != objective.scorer.n_features:
+            raise ValueError(
+                f"warm_start: the last fit had {self.coef_.size} features, this one has {objective.scorer.n_features}."
+            )
+        return np.append(self.coef_, self.intercept_)[: objective.size]
+
+    def _keep_coef(self, coef: np.ndarray, scorer: LinearScorer) -> None:
+        self.coef_ = coef[: scorer.n_features]
+        self.intercept_ = float(coef[-1]) if scorer.has_intercept else 0.0
+
+    def _minimize(self, objective: Objective, validation: Validation | None, start: np.ndarray) -> LinearRanker:
+        solver = choose_solver(self.solver, objective.loss)
+        progress = Progress("fitting", self.max_iter, is_shown=bool(self.verbose))
+        watch = Watch(validation, self.patience, progress, ("objective", "gradient_norm"))
+        result = minimize(
+            objective, solver, start, watch,
+            max_iter=self.max_iter, tol=self.tol, random_state=_seed(self.random_state),
+        )  # fmt: skip
+        self._keep_coef(result.coef, objective.scorer)
+        self.n_iter_, self.objective_, self.stop_reason_ = result.n_iter, result.value, result.stop_reason
+        self.gradient_norm_, self.solver_, self.history_ = result.gradient_norm, solver.name, watch.history
+        self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score
+        self.n_evaluations_, self.n_products_ = result.n_evaluations, result.n_products
+        self.__dict__.pop("duality_gap_", None)
+        if "duality_gap" in result.details:
+            self.duality_gap_ = result.details["duality_gap"]
+        if result.is_interrupted:
+            raise Interrupted("the fit was interrupted; the coefficients are the best so far.")
+        return self
+
+
+def _seed(random_state: Any) -> int | None:
+    """A whole number from whatever scikit-learn takes as a random state; None stays None."""
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return None if random_state is None else int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,1 @@
+"""Neural networks with listwise and pairwise losses."""

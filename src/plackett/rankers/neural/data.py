@@ -1,0 +1,98 @@
+"""Rows on their way to a net: in batches of whole queries, of the net's type, on its device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from plackett._threads import query_blocks
+from plackett.data.queries import QueryLists
+from plackett.rankers.neural.query_batches import take_queries
+from plackett.scorers.neural import Net, Stacks, stack_lists
+from plackett.validation import is_sparse
+
+DOCS_PER_BLOCK = 32_768  # worked through at a time where all queries count at once: bounds the memory
+SHARE_FOR_ROWS = 0.5  # of a device's free memory, up to which all rows are kept there
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Queries as a net and a loss take them."""
+
+    X: torch.Tensor
+    stacks: Stacks | None
+    lists: QueryLists
+    weights: np.ndarray | None
+
+
+class Rows:
+    """Feature rows for a net; those of an accelerator live there if they fit."""
+
+    def __init__(self, X: Any, net: Net):
+        self._X, self._net = X, net
+        self._resident: torch.Tensor | None = None
+        if net.device.type == "cuda" and not is_sparse(X) and X.size * net.dtype.itemsize < _room(net.device):
+            self._resident = _tensor(X, net)
+
+    def take(self, rows: np.ndarray) -> torch.Tensor:
+        if self._resident is not None:
+            return self._resident.index_select(0, torch.from_numpy(rows).to(self._net.device))
+        return _tensor(self._X[rows], self._net)
+
+    def part(self, start: int, stop: int) -> torch.Tensor:
+        return _tensor(self._X[start:stop], self._net) if self._resident is None else self._resident[start:stop]
+
+
+def _room(device: torch.device) -> float:
+    return SHARE_FOR_ROWS * torch.cuda.mem_get_info(device)[0]
+
+
+def _tensor(X: Any, net: Net) -> torch.Tensor:
+    dense = X.toarray() if is_sparse(X) else np.ascontiguousarray(X)
+    if not dense.flags.writeable:  # which PyTorch does not know how to respect
+        dense = dense.copy()
+    return torch.from_numpy(dense).to(device=net.device, dtype=net.dtype)
+
+
+class TrainingData:
+    """The queries of a fit, with what each of them counts."""
+
+    def __init__(self, X: Any, lists: QueryLists, weights: np.ndarray | None, net: Net):
+        self.lists, self._net, self._rows = lists, net, Rows(X, net)
+        self._weights = None if weights is None else weights * (weights.size / weights.sum())  # 1 on average
+        self._bounds = query_blocks(lists.indptr, DOCS_PER_BLOCK)
+        self._parts = [lists.part(first, last, lists.rng) for first, last in self._bounds]
+
+    @property
+    def n_queries(self) -> int:
+        return self.lists.n_queries
+
+    def batch(self, queries: np.ndarray) -> Batch:
+        rows, lists = take_queries(self.lists, queries)
+        return self._batch(self._rows.take(rows), lists, None if self._weights is None else self._weights[queries])
+
+    def blocks(self) -> Iterator[Batch]:
+        """All queries, a block at a time; their lists are the same at every call, and keep what they know."""
+        for (first, last), lists in zip(self._bounds, self._parts, strict=True):
+            X = self._rows.part(int(self.lists.indptr[first]), int(self.lists.indptr[last]))
+            yield self._batch(X, lists, None if self._weights is None else self._weights[first:last])
+
+    def _batch(self, X: torch.Tensor, lists: QueryLists, weights: np.ndarray | None) -> Batch:
+        stacks = stack_lists(lists.indptr, self._net.device) if self._net.shape.attention else None
+        return Batch(X, stacks, lists, weights)
+
+
+def scores_of(net: Net, X: Any, indptr: np.ndarray) -> np.ndarray:
+    """Scores of all rows, a block of whole queries at a time."""
+    scores = np.empty(X.shape[0])
+    with torch.no_grad():
+        for first, last in query_blocks(indptr, DOCS_PER_BLOCK):
+            rows = slice(int(indptr[first]), int(indptr[last]))
+            part = indptr[first : last + 1] - indptr[first]
+            stacks = stack_lists(part, net.device) if net.shape.attention else None
+            scores[rows] = net.scores(_tensor(X[rows], net), stacks).cpu().numpy()
+    return scores

@@ -1,0 +1,269 @@
+"""Two ways to find a net's weights: Adam over batches of queries, and L-BFGS over all of them at once."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from plackett._threads import n_threads
+from plackett.exceptions import ConvergenceWarning, warn
+from plackett.losses.base import Loss
+from plackett.losses.transforms import NotPositiveError
+from plackett.metrics.measure import Measure
+from plackett.rankers.fitting import HeldBack, Watch
+from plackett.rankers.neural.adam import Adam
+from plackett.rankers.neural.data import Batch, TrainingData, scores_of
+from plackett.scorers.neural import Net
+from plackett.solvers import Step
+from plackett.solvers.lbfgs import LBFGS
+from plackett.solvers.stopping import INTERRUPTED, MAX_ITER
+
+ALL_EPOCHS = "max_epochs reached"
+WORK_FOR_THREADS = 1e7  # products, some milliseconds of a processor
+
+
+class NetValidation:
+    """Validation queries of a net, as ``Watch`` looks at them."""
+
+    def __init__(self, held_back: HeldBack, net: Net):
+        self._held_back, self._net = held_back, net
+
+    @property
+    def measure(self) -> Measure:
+        return self._held_back.measure
+
+    def mean(self, weights: np.ndarray) -> float:
+        self._net.set_vector(weights)
+        queries = self._held_back.queries
+        return self._held_back.mean(scores_of(self._net, queries.X, queries.indptr))
+
+
+@dataclass
+class NetFit:
+    """What is minimised: the mean loss of the queries, by their weights, and ``l2 / 2`` times the squared weights."""
+
+    net: Net
+    loss: Loss
+    data: TrainingData
+    l2: float
+    is_mixed: bool = False
+    generator: torch.Generator | None = None  # of dropout, while the net learns
+
+    def __post_init__(self) -> None:
+        self._loss_of = self.loss.as_torch()
+
+    def add_gradient(self, batch: Batch, divisor: float) -> torch.Tensor:
+        """Adds the gradient of a batch's summed loss over ``divisor`` to the weights'; gives the value."""
+        # without the cache of rounded weights, which would outlive a step inside somebody's own autocast
+        with torch.autocast(self.net.device.type, torch.bfloat16, enabled=self.is_mixed, cache_enabled=False):
+            scores = self.net.scores(batch.X, batch.stacks, self.generator)
+        if self.is_mixed:
+            scores = scores.float()
+        if not self._loss_of.stays_on(scores.device) and not bool(torch.isfinite(scores).all()):
+            raise FloatingPointError
+        value, slope = self._loss_of.value_and_slope(scores, batch.lists, batch.weights)
+        scores.backward(slope.div_(divisor))
+        return value.div_(divisor)
+
+    def forget_gradient(self) -> None:
+        for weight in self.net.weights.values():
+            weight.grad = None
+
+    def full_gradient(self) -> float:
+        """Leaves the gradient of the mean loss over all queries with the weights; gives that mean."""
+        self.forget_gradient()
+        return float(sum(self.add_gradient(batch, self.data.n_queries) for batch in self.data.blocks()))
+
+
+# ---- L-BFGS ------------------------------------------------------------------------------------------------------
+
+
+class NetObjective:
+    """The same as our solvers see it: a function of one vector."""
+
+    is_convex, is_smooth, is_random, has_curvature_product, has_curvature_bound = False, True, False, False, False
+
+    def __init__(self, fit: NetFit):
+        self._fit = fit
+        self.size, self.n_terms = fit.net.vector().size, fit.data.n_queries
+        names = fit.net.shape.weights
+        self._l2 = np.concatenate(
+            [np.full(np.prod(shape), fit.l2 if name.endswith(".weight") else 0.0) for name, shape in names.items()]
+        )
+
+    @property
+    def name(self) -> str:
+        return repr(self._fit.loss)
+
+    def value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
+        net = self._fit.net
+        net.set_vector(coef)
+        try:
+            value = self._fit.full_gradient()
+        except (FloatingPointError, NotPositiveError):  # too long a step; the solver makes it shorter
+            return np.inf, np.zeros(self.size)
+        if not np.isfinite(value):
+            return np.inf, np.zeros(self.size)
+        gradient = [_gradient_of(weight).ravel() for weight in net.weights.values()]
+        return value + 0.5 * float(self._l2 @ coef**2), np.concatenate(gradient).astype(np.float64) + self._l2 * coef
+
+    def curvature_estimate(self, coef: np.ndarray) -> None:
+        return None
+
+
+def _gradient_of(weight: torch.Tensor) -> np.ndarray:
+    return np.zeros(tuple(weight.shape)) if weight.grad is None else weight.grad.cpu().numpy()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a fit ended; its weights are in the net."""
+
+    n_iter: int
+    objective: float
+    stop_reason: str
+    is_interrupted: bool
+
+
+def minimize_at_once(fit: NetFit, watch: Watch, *, max_iter: int, tol: float) -> Outcome:
+    """L-BFGS over all queries."""
+    objective: Any = NetObjective(fit)
+
+    def note(step: Step) -> str | None:
+        return watch.note(step.iteration, step.coef, f"objective {step.value:.6g}", objective=step.value)
+
+    result = LBFGS().minimize(objective, fit.net.vector(), max_iter=max_iter, tol=tol, callback=note)
+    fit.net.set_vector(result.coef)
+    if not (result.is_converged or result.is_interrupted or watch.keeps_best):
+        warn(
+            f"lbfgs stopped after {result.n_iter} iterations at gradient norm {result.gradient_norm:.0e}, above "
+            f"tol={tol:g} ({result.stop_reason}). Raise max_epochs or l2, or scale the columns (normalize=).",
+            ConvergenceWarning,
+        )
+    reason = ALL_EPOCHS if result.stop_reason == MAX_ITER else result.stop_reason
+    return Outcome(result.n_iter, result.value, reason, result.is_interrupted)
+
+
+# ---- Adam --------------------------------------------------------------------------------------------------------
+
+
+def minimize_by_batches(
+    fit: NetFit,
+    watch: Watch,
+    *,
+    learning_rate: float,
+    batch_size: int | None,
+    max_epochs: int,
+    rng: np.random.Generator,
+) -> Outcome:
+    """Adam; every epoch deals the queries into batches anew."""
+    objective, epoch, reason = np.nan, 0, None
+    try:
+        adam = Adam(fit.net.penalised, fit.net.free, learning_rate=learning_rate, l2=fit.l2)
+        while reason is None and epoch < max_epochs:
+            mean = run_epoch(fit, adam, batch_size, rng)
+            weights = fit.net.vector()
+            if not (np.isfinite(mean) and np.isfinite(weights).all()):
+                raise FloatingPointError
+            epoch += 1
+            objective = mean + fit.l2 * fit.net.penalty()
+            reason = watch.note(epoch, weights, f"objective {objective:.6g}", objective=objective)
+    except FloatingPointError:
+        raise ValueError(
+            f"the scores, or their loss, grew beyond all numbers in epoch {epoch + 1}. Lower learning_rate (it is "
+            f"{learning_rate:g}), or scale the columns (normalize=) or the labels."
+        ) from None
+    except KeyboardInterrupt:
+        return Outcome(epoch, objective, INTERRUPTED, True)
+    return Outcome(epoch, objective, reason or ALL_EPOCHS, False)
+
+
+def run_epoch(fit: NetFit, adam: Adam, batch_size: int | None, rng: np.random.Generator) -> float:
+    """One pass over the queries; the mean of the losses as they were met."""
+    if batch_size is None or batch_size >= fit.data.n_queries:
+        mean = fit.full_gradient()
+        adam.step()
+        return mean
+    order = rng.permutation(fit.data.n_queries)
+    sums = []
+    for start in range(0, order.size, batch_size):
+        batch = fit.data.batch(order[start : start + batch_size])
+        fit.forget_gradient()
+        sums.append(batch.lists.n_queries * fit.add_gradient(batch, batch.lists.n_queries))
+        adam.step()
+    return float(sum(sums)) / order.size
+
+
+# ---- around a fit ------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def at_work(device: torch.device, batch_size: int | None, work: float = np.inf) -> Iterator[None]:
+    """Gradients on, precision as asked for, as many threads as our kernels use, and words for a device that is full.
+
+    ``work`` is how many products a batch takes; for few of them one thread is quicker than threads that wait for each
+    other.
+    """
+    try:
+        with (
+            _threads.set_to(n_threads() if work > WORK_FOR_THREADS else 1),
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            torch.autocast(device.type, enabled=False),
+        ):
+            yield
+    except torch.cuda.OutOfMemoryError as error:
+        raise MemoryError(
+            f"the memory of {device} is full. Lower batch_size (it is {batch_size}), take fewer or narrower hidden and "
+            'attention layers, or device="cpu".'
+        ) from error
+
+
+class _Threads:
+    """PyTorch's number of threads, which fits set and give back; those that run side by side all give back the first.
+
+    Each thread of Python has a number of its own, but starts with the one that was set last anywhere.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside, self._before = threading.Lock(), 0, 1
+
+    @contextlib.contextmanager
+    def set_to(self, wanted: int) -> Iterator[None]:
+        with self._lock:
+            if self._n_inside == 0:
+                self._before = torch.get_num_threads()
+            self._n_inside += 1
+            before = self._before
+            if torch.get_num_threads() != wanted:
+                torch.set_num_threads(wanted)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_inside -= 1
+                if torch.get_num_threads() != before:
+                    torch.set_num_threads(before)
+
+
+_threads = _Threads()
+
+
+def choose_device(name: str) -> torch.device:
+    """The device asked for; ``"auto"`` takes CUDA where there is some."""
+    has_cuda = torch.cuda.is_available()
+    if name == "auto":
+        return torch.device("cuda" if has_cuda else "cpu")
+    if name.startswith("cuda") and not has_cuda:
+        raise ValueError(f'device="{name}", but PyTorch finds no CUDA device here; take device="cpu" or "auto".')
+    device = torch.device(name)
+    if device.index is not None and device.index >= torch.cuda.device_count():
+        found = torch.cuda.device_count()
+        raise ValueError(f'device="{name}", but the last of the {found} CUDA devices here is "cuda:{found - 1}".')
+    return device

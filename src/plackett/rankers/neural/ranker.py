@@ -1,0 +1,435 @@
+"""A small neural net, trained with any loss."""
+
+from __future__ import annotations
+
+import re
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from plackett._optional import import_optional
+from plackett.data.queries import Queries, QueryLists
+from plackett.explain.rows import needed_lists
+from plackett.losses import get_loss
+from plackett.losses.base import Loss
+from plackett.metrics.measure import Measure
+from plackett.rankers.base import Interrupted, Normalized, check_loaded_columns
+from plackett.rankers.fitting import HeldBack, Watch
+from plackett.rankers.linear.ranker import NO_LABELS, _seed
+from plackett.rankers.linear_scores import check_vector
+from plackett.rankers.progress import Progress
+from plackett.rankers.tied_scores import tie_equal_rows
+from plackett.scorers.net_shape import LAYERS, NetShape
+from plackett.scorers.plain_net import PlainNet
+from plackett.validation import check_choice, check_number, check_positive_int, is_sparse, plain
+
+OPTIMIZERS = ("adam", "lbfgs")
+PRECISIONS = ("float32", "float64", "mixed")
+
+
+class NeuralRanker(Normalized):
+    """Ranks by a small net over the features, trained with any loss; needs PyTorch (the extra ``neural``).
+
+    Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) ‖weights‖²`` over all queries, s being the weight of a query and
+    biases not counted in the norm. Lists stand one behind the other, without padding. Without hidden layers and with
+    ``optimizer="lbfgs"`` it finds what ``LinearRanker`` finds.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="listmle"
+        As for ``LinearRanker``. On CUDA the pairwise losses except ``"exponential"`` travel to the processor and back.
+    hidden : sequence of ints or int, default=(64, 32)
+        Widths of the hidden layers; ``()`` makes the scores linear.
+    activation : {"relu", "gelu", "silu", "tanh"}, default="relu"
+    dropout : float, default=0.0
+        Share of a layer's numbers that is left out at random while the net learns.
+    attention : int, default=0
+        Layers of self-attention over the list behind the hidden layers: documents are scored in sight of the others of
+        their list, whatever their order. ``predict`` then needs ``qid``.
+    heads : int, default=4
+        Of each attention layer; must divide the width of the last hidden layer.
+    l2 : float, default=1e-2
+        Strength of the penalty. Without effect on ``"rankcosine"``, as in ``LinearRanker``. The default did better on
+        validation queries of MQ2008 than 1e-3 and 1e-4, with four losses of five.
+    optimizer : {"adam", "lbfgs"}, default="adam"
+        Adam takes a step for every batch of queries. L-BFGS looks at all queries for every step, until the norm of the
+        gradient is at most ``tol``: for small nets, smooth losses and ``dropout=0``.
+    learning_rate : float, default=5e-3
+        Of Adam.
+    batch_size : int or None, default=16
+        Queries per step of Adam; None takes all of them at once. Batches are dealt anew for every epoch.
+    max_epochs : int, default=100
+        Passes over the queries, or iterations of L-BFGS.
+    tol : float, default=1e-4
+        For ``optimizer="lbfgs"``.
+    precision : {"float32", "float64", "mixed"}, default="float32"
+        Of the weights. ``"mixed"`` keeps them in float32 and multiplies in bfloat16 while the net learns.
+    device : str, default="auto"
+        ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` takes CUDA where there is some. A saved ranker predicts on the
+        processor where there is none.
+    normalize : str, transformer or None, default="zscore"
+        How columns are scaled first, as for ``LinearRanker``: nets learn badly from columns of different scales. Sparse
+        rows need None, or a transformer that keeps zeros.
+    patience : int or None, default=10
+        With a validation set, the fit ends after so many epochs without a better value of its measure, and the weights
+        of the best epoch are kept. None records the measure and changes nothing.
+    random_state : int, RandomState or None, default=None
+        For the first weights, the batches and dropout. With a seed, a fit gives the same weights again on the same
+        device with the same number of threads. PyTorch's own generators are left alone.
+    verbose : bool, default=False
+        A progress bar on standard error.
+    warm_start : bool, default=False
+        Start from the weights of the last fit.
+
+    Attributes
+    ----------
+    weights_ : dict of arrays
+        By the names of the layers.
+    layers_ : dict
+        ``hidden``, ``activation``, ``attention`` and ``heads`` of the net that was fitted. To change these parameters
+        changes nothing before the next fit.
+    mean_row_ : ndarray
+        The mean of the training rows after scaling, from which explanations start; 0 with ``normalize="zscore"``.
+    n_iter_ : int
+        Epochs, or iterations of L-BFGS.
+    objective_ : float
+        Of the last epoch, as its batches were met; of the last iteration for L-BFGS.
+    stop_reason_ : str
+    history_ : dict of lists
+        ``"objective"`` and the validation measure, one entry per epoch.
+    best_iteration_, best_score_ : int and float, or None without a validation set
+    n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
+    >>> ranker = pk.NeuralRanker(hidden=(16,), max_epochs=20, random_state=0).fit(data.X, data.y, qid=data.qid)
+    >>> scores = ranker.predict(data.X, qid=data.qid)
+    """
+
+    takes_loss_objects = True
+    package: ClassVar[str] = "torch"
+
+    weights_: dict[str, np.ndarray]
+    layers_: dict[str, Any]
+    mean_row_: np.ndarray
+
+    def __init__(
+        self,
+        loss: Any = "listmle",
+        hidden: Any = (64, 32),
+        activation: str = "relu",
+        dropout: float = 0.0,
+        attention: int = 0,
+        heads: int = 4,
+        l2: float = 1e-2,
+        optimizer: str = "adam",
+        learning_rate: float = 5e-3,
+        batch_size: int | None = 16,
+        max_epochs: int = 100,
+        tol: float = 1e-4,
+        precision: str = "float32",
+        device: str = "auto",
+        normalize: Any = "zscore",
+        patience: int | None = 10,
+        random_state: Any = None,
+        verbose: bool = False,
+        warm_start: bool = False,
+    ):
+        self.loss = loss
+        self.hidden = hidden
+        self.activation = activation
+        self.dropout = dropout
+        self.attention = attention
+        self.heads = heads
+        self.l2 = l2
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.tol = tol
+        self.precision = precision
+        self.device = device
+        self.normalize = normalize
+        self.patience = patience
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    @classmethod
+    def import_package(cls) -> ModuleType:
+        """PyTorch; an error that says how to install it where it is missing."""
+        return import_optional("torch", extra="neural", needed_for=cls.__name__)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_metric: str | Measure | None = None,
+    ) -> NeuralRanker:
+        """Find the weights.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
+        y : array-like of shape (n_docs,)
+            Labels, larger is better. Left out where X is a Queries.
+        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
+            In any row order; None means that all rows are one list.
+        sample_weight : array-like, default=None
+            One weight per query (in order of first appearance) or per row (constant within a query).
+        eval_set : Queries or tuple (X, y, qid), default=None
+            Validation queries, measured after every epoch.
+        eval_metric : str or Measure, default=None
+            Any measure of this library; None takes ``"ndcg@10"``.
+
+        Returns
+        -------
+        self
+        """
+        loss = self._check_parameters()
+        self._check_device()
+        self.import_package()
+        from plackett.rankers.neural.fits import at_work, choose_device
+
+        device = choose_device(self.device)
+        if eval_metric is not None:
+            Measure.parse(eval_metric)
+        with self._all_or_nothing():
+            queries = self._check_queries(X, y, qid, reset=True)
+            loss.check_labels(queries.lists)
+            self.n_queries_ = queries.n_queries
+            weights = self._check_query_weights(sample_weight, queries)
+            held_back = self._check_eval_set(eval_set)
+            queries = self._fit_normalizer(queries)
+            held = None if held_back is None else HeldBack(self._normalized(held_back), eval_metric)
+            shape = NetShape.of(
+                self.get_params(deep=False), queries.n_features, has_output_bias=not loss.ignores_shifts
+            )
+            batch_size = None if self.optimizer == "lbfgs" else self.batch_size
+            share = 1.0 if batch_size is None else min(1.0, batch_size / queries.n_queries)
+            with at_work(device, self.batch_size, _work(shape, queries, share)):
+                return self._minimize(shape, loss, queries, weights, held, device)
+
+    def _minimize(
+        self,
+        shape: NetShape,
+        loss: Loss,
+        queries: Queries,
+        weights: np.ndarray | None,
+        held: HeldBack | None,
+        device: Any,
+    ) -> NeuralRanker:
+        import torch
+
+        from plackett.rankers.neural.data import TrainingData
+        from plackett.rankers.neural.fits import NetFit, NetValidation, minimize_at_once, minimize_by_batches
+        from plackett.scorers.neural import Net
+
+        rng = np.random.default_rng(_seed(self.random_state))
+        start = self._last_weights(shape) if self.warm_start and hasattr(self, "weights_") else shape.draw(rng)
+        dtype = torch.float64 if self.precision == "float64" else torch.float32
+        net = Net(shape, start, dropout=self.dropout, device=device, dtype=dtype)
+        lists = QueryLists(queries.lists.labels, queries.indptr, rng if loss.is_random else None)
+        fit = NetFit(
+            net,
+            loss,
+            TrainingData(queries.X, lists, weights, net),
+            l2=0.0 if loss.is_scale_free else self.l2,
+            is_mixed=self.precision == "mixed",
+            generator=torch.Generator(device).manual_seed(int(rng.integers(2**63))) if self.dropout else None,
+        )
+        progress = Progress("fitting", self.max_epochs, is_shown=bool(self.verbose))
+        validation: Any = None if held is None else NetValidation(held, net)
+        watch = Watch(validation, self.patience, progress, ("objective",))
+        with progress:
+            if self.optimizer == "lbfgs":
+                outcome = minimize_at_once(fit, watch, max_iter=self.max_epochs, tol=self.tol)
+            else:
+                outcome = minimize_by_batches(
+                    fit, watch,
+                    learning_rate=self.learning_rate, batch_size=self.batch_size, max_epochs=self.max_epochs, rng=rng,
+                )  # fmt: skip
+        if watch.keeps_best and watch.best_coef is not None:
+            net.set_vector(watch.best_coef)
+        self.weights_, self.layers_ = net.arrays(), shape.layers
+        self.mean_row_ = _mean_row(queries.X)
+        self.n_iter_, self.objective_ = outcome.n_iter, float(outcome.objective)
+        self.stop_reason_, self.history_ = outcome.stop_reason, watch.history
+        self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score
+        if outcome.is_interrupted:
+            raise Interrupted("the fit was interrupted; the weights are the best so far.")
+        return self
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
+        """What each feature adds to each document's score, relative to the mean of its list; not with attention.
+
+        These are integrated gradients on the way from the mean of the training rows (``mean_row_``) to the document,
+        less their mean over the list, so that the contributions of a document sum to its score less its list's mean
+        score: to the precision of the scores for ``activation="relu"``, else to within 1e-5 of what all features add,
+        or to that precision. Wide nets of ReLU take long: each corner on the way is visited.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all.
+        docid : array-like, default=None
+            Names of the documents, to show instead of row numbers.
+
+        Returns
+        -------
+        Explanation
+            As that of ``LinearRanker.explain``.
+        """
+        from plackett.explain.explanation import explain_additive
+        from plackett.explain.nets import integrated_gradients
+
+        check_is_fitted(self)
+        shape = self._shape()
+        if shape.attention:
+            raise NotImplementedError(
+                f"{type(self).__name__} with attention cannot explain its scores feature by feature: a score depends "
+                "on the features of all documents of the list. Fit it with attention=0."
+            )
+        if isinstance(X, Queries) and docid is None:
+            docid = X.docid
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        needed = needed_lists(queries, rows, docid)
+        scaled = self._normalized(needed.queries).X
+        parts = integrated_gradients(
+            PlainNet.of(shape, self.weights_),
+            np.asarray(scaled.toarray() if is_sparse(scaled) else scaled, dtype=np.float64),
+            self.mean_row_,
+        )
+        return explain_additive(
+            parts, scaled, needed.queries.qid, scores=self._predict_grouped(needed.queries),
+            rows=needed.rows, numbers=needed.numbers, docid=needed.docid,
+            feature_names=self._feature_labels if shape.n_inputs == self.n_features_in_ else None,
+        )  # fmt: skip
+
+    @property
+    def depends_on_list(self) -> bool:
+        """Whether there is attention over the list, or ``normalize`` works within lists."""
+        return bool(self._shape().attention) or super().depends_on_list
+
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        check_is_fitted(self)
+        torch = self.import_package()
+        from plackett.rankers.neural.data import scores_of
+        from plackett.rankers.neural.fits import at_work, choose_device
+
+        self._check_device()
+        scaled = self._normalized(queries)
+        device = choose_device(self.device if torch.cuda.is_available() else "cpu")
+        net = self._net(device)
+        with at_work(device, self.batch_size, _work(net.shape, scaled)):
+            scores = scores_of(net, scaled.X, queries.indptr)
+        return tie_equal_rows(self._check_scores(scores, queries), scaled)
+
+    @property
+    def _overflow_advice(self) -> str:
+        is_double = self.weights_["output.weight"].dtype == np.float64
+        return "Clip them." if is_double else 'Clip them, or fit with precision="float64".'
+
+    def _net(self, device: Any) -> Any:
+        """The net that was fitted, in the precision of its fit."""
+        import torch
+
+        from plackett.scorers.neural import Net
+
+        is_double = self.weights_["output.weight"].dtype == np.float64
+        return Net(self._shape(), self.weights_, device=device, dtype=torch.float64 if is_double else torch.float32)
+
+    def _shape(self) -> NetShape:
+        """Of the net that was fitted."""
+        first = self.weights_.get("hidden0.weight", self.weights_.get("output.weight"))
+        n_inputs = first.shape[1] if isinstance(first, np.ndarray) and first.ndim == 2 else 0
+        return NetShape.of(self.layers_, n_inputs, has_output_bias="output.bias" in self.weights_)
+
+    def _has_weights_of(self, shape: NetShape) -> bool:
+        if shape.attention > len(self.weights_):  # without listing what a million layers would hold
+            return False
+        return {name: array.shape for name, array in self.weights_.items()} == shape.weights
+
+    def _last_weights(self, shape: NetShape) -> dict[str, np.ndarray]:
+        found, wanted = {name: array.shape for name, array in self.weights_.items()}, shape.weights
+        keep = "Keep hidden, attention, the loss and the columns as they were, or set warm_start=False."
+        for name, of in wanted.items():
+            if found.get(name) != of:
+                raise ValueError(
+                    f"warm_start: {name} must have the shape {of} now, but the last fit left {found.get(name)}. {keep}"
+                )
+        for name in found:
+            if name not in wanted and name != "output.bias":  # without which documents are ordered as before
+                raise ValueError(f"warm_start: the last fit left {name}, for which there is no place now. {keep}")
+        return self.weights_
+
+    def _check_parameters(self) -> Loss:
+        loss = get_loss(self.loss)
+        loss.check_labels(NO_LABELS)
+        NetShape.of(self.get_params(deep=False), 0, has_output_bias=False)  # which checks the layers
+        if check_number(self.dropout, "dropout", least=0.0) >= 1.0:
+            raise ValueError(f"dropout={plain(self.dropout)!r} must be below 1.")
+        check_number(self.l2, "l2", least=0.0)
+        check_number(self.learning_rate, "learning_rate", above=0.0)
+        check_number(self.tol, "tol", above=0.0)
+        check_positive_int(self.max_epochs, "max_epochs")
+        for name in ("batch_size", "patience"):
+            if getattr(self, name) is not None:
+                check_positive_int(getattr(self, name), name)
+        check_choice(self.precision, "precision", PRECISIONS)
+        check_choice(self.optimizer, "optimizer", OPTIMIZERS)
+        if self.optimizer == "lbfgs" and (loss.is_random or not loss.is_smooth or self.dropout):
+            what = "dropout=0" if self.dropout else "a loss that draws nothing" if loss.is_random else "a smooth loss"
+            raise ValueError(f'optimizer="lbfgs" needs {what}; take optimizer="adam".')
+        return loss
+
+    def _check_device(self) -> None:
+        if not isinstance(self.device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):
+            raise ValueError(f'device={plain(self.device)!r} is not known; choose "auto", "cpu", "cuda" or "cuda:1".')
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.normalize is None
+        return tags
+
+    def _check_loaded(self) -> None:
+        """Refuse what a file may say but no fit leaves behind."""
+        super()._check_loaded()
+        self._check_device()
+        weights, layers = getattr(self, "weights_", None), getattr(self, "layers_", None)
+        if not isinstance(layers, dict) or set(layers) != set(LAYERS):
+            raise ValueError(f"layers_ must say what {', '.join(LAYERS[:-1])} and {LAYERS[-1]} are.")
+        if not isinstance(weights, dict):
+            raise ValueError("weights_ must hold arrays by their names.")
+        dtypes = {array.dtype if isinstance(array, np.ndarray) else None for array in weights.values()}
+        if dtypes not in ({np.dtype(np.float32)}, {np.dtype(np.float64)}):
+            raise ValueError("weights_ must hold arrays of float32, or of float64.")
+        for name, array in weights.items():
+            if not np.isfinite(array).all():
+                raise ValueError(f"weights_[{name!r}] must be an array of finite numbers.")
+        shape = self._shape()
+        if not self._has_weights_of(shape):
+            raise ValueError("weights_ must have the shapes that layers_ says.")
+        check_loaded_columns(self, shape.n_inputs)
+        check_vector(self, "mean_row_")
+        if self.mean_row_.size != shape.n_inputs:
+            raise ValueError(f"mean_row_ must be a row of {shape.n_inputs} features, not {self.mean_row_.size}.")
+
+
+def _work(shape: NetShape, queries: Queries, share: float = 1.0) -> float:
+    """About how many products a batch takes that has this share of the documents."""
+    return sum(float(np.prod(of)) for of in shape.weights.values()) * queries.n_docs * share
+
+
+def _mean_row(X: Any) -> np.ndarray:
+    """Added up in float64, whatever X is of."""
+    return np.full(X.shape[0], 1.0 / X.shape[0]) @ X if is_sparse(X) else X.mean(axis=0, dtype=np.float64)

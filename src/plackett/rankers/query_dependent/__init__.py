@@ -1,0 +1,1 @@
+"""Query-dependent SVMs: q-SVM, kNN-SVM and individual SVMs."""

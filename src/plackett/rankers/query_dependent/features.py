@@ -1,0 +1,432 @@
+"""Where the features of queries come from: a matrix, columns that are constant within queries, or mean documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from plackett._parameters import Parameters
+from plackett._threads import query_blocks
+from plackett.data.queries import Queries
+from plackett.rankers.query_dependent.table import QueryTable
+from plackett.scorers.linear import LinearScorer
+from plackett.validation import check_positive_int, count_of, feature_number, find_column, is_sparse, plain
+
+DOCS_PER_BLOCK = 16384
+ROWS_PER_COPY = 4096
+ALIKE = 1e-12  # means that spread less than this, beside their largest value, are constant but for rounding
+
+
+class QueryFeatureSource(Parameters):
+    """Takes query features from training queries, and later in the same way from others.
+
+    What it finds in :meth:`fit` is kept as plain values and arrays, its parameters.
+
+    Parameters
+    ----------
+    kind : {"none", "matrix", "columns", "mean"}
+        Whether there are no query features, or they come with the data, or stand in columns of X that are then no
+        features of the documents, or are means of the features of documents.
+    columns : list of int or None
+        The columns of X that are query features.
+    names : list of str or None
+        Names of the query features.
+    n_columns : int
+        Columns of X (``"columns"``, ``"mean"``) or of the matrix.
+    depth : int or None
+        How many documents of a query the mean is taken over; None means all.
+    base_column : int or None
+        The column of X whose largest values come first.
+    centre, factor : ndarray or None
+        What is subtracted from the query features, and what they are multiplied with then.
+    scaled : list of int or None
+        The query features that are scaled: those that are numbers.
+    """
+
+    def __init__(
+        self,
+        kind: str = "none",
+        columns: list[int] | None = None,
+        names: list[str] | None = None,
+        n_columns: int = 0,
+        depth: int | None = None,
+        base_column: int | None = None,
+        centre: np.ndarray | None = None,
+        factor: np.ndarray | None = None,
+        scaled: list[int] | None = None,
+    ):
+        self.kind = kind
+        self.columns = columns
+        self.names = names
+        self.n_columns = n_columns
+        self.depth = depth
+        self.base_column = base_column
+        self.centre = centre
+        self.factor = factor
+        self.scaled = scaled
+
+    def fit(
+        self,
+        queries: Queries,
+        setting: Any = None,
+        matrix: Any = None,
+        *,
+        depth: int | None = None,
+        base_column: int | str | None = None,
+        scale: bool = False,
+        kernels: Mapping[int | str, Any] | None = None,
+    ) -> tuple[Queries, np.ndarray | None]:
+        """The training queries without the columns that are query features, and the query features.
+
+        Parameters
+        ----------
+        queries : Queries
+        setting : None, "auto", "mean", "none", list of columns, or matrix
+            ``"auto"`` takes the columns that are constant within every query and differ between queries. ``"mean"``
+            takes the mean of the features of a query's documents, which keep them all. A list of numbers or names takes
+            these columns, which must be constant within each query. A matrix has one row per query, in the order of
+            first appearance in the data (that of ``queries.ids``). None takes ``matrix`` if there is one, else what
+            ``"auto"`` finds, else ``"mean"``. ``"none"`` takes nothing.
+        matrix : array-like, data frame or sparse matrix with one row per query, default=None
+        depth : int, default=None
+            ``"mean"`` is then over the first ``depth`` documents of a query by falling ``base_column``. Documents that
+            tie for the last places share them, so that the order of the rows makes no difference.
+        base_column : int or str, default=None
+            Number or name of the column of X by which documents come first.
+        scale : bool, default=False
+            Whether to standardise the query features to mean 0 and deviation 1 over the training queries; constant
+            ones become 0.
+        kernels : dict, default=None
+            Columns of the matrix, or of X, that are categories or rankings; they are not scaled.
+
+        Returns
+        -------
+        documents : Queries
+        features : ndarray of shape (n_queries, n_query_features), or None
+            Numbers in float64; objects where the matrix has kernels for some of its columns.
+        """
+        setting, matrix = self._settle(queries, setting, matrix)
+        self.kind, self.columns, self.names, self.n_columns = setting, None, None, queries.n_features
+        self.depth = self.base_column = self.centre = self.factor = self.scaled = None
+        if setting == "none":
+            return queries, None
+        if setting == "mean" and depth is not None:
+            self._keep_depth(queries, depth, base_column)
+        elif isinstance(setting, list):
+            self.kind, self.columns = "columns", setting
+        if setting == "matrix":
+            table = _check_matrix(matrix, queries)
+            self.names, self.n_columns = table.names, table.n_columns
+        elif queries.feature_names is not None or queries.first_index is not None:
+            labels = queries.feature_labels
+            self.names = labels if self.columns is None else [labels[column] for column in self.columns]
+        other = set(self.kernels_of(kernels) or ())
+        n_features = self.n_columns if self.columns is None else len(self.columns)
+        self.scaled = [place for place in range(n_features) if place not in other]
+        features = self._features(queries, matrix)
+        if scale:
+            alike = ALIKE if self.kind == "mean" else 0.0
+            self.centre, self.factor = _scaling(features[:, self.scaled].astype(np.float64), alike)
+            self._scale(features)
+        return self.documents(queries), features
+
+    def transform(self, queries: Queries, matrix: Any = None) -> tuple[Queries, np.ndarray | None]:
+        """Other queries without the columns that are query features, and their query features.
+
+        ``matrix`` is needed if there was one in :meth:`fit`, with the same columns and one row per query.
+        """
+        if self.kind != "matrix" and matrix is not None:
+            came_from = {"columns": "columns of X", "mean": "means of the documents' features", "none": "nowhere"}
+            raise ValueError(
+                f"a matrix of query features was given, but in fit they came from {came_from[self.kind]}. Leave it out."
+            )
+        if self.kind == "none":
+            return queries, None
+        if self.kind == "matrix" and matrix is None:
+            raise ValueError(
+                "in fit the query features came as a matrix; new queries need theirs too: give query_features with one "
+                f"row per query ({queries.n_queries:,}), in order of first appearance."
+            )
+        features = self._features(queries, matrix)
+        self._scale(features)
+        return self.documents(queries), features
+
+    def documents(self, queries: Queries) -> Queries:
+        """``queries`` without the columns that are query features."""
+        self._check_width(queries)
+        if self.columns is None:
+            return queries
+        kept = np.setdiff1d(np.arange(queries.n_features), self.columns)
+        X = queries.X[:, kept] if is_sparse(queries.X) else _take_columns(queries.X, kept)
+        names = queries.feature_names
+        return queries.replace(
+            X=X, feature_names=None if names is None else [names[column] for column in kept], first_index=None
+        )
+
+    def kernels_of(self, kernels: Mapping[int | str, Any] | None) -> dict[int, Any] | None:
+        """``kernels`` by place among the query features, as ``QueryWeights`` takes them.
+
+        They are given by number or name of the column, in X where query features are columns of X.
+        """
+        if not kernels:
+            return None
+        places: dict[int, Any] = {}
+        for column, kernel in kernels.items():
+            places[self._place_of(column)] = kernel
+        return places
+
+    def _place_of(self, column: int | str) -> int:
+        if isinstance(column, str):
+            if column not in (self.names or ()):
+                known = ", ".join(map(repr, self.names)) if self.names else "no names"
+                raise ValueError(f"kernels has {column!r}, which is no query feature; they have {known}.")
+            return (self.names or []).index(column)
+        known_columns = list(range(self.n_columns)) if self.columns is None else self.columns
+        if column not in known_columns:
+            shown = f"columns {', '.join(map(str, known_columns))}" if self.columns else f"{self.n_columns} columns"
+            raise ValueError(f"kernels has column {plain(column)!r}, which is no query feature; they are {shown}.")
+        return known_columns.index(column)
+
+    def _settle(self, queries: Queries, setting: Any, matrix: Any) -> tuple[Any, Any]:
+        """What the setting means for these queries: a kind, or a list of column numbers; and the matrix."""
+        if is_matrix(setting):
+            if matrix is not None:
+                raise ValueError("two matrices of query features were given; one is needed.")
+            return "matrix", setting
+        if matrix is not None:
+            if setting is not None:
+                raise ValueError(
+                    f"a matrix of query features was given, and query_features={plain(setting)!r}. Give one of them."
+                )
+            return "matrix", matrix
+        if isinstance(setting, str):
+            if setting not in ("auto", "mean", "none"):
+                raise ValueError(
+                    f'query_features={setting!r}; it must be "auto", "mean", a list of columns, a matrix or None. One '
+                    f"column? [{setting!r}]."
+                )
+            if setting != "auto":
+                return setting, None
+        elif setting is not None:
+            return column_numbers(setting, queries, "query_features"), None
+        columns = constant_columns(queries)
+        if columns.size == 0 and setting == "auto":
+            raise ValueError(
+                'query_features="auto" looks for columns that are constant within every query and differ between '
+                'queries, but X has none, or no others. Try query_features="mean", or give a matrix with one row per '
+                "query."
+            )
+        return (columns.tolist() if columns.size else "mean"), None
+
+    def _keep_depth(self, queries: Queries, depth: int, base_column: int | str | None) -> None:
+        if base_column is None:
+            raise ValueError(f"depth={depth!r} needs base_column, the column of X by which documents come first.")
+        self.depth = check_positive_int(depth, "depth")
+        self.base_column = column_numbers([base_column], queries, "base_column")[0]
+
+    def _check_width(self, queries: Queries) -> None:
+        if self.kind in ("columns", "mean") and queries.n_features != self.n_columns:
+            raise ValueError(f"X has {count_of(queries.n_features, 'column')}, but {self.n_columns} in fit.")
+
+    def _features(self, queries: Queries, matrix: Any) -> np.ndarray:
+        """Query features as they are, not scaled."""
+        self._check_width(queries)
+        if self.kind == "mean":
+            return mean_features(queries, document_weights(queries, self.depth, self.base_column))
+        if self.kind == "columns":
+            assert self.columns is not None
+            return column_features(queries, self.columns)
+        table = _check_matrix(matrix, queries)
+        if table.n_columns != self.n_columns:
+            raise ValueError(
+                f"the query features have {count_of(table.n_columns, 'column')}, but {self.n_columns} in fit."
+            )
+        if table.names is not None and self.names is not None and table.names != self.names:
+            raise ValueError(f"the query features have the columns {table.names}, but in fit they were {self.names}.")
+        assert self.scaled is not None
+        numbers = table.numbers(self.scaled)
+        if len(self.scaled) == table.n_columns:
+            return numbers
+        features = table.objects()
+        features[:, self.scaled] = numbers
+        return features
+
+    def _scale(self, features: np.ndarray) -> None:
+        if self.centre is not None:
+            features[:, self.scaled] = (features[:, self.scaled].astype(np.float64) - self.centre) * self.factor
+
+
+def _take_columns(X: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Columns of X as an array in C order; by blocks that stay in the cache, several times as fast as at once."""
+    taken = np.empty((X.shape[0], columns.size), dtype=X.dtype)
+    for start in range(0, X.shape[0], ROWS_PER_COPY):
+        rows = slice(start, start + ROWS_PER_COPY)
+        np.take(X[rows], columns, axis=1, out=taken[rows], mode="clip")  # other modes would copy once more
+    return taken
+
+
+def is_matrix(setting: Any) -> bool:
+    """Whether query features were given themselves, and not the columns or the way to find them."""
+    if setting is None or isinstance(setting, str):
+        return False
+    if is_sparse(setting) or hasattr(setting, "columns") or getattr(setting, "ndim", 1) > 1:
+        return True
+    return (
+        isinstance(setting, (list, tuple))
+        and len(setting) > 0
+        and all(hasattr(row, "__len__") and not isinstance(row, str) for row in setting)
+    )
+
+
+def column_numbers(columns: Iterable[int | str], queries: Queries, what: str) -> list[int]:
+    """Columns of X, given by numbers or names, as numbers; at least one feature is left for the documents."""
+    if not hasattr(columns, "__iter__"):
+        raise ValueError(
+            f'{what}={plain(columns)!r}; it must be "auto", "mean", a list of columns, a matrix or None.'
+            f" One column? [{plain(columns)!r}]."
+        )
+    numbers: list[int] = []
+    for column in columns:
+        if isinstance(column, str):
+            found = find_column(column, queries.n_features, queries.feature_names, queries.first_index)
+            if found is None and queries.feature_names is None:
+                raise ValueError(f"{what} names column {column!r}, but the columns of X have no names.")
+            if found is None:
+                raise ValueError(f"{what} names column {column!r}, which X does not have.")
+            number = found
+        elif isinstance(column, (int, np.integer)) and not isinstance(column, (bool, np.bool_)):
+            number = int(column)
+            if not 0 <= number < queries.n_features:
+                raise ValueError(f"{what} has column {number}, but X has {count_of(queries.n_features, 'column')}.")
+        else:
+            raise ValueError(f"{what} has {plain(column)!r}; columns go by number or name.")
+        if number in numbers:
+            raise ValueError(f"{what} has column {plain(column)!r} twice.")
+        numbers.append(number)
+    if not numbers:
+        raise ValueError(f"{what} is an empty list; name at least one column.")
+    if what == "query_features" and len(numbers) == queries.n_features:
+        raise ValueError(f"{what} takes all columns of X; at least one must be left for the documents.")
+    return numbers
+
+
+def constant_columns(queries: Queries) -> np.ndarray:
+    """Columns of X that are constant within every query, and not in all of X.
+
+    Queries with a single document say nothing; where all are such, or no other column is left, there are none.
+    """
+    columns = np.arange(queries.n_features)
+    if (np.diff(queries.indptr) < 2).all():
+        return columns[:0]
+    for first, last in query_blocks(queries.indptr, DOCS_PER_BLOCK):
+        columns = columns[~_is_changing(queries[first:last], columns).any(axis=0)]
+        if columns.size == 0:
+            return columns
+    values = _first_rows(queries, columns)
+    columns = columns[(values != values[:1]).any(axis=0)]
+    return columns[:0] if columns.size == queries.n_features else columns
+
+
+def column_features(queries: Queries, columns: list[int]) -> np.ndarray:
+    """The values of columns that are constant within each query; an error that names the first query if not."""
+    for first, last in query_blocks(queries.indptr, DOCS_PER_BLOCK):
+        is_changing = _is_changing(queries[first:last], np.asarray(columns))
+        if is_changing.any():
+            place, at = np.argwhere(is_changing)[0]
+            column = columns[at]
+            which = feature_number(column, queries.first_index, queries.feature_names)
+            raise ValueError(
+                f"{which} is a query feature, but it differs between the documents of query "
+                f"{plain(queries.ids[first + place])!r}. Query features must be constant within each query; "
+                'query_features="mean" takes means.'
+            )
+    return _first_rows(queries, np.asarray(columns))
+
+
+def _first_rows(queries: Queries, columns: np.ndarray) -> np.ndarray:
+    rows = queries.X[queries.indptr[:-1]][:, columns]
+    return (rows.toarray() if is_sparse(rows) else rows).astype(np.float64)
+
+
+def _is_changing(queries: Queries, columns: np.ndarray) -> np.ndarray:
+    """Whether a column has different values within a query, of shape (n_queries, n_columns)."""
+    if not is_sparse(queries.X):
+        rows, starts = np.take(queries.X, columns, axis=1), queries.indptr[:-1]
+        return np.maximum.reduceat(rows, starts, axis=0) != np.minimum.reduceat(rows, starts, axis=0)
+    sizes = np.diff(queries.indptr)
+    # entries by column, then row: a run is what a query has in a column, and as long as the query if there are no zeros
+    by_column = queries.X[:, columns].tocsc()
+    by_column.sum_duplicates()
+    by_column.eliminate_zeros()
+    column = np.repeat(np.arange(columns.size), np.diff(by_column.indptr))
+    query = np.repeat(np.arange(sizes.size), sizes)[by_column.indices]
+    is_changing = np.zeros((sizes.size, columns.size), dtype=bool)
+    if column.size:
+        runs = np.flatnonzero(np.concatenate([[True], (column[1:] != column[:-1]) | (query[1:] != query[:-1])]))
+        differs = np.diff(runs, append=column.size) != sizes[query[runs]]
+        values = by_column.data
+        differs |= np.maximum.reduceat(values, runs) != np.minimum.reduceat(values, runs)
+        is_changing[query[runs], column[runs]] = differs
+    return is_changing
+
+
+def document_weights(queries: Queries, depth: int | None, base_column: int | None) -> np.ndarray:
+    """What each document counts in the mean of its query: 1, or a share of the first ``depth`` places."""
+    if depth is None:
+        return np.ones(queries.n_docs)
+    base = queries.X[:, [base_column]].toarray()[:, 0] if is_sparse(queries.X) else queries.X[:, base_column]
+    query = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
+    order = np.lexsort((-base, query))
+    ranked = base[order]
+    # documents of equal base share the places from that of the first of them to that of the last
+    is_first = np.concatenate([[True], (query[1:] != query[:-1]) | (ranked[1:] != ranked[:-1])])
+    starts = np.flatnonzero(is_first)
+    sizes = np.diff(starts, append=base.size)
+    ahead = starts - queries.indptr[query[starts]]
+    weights = np.empty(base.size)
+    weights[order] = np.repeat(np.clip(depth - ahead, 0, sizes) / sizes, sizes)
+    return weights
+
+
+def mean_features(queries: Queries, weights: np.ndarray) -> np.ndarray:
+    """The weighted mean of the rows of each query, in float64, to the last bit the same for any order of its rows.
+
+    The models of new queries depend on it, and a rounding error can change the steps of their solver.
+    """
+    from scipy import sparse
+
+    features = np.empty((queries.n_queries, queries.n_features))
+    direction = np.random.default_rng(0).normal(size=queries.n_features)
+    for first, last in query_blocks(queries.indptr, DOCS_PER_BLOCK):
+        part = queries[first:last]
+        query = np.repeat(np.arange(last - first), np.diff(part.indptr))
+        order = np.lexsort((LinearScorer(part.X).scores(direction), query))  # by what the rows hold
+        own = weights[queries.indptr[first] : queries.indptr[last]][order]
+        shares = sparse.csr_array((own, order, part.indptr), (last - first, own.size))
+        sums = shares @ part.X.astype(np.float64)
+        totals = np.add.reduceat(own, part.indptr[:-1])
+        features[first:last] = (sums.toarray() if is_sparse(sums) else sums) / totals[:, None]
+    return features
+
+
+def _check_matrix(matrix: Any, queries: Queries) -> QueryTable:
+    table = QueryTable(matrix, queries.ids)
+    if table.n_queries != queries.n_queries:
+        is_per_document = table.n_queries == queries.n_docs
+        hint = "one per document? Keep the first of each query" if is_per_document else "in order of first appearance"
+        raise ValueError(
+            f"the query features have {count_of(table.n_queries, 'row')}, but there are "
+            f"{count_of(queries.n_queries, 'query', 'queries')}; one row per query is needed ({hint})."
+        )
+    return table
+
+
+def _scaling(features: np.ndarray, alike: float) -> tuple[np.ndarray, np.ndarray]:
+    """Means, and one over the deviations; 0 for columns that are constant up to the relative spread ``alike``."""
+    centre, spread = features.mean(axis=0), np.ptp(features, axis=0)
+    is_constant = spread <= alike * abs(features).max(axis=0)
+    unit = np.where(is_constant, 1.0, spread)  # so that no square vanishes
+    deviation = unit * ((features - centre) / unit).std(axis=0)
+    return centre, np.where(is_constant, 0.0, 1.0 / np.where(is_constant, 1.0, deviation))

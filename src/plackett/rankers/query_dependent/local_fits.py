@@ -1,0 +1,308 @@
+"""Models of target queries, each fitted to its neighbours; all of them share one copy of the documents."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from plackett import _native
+from plackett._threads import n_threads, one_blas_thread, query_blocks, results
+from plackett.data.queries import QueryLists
+from plackett.losses import PairwiseHinge, PairwiseLogistic
+from plackett.losses._pair_plan import pair_plan
+from plackett.objective.objective import Objective
+from plackett.objective.penalties import L2
+from plackett.rankers.query_dependent.neighbors import Neighbors
+from plackett.scorers.linear import LinearScorer
+from plackett.solvers import Newton
+
+LOSSES = ("hinge", "logistic", "psi")
+LARGEST_ROTATION = 512  # columns up to which the documents are turned so that their columns do not correlate
+DOCS_PER_BLOCK = 1 << 14
+LEAST_TOL = 1e-12  # share of the objective below which a duality gap is not asked of the solver of all queries
+BATCHES_PER_JOB = 8  # so that no worker waits long for the last one
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """What was found for some targets, one entry per strength of the penalty and target.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_strengths, n_targets, n_features)
+    objective : ndarray of shape (n_strengths, n_targets)
+    gap : ndarray of shape (n_strengths, n_targets)
+        The objective is at most this far above its minimum; NaN where it is not convex.
+    n_steps : ndarray of shape (n_strengths, n_targets)
+    is_converged : ndarray of bool, shape (n_strengths, n_targets)
+    """
+
+    coef: np.ndarray
+    objective: np.ndarray
+    gap: np.ndarray
+    n_steps: np.ndarray
+    is_converged: np.ndarray
+
+    @staticmethod
+    def of(coef: np.ndarray, known: np.ndarray) -> Solutions:
+        """From the coefficients, and value, gap, steps and whether they converged in the last axis of ``known``."""
+        value, gap, n_steps, is_converged = np.moveaxis(known, -1, 0)
+        return Solutions(coef, value, gap, n_steps.astype(np.int64), is_converged.astype(bool))
+
+    @staticmethod
+    def join(parts: list[Solutions], axis: int = 1) -> Solutions:
+        """All targets, one part after the other; with axis 0, all strengths."""
+        names = [field.name for field in fields(Solutions)]
+        return Solutions(*(np.concatenate([getattr(part, name) for part in parts], axis=axis) for name in names))
+
+    def worst_gap(self) -> float:
+        """The largest gap relative to its objective; NaN where nothing is known."""
+        known = np.isfinite(self.gap) & (self.objective > 0)
+        return float((self.gap[known] / self.objective[known]).max()) if known.any() else np.nan
+
+
+class LocalFits:
+    """Training documents, made ready for many fits to some of their queries.
+
+    Minimises ``Σ_q s_q π_q 2 / (N_q (N_q - 1)) Σ L(w·(x_i - x_j)) + (l2 / 2) ‖w‖²`` for each target, π being its
+    weights of the queries and s the share of a query.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_docs, n_features)
+        Rows in label order within their queries, the best first.
+    labels : ndarray of shape (n_docs,)
+    indptr : ndarray of shape (n_queries + 1,)
+    shares : ndarray of shape (n_queries,), default=None
+        What the queries count, sum 1; None: all the same.
+    is_pair : bool, default=False
+        Whether functions are preferences ``f(x, x') = u·x + v·x' + c`` of their own, both orders of a pair counting
+        half. Swapping documents and sign changes nothing in their objective, so that u = -v and c = 0 at its minimum:
+        the model is ``u·(x - x')`` with twice the penalty.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        labels: np.ndarray,
+        indptr: np.ndarray,
+        shares: np.ndarray | None = None,
+        *,
+        is_pair: bool = False,
+    ):
+        self.X, self.indptr, self.shares, self.is_pair = X, indptr, shares, is_pair
+        self.lists = QueryLists(labels, indptr)
+        lengths = np.diff(indptr).astype(np.float64)
+        per_pair = 2.0 / np.maximum(lengths * (lengths - 1.0), 1.0)
+        self.pair_weights = per_pair * (1.0 / max(1, lengths.size) if shares is None else shares)
+        self._per_document = np.where(lengths > 1, 2.0 / np.maximum(lengths - 1.0, 1.0), 0.0)
+
+    @property
+    def n_queries(self) -> int:
+        return self.indptr.size - 1
+
+    @property
+    def size(self) -> int:
+        """Coefficients of one model."""
+        return self.X.shape[1]
+
+    @cached_property
+    def _turned(self) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray | None]:
+        """The documents in axes along which they do not correlate, with their plan; their spread there, and the axes.
+
+        Turning changes neither margins nor the length of the coefficients, and lets one diagonal matrix make the steps
+        of all fits short and few, whatever the strength of the penalty.
+        """
+        X, axes = self.X, None
+        if X.shape[1] <= LARGEST_ROTATION:
+            spread, axes = np.linalg.eigh(self._covariance())
+            X = np.empty_like(self.X)
+            for first, last in query_blocks(self.indptr, DOCS_PER_BLOCK):
+                X[self.indptr[first] : self.indptr[last]] = self._centred(first, last) @ axes
+        else:
+            spread = np.concatenate([self._variances(part) for part in np.array_split(np.arange(X.shape[1]), 16)])
+        plan = pair_plan(self.lists)
+        data = (np.ascontiguousarray(X), self.indptr, plan.run_end, plan.steps, plan.indptr)
+        return data, np.maximum(spread, 0.0), axes
+
+    def _centred(self, first: int, last: int, columns: Any = slice(None)) -> np.ndarray:
+        """Rows of some queries less their query's mean, in float64: pairs stay what they are, offsets vanish."""
+        rows, indptr = slice(self.indptr[first], self.indptr[last]), self.indptr[first:last] - self.indptr[first]
+        X = self.X[rows][:, columns].astype(np.float64)
+        lengths = np.diff(self.indptr[first : last + 1])
+        X -= np.repeat(np.add.reduceat(X, indptr, axis=0) / lengths[:, None], lengths, axis=0)
+        return X
+
+    def _balanced(self, first: int, last: int, columns: Any = slice(None)) -> np.ndarray:
+        """Centred rows, so weighted that their products are means over pairs."""
+        X = self._centred(first, last, columns)
+        lengths = np.diff(self.indptr[first : last + 1])
+        X *= np.sqrt(np.repeat(self._per_document[first:last], lengths) / self.n_queries)[:, None]
+        return X
+
+    def _covariance(self) -> np.ndarray:
+        total = np.zeros((self.X.shape[1], self.X.shape[1]))
+        for first, last in query_blocks(self.indptr, DOCS_PER_BLOCK):
+            X = self._balanced(first, last)
+            total += X.T @ X
+        return total
+
+    def _variances(self, columns: np.ndarray) -> np.ndarray:
+        total = np.zeros(columns.size)
+        for first, last in query_blocks(self.indptr, DOCS_PER_BLOCK):
+            total += (self._balanced(first, last, columns) ** 2).sum(axis=0)
+        return total
+
+    def solve(
+        self,
+        neighbors: Neighbors,
+        loss: str,
+        strengths: np.ndarray,
+        *,
+        start: np.ndarray | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        n_jobs: int | None = None,
+        on_done: Callable[[], None] | None = None,
+    ) -> Solutions:
+        """Fit the models of the targets.
+
+        Parameters
+        ----------
+        neighbors : Neighbors
+        loss : {"hinge", "logistic", "psi"}
+        strengths : ndarray of shape (n_strengths,)
+            l2, falling; each fit starts where the one before ended.
+        start : ndarray of shape (n_features,) or (n_targets, n_features), default=None
+            Coefficients to start from; None means zeros.
+        tol : float, default=1e-3
+            Share of its minimum that an objective may be above it.
+        max_iter : int, default=500
+            Newton steps of one fit.
+        n_jobs : int or None, default=None
+            Workers of joblib; None takes those of ``joblib.parallel_config``, or else one thread per core.
+        on_done : callable, default=None
+            Called for every target that is finished.
+        """
+        start, jobs = np.zeros(self.size) if start is None else start, workers(n_jobs)
+        found = [Solutions.of(np.zeros((strengths.size, 0, self.size)), np.zeros((strengths.size, 0, 4)))]
+        calls = self._batches(neighbors, batches(neighbors.n_targets, jobs), start, loss, strengths, tol, max_iter)
+        with one_blas_thread():
+            for part in results(calls, n_jobs=jobs, prefer="threads"):
+                found.append(part)
+                if on_done is not None:
+                    for _ in range(part.coef.shape[1]):
+                        on_done()
+        return self._finished(Solutions.join(found))
+
+    def _batches(
+        self, neighbors: Neighbors, ranges: list[tuple[int, int]], start: np.ndarray, *settings: Any
+    ) -> Iterator[Any]:
+        """Calls for joblib that solve the targets of one range each."""
+        from joblib import delayed
+
+        data, spread, axes = self._turned
+        starts = np.broadcast_to(start if axes is None else start @ axes, (neighbors.n_targets, self.size))
+        return (
+            delayed(_solve_batch)(
+                data, spread, _some(neighbors, begin, end, self.pair_weights), starts[begin:end], self.is_pair,
+                *settings,
+            )
+            for begin, end in ranges
+        )  # fmt: skip
+
+    def _finished(self, found: Solutions) -> Solutions:
+        """What the batches found, in the axes of X; turned all at once, so that batches do not matter."""
+        _, _, axes = self._turned
+        return found if axes is None else replace(found, coef=found.coef @ axes.T)
+
+    def solve_uniform(
+        self,
+        loss: str,
+        strengths: np.ndarray,
+        *,
+        start: np.ndarray | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        n_jobs: int | None = None,
+    ) -> Solutions:
+        """The model in which all queries count alike; one target in the answer."""
+        options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "n_jobs": n_jobs}
+        alike = everybody(self.n_queries)
+        if loss == "psi":
+            return self.solve(alike, loss, strengths, start=start, **options)
+        kind = PairwiseHinge("all") if loss == "hinge" else PairwiseLogistic("all")
+        objective = Objective(kind, LinearScorer(self.X), self.lists, L2(1.0), weights=self.shares)
+        coef = np.zeros(self.size) if start is None else start
+        found = []
+        with one_blas_thread():
+            at_zero, slope = objective.value_and_gradient(np.zeros(self.size))
+            for strength in strengths.tolist():
+                objective.penalty.l2 = l2 = 2.0 * strength if self.is_pair else strength
+                near = tol * min(1.0, slope @ slope / (4.0 * l2 * max(at_zero, 1e-300)))
+                if near < LEAST_TOL:  # no pairs, or a penalty so strong that gaps are but rounding
+                    found.append(self.solve(alike, loss, np.array([strength]), **options))
+                    coef = found[-1].coef[0, 0]
+                    continue
+                # the logistic loss has no gap; its gradient bounds it by the strong convexity of the penalty
+                accuracy = near if loss == "hinge" else gradient_within(near * max(at_zero, 1e-300), l2)
+                result = Newton().minimize(objective, coef, max_iter=max_iter, tol=accuracy)
+                coef = result.coef
+                gap = result.details.get("duality_gap", result.gradient_norm**2 / (2.0 * l2))
+                known = np.array([result.value, max(gap, 0.0), result.n_iter, result.is_converged])
+                found.append(Solutions.of(coef[None, None], known[None, None]))
+        return Solutions.join(found, axis=0)
+
+
+def everybody(n_queries: int) -> Neighbors:
+    """The neighbours of one target with which all queries count alike."""
+    every = np.arange(n_queries)
+    return Neighbors(np.array([0, n_queries]), every, np.ones(n_queries), np.full(n_queries, np.nan))
+
+
+def gradient_within(gap: float, l2: float) -> float:
+    """A gradient's norm at which the value is clearly within ``gap`` of the minimum, by the penalty's curvature l2."""
+    return float(np.sqrt(2.0 * l2 * gap)) / 2.0
+
+
+def _some(neighbors: Neighbors, begin: int, end: int, pair_weights: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Neighbours of targets ``begin`` to ``end``, and what one of their pairs counts."""
+    own = slice(int(neighbors.indptr[begin]), int(neighbors.indptr[end]))
+    queries = np.ascontiguousarray(neighbors.queries[own], dtype=np.int64)
+    return neighbors.indptr[begin : end + 1] - own.start, queries, neighbors.weights[own] * pair_weights[queries]
+
+
+def _solve_batch(data, spread, neighbors, starts, is_pair, loss, strengths, tol, max_iter) -> Solutions:
+    """Solutions of some targets; a function of the module, so that processes can be sent it."""
+    n_targets, size = starts.shape
+    coef, known = np.empty((strengths.size, n_targets, size)), np.empty((strengths.size, n_targets, 4))
+    coef[0] = starts
+    solve = getattr(_native.rankers, f"local_{loss}")
+    strengths = 2.0 * strengths if is_pair else strengths
+    solve(
+        *data, spread, *neighbors, strengths, tol, max_iter, coef.reshape(-1, size), known.reshape(-1, 4),
+    )  # fmt: skip
+    return Solutions.of(coef, known)
+
+
+def workers(n_jobs: int | None) -> int:
+    """Workers to ask joblib for: as told, as its configuration says, or one per core."""
+    from joblib import effective_n_jobs
+    from joblib.parallel import get_active_backend
+
+    if n_jobs is not None:
+        return effective_n_jobs(n_jobs)
+    configured = get_active_backend()[1]
+    return n_threads() if configured in (None, 1) else effective_n_jobs(configured)
+
+
+def batches(n_targets: int, n_jobs: int) -> list[tuple[int, int]]:
+    """Ranges of targets that are worked through together."""
+    n_batches = min(n_targets, max(1, n_jobs * BATCHES_PER_JOB))
+    edges = np.linspace(0, n_targets, n_batches + 1).round().astype(int).tolist()
+    return list(itertools.pairwise(edges))

@@ -1,0 +1,438 @@
+"""Models of queries: fitted to training queries, and to those near a query that was not among them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.exceptions import ConvergenceWarning, DataWarning, warn
+from plackett.metrics.measure import Measure
+from plackett.rankers.base import Normalized, check_loaded_normalizer
+from plackett.rankers.fitting import HeldBack
+from plackett.rankers.linear.ranker import _seed
+from plackett.rankers.linear_scores import check_vector
+from plackett.rankers.progress import Progress
+from plackett.rankers.query_dependent.checks import (
+    check_matrix,
+    check_source,
+    check_space,
+    check_training,
+    check_weights,
+)
+from plackett.rankers.query_dependent.features import QueryFeatureSource
+from plackett.rankers.query_dependent.function_space import FunctionSpace
+from plackett.rankers.query_dependent.local_fits import LocalFits, Solutions
+from plackett.rankers.query_dependent.neighbor_choice import (
+    CANDIDATES,
+    CHOOSING_TOL,
+    first_within_one_error,
+    queries_to_hold_out,
+)
+from plackett.rankers.query_dependent.neighbors import Neighbors, mixed
+from plackett.rankers.query_dependent.targets import Targets, score_lists
+from plackett.rankers.query_dependent.weights import QueryWeights
+from plackett.validation import check_choice, check_number, check_numbers, count_of, largest_values
+
+L2_GRID = tuple(10.0 ** ((31 - step) / 10) for step in range(1, 62))  # Dai and Wang's, from strong to weak
+MOST_MODELS_KEPT = 10_000  # of queries that were not in fit
+TARGETS_AT_ONCE = 1024
+BYTES_OF_PATH = 1 << 28  # of coefficients along a path that are held at a time
+ALL_CONVERGED = "all models converged"
+
+
+class QueryModels(Normalized):
+    """What ``QueryDependentRanker`` does between its data and its scores; its parameters are described there."""
+
+    weights: str
+    n_neighbors: int | str | None
+    n_neighbors_new: int | None
+    bandwidth: float | str
+    query_features: Any
+    scale_query_features: bool
+    query_kernels: Mapping[int | str, Any] | None
+    query_depth: int | None
+    base_column: int | str | None
+    kernel: Any
+    gamma: Any
+    degree: float
+    coef0: float
+    landmarks: int | None
+    function: str
+    loss: str
+    l2: Any
+    solver: str
+    new_queries: str
+    tol: float
+    max_iter: int
+    max_bytes: int
+    n_jobs: int | None
+    random_state: Any
+    verbose: bool
+
+    _id_for_one_list = "'new'"  # 0 may be a query of fit, which has a model of its own
+
+    query_ids_: np.ndarray
+    coef_: np.ndarray
+    uniform_coef_: np.ndarray | None
+    l2_path_: dict[str, Any] | None
+    n_neighbors_: int | None
+    n_neighbors_path_: dict[str, Any] | None
+    training_rows_: Any
+    training_labels_: Any
+    training_indptr_: Any
+    training_shares_: Any
+    _fits_kept: Any
+
+    @property
+    def _is_bilinear(self) -> bool:
+        """Whether models are preferences between two documents that are no differences of scores."""
+        return self.function == "pair" and not FunctionSpace(self.kernel).is_linear
+
+    @property
+    def depends_on_list(self) -> bool:
+        """Whether a document is scored by the model of its query, or its list matters in another way."""
+        return self.weights != "uniform" or self.function == "pair" or super().depends_on_list
+
+    def _strengths(self) -> np.ndarray:
+        """The strengths of the penalty, falling."""
+        if isinstance(self.l2, str):
+            check_choice(self.l2, "l2", ["grid"])
+            return np.array(L2_GRID)
+        if np.ndim(self.l2) == 0:
+            return np.array([check_number(self.l2, "l2", above=0.0)])
+        strengths = np.sort(check_numbers(self.l2, "l2"))[::-1]
+        if strengths.size == 0 or not strengths[-1] > 0:
+            raise ValueError(f"l2={self.l2!r} must hold at least one number, and all above 0.")
+        return strengths.copy()
+
+    def _query_weights(self, kernels: Mapping | None) -> QueryWeights:
+        """The weights; of several numbers of neighbours, with the smallest."""
+        if isinstance(self.n_neighbors, str):
+            check_choice(self.n_neighbors, "n_neighbors", ["auto"])
+        n_neighbors = CANDIDATES[-1] if isinstance(self.n_neighbors, str) else self.n_neighbors
+        return QueryWeights(
+            self.weights, n_neighbors=n_neighbors, n_neighbors_new=self.n_neighbors_new,
+            bandwidth=self.bandwidth, kernels=kernels,
+        )  # fmt: skip
+
+    # ---- from data to models -----------------------------------------------------------------------------------------
+
+    def _learn_queries(self, queries: Queries, matrix: Any, *, has_ids: bool) -> Queries:
+        """Take in the training queries: their ids, their features and their weights. The answer is the documents."""
+        self.n_queries_, self.query_ids_, self.has_ids_ = queries.n_queries, queries.ids, has_ids
+        self.source_ = QueryFeatureSource()
+        setting = self.query_features
+        if self.weights in ("uniform", "individual"):
+            setting, matrix = "none", None  # nothing is compared, and no column is lost
+        documents, features = self.source_.fit(
+            queries, setting, matrix, depth=self.query_depth, base_column=self.base_column,
+            scale=self.scale_query_features, kernels=self.query_kernels,
+        )  # fmt: skip
+        self.query_feature_kind_ = self.source_.kind
+        kernels = None if features is None else self.source_.kernels_of(self.query_kernels)
+        self.query_weights_ = self._query_weights(kernels).fit(features, n_queries=queries.n_queries)
+        self._new_models: OrderedDict[bytes, np.ndarray] = OrderedDict()
+        return documents
+
+    def _learn_space(self, documents: Queries, weights: np.ndarray | None) -> LocalFits:
+        """Take in the documents; the answer is the machine that fits models to them."""
+        with np.errstate(over="ignore"):
+            squares = documents.n_docs * (largest_values(documents.X) ** 2).sum()
+        if not np.isfinite(squares):
+            raise ValueError("the squares of the features overflow. Scale the columns (normalize=).")
+        self.space_ = FunctionSpace(self.kernel, self.gamma, self.degree, self.coef0)
+        lists = documents.lists
+        rows = self.space_.fit(
+            documents.X[lists.order], landmarks=self.landmarks, random_state=_seed(self.random_state),
+            max_bytes=self.max_bytes,
+        )  # fmt: skip
+        shares = None if weights is None else weights / weights.sum()
+        return self._fits(rows, lists.labels[lists.order], documents.indptr, shares)
+
+    def _fits(self, rows: np.ndarray, labels: np.ndarray, indptr: np.ndarray, shares: np.ndarray | None) -> LocalFits:
+        if self._is_bilinear:
+            from plackett.rankers.query_dependent.pair_fits import PairFits
+
+            return PairFits(rows, labels, indptr, shares, is_admm=self.solver == "admm", max_bytes=self.max_bytes)
+        if self.solver == "admm":
+            from plackett.rankers.query_dependent.admm_fits import AdmmFits
+
+            return AdmmFits(rows, labels, indptr, shares, is_pair=self.function == "pair", max_bytes=self.max_bytes)
+        return LocalFits(rows, labels, indptr, shares, is_pair=self.function == "pair")
+
+    def _options(self) -> dict[str, Any]:
+        return {"tol": self.tol, "max_iter": self.max_iter, "n_jobs": self.n_jobs}
+
+    def _fit_observed(self, fits: LocalFits) -> None:
+        strengths = np.array([self.l2_])
+        is_uniform = self.weights == "uniform"
+        self.uniform_coef_ = None
+        with Progress("fitting", 1 if is_uniform else self.n_queries_, is_shown=bool(self.verbose)) as progress:
+            if is_uniform or not self._is_bilinear:
+                found = fits.solve_uniform(self.loss, strengths, **self._options())
+                self.uniform_coef_ = found.coef[0, 0]
+            if is_uniform:
+                progress.advance()
+            else:
+                found = Solutions.join(
+                    [
+                        fits.solve(
+                            self.query_weights_.of_observed(places), self.loss, strengths, start=self.uniform_coef_,
+                            on_done=progress.advance, **self._options(),
+                        )
+                        for places in _some_at_a_time(self.n_queries_)
+                    ]
+                )  # fmt: skip
+        self.coef_ = np.ascontiguousarray(np.broadcast_to(found.coef[0], (self.n_queries_, found.coef.shape[2])))
+        self.objective_, self.gap_ = (
+            np.broadcast_to(values[0], self.n_queries_).copy() for values in (found.objective, found.gap)
+        )
+        self.n_iter_ = int(found.n_steps.max(initial=0))
+        self.stop_reason_ = self._look_back(found)
+
+    def _look_back(self, found: Solutions) -> str:
+        n_unfinished = int((~found.is_converged).sum())
+        if n_unfinished == 0:
+            return ALL_CONVERGED
+        reason = f"{n_unfinished} of {count_of(found.is_converged.size, 'model')} did not converge"
+        gap = found.worst_gap()
+        warn(
+            f"{reason} within max_iter={self.max_iter} steps"
+            + (f" (duality gap up to {gap:.0e} of the objective, above tol={self.tol:g})" if np.isfinite(gap) else "")
+            + ". Raise max_iter, tol or l2, or scale the columns (normalize=).",
+            ConvergenceWarning,
+        )
+        return reason
+
+    def _keep_training(self, fits: LocalFits) -> None:
+        """Keep what models of new queries are fitted to, in arrays that can be saved."""
+        self._fits_kept = None
+        self.training_rows_ = self.training_labels_ = self.training_indptr_ = self.training_shares_ = None
+        self.training_bytes_ = 0
+        if self.weights not in ("uniform", "individual") and self.new_queries == "neighbors":
+            self._fits_kept = fits
+            self.training_rows_, self.training_labels_ = fits.X, fits.lists.labels
+            self.training_indptr_, self.training_shares_ = fits.indptr, fits.shares
+            kept = fits.X, fits.lists.labels, fits.indptr, self.query_weights_.numeric_
+            self.training_bytes_ = sum(array.nbytes for array in kept if array is not None)
+
+    def _fits_for_new(self) -> LocalFits:
+        if self.__dict__.get("_fits_kept") is None:  # loaded from a file
+            self._fits_kept = self._fits(
+                self.training_rows_, self.training_labels_, self.training_indptr_, self.training_shares_
+            )
+        return self._fits_kept
+
+    # ---- the strength of the penalty and the number of neighbours ----------------------------------------------------
+
+    def _numbers_of_neighbors(self) -> list[int | None]:
+        """The numbers of neighbours to choose from, falling."""
+        if not isinstance(self.n_neighbors, str):
+            return [self.n_neighbors]
+        if not self.query_weights_.needs_features:
+            return [None]
+        most = CANDIDATES[-1:] if self._is_bilinear or self.solver == "admm" else CANDIDATES  # these grow with pairs²
+        return [*sorted({min(k, self.n_queries_) for k in most}, reverse=True)]
+
+    def _left_out(self, documents: Queries, measure: Measure) -> tuple[Targets, HeldBack] | None:
+        """Some training queries, each to be ranked by a model of the others; None where there are not two."""
+        places = queries_to_hold_out(documents)
+        if places.size < 2:
+            return None
+        held = documents[places]
+        rows = self.space_.features(held.X, self.max_bytes)
+        targets = Targets(rows, held.indptr, places, None, "neighbors", is_uniform_only=False, is_left_out=True)
+        return targets, HeldBack(held, measure)
+
+    def _choose(
+        self, fits: LocalFits, strengths: np.ndarray, numbers: list[int | None], targets: Targets, held: HeldBack
+    ) -> None:
+        """Choose the strength of the penalty and the number of neighbours on held-out queries."""
+        sign = 1.0 if held.measure.higher_is_better else -1.0
+        tol = max(self.tol, CHOOSING_TOL) if len(numbers) > 1 else self.tol
+        found = []  # of each number: place of the best strength, the queries' values with it, means of all strengths
+        with Progress("choosing", len(numbers) * strengths.size, is_shown=bool(self.verbose)) as progress:
+            for number in numbers:
+                self.query_weights_.n_neighbors = number
+                means: list[float] = []
+                values = []
+                for coef in self._path(fits, strengths, targets, tol):
+                    scores = score_lists(targets.rows, targets.indptr, coef, is_bilinear=self._is_bilinear)
+                    means.append(held.mean(scores))
+                    values.append(sign * held.values(scores))
+                    progress.advance(f"{held.measure} {means[-1]:.4f}")
+                if np.isnan(means).all():
+                    raise ValueError(f"{held.measure} is NaN for every l2: no query of eval_set has a value.")
+                best = int(np.nanargmax(sign * np.array(means)))  # of equals the strongest
+                found.append((best, values[best], means))
+        chosen = first_within_one_error(np.array([values for _, values, _ in found]))
+        best, _, means = found[chosen]
+        self.l2_ = float(strengths[best])
+        self.n_neighbors_ = self.query_weights_.n_neighbors = numbers[chosen]
+        if strengths.size > 1:
+            self.l2_path_ = {"l2": strengths.tolist(), str(held.measure): means}
+        if len(numbers) > 1:
+            reached = [path[place] for place, _, path in found]
+            self.n_neighbors_path_ = {"n_neighbors": numbers, str(held.measure): reached}
+
+    def _path(self, fits: LocalFits, strengths: np.ndarray, targets: Targets, tol: float) -> Iterator[np.ndarray]:
+        """Coefficients of the targets, strength by strength; each fit starts where the one before ended."""
+        places = targets.places_with_neighbors
+        neighbors = self._neighbors_of(targets, places) if places.size else None
+        shared: Solutions | None = None
+        found: Solutions | None = None
+        options = {**self._options(), "tol": tol}
+        at_once = max(1, BYTES_OF_PATH // max(1, 8 * fits.size * targets.n))
+        for first in range(0, strengths.size, at_once):
+            some = strengths[first : first + at_once]
+            if targets.is_uniform.any():
+                last = None if shared is None else shared.coef[-1, 0]
+                shared = fits.solve_uniform(self.loss, some, start=last, **options)
+            if neighbors is not None:
+                last = None if found is None else found.coef[-1]
+                found = fits.solve(neighbors, self.loss, some, start=last, **options)
+            for place in range(some.size):
+                coef = np.zeros((targets.n, fits.size))
+                if shared is not None:
+                    coef[targets.is_uniform] = shared.coef[place, 0]
+                if found is not None:
+                    coef[places] = found.coef[place]
+                yield coef
+
+    # ---- from models to scores ---------------------------------------------------------------------------------------
+
+    def _prepare(self, queries: Queries, matrix: Any, *, has_ids: bool = True) -> Targets:
+        """Queries to be scored: which of them were in training, the features of the others, and their documents."""
+        places = np.full(queries.n_queries, -1)
+        if has_ids == self.has_ids_:
+            known = {key: place for place, key in enumerate(self.query_ids_.tolist())}
+            places = np.array([known.get(key, -1) for key in queries.ids.tolist()], dtype=np.int64)
+        features = None
+        if self.weights == "uniform":
+            how_new = "uniform"
+        else:
+            how_new = self.new_queries
+            if self.weights == "individual" and how_new == "neighbors" and (places < 0).any():
+                self.query_weights_.of_new(None, n_queries=1)  # says why not
+        if how_new == "neighbors" and (places < 0).any():
+            documents, features = self.source_.transform(queries, matrix)
+        else:
+            documents = self.source_.documents(queries)
+        rows = self.space_.features(self._normalized(documents).X, self.max_bytes)
+        return Targets(rows, queries.indptr, places, features, how_new, is_uniform_only=self.weights == "uniform")
+
+    def _neighbors_of(self, targets: Targets, chosen: np.ndarray) -> Neighbors:
+        """Neighbours of some targets, observed and new."""
+        observed = chosen[targets.places[chosen] >= 0]
+        new = chosen[targets.places[chosen] < 0]
+        parts = [self.query_weights_.of_observed(targets.places[observed], is_left_out=targets.is_left_out)]
+        if new.size:
+            assert targets.features is not None
+            parts.append(self.query_weights_.of_new(targets.features[new]))
+        return mixed(parts, np.argsort(np.concatenate([observed, new]), kind="stable"))
+
+    def _score(self, targets: Targets, fits: LocalFits | None = None) -> np.ndarray:
+        coef = self._coef_of(targets, fits)
+        scores = score_lists(targets.rows, targets.indptr, coef, is_bilinear=self._is_bilinear)
+        if targets.how_new == "random":
+            self._shuffle(scores, targets)
+        return scores
+
+    def _coef_of(self, targets: Targets, fits: LocalFits | None = None) -> np.ndarray:
+        """One row for each target; zeros where nothing is known of it."""
+        coef = np.zeros((targets.n, self.coef_.shape[1]))
+        is_observed = targets.places >= 0
+        coef[is_observed] = self.coef_[targets.places[is_observed]]
+        if targets.is_uniform.any():
+            coef[targets.is_uniform] = self.uniform_coef_
+        new = np.flatnonzero(~is_observed & ~targets.is_uniform)
+        if new.size and targets.how_new == "neighbors":
+            coef[new] = self._new_coef(targets, new, self._fits_for_new() if fits is None else fits)
+        return coef
+
+    def _new_coef(self, targets: Targets, new: np.ndarray, fits: LocalFits) -> np.ndarray:
+        """Coefficients of new queries: those of queries with the same features are remembered."""
+        assert targets.features is not None
+        keys = [_key(row) for row in targets.features[new]]
+        places = {key: place for place, key in zip(new.tolist(), keys, strict=True) if key not in self._models}
+        missing = np.array(sorted(places.values()), dtype=np.int64)
+        with Progress(
+            "fitting new queries", missing.size, is_shown=bool(self.verbose) and missing.size > 1
+        ) as progress:
+            for some in _some_at_a_time(missing.size):
+                found = fits.solve(
+                    self._neighbors_of(targets, missing[some]), self.loss, np.array([self.l2_]),
+                    start=self.uniform_coef_, on_done=progress.advance, **self._options(),
+                )  # fmt: skip
+                self._look_back(found)
+                for place, coef in zip(missing[some].tolist(), found.coef[0], strict=True):
+                    self._models[_key(targets.features[place])] = coef
+        answer = np.array([self._models[key] for key in keys])
+        while len(self._models) > MOST_MODELS_KEPT:
+            self._models.popitem(last=False)
+        return answer
+
+    @property
+    def _models(self) -> OrderedDict[bytes, np.ndarray]:
+        """Models of queries that were not in ``fit``, by their features."""
+        return self.__dict__.setdefault("_new_models", OrderedDict())
+
+    def _shuffle(self, scores: np.ndarray, targets: Targets) -> None:
+        new = np.flatnonzero((targets.places < 0) & ~targets.is_uniform)
+        if not new.size:
+            return
+        warn(
+            f"{count_of(new.size, 'query', 'queries')} of {targets.n:,} were not in fit and are ranked at random "
+            "(new_queries='random').",
+            DataWarning,
+        )
+        draws = np.random.default_rng(_seed(self.random_state))
+        for query in new.tolist():
+            own = slice(targets.indptr[query], targets.indptr[query + 1])
+            scores[own] = draws.random(own.stop - own.start)
+
+    # ---- from a file -------------------------------------------------------------------------------------------------
+
+    def _check_loaded(self) -> None:
+        """Refuse what a file may say but no fit leaves behind."""
+        super()._check_loaded()
+        self._check_parameters()  # models of new queries are fitted by them
+        for name, kind in (
+            ("source_", QueryFeatureSource),
+            ("query_weights_", QueryWeights),
+            ("space_", FunctionSpace),
+        ):
+            if not isinstance(getattr(self, name, None), kind):
+                raise ValueError(f"{name} must be a {kind.__name__}.")
+        check_matrix(self, "coef_")
+        n_queries, size = self.coef_.shape
+        if not isinstance(self.query_ids_, np.ndarray) or self.query_ids_.shape != (n_queries,):
+            raise ValueError(f"there are {n_queries} models, but not as many queries.")
+        check_weights(self.query_weights_, n_queries)
+        n_columns = check_loaded_normalizer(self, check_source(self.source_, self.n_features_in_))
+        width = check_space(self.space_, n_columns)
+        if size != (width**2 if self._is_bilinear else width):
+            raise ValueError(f"coef_ must have {width} columns, or their square.")
+        check_number(self.l2_, "l2_", above=0.0)
+        if type(self.has_ids_) is not bool:
+            raise ValueError("has_ids_ must be true or false.")
+        if self.uniform_coef_ is not None:
+            check_vector(self, "uniform_coef_")
+            if self.uniform_coef_.size != size:
+                raise ValueError(f"uniform_coef_ has {self.uniform_coef_.size} coefficients and coef_ {size}.")
+        if self.training_rows_ is not None:
+            check_training(self, n_queries, round(size**0.5) if self._is_bilinear else size)
+
+
+def _some_at_a_time(n: int) -> list[np.ndarray]:
+    """Places 0 to n in parts: without ``n_neighbors`` all queries count for each target, which takes memory."""
+    return [np.arange(first, min(first + TARGETS_AT_ONCE, n)) for first in range(0, n, TARGETS_AT_ONCE)]
+
+
+def _key(features: np.ndarray) -> bytes:
+    """Query features as the key of a model."""
+    return features.tobytes() if features.dtype != object else repr(features.tolist()).encode()

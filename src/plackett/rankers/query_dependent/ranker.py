@@ -1,0 +1,449 @@
+"""Query-dependent ranking: a scoring function for each query, learned from the queries that are like it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from plackett.data.queries import Queries
+from plackett.explain.explanation import explain_linear
+from plackett.explain.query_dependent import NeighborTable, QueryExplanation
+from plackett.metrics.measure import Measure
+from plackett.rankers.fitting import DEFAULT_METRIC, HeldBack
+from plackett.rankers.query_dependent.local_fits import LOSSES
+from plackett.rankers.query_dependent.models import QueryModels
+from plackett.rankers.query_dependent.targets import Targets
+from plackett.scorers.kernel import check_kernel
+from plackett.validation import check_choice, check_number, check_positive_int, feature_labels, plain
+
+SOLVERS = ("auto", "newton", "admm")
+NEW_QUERIES = ("neighbors", "uniform", "random")
+MAX_BYTES = 2_000_000_000
+PRODUCT_KERNELS = ("linear", "rbf", "laplacian")
+
+
+class QueryDependentRanker(QueryModels):
+    """Ranks each query by a function of its own, learned from training queries by how much they are like it.
+
+    For a target query it minimises, over its scoring functions s, (Dai and Wang 2019)
+
+        (1/n) Σ_i π_i 2 / (N_i (N_i - 1)) Σ L(s(x_ij) - s(x_il)) + (l2 / 2) ‖s‖²
+
+    the inner sum being over the pairs of query i in which document j is better than l, and π the weights of the n
+    training queries, which sum to n. ``weights="uniform"`` is RankSVM, ``LinearRanker(loss=PairwiseHinge("all"))``;
+    ``"individual"`` fits each query alone; the others let queries with similar features share what they know.
+
+    A query is *observed* if its id was in ``fit``: its model is stored. Other queries get a model when they are
+    predicted, from the training queries nearest to them; for that the training documents are kept (``training_bytes_``)
+    and saved with the ranker.
+
+    It pays where groups of queries want different things and query features tell them apart. On MQ2008, whose query
+    features were normalised away, it ranks as RankSVM does, at the cost of a model for each query.
+
+    Parameters
+    ----------
+    weights : str, default="gaussian"
+        ``"uniform"``, ``"individual"``, ``"knn"``, or a function of the distance between query features over the
+        bandwidth: ``"gaussian"``, ``"epanechnikov"``, ``"tricube"``, ``"rectangular"``.
+    n_neighbors : int, None or "auto", default="auto"
+        How many of the nearest queries count; None: all. ``"auto"`` chooses from 15, 50, 150 and 500 (at most all
+        queries) by the validation measure: on ``eval_set`` if it is given, else on up to 200 training queries, each
+        ranked by a model of the others. It takes the most neighbours whose mean is within one standard error of the
+        best, since few neighbours overfit. With ``solver="admm"``, and with ``function="pair"`` and a kernel, it is
+        15. ``"uniform"`` and ``"individual"`` ignore it.
+    n_neighbors_new : int or None, default=None
+        The same for queries that were not in ``fit``; None takes ``n_neighbors``.
+    bandwidth : float or "median", default="median"
+        The distance that is 1. ``"median"``: of the distances between the target and all training queries.
+    query_features : None, "auto", "mean", list of columns, or matrix, default=None
+        What queries are compared by. A matrix has one row per query of ``fit``, in order of first appearance. A list of
+        numbers or names takes columns of X that are constant within queries; ``"auto"`` finds them. They are then no
+        features of documents. ``"mean"`` takes the mean of a query's documents. None takes the matrix given to ``fit``,
+        else what ``"auto"`` finds, else ``"mean"``.
+    scale_query_features : bool, default=False
+        Standardise the query features over the training queries.
+    query_kernels : dict, default=None
+        Kernels of query features that are no numbers, by column: ``"overlap"`` for categories, ``"kendall"`` or
+        ``"mallows"`` for rankings, or objects of ``plackett.rankers.query_dependent.kernels``.
+    query_depth : int, default=None
+        ``"mean"`` is over the first documents of a query by ``base_column`` only.
+    base_column : int or str, default=None
+    kernel : str or callable, default="linear"
+        Of the scoring functions; names as in scikit-learn.
+    gamma : float, "median", "scale" or None, default="median"
+        Of the kernel; ``"median"`` is one over the median distance between documents.
+    degree, coef0 : float
+        Of the kernel.
+    landmarks : int or None, default=None
+        Nyström's approximation of the kernel with so many documents.
+    function : {"score", "pair"}, default="score"
+        ``"pair"`` learns preferences f(x, x') between two documents instead. The score of a document is then the mean
+        of ½ (f(x, x') - f(x', x)) over all documents x' of its list, the least squares answer.
+    loss : {"hinge", "logistic", "psi"}, default="hinge"
+        psi, ``min(1, hinge)``, is not convex; it is solved from the hinge's solution on.
+    l2 : float, sequence of floats or "grid", default=1e-3
+        Strength of the penalty, as for ``LinearRanker``; few neighbours need a stronger one. Of several, ``fit`` takes
+        the best on its validation set, which may hold other documents of the training queries or other queries.
+        ``"grid"`` stands for 61 values from 1000 to 0.001.
+    solver : {"auto", "newton", "admm"}, default="auto"
+        ``"admm"`` is the inexact method of the paper, for comparison: far slower.
+    new_queries : {"neighbors", "uniform", "random"}, default="neighbors"
+        What ranks a query that was not in ``fit``: a model from its neighbours; the uniform model; or nothing, that is
+        a random order, with a warning. ``"individual"`` needs one of the latter two. With these the training documents
+        are not kept.
+    tol : float, default=1e-4
+        How far above its minimum, relatively, an objective may end.
+    max_iter : int, default=500
+        Steps of one fit; of ADMM a hundred times as many.
+    normalize : str, transformer or None, default=None
+        How the documents' columns are scaled first; see ``LinearRanker``.
+    max_bytes : int, default=2,000,000,000
+        Largest matrix that is made of kernel values.
+    n_jobs : int or None, default=None
+        Workers of joblib; None: those of ``joblib.parallel_config``, or else one thread per core.
+    random_state : int, RandomState or None, default=None
+        For landmarks and random orders.
+    verbose : bool, default=False
+        A progress bar over the queries on standard error.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_queries, n_coefs)
+        Of the observed queries; for ``"uniform"`` all rows are the same. Of kernels, in the features of their space.
+    uniform_coef_ : ndarray of shape (n_coefs,)
+        Of the model that all queries share.
+    query_ids_ : ndarray of shape (n_queries,)
+    objective_, gap_ : ndarrays of shape (n_queries,)
+        The objective of each model, and how far it is above the minimum at most (NaN for psi).
+    l2_ : float
+        The strength that was used.
+    l2_path_ : dict or None
+        With several strengths: ``"l2"`` and the validation measure of each.
+    n_neighbors_ : int or None
+        The number of neighbours that was used; None: all.
+    n_neighbors_path_ : dict or None
+        With ``n_neighbors="auto"``: ``"n_neighbors"`` and the validation measure of each.
+    n_iter_ : int
+        Most steps that one of the models took.
+    stop_reason_ : str
+    query_feature_kind_ : str
+        Where query features came from: ``"matrix"``, ``"columns"``, ``"mean"`` or ``"none"``.
+    training_bytes_ : int
+        Size of the training documents that are kept for new queries.
+    has_ids_, source_, space_, query_weights_ : bool and objects
+        Whether ``fit`` had query ids, where query features come from, the kernel's space and the weights of queries.
+    training_rows_, training_labels_, training_indptr_, training_shares_ : ndarrays or None
+        The training documents that are kept for new queries.
+    best_iteration_, best_score_ : int and float, or None without a validation set
+    n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_query_dependent(1, "II", random_state=0)  # two kinds of queries
+    >>> ranker = QueryDependentRanker(l2=0.01).fit(data.queries[:30], query_features=data.query_features[:30])
+    >>> one = pk.LinearRanker(loss="hinge", l2=0.01).fit(data.queries[:30])
+    >>> new = data.queries[30:]
+    >>> scores = ranker.predict(new, query_features=data.query_features[30:])
+    >>> wrong = pk.metrics.mre(new.y, scores, qid=new.qid).mean()  # share of pairs in the wrong order
+    >>> bool(wrong < 0.5 * pk.metrics.mre(new.y, one.predict(new), qid=new.qid).mean())
+    True
+    """
+
+    def __init__(
+        self,
+        weights: str = "gaussian",
+        n_neighbors: int | str | None = "auto",
+        n_neighbors_new: int | None = None,
+        bandwidth: float | str = "median",
+        query_features: Any = None,
+        scale_query_features: bool = False,
+        query_kernels: Mapping[int | str, Any] | None = None,
+        query_depth: int | None = None,
+        base_column: int | str | None = None,
+        kernel: Any = "linear",
+        gamma: Any = "median",
+        degree: float = 3,
+        coef0: float = 1.0,
+        landmarks: int | None = None,
+        function: str = "score",
+        loss: str = "hinge",
+        l2: Any = 1e-3,
+        solver: str = "auto",
+        new_queries: str = "neighbors",
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        normalize: Any = None,
+        max_bytes: int = MAX_BYTES,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ):
+        self.weights = weights
+        self.n_neighbors = n_neighbors
+        self.n_neighbors_new = n_neighbors_new
+        self.bandwidth = bandwidth
+        self.query_features = query_features
+        self.scale_query_features = scale_query_features
+        self.query_kernels = query_kernels
+        self.query_depth = query_depth
+        self.base_column = base_column
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.landmarks = landmarks
+        self.function = function
+        self.loss = loss
+        self.l2 = l2
+        self.solver = solver
+        self.new_queries = new_queries
+        self.tol = tol
+        self.max_iter = max_iter
+        self.normalize = normalize
+        self.max_bytes = max_bytes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        query_features: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_metric: str | Measure | None = None,
+        eval_query_features: Any = None,
+    ) -> QueryDependentRanker:
+        """Fit the uniform model and those of all training queries.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight : as in ``LinearRanker.fit``
+        query_features : array-like or data frame with one row per query, default=None
+            In order of first appearance (of a ``Queries``, the order of its ids).
+        eval_set : Queries or tuple (X, y, qid), default=None
+            Decides between several ``l2``, and for ``n_neighbors="auto"``. Its queries may be those of training, with
+            other documents, or others.
+        eval_metric : str or Measure, default=None
+            Any measure of this library; None takes ``"ndcg@10"``.
+        eval_query_features : array-like, default=None
+            Query features of ``eval_set``, one row per query, where those of training came as a matrix. Queries of
+            training do without.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        strengths = self._strengths()
+        with self._all_or_nothing():
+            measure = Measure.parse(DEFAULT_METRIC if eval_metric is None else eval_metric)
+            if strengths.size > 1 and eval_set is None:
+                raise ValueError(
+                    f"l2 holds {strengths.size} strengths, of which a validation set decides: give eval_set, or one l2."
+                )
+            queries = self._check_queries(X, y, qid, reset=True)
+            weights = self._check_query_weights(sample_weight, queries)
+            held_back = self._check_eval_set(eval_set)
+            documents = self._learn_queries(queries, query_features, has_ids=qid is not None or isinstance(X, Queries))
+            documents = self._fit_normalizer(documents)
+            fits = self._learn_space(documents, weights)
+            held = None
+            if held_back is not None:
+                held = self._prepare(held_back, eval_query_features), HeldBack(held_back, measure)
+            numbers = self._numbers_of_neighbors()
+            self.l2_, self.l2_path_, self.n_neighbors_path_ = float(strengths[0]), None, None
+            self.n_neighbors_ = self.query_weights_.n_neighbors = numbers[0]
+            if strengths.size > 1 or len(numbers) > 1:
+                choosing = held or self._left_out(documents, measure)
+                if choosing is not None:
+                    self._choose(fits, strengths, numbers, *choosing)
+            self._fit_observed(fits)
+            self._keep_training(fits)
+            self.best_iteration_ = self.best_score_ = None
+            if held is not None:
+                self.best_score_ = held[1].mean(self._score(held[0], fits))
+            return self
+
+    # ---- what is asked for -------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_choice(self.function, "function", ["score", "pair"])
+        check_choice(self.loss, "loss", list(LOSSES))
+        check_choice(self.solver, "solver", SOLVERS)
+        check_choice(self.new_queries, "new_queries", NEW_QUERIES)
+        check_kernel(self.kernel)
+        check_number(self.degree, "degree", least=1.0)
+        check_number(self.coef0, "coef0")
+        check_number(self.tol, "tol", above=0.0)
+        check_positive_int(self.max_iter, "max_iter")
+        check_number(self.max_bytes, "max_bytes", above=0.0)
+        self._query_weights(None)._check_parameters()
+        self._strengths()
+        if self.landmarks is not None:
+            check_positive_int(self.landmarks, "landmarks")
+        if self.kernel == "precomputed":
+            raise ValueError("kernel='precomputed' is not possible: new documents are compared with those of training.")
+        if self._is_bilinear and self.kernel not in PRODUCT_KERNELS:
+            raise ValueError(
+                f"function='pair' goes with kernel='linear', 'rbf' or 'laplacian', not with {plain(self.kernel)!r}: of "
+                "these alone the kernel of two pairs is a product of kernels of documents."
+            )
+        if self._is_bilinear and self.new_queries == "uniform" and self.weights != "uniform":
+            raise ValueError(
+                f"new_queries='uniform' needs a model of all queries, which function='pair' with "
+                f"kernel={plain(self.kernel)!r} makes for weights='uniform' only: it compares all pairs with all pairs."
+            )
+
+    def predict(self, X: Any, *, qid: Any = None, query_features: Any = None) -> np.ndarray:
+        """One score per row, higher is better, in the order of the rows given.
+
+        Scores of different queries come from different models and cannot be compared.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
+        qid : iterable of hashable ids, one per row, default=None
+            Queries with the id of a training query get its model. None means that all rows are one list: that of
+            training if ``fit`` had no ids either, else a new one.
+        query_features : array-like or data frame with one row per query, default=None
+            Needed for new queries where those of training came as a matrix; in order of first appearance.
+        """
+        check_is_fitted(self)
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        has_ids = qid is not None or isinstance(X, Queries)
+        return queries.in_row_order(self._predict_grouped(queries, query_features=query_features, has_ids=has_ids))
+
+    def _predict_grouped(self, queries: Queries, *, query_features: Any = None, has_ids: bool = True) -> np.ndarray:
+        return self._check_scores(self._score(self._prepare(queries, query_features, has_ids=has_ids)), queries)
+
+    # ---- what is particular about a query ----------------------------------------------------------------------------
+
+    def neighbors(self, query: Any = None, *, query_features: Any = None) -> NeighborTable:
+        """Which training queries count in the model of a query, and how much.
+
+        Parameters
+        ----------
+        query : id of a training query, or Queries with one query, default=None
+        query_features : array-like of shape (n_query_features,), default=None
+            Of a query that was not in ``fit``, where those of training came as a matrix.
+
+        Returns
+        -------
+        NeighborTable
+            ``.ids``, ``.weights`` and ``.distances``, the nearest first; printed as a table.
+        """
+        check_is_fitted(self)
+        matrix = None if query_features is None else [query_features]
+        if isinstance(query, Queries):
+            queries = self._check_queries(query, None, None, needs_labels=False)
+            return self._neighbor_table(query.ids[0], self._prepare(_only(queries), matrix))
+        if query is None and matrix is not None:
+            nobody = np.zeros((1, self.n_features_in_))  # a matrix says all about queries, whatever their documents
+            return self._neighbor_table(None, self._prepare(Queries(nobody), matrix, has_ids=not self.has_ids_))
+        if matrix is not None:
+            raise ValueError("give the id of a training query or the features of another one, not both.")
+        return self._neighbor_table(query, self._prepare_observed(query))
+
+    def explain(
+        self,
+        X: Any = None,
+        *,
+        qid: Any = None,
+        rows: Any = None,
+        docid: Any = None,
+        query: Any = None,
+        query_features: Any = None,
+    ) -> QueryExplanation:
+        """How a query's coefficients differ from those that all queries share; and what they make of its documents.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``, the documents of one query
+            Left out where ``query`` is given.
+        rows : array-like of ints, default=None
+            Documents to explain; None explains all.
+        docid : array-like, default=None
+            Names of the documents, to show instead of row numbers.
+        query : id of a training query, default=None
+        query_features : array-like of shape (n_query_features,), default=None
+            As in :meth:`neighbors`.
+
+        Returns
+        -------
+        QueryExplanation
+            ``.differences()``, ``.neighbors``, and ``.top(row)`` and ``.why(a, b)`` about the documents.
+
+        Examples
+        --------
+        >>> import plackett as pk
+        >>> data = pk.datasets.make_query_dependent(1, "II", random_state=0)
+        >>> ranker = QueryDependentRanker(l2=0.01).fit(data.queries, query_features=data.query_features)
+        >>> print(ranker.neighbors(1).ids[:3])
+        [ 1  2 14]
+        """
+        check_is_fitted(self)
+        if not self.space_.is_linear:
+            raise NotImplementedError(
+                f"a QueryDependentRanker with kernel={plain(self.kernel)!r} cannot be explained feature by feature: a "
+                "kernel mixes the features. neighbors() shows what a query was learned from."
+            )
+        if X is None:
+            targets, documents = self._prepare_observed(query), None
+        else:
+            if query is not None:
+                raise ValueError("give X, or the id of a training query; not both.")
+            has_ids = qid is not None or isinstance(X, Queries)
+            docid = X.docid if isinstance(X, Queries) and docid is None else docid
+            queries = _only(self._check_queries(X, None, qid, needs_labels=False))
+            query = queries.ids[0] if has_ids else None
+            matrix = None if query_features is None else [query_features]
+            targets = self._prepare(queries, matrix, has_ids=has_ids)
+        coef = self._coef_of(targets)[0]
+        if X is not None:
+            documents = explain_linear(
+                coef, targets.rows, [plain(query)] * targets.rows.shape[0], rows=rows, docid=docid,
+                feature_names=self._column_names(coef.size),
+            )  # fmt: skip
+        table = self._neighbor_table(query, targets)
+        names = feature_labels(coef.size, self._column_names(coef.size))
+        assert self.uniform_coef_ is not None
+        return QueryExplanation(query, table, coef, self.uniform_coef_, names, documents)
+
+    def _neighbor_table(self, query: Any, targets: Targets) -> NeighborTable:
+        if self.weights != "uniform" and targets.places[0] < 0 and targets.how_new != "neighbors":
+            nobody = np.zeros(0)
+            return NeighborTable(query, self.query_ids_[:0], nobody, nobody)
+        queries, weights, distances = self._neighbors_of(targets, np.arange(1)).of(0)
+        return NeighborTable(query, self.query_ids_[queries], weights, distances)
+
+    def _prepare_observed(self, query: Any) -> Targets:
+        """A training query, without documents."""
+        known = {key: place for place, key in enumerate(self.query_ids_.tolist())}
+        if plain(query) not in known:
+            raise ValueError(
+                f"query {plain(query)!r} was not in fit; give the id of one that was, or the documents of a new one."
+            )
+        nothing = np.zeros((0, self.coef_.shape[1]))
+        place = np.array([known[plain(query)]])
+        return Targets(nothing, np.zeros(2, np.int64), place, None, "neighbors", self.weights == "uniform")
+
+    def _column_names(self, n_columns: int) -> list[str] | None:
+        """Names of the documents' columns; a normalizer may have made others of them."""
+        names = self._feature_labels
+        if names is not None and self.source_.columns is not None:
+            names = [name for column, name in enumerate(names) if column not in self.source_.columns]
+        return names if names is not None and len(names) == n_columns else None
+
+
+def _only(queries: Queries) -> Queries:
+    if queries.n_queries != 1:
+        raise ValueError(f"one query is explained at a time, but {queries.n_queries:,} were given.")
+    return queries

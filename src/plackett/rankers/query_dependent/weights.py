@@ -1,0 +1,392 @@
+"""How much each training query counts in the model of a target query: by the distance between their features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett._parameters import Parameters
+from plackett._threads import deal, one_blas_thread
+from plackett.exceptions import DataWarning, warn
+from plackett.rankers.query_dependent.kernels import get_kernel
+from plackett.rankers.query_dependent.neighbors import (
+    MORE_FOUND,
+    Chosen,
+    Neighbors,
+    first_places,
+    join,
+    leave_out_zeros,
+    median_of_rows,
+    nearest,
+    search,
+)
+from plackett.rankers.query_dependent.table import QueryTable
+from plackett.validation import check_choice, check_number, check_positive_int, count_of
+
+WEIGHTS = ("uniform", "individual", "knn", "gaussian", "epanechnikov", "tricube", "rectangular")
+
+PAIRS_PER_BLOCK = 1 << 20  # distances held at a time
+SMALLEST_SEARCH = 1024  # training queries from which on a search is faster than all distances
+
+
+class QueryWeights(Parameters):
+    """Weights ``π(q_i, q_0)`` of training queries ``q_i`` for a target query ``q_0``, scaled to ``Σ_i π_i = n``.
+
+    ==================  ======================================================================
+    ``"uniform"``       all alike
+    ``"individual"``    the query itself and no other
+    ``"knn"``           the nearest ``n_neighbors``, alike
+    ``"gaussian"``      exp(-u² / 2), with u the distance between the features over the bandwidth
+    ``"epanechnikov"``  1 - u² where u < 1
+    ``"tricube"``       (1 - u³)³ where u < 1
+    ``"rectangular"``   1 where u ≤ 1
+    ==================  ======================================================================
+
+    Where all weights of a target vanish, the nearest query counts alone, with a ``DataWarning``.
+
+    Parameters
+    ----------
+    weights : str
+        One of the names above.
+    n_neighbors : int or None, default=None
+        Only the nearest queries count, the target itself first if it was in ``fit``; equal distances by order of
+        appearance. None means all. ``"uniform"`` and ``"individual"`` ignore it, ``"knn"`` needs it.
+    n_neighbors_new : int or None, default=None
+        The same for targets that were not in ``fit``; None means ``n_neighbors``.
+    bandwidth : float or "median", default="median"
+        The distance that is u = 1. ``"median"`` is the median of the distances between the target and all training
+        queries (itself included); where that is 0, the queries at distance 0 count alike.
+    kernels : dict, default=None
+        Kernels of columns that are not numbers, by the number or name of the column: ``"overlap"``, ``"kendall"``,
+        ``"mallows"`` or objects such as ``Overlap(off=0.2)``. The weight is then the product of these and of that of
+        the numeric columns, which enter together; nearest are those with the largest product, then with the smallest
+        numeric distance. ``"knn"`` takes queries with a positive product only, and weighs them alike. ``"uniform"`` and
+        ``"individual"`` need no similarity and ignore the values of the kernels.
+
+    Attributes
+    ----------
+    n_queries_ : int
+        n.
+    n_columns_ : int
+        Columns of the features.
+    numeric_ : ndarray of shape (n_queries, n_numeric) or None
+        The numeric features.
+    coded_, levels_ : lists, one entry per kernel
+        The other features as numbers, and the categories that these stand for (None for rankings).
+    kernels_, kernel_columns_ : lists
+        The kernels and the numbers of their columns.
+
+    Examples
+    --------
+    >>> weights = QueryWeights("knn", n_neighbors=2).fit([[0.0], [1.0], [5.0]])
+    >>> weights.of_new([[4.0]]).of(0)
+    (array([2, 1]), array([1.5, 1.5]), array([1., 3.]))
+    """
+
+    numeric_: np.ndarray | None
+    kernels_: list
+    kernel_columns_: list[int]
+    coded_: list[np.ndarray]
+    levels_: list[np.ndarray | None]
+    _tree: Any = None  # for the search of neighbours; grown when it is needed, never saved
+
+    def __init__(
+        self,
+        weights: str,
+        *,
+        n_neighbors: int | None = None,
+        n_neighbors_new: int | None = None,
+        bandwidth: float | str = "median",
+        kernels: Mapping[int | str, Any] | None = None,
+    ):
+        self.weights = weights
+        self.n_neighbors = n_neighbors
+        self.n_neighbors_new = n_neighbors_new
+        self.bandwidth = bandwidth
+        self.kernels = kernels
+
+    @property
+    def needs_features(self) -> bool:
+        """Whether the weights depend on the features of the queries."""
+        return self.weights not in ("uniform", "individual")
+
+    def fit(self, features: Any, *, n_queries: int | None = None) -> QueryWeights:
+        """Keep the features of the training queries, one row each.
+
+        ``"uniform"`` and ``"individual"`` do without them: ``features`` may be None if ``n_queries`` is given.
+        """
+        self._check_parameters()
+        self._tree = None
+        self.n_columns_, self.numeric_ = 0, None
+        self.kernels_, self.kernel_columns_, self.coded_, self.levels_ = [], [], [], []
+        if features is None:
+            if self.needs_features:
+                raise ValueError(f"weights={self.weights!r} compares queries by their features, but none were given.")
+            if n_queries is None:
+                raise ValueError("without query features n_queries is needed.")
+            self.n_queries_ = check_positive_int(n_queries, "n_queries")
+            return self
+        table = QueryTable(features)
+        if table.n_queries == 0:
+            raise ValueError("the query features have no rows; at least one training query is needed.")
+        if n_queries is not None and n_queries != table.n_queries:
+            raise ValueError(f"the query features have {table.n_queries:,} rows, but there are {n_queries:,} queries.")
+        self.n_queries_, self.n_columns_ = table.n_queries, table.n_columns
+        for column, kernel in (self.kernels or {}).items():
+            place = table.place_of(column)
+            if place in self.kernel_columns_:
+                raise ValueError(f"kernels has {table.called(place)} of the query features twice.")
+            kernel = get_kernel(kernel)
+            where = f"{table.called(place)} of the query features"
+            self.kernels_.append(kernel)
+            self.kernel_columns_.append(place)
+            self.levels_.append(kernel.levels(table.cells(place), where))
+            self.coded_.append(kernel.code(table.cells(place), self.levels_[-1], where))
+        numeric = [place for place in range(table.n_columns) if place not in self.kernel_columns_]
+        self.numeric_ = table.numbers(numeric) if numeric else None
+        return self
+
+    def _check_parameters(self) -> None:
+        check_choice(self.weights, "weights", WEIGHTS)
+        if self.n_neighbors is not None:
+            check_positive_int(self.n_neighbors, "n_neighbors")
+        if self.n_neighbors_new is not None:
+            check_positive_int(self.n_neighbors_new, "n_neighbors_new")
+        if self.weights == "knn" and self.n_neighbors is None:
+            raise ValueError('weights="knn" needs n_neighbors, the number of nearest queries that count.')
+        if isinstance(self.bandwidth, str):
+            check_choice(self.bandwidth, "bandwidth", ["median"])
+        else:
+            check_number(self.bandwidth, "bandwidth", above=0.0)
+        if self.kernels is not None and not isinstance(self.kernels, Mapping):
+            raise ValueError(
+                f"kernels={self.kernels!r}; it must be a dict from columns of the query features to kernels, "
+                'as {2: "overlap"}.'
+            )
+
+    def of_observed(self, places: Any, *, is_left_out: bool = False) -> Neighbors:
+        """The weights for targets that are training queries, given by their places in ``fit``.
+
+        With ``is_left_out`` a target is not its own neighbour, as if it had not been in ``fit``.
+
+        All queries may count for each target: ask for some targets at a time where there are many and ``n_neighbors``
+        is None.
+        """
+        own = np.asarray(places, dtype=np.int64).reshape(-1)
+        if own.size and not (own.min() >= 0 and own.max() < self.n_queries_):
+            raise ValueError(f"query {own[(own < 0) | (own >= self.n_queries_)][0]} is none of {self.n_queries_:,}.")
+        if self.weights == "individual":
+            distances = np.full(own.size, np.nan if self.numeric_ is None else 0.0)
+            return Neighbors(np.arange(own.size + 1), own, np.full(own.size, float(self.n_queries_)), distances)
+        numeric = None if self.numeric_ is None else self.numeric_[own]
+        coded = [column[own] for column in self.coded_]
+        return self._neighbors(_Targets(own.size, numeric, coded, own, is_left_out))
+
+    def of_new(self, features: Any, *, n_queries: int | None = None) -> Neighbors:
+        """The weights for targets that were not in ``fit``, by their features: columns as in ``fit``.
+
+        ``"uniform"`` does without them: ``features`` may be None if ``n_queries`` is given.
+        """
+        if self.weights == "individual":
+            raise ValueError(
+                'weights="individual" has no model for a query that was not in fit. Choose weights that borrow from '
+                'other queries, such as "gaussian", or new_queries="random".'
+            )
+        if features is None or (self.n_columns_ == 0 and not self.needs_features):
+            if self.needs_features:
+                raise ValueError(f"weights={self.weights!r} needs the features of the new queries.")
+            if features is None and n_queries is None:
+                raise ValueError("without query features n_queries is needed.")
+            n_targets = n_queries if n_queries is not None else QueryTable(features).n_queries
+            return self._neighbors(_Targets(n_targets, None, [], None))
+        table = QueryTable(features)
+        if table.n_columns != self.n_columns_:
+            raise ValueError(
+                f"the query features have {count_of(table.n_columns, 'column')}, but {self.n_columns_} in fit."
+            )
+        numeric = [place for place in range(self.n_columns_) if place not in self.kernel_columns_]
+        coded = []
+        for kernel, place, levels, training in zip(
+            self.kernels_, self.kernel_columns_, self.levels_, self.coded_, strict=True
+        ):
+            where = f"{table.called(place)} of the query features"
+            coded.append(kernel.code(table.cells(place), levels, where) if table.n_queries else training[:0])
+            if coded[-1].shape[1:] != training.shape[1:]:
+                raise ValueError(
+                    f"{where} ranks {count_of(coded[-1].shape[1], 'item')}, but {training.shape[1]} in fit."
+                )
+        features_of_targets = table.numbers(numeric) if numeric else None
+        return self._neighbors(_Targets(table.n_queries, features_of_targets, coded, None))
+
+    def _neighbors(self, targets: _Targets) -> Neighbors:
+        k = self.n_queries_
+        if self.needs_features:
+            is_new = targets.own is None and self.n_neighbors_new is not None
+            k = min((self.n_neighbors_new if is_new else self.n_neighbors) or k, k - targets.is_left_out)
+        self._check_reach(targets)
+        chosen: list[Chosen] = []
+        rest = np.arange(targets.n)
+        if self._can_search(k) and not targets.is_left_out:
+            doubtful = [rest[:0]]
+            for rows in _blocks(rest, k + MORE_FOUND):
+                found, doubt = self._search(targets, rows, k)
+                chosen.append(found)
+                doubtful.append(doubt)
+            rest = np.concatenate(doubtful)
+        with one_blas_thread():
+            blocks = [(rows,) for rows in _blocks(rest, self.n_queries_)]
+            chosen += deal(lambda rows: self._compare(targets, rows, k), blocks)
+        n_vanished = sum(part.n_vanished for part in chosen)
+        if n_vanished:
+            warn(
+                f"no training query is near enough to count for {count_of(n_vanished, 'query', 'queries')} of "
+                f"{targets.n:,}; the nearest one counts alone. Choose a larger bandwidth or weights that reach "
+                'further, such as "gaussian".',
+                DataWarning,
+            )
+        neighbors = join(chosen, targets.n, total=float(self.n_queries_))
+        if self.weights == "knn":
+            sizes = np.diff(neighbors.indptr)
+            neighbors.weights[:] = np.repeat(self.n_queries_ / np.maximum(sizes, 1), sizes)
+        if targets.numeric is None:
+            neighbors.distances[:] = np.nan
+        return neighbors
+
+    def _check_reach(self, targets: _Targets) -> None:
+        if targets.numeric is None or self.numeric_ is None or targets.n == 0:
+            return
+        with np.errstate(over="ignore"):
+            reach = abs(targets.numeric).max(axis=0) + abs(self.numeric_).max(axis=0)
+            if not np.isfinite(np.square(reach).sum()):
+                raise ValueError("distances between the query features overflow. Scale the features first.")
+
+    def _can_search(self, k: int) -> bool:
+        is_by_distance = self.weights == "knn" or not isinstance(self.bandwidth, str)
+        is_worth_it = self.n_queries_ >= SMALLEST_SEARCH and k + MORE_FOUND <= self.n_queries_ // 2
+        return self.needs_features and is_by_distance and is_worth_it and not self.kernels_
+
+    def _search(self, targets: _Targets, rows: np.ndarray, k: int) -> tuple[Chosen, np.ndarray]:
+        """The neighbours of those of some targets whose nearest k are beyond doubt, and the rows of the others."""
+        assert self.numeric_ is not None  # columns without a kernel are numeric
+        assert targets.numeric is not None
+        if self._tree is None:
+            from sklearn.neighbors import NearestNeighbors
+
+            self._tree = NearestNeighbors().fit(self.numeric_ - self.numeric_.mean(axis=0))
+        own = None if targets.own is None else targets.own[rows]
+        found, distances, is_sure = search(self._tree, self.numeric_, targets.numeric[rows], own, k)
+        if own is not None:
+            own = np.argmax(found == own[:, None], axis=1)[is_sure]
+        chosen = self._nearest(rows[is_sure], found[is_sure], distances[is_sure], own, k)
+        return chosen, rows[~is_sure]
+
+    def _compare(self, targets: _Targets, rows: np.ndarray, k: int) -> Chosen:
+        """The neighbours of some targets, by their distances to all training queries."""
+        places = np.broadcast_to(np.arange(self.n_queries_), (rows.size, self.n_queries_))
+        if targets.numeric is None:
+            distances = np.zeros(places.shape)
+        else:
+            from scipy.spatial.distance import cdist  # exact where products of matrices are not: ties stay ties
+
+            distances = cdist(targets.numeric[rows], self.numeric_)
+        own = None if targets.own is None else targets.own[rows]
+        if not self.kernels_ or not self.needs_features:
+            return self._nearest(rows, places, distances, own, k, is_left_out=targets.is_left_out)
+        similarity = np.ones(places.shape)
+        for kernel, column, training in zip(self.kernels_, targets.coded, self.coded_, strict=True):
+            similarity *= kernel.similarity(column[rows], training)
+        if targets.is_left_out:
+            similarity[np.arange(rows.size), own] = 0.0
+        return self._most_similar(rows, places, distances, own, similarity, k, is_left_out=targets.is_left_out)
+
+    def _nearest(
+        self,
+        rows: np.ndarray,
+        places: np.ndarray,
+        distances: np.ndarray,
+        own: np.ndarray | None,
+        k: int,
+        *,
+        is_left_out: bool = False,
+    ) -> Chosen:
+        """The k nearest of the queries at ``places`` (rising in each row), weighed by their distances."""
+        bandwidth = self._bandwidth(distances)
+        if own is not None:  # before others at distance 0, or after all
+            distances[np.arange(rows.size), own] = np.inf if is_left_out else -1.0
+        row, column = nearest(distances, distances, k)
+        near = np.maximum(distances[row, column], 0.0)
+        if self.weights in ("uniform", "knn"):
+            weights = np.ones(row.size)
+        else:
+            u = relative(near, bandwidth[row])
+            weights = smooth(self.weights, u, u[first_places(row, rows.size)][row])
+        return leave_out_zeros(rows, row, places[row, column], weights, near)
+
+    def _most_similar(
+        self,
+        rows: np.ndarray,
+        places: np.ndarray,
+        distances: np.ndarray,
+        own: np.ndarray | None,
+        similarity: np.ndarray,
+        k: int,
+        *,
+        is_left_out: bool = False,
+    ) -> Chosen:
+        """The k queries of the largest products, the nearest of equal ones."""
+        weights = similarity
+        if self.weights != "knn":
+            u = relative(distances, self._bandwidth(distances)[:, None])
+            u[similarity == 0] = np.inf  # what no kernel lets count does not decide how the others are scaled
+            weights = similarity * smooth(self.weights, u, u.min(axis=1, keepdims=True))
+        if own is not None:
+            distances[np.arange(rows.size), own] = np.inf if is_left_out else -1.0
+        row, column = nearest(-weights, distances, k)
+        near = np.maximum(distances[row, column], 0.0)
+        return leave_out_zeros(rows, row, places[row, column], weights[row, column], near)
+
+    def _bandwidth(self, distances: np.ndarray) -> np.ndarray:
+        """One bandwidth per row of distances to all training queries."""
+        if self.weights in ("uniform", "knn") or not isinstance(self.bandwidth, str):
+            return np.full(distances.shape[0], 1.0 if isinstance(self.bandwidth, str) else float(self.bandwidth))
+        return median_of_rows(distances)
+
+
+class _Targets(NamedTuple):
+    """Target queries: their numeric and coded features, and their places if they are training queries.
+
+    ``is_left_out`` says that training queries are not their own neighbours.
+    """
+
+    n: int
+    numeric: np.ndarray | None
+    coded: list[np.ndarray]
+    own: np.ndarray | None
+    is_left_out: bool = False
+
+
+def _blocks(rows: np.ndarray, n_columns: int) -> list[np.ndarray]:
+    step = max(1, PAIRS_PER_BLOCK // n_columns)
+    return [rows[start : start + step] for start in range(0, rows.size, step)]
+
+
+def relative(distances: np.ndarray, bandwidth: np.ndarray) -> np.ndarray:
+    """u, the distances over the bandwidth; over a bandwidth of 0 they are 0 or infinite."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        u = distances / bandwidth
+    u[distances == 0] = 0.0
+    return u
+
+
+def smooth(weights: str, u: np.ndarray, nearest: np.ndarray) -> np.ndarray:
+    """W(u), but for a factor per target; ``nearest`` is the smallest u of the target, and any u may be infinite."""
+    if weights == "gaussian":
+        # over that of the nearest: far from all queries exp(-u² / 2) would be 0 for each
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.where(np.isinf(u), 0.0, np.exp(-0.5 * (u - nearest) * (u + nearest)))
+    if weights == "rectangular":
+        return (u <= 1).astype(np.float64)
+    inside = np.minimum(u, 1.0)
+    return 1.0 - inside**2 if weights == "epanechnikov" else (1.0 - inside**3) ** 3

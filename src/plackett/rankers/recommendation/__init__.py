@@ -1,0 +1,1 @@
+"""Personality diagnosis and recommendation."""

@@ -1,0 +1,204 @@
+"""Personality diagnosis: ratings in, base scores out."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, BinaryIO
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from plackett import persistence
+from plackett.data.feedback.rating_table import RatingTable, as_ids, places_of, rating_table
+from plackett.rankers.recommendation.diagnosis import EXPECTED, MOST_PROBABLE, Active, Raters, Requests, diagnose
+from plackett.validation import check_number
+
+
+class PersonalityDiagnosis(BaseEstimator):
+    r"""Expected ratings by users of like taste, as base scores for recommendation (``pennock2000``).
+
+    Every user of ``fit`` is a personality, and a rating is what a personality would give plus Gaussian noise: with σ =
+    ``sigma`` and the ratings x' that occur in ``fit``,
+
+        ``p(x | y) = exp(-(x - y)² / 2σ²) / Σ_x' exp(-(x' - y)² / 2σ²)``,
+        ``p(x | missing) = 1 / #ratings``.
+
+    An active user a, who gave the ratings ``R_ak``, gives item j the rating h with probability
+
+        ``P(R_aj = h) ∝ Σ_{i rated j} p(h | R_ij) Π_{k rated by a} p(R_ak | R_ik)``,
+
+    computed in logarithms, so that users with thousands of ratings do no harm. A user of ``fit`` is compared with all
+    others, never with itself: it would find its own ratings again. A rating that does not occur in ``fit`` is weighed
+    by the same curve.
+
+    An item that no (other) user of ``fit`` rated gets the active user's mean rating, a user without ratings gets the
+    items' mean ratings, and where both are unknown it is the mean of all ratings; for ``predict_rating`` read "most
+    frequent" for "mean".
+
+    Parameters
+    ----------
+    sigma : float, default=2.5
+        Standard deviation of the noise, in units of the ratings; 2.5 is for ratings from 1 to 5.
+
+    Attributes
+    ----------
+    users_, items_ : ndarray
+        The ids of ``fit``: numbers and text ascending, others by first appearance; row and column numbers of a matrix.
+    levels_ : ndarray of shape (n_levels,)
+        The ratings that occur, ascending.
+    matrix_ : csr_array of shape (n_users, n_items)
+        The ratings; a stored 0 is a rating.
+
+    Examples
+    --------
+    >>> user = ["ann", "ann", "ann", "bob", "bob", "bob"]
+    >>> item = ["alien", "brazil", "clue", "alien", "brazil", "clue"]
+    >>> model = PersonalityDiagnosis(sigma=1.0).fit((user, item, [5, 1, 5, 1, 5, 2]))
+
+    Somebody new, who agrees with Ann so far:
+
+    >>> model.predict(["eve"], ["clue"], ratings={"eve": {"alien": 4, "brazil": 1}}).round(2)
+    array([4.97])
+    >>> model.predict_rating(["eve"], ["clue"], ratings={"eve": {"alien": 4, "brazil": 1}})
+    array([5.])
+
+    All items for all users of ``fit``:
+
+    >>> model.predict().shape
+    (2, 3)
+    """
+
+    def __init__(self, sigma: float = 2.5):
+        self.sigma = sigma
+
+    def fit(self, ratings: Any, y: None = None) -> PersonalityDiagnosis:
+        """Keep the ratings of the training users.
+
+        Parameters
+        ----------
+        ratings : Ratings, tuple (user, item, rating), ``{user: {item: rating}}``, sparse matrix or array
+            ``Ratings`` is what ``plackett.read_movielens`` returns; the tuple holds three columns, with any hashable
+            ids. Of a sparse matrix, users by items, every stored value is a rating, zeros too; of an array, every
+            value but NaN. An item that a user rated twice is an error.
+        y : ignored
+        """
+        check_number(self.sigma, "sigma", above=0)
+        table = rating_table(ratings)
+        if not table.rating.size:
+            raise ValueError("there are no ratings to learn from.")
+        raters = Raters(table)
+        self.users_, self.items_, self.levels_ = table.users, table.items, raters.levels
+        shape = (table.users.size, table.items.size)
+        self.matrix_ = csr_array((table.rating, table.columns, table.indptr), shape=shape)
+        self._raters = raters
+        return self
+
+    def predict(self, user: Any = None, item: Any = None, *, ratings: Any = None) -> np.ndarray:
+        """Expected ratings, higher is better.
+
+        Parameters
+        ----------
+        user, item : list of ids, or one id, default=None
+            With both, one answer per pair; one id goes with all of the other. With one or none of them, a table: None
+            stands for all active users, or all items of ``fit``. Unknown ids are users without ratings, and items that
+            nobody rated.
+        ratings : as in ``fit``, default=None
+            What the active users have rated, who then need not be in ``fit``. None means that they are the users of
+            ``fit``. One with the id of a user of ``fit`` is that user, and compared with the others only. A matrix must
+            have the columns of ``fit``, and its users go by their row numbers; a row is the user of ``fit`` of the same
+            number if its ratings are the same, and a new user otherwise.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,), or (n_users, n_items) for a table
+            The rows of a table are the users as given, or all: in the order of ``users_``, or of ``ratings`` by the
+            same rule. Its columns are the items as given, or ``items_``.
+        """
+        return self._answers(user, item, ratings, EXPECTED)
+
+    def predict_rating(self, user: Any = None, item: Any = None, *, ratings: Any = None) -> np.ndarray:
+        """The most probable ratings; of equally probable ones the smallest. Parameters and shape as in ``predict``."""
+        return self._answers(user, item, ratings, MOST_PROBABLE)
+
+    def save(self, path: str | os.PathLike | BinaryIO) -> None:
+        """Write the fitted model to a file that ``plackett.load`` reads; the file holds numbers and words, no code."""
+        from plackett.rankers import registry  # its classes are those that a file may name
+
+        check_is_fitted(self)
+        registry.fill()
+        persistence.save(self, path)
+
+    def _check_loaded(self) -> None:
+        check_number(self.sigma, "sigma", above=0)
+        shape = (np.size(self.users_), np.size(self.items_))
+        if not isinstance(self.matrix_, csr_array) or self.matrix_.shape != shape or not self.matrix_.nnz:
+            raise ValueError("matrix_ must hold the ratings, one row per user and one column per item.")
+        rating_table(self.matrix_)  # finite, and no item twice
+        raters = Raters(self._fitted_table())
+        if not np.array_equal(raters.levels, self.levels_):
+            raise ValueError("levels_ must be the ratings that occur.")
+        for name in ("users_", "items_"):
+            ids = as_ids(getattr(self, name), name)
+            if len(set(ids.tolist())) < ids.size:
+                raise ValueError(f"{name} must hold each id once.")
+        self._raters = raters
+
+    def _fitted_table(self) -> RatingTable:
+        matrix = self.matrix_
+        indptr, columns = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+        return RatingTable(
+            self.users_, self.items_, indptr, columns, matrix.data.astype(np.float64, copy=False), is_matrix=False
+        )
+
+    def _answers(self, user: Any, item: Any, ratings: Any, answer: int) -> np.ndarray:
+        check_is_fitted(self)
+        sigma = check_number(self.sigma, "sigma", above=0)
+        active = self._active(ratings)
+        users = None if user is None else _ids(user, "user")
+        items = None if item is None else _ids(item, "item")
+        wanted = np.arange(self.items_.size) if items is None else places_of(items, self.items_, "item")
+        who = np.arange(active.users.size) if users is None else places_of(users, active.users, "user")
+        if users is None or items is None:
+            return diagnose(self._raters, active, Requests.of_table(who, wanted), sigma, answer).reshape(
+                who.size, wanted.size
+            )
+        who, wanted = _pairs(user, who, item, wanted)
+        return diagnose(self._raters, active, Requests.of_pairs(who, wanted), sigma, answer)
+
+    def _active(self, ratings: Any) -> Active:
+        fitted = self._fitted_table()
+        if ratings is None:
+            return Active(fitted, fitted.items, np.arange(fitted.users.size))
+        table = rating_table(ratings)
+        if table.is_matrix:
+            if table.items.size != self.items_.size:
+                raise ValueError(
+                    f"ratings has {table.items.size:,} columns, but fit had {self.items_.size:,} items. "
+                    "Other items? Give the ratings with their ids: (user, item, rating)."
+                )
+            table = table._replace(items=self.items_)
+        return Active.among(fitted, table)
+
+
+def _is_one(ids: Any) -> bool:
+    return isinstance(ids, (str, bytes)) or not hasattr(ids, "__iter__") or getattr(ids, "ndim", 1) == 0
+
+
+def _ids(ids: Any, name: str) -> np.ndarray:
+    return as_ids([ids] if _is_one(ids) else ids, name)
+
+
+def _pairs(user: Any, who: np.ndarray, item: Any, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The places side by side; one id is repeated for all of the other."""
+    if _is_one(user):
+        who = np.repeat(who, wanted.size)
+    elif _is_one(item):
+        wanted = np.repeat(wanted, who.size)
+    if who.size != wanted.size:
+        raise ValueError(
+            f"user has {who.size:,} ids but item has {wanted.size:,}; a pair needs one of each. A table of all items "
+            "for some users: leave item out."
+        )
+    return who, wanted

@@ -1,0 +1,226 @@
+"""What all refiners share: a base ranker, feedback, the queries that they know, and ties settled by the base ranker."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from plackett._threads import deal, one_blas_thread, query_blocks
+from plackett.data.queries import Queries
+from plackett.rankers.base import Ranker
+from plackett.rankers.linear_scores import check_vector
+from plackett.rankers.refinement.base_score import column_number, column_values, grouped_base_score, is_column
+from plackett.rankers.refinement.judgements import Judgements, check_pairs
+from plackett.rankers.tied_scores import break_ties, places_of, row_keys
+from plackett.validation import check_labels, feature_labels, is_sparse, plain
+
+DOCS_PER_BLOCK = 2048
+
+
+class Refiner(Ranker):
+    """Base of the refiners: each query is refined on its own, from its base scores and the feedback on it."""
+
+    __metadata_request__fit: ClassVar = {"qid": True, "base_score": True, "pairs": True}
+    __metadata_request__predict: ClassVar = {"qid": True, "base_score": True}
+
+    query_ids_: np.ndarray
+    indptr_: np.ndarray
+    row_keys_: np.ndarray
+    base_scores_: np.ndarray
+    base_column_: int | None
+    has_ids_: bool
+    scores_: np.ndarray
+
+    def fit(self, X: Any, y: Any = None, *, base_score: Any, qid: Any = None, pairs: Any = None) -> Any:
+        """Refine the ranking of each query.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
+            All documents that are to be ranked, judged or not.
+        y : array-like of shape (n_docs,), default=None
+            Labels of the judged documents, larger is better; NaN for those that were not judged. None takes the labels
+            of a ``Queries``; without any there is no feedback.
+        base_score : int, str, array-like, ranker, model, Run or dict
+            What ranks now: a column of X by number (from 0) or name, one score per row, a fitted ranker, any model with
+            a method ``predict``, or a run; see ``plackett.rankers.refinement.base_score.as_base_score``.
+        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
+            In any row order; None means that all rows are one list.
+        pairs : array-like of shape (n_pairs, 2), or tuple of two lists, default=None
+            Row numbers (better, worse), in place of labels. Pairs may contradict each other; one that is given twice
+            counts once.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        with self._all_or_nothing():
+            queries = self._check_queries(X, None, qid, needs_labels=False, reset=True)
+            self.has_ids_ = qid is not None or isinstance(X, Queries)
+            base = self._base_of(X, queries, base_score, self.has_ids_)
+            self.base_column_ = None
+            if is_column(base_score):
+                self.base_column_ = column_number(base_score, queries)
+            feedback = self._feedback(X, y, pairs, queries)
+            self.query_ids_, self.indptr_, self.n_queries_ = queries.ids, queries.indptr, queries.n_queries
+            self.base_scores_ = base
+            self.row_keys_ = np.concatenate(deal_queries(queries, lambda _, rows: row_keys(rows)))
+            scores = self._refine(queries, base, feedback)
+            self.scores_ = queries.in_row_order(break_ties(scores, base, queries.indptr))
+            return self
+
+    @property
+    def depends_on_list(self) -> bool:
+        """Always: each query is refined on its own."""
+        return True
+
+    def _refuse_missing_qid(self) -> None:
+        if self.has_ids_:
+            raise ValueError(
+                "fit had qid, but these rows come without: a refiner must know which query a document belongs to. Give "
+                "one id per row, in score and explain as in predict(X, qid=qid); one id applies to all rows."
+            )
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse parameters that mean nothing."""
+
+    @abstractmethod
+    def _refine(self, queries: Queries, base: np.ndarray, feedback: Judgements) -> np.ndarray:
+        """Learn from the feedback; the scores of all rows, grouped, before ties are settled."""
+
+    @abstractmethod
+    def _score_query(self, place: int, rows: np.ndarray, base: np.ndarray | None) -> np.ndarray:
+        """Scores of documents of the query that was the ``place``-th in ``fit``, before ties are settled."""
+
+    def _feedback(self, X: Any, y: Any, pairs: Any, queries: Queries) -> Judgements:
+        if pairs is not None:
+            if y is not None:
+                raise ValueError("give y or pairs, not both: pairs take the place of labels.")
+            return Judgements(queries, pairs=check_pairs(pairs, queries))
+        if y is None and isinstance(X, Queries):
+            y = X.y
+        if y is None:
+            return Judgements(queries)
+        labels = check_labels(y, queries.n_docs, allow_nan=True)
+        return Judgements(queries, labels if queries.row_order is None else labels[queries.row_order])
+
+    def _base_of(self, X: Any, queries: Queries, base: Any, has_ids: bool) -> np.ndarray:
+        """Base scores of grouped rows; those that come as a vector are in the order of the rows as they were given."""
+        if base is None:
+            raise ValueError("base_score is None; give a column, one score per row, a ranker or a run.")
+        return grouped_base_score(base, X, queries, has_ids=has_ids)
+
+    def predict(self, X: Any, *, qid: Any = None, base_score: Any = None) -> np.ndarray:
+        """One score per row, higher is better, in the order of the rows given.
+
+        Equal scores are settled by the base scores (they move by less than 1e-6) if ``base_score`` is given, if it was
+        a column in ``fit``, or if all documents given of a query were in ``fit``; else they stay equal.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
+            Documents of the queries of ``fit``: those of then, or others.
+        qid : iterable of hashable ids, one per row, default=None
+            A query that was not in ``fit`` is an error.
+        base_score : as in ``fit``, default=None
+        """
+        check_is_fitted(self)
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        has_ids = qid is not None or isinstance(X, Queries)
+        base = None if base_score is None else self._base_of(X, queries, base_score, has_ids)
+        return queries.in_row_order(self._scores_of(queries, base, has_ids))
+
+    def _predict_grouped(self, queries: Queries, *, base_score: Any = None) -> np.ndarray:
+        base = None if base_score is None else self._base_of(queries, queries, base_score, self.has_ids_)
+        return self._scores_of(queries, base, self.has_ids_)
+
+    def _scores_of(self, queries: Queries, base: np.ndarray | None, has_ids: bool) -> np.ndarray:
+        places = self._places_of(queries, has_ids)
+        if base is None and self.base_column_ is not None:
+            base = column_values(queries, self.base_column_)
+
+        def score(query: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            first, last = queries.indptr[query], queries.indptr[query + 1]
+            known = self._known_base(places[query], rows) if base is None else base[first:last]
+            scores = self._score_query(places[query], rows, known)
+            return scores, np.zeros(scores.size) if known is None else known
+
+        parts = deal_queries(queries, score)
+        scores = np.concatenate([part[0] for part in parts])
+        return break_ties(scores, np.concatenate([part[1] for part in parts]), queries.indptr)
+
+    def _base_for(self, X: Any, queries: Queries, base_score: Any, places: list[int]) -> np.ndarray:
+        """Base scores of rows that ``predict`` could score: given, a column, or those of ``fit``."""
+        if base_score is not None:
+            return self._base_of(X, queries, base_score, self.has_ids_)
+        if self.base_column_ is not None:
+            return column_values(queries, self.base_column_)
+        known = [self._known_base(place, dense_rows(queries, query)) for query, place in enumerate(places)]
+        return np.concatenate([part for part in known if part is not None])
+
+    def _known_base(self, place: int, rows: np.ndarray) -> np.ndarray | None:
+        """Base scores of documents that were in ``fit``; None where one of them was not."""
+        own = slice(self.indptr_[place], self.indptr_[place + 1])
+        found = places_of(row_keys(rows), self.row_keys_[own])
+        return None if found is None else self.base_scores_[own][found]
+
+    def _places_of(self, queries: Queries, has_ids: bool = True) -> list[int]:
+        """Which queries of ``fit`` these are."""
+        if has_ids and not self.has_ids_:
+            raise ValueError("fit had no qid, its rows were one list; leave out qid here too.")
+        known = {key: place for place, key in enumerate(self.query_ids_.tolist())}
+        unknown = [key for key in queries.ids.tolist() if key not in known]
+        if unknown:
+            raise ValueError(
+                f"query {plain(unknown[0])!r} was not in fit ({len(unknown):,} of {queries.n_queries:,} were not). "
+                "A refiner learns each query on its own and knows no others; rank these by the base ranker."
+            )
+        return [known[key] for key in queries.ids.tolist()]
+
+    def _names(self) -> list[str]:
+        return feature_labels(self.n_features_in_, self._feature_labels)
+
+    def _check_loaded(self) -> None:
+        """Refuse what a file may say but no fit leaves behind."""
+        super()._check_loaded()
+        indptr = getattr(self, "indptr_", None)
+        if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.ndim != 1 or indptr.size < 2:
+            raise ValueError("indptr_ must hold whole numbers.")
+        if indptr[0] != 0 or (np.diff(indptr) < 1).any():
+            raise ValueError("indptr_ must rise from 0.")
+        if np.shape(self.query_ids_) != (indptr.size - 1,) or type(self.has_ids_) is not bool:
+            raise ValueError(f"query_ids_ must hold {indptr.size - 1} ids.")
+        for name, kind in (("base_scores_", np.float64), ("scores_", np.float64), ("row_keys_", np.int64)):
+            check_vector(self, name, kind)
+            if getattr(self, name).size != indptr[-1]:
+                raise ValueError(f"{name} must have {indptr[-1]} numbers.")
+        column = self.base_column_
+        if column is not None and (type(column) is not int or not 0 <= column < self.n_features_in_):
+            raise ValueError("base_column_ must be the number of a column or None.")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
+
+
+def dense_rows(queries: Queries, query: int) -> np.ndarray:
+    """The rows of one query, dense."""
+    rows = queries.X[queries.indptr[query] : queries.indptr[query + 1]]
+    return rows.toarray() if is_sparse(rows) else rows
+
+
+def deal_queries(queries: Queries, work: Any) -> list:
+    """``work(query, rows)`` for every query, on all threads; the answers in order."""
+
+    def some(first: int, last: int) -> list:
+        return [work(query, dense_rows(queries, query)) for query in range(first, last)]
+
+    with one_blas_thread():
+        parts = deal(some, query_blocks(queries.indptr, DOCS_PER_BLOCK))
+    return [answer for part in parts for answer in part]

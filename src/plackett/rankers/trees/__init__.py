@@ -1,0 +1,1 @@
+"""Boosted trees with our losses, and rankers of LightGBM, XGBoost and CatBoost."""

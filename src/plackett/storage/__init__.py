@@ -1,0 +1,1 @@
+"""Files: names, compression, atomic writes and checksums."""

@@ -1,0 +1,240 @@
+"""Opening what users name: paths, ``"-"``, file objects; plain or compressed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import IO, Any, BinaryIO
+
+from plackett._optional import import_optional
+from plackett.storage.drafts import draft_of, publish
+from plackett.storage.unpacking import Unpacked, unpacker_of
+
+BLOCK = 1 << 20
+
+
+def name_of(source: object) -> str:
+    """What to call ``source`` in a message."""
+    if source == "-":
+        return "standard input"
+    if isinstance(source, (str, os.PathLike)):
+        return str(os.fspath(source))
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else f"<{type(source).__name__}>"
+
+
+@contextmanager
+def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
+    """A binary file that reads ``source``, decompressed when it begins as gzip, xz, bzip2 or Zstandard files do.
+
+    The first bytes decide, never the name. What was opened here is closed here; file objects of the caller stay open.
+    Compressed data that expand out of proportion are refused; see ``unpacking``.
+
+    Parameters
+    ----------
+    source : path, ``"-"`` for standard input, or a file object (binary or text)
+
+    Examples
+    --------
+    >>> import gzip, io
+    >>> with open_bytes(io.BytesIO(gzip.compress(b"1 0 d7 2"))) as file:
+    ...     file.read()
+    b'1 0 d7 2'
+    """
+    is_path = isinstance(source, (str, os.PathLike)) and source != "-"
+    # a BufferedReader that is collected closes what it wraps, so a caller's file is detached from it at the end
+    buffered: Any = open(source, "rb") if is_path else _buffered(source)  # type: ignore[arg-type]  # noqa: SIM115
+    try:
+        yield _decompressed(buffered, name_of(source))
+    finally:
+        if is_path:
+            buffered.close()
+        elif buffered is not source and buffered is not getattr(source, "buffer", None) and source != "-":
+            buffered.detach()
+
+
+class Stream(io.RawIOBase):
+    """Standard input or a pipe, whose first bytes can be examined and are then read again.
+
+    A pipe delivers every byte once. Opening it a second time loses what was buffered before, or waits forever.
+    """
+
+    def __init__(self, source: str | os.PathLike):
+        self.name = name_of(source)
+        self._file: Any = sys.stdin.buffer if source == "-" else open(source, "rb")  # noqa: SIM115
+        self._is_ours = source != "-"
+        self._kept, self._at, self._is_examined = bytearray(), 0, False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target) -> int | None:
+        if self._at < len(self._kept):
+            n = min(len(target), len(self._kept) - self._at)
+            target[:n] = self._kept[self._at : self._at + n]
+            self._at += n
+            return n
+        n = self._file.readinto1(target)
+        if self._is_examined and n:
+            self._kept += target[:n]
+            self._at += n
+        return n
+
+    @contextmanager
+    def examined(self) -> Iterator[None]:
+        """What is read inside is read again afterwards."""
+        self._is_examined = True
+        try:
+            yield
+        finally:
+            self._at, self._is_examined = 0, False
+
+    def close(self) -> None:
+        if not self.closed and self._is_ours:
+            self._file.close()
+        super().close()
+
+
+def is_stream(source: object) -> bool:
+    """Whether ``source`` is standard input, or a path whose bytes can be read once only: a pipe or a device."""
+    if source == "-":
+        return True
+    return (
+        isinstance(source, (str, os.PathLike))
+        and os.path.exists(source)
+        and not (os.path.isfile(source) or os.path.isdir(source))
+    )
+
+
+def rereadable(source: Any) -> Any:
+    """``source`` as it is where it can be opened again, else a ``Stream`` over it, to be passed on in its place."""
+    return Stream(source) if is_stream(source) else source
+
+
+@contextmanager
+def open_to_examine(source: Any) -> Iterator[BinaryIO]:
+    """``open_bytes`` for a look at what a source holds: a reader that comes later sees every byte of it."""
+    if is_stream(source):
+        raise ValueError(f"{name_of(source)} can be read once only; rereadable() makes a Stream of it.")
+    with source.examined() if isinstance(source, Stream) else nullcontext(), open_bytes(source) as file:
+        yield file
+
+
+def first_bytes(source: Any, n: int) -> bytes:
+    """The first ``n`` bytes as they are in a plain file or a ``Stream``, without decompression."""
+    if isinstance(source, Stream):
+        with source.examined():
+            head = b""
+            while len(head) < n and (more := source.read(n - len(head))):
+                head += more
+            return head
+    if not os.path.isfile(source):
+        return b""
+    with open(source, "rb") as file:
+        return file.read(n)
+
+
+def _buffered(source: Any) -> Any:
+    """A reader of a caller's file object that can look ahead."""
+    if source == "-":
+        return sys.stdin.buffer
+    if hasattr(source, "buffer"):  # a text file over a binary one
+        return source.buffer
+    if isinstance(source, io.BufferedReader):
+        return source
+    if isinstance(source, (io.RawIOBase, io.BytesIO)):
+        return io.BufferedReader(source)
+    if not hasattr(source, "read"):
+        raise TypeError(f"a path, '-' or a file object is needed, not {type(source).__name__}.")
+    content = source.read()
+    return io.BufferedReader(io.BytesIO(content.encode() if isinstance(content, str) else content))
+
+
+def _decompressed(file: io.BufferedReader, name: str) -> Any:
+    if not file.seekable():  # a pipe may deliver its first bytes one by one
+        file = io.BufferedReader(_Prefixed(file.read(10), file), BLOCK)
+    head = file.peek(10)[:10]
+    unpacker = unpacker_of(head, name)
+    return file if unpacker is None else Unpacked(file, unpacker, name)
+
+
+class _Prefixed(io.RawIOBase):
+    """Bytes that were read already, and then the file that they came from."""
+
+    def __init__(self, head: bytes, file: BinaryIO):
+        self._head, self._file = head, file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target) -> int | None:
+        if self._head:
+            n = min(len(target), len(self._head))
+            target[:n], self._head = self._head[:n], self._head[n:]
+            return n
+        return self._file.readinto1(target)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
+    """A binary file that writes ``target``, compressed when its name ends in .gz, .xz, .bz2 or .zst.
+
+    A path appears, or changes, only when everything was written: an error leaves what stood there before.
+
+    Parameters
+    ----------
+    target : path, ``"-"`` for standard output, or a file object (binary or text)
+    """
+    if isinstance(target, (str, os.PathLike)) and target != "-":
+        path = os.path.realpath(os.fspath(target))  # through a link to the file itself
+        if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+            with open(path, "wb") as file:  # a pipe or a device cannot be replaced
+                yield file
+            return
+        yield from _replacing(path)
+        return
+    stream: Any = sys.stdout if target == "-" else target
+    if isinstance(stream, io.TextIOBase) and not hasattr(stream, "buffer"):
+        content = io.BytesIO()
+        yield content
+        stream.write(content.getvalue().decode("utf-8", "surrogateescape"))
+        return
+    binary = getattr(stream, "buffer", stream)
+    stream.flush()
+    yield binary
+    binary.flush()
+
+
+def _replacing(path: str) -> Iterator[BinaryIO]:
+    with draft_of(path) as plain:
+        if os.path.exists(path):
+            os.fchmod(plain.fileno(), stat.S_IMODE(os.stat(path).st_mode))
+        packed = _compressed(plain, path)
+        yield packed
+        if packed is not plain:
+            packed.close()
+        publish(plain, path)
+
+
+def _compressed(file: BinaryIO, path: str):
+    ending = os.path.splitext(path)[1].lower()
+    if ending == ".gz":
+        # without name and time, so that equal contents give equal files
+        return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
+    if ending == ".xz":
+        import lzma
+
+        return lzma.LZMAFile(file, "wb")
+    if ending == ".bz2":
+        import bz2
+
+        return bz2.BZ2File(file, "wb")
+    if ending == ".zst":
+        zstd = import_optional("zstandard", extra="zstd", needed_for=f"Writing {path}")
+        return zstd.ZstdCompressor().stream_writer(file, closefd=False)
+    return file

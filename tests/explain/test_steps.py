@@ -1,0 +1,402 @@
+"""Explanations of FeatureRank, BL-FeatureRank and DiffRank: sums, replayed ranks, tables, and what does not fit."""
+
+import csv
+import io
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import plackett as pk
+from plackett.explain.steps import RankStep, RankSteps
+from plackett.rankers.boosting.diff_rank import DiffRank
+from plackett.rankers.boosting.feature_rank import BLFeatureRank, FeatureRank
+
+RANKERS = [DiffRank, FeatureRank, BLFeatureRank]
+every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: ranker.__name__)
+of_ranks = pytest.mark.parametrize("ranker", RANKERS[1:], ids=lambda ranker: ranker.__name__)
+
+
+def make_data(seed, *, lengths=(12, 1, 2, 3, 20), n_features=5):
+    """Rows of the queries are mixed."""
+    rng = np.random.default_rng(seed)
+    n = sum(lengths)
+    X = rng.normal(size=(n, n_features))
+    X[:, 1] = rng.integers(0, 3, n)
+    X[:, 2] = 4.0
+    y = np.round(X[:, 0] - X[:, -1] ** 2 + rng.normal(size=n))
+    return X, y, rng.permutation(np.repeat(np.arange(len(lengths)), lengths))
+
+
+def parts_of(found):
+    """What moved each row, as a matrix: contributions of features, or moves of steps."""
+    return found.contributions if hasattr(found, "contributions") else np.diff(found.ranks)
+
+
+def example():
+    """Three documents, two steps: b overtakes a in the second."""
+    return RankSteps(
+        ranks=np.array([[2.0, 3.0, 2.0], [2.0, 2.0, 3.0], [2.0, 1.0, 1.0]]),
+        steps=[RankStep(1, "bm25", 0.5, "feature", 0.0), RankStep(2, "length", 2.0, "mixture", 0.25)],
+        sizes=np.array([3, 3, 3]),
+        values=np.array([[9.0, 1.0], [5.0, 7.0], [1.0, 0.0]]),
+        feature_names=["bm25", "length"],
+        rows=np.arange(3),
+        qid=np.array([7, 7, 7]),
+        docid=["a", "b", "c"],
+    )
+
+
+# --- What is true of every explanation --------------------------------------------------------------------------------
+
+
+@every_ranker
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), cycles=st.integers(1, 3), discovery=st.sampled_from(["quasi-knn", "linear"]))
+def test_what_moved_a_document_sums_to_its_score_less_the_mean_of_its_list(ranker, seed, cycles, discovery):
+    X, y, qid = make_data(seed)
+    fitted = ranker(n_intervals=4, cycles=cycles, discovery=discovery).fit(X, y, qid=qid)
+    found = fitted.explain(X, qid=qid)
+    scores = fitted.predict(X, qid=qid)
+    np.testing.assert_array_equal(found.scores, scores)
+    np.testing.assert_allclose(found.baseline, [scores[qid == q].mean() for q in qid], atol=1e-9)
+    np.testing.assert_allclose(parts_of(found).sum(axis=1), scores - found.baseline, atol=1e-9)
+    by_part = [sum(part[-1] for part in found.top(row, None)) for row in range(y.size)]
+    np.testing.assert_allclose(by_part, scores - found.baseline, atol=1e-9)
+    a, b = np.flatnonzero(qid == 4)[:2]
+    comparison = found.why(a, b)
+    assert comparison.total == scores[a] - scores[b]
+    assert sum(part.difference for part in comparison.differences) == pytest.approx(comparison.total, abs=1e-9)
+
+
+def test_contributions_of_diffrank_are_weights_times_ranks_less_their_mean():
+    X, y, qid = make_data(0)
+    fitted = DiffRank(discovery="linear", cycles=2).fit(X, y, qid=qid)
+    found = fitted.explain(X, qid=qid)
+    for row, feature in itertools.product(range(y.size), range(5)):
+        peers = X[qid == qid[row], feature]
+        below, tied = (
+            (peers * fitted.signs_[feature] < X[row, feature] * fitted.signs_[feature]),
+            peers == X[row, feature],
+        )
+        rank = below.sum() + (tied.sum() + 1) / 2
+        weight = fitted.feature_weights_[feature] + fitted.feature_weights_[5 + feature]
+        expected = weight * (rank - (peers.size + 1) / 2)
+        assert found.contributions[row, feature] == pytest.approx(expected, abs=1e-12)
+    assert (found.contributions[:, 2] == 0).all()  # a constant feature
+
+
+@of_ranks
+def test_ranks_after_each_step_are_those_of_a_model_that_ends_there(ranker):
+    X, y, qid = make_data(1)
+    fitted = ranker(cycles=2).fit(X, y, qid=qid)
+    found = fitted.explain(X, qid=qid)
+    assert found.ranks.shape == (y.size, 11)
+    sizes = np.bincount(qid)[qid]
+    np.testing.assert_array_equal(found.ranks[:, 0], (sizes + 1) / 2)
+    np.testing.assert_array_equal(found.sizes, sizes)
+    weights = fitted.feature_weights_
+    choices, betas = getattr(fitted, "choices_", None), getattr(fitted, "betas_", None)
+    for n_steps in (1, 4, 7, 10):
+        fitted.feature_weights_ = weights[:n_steps]
+        if choices is not None:
+            fitted.choices_, fitted.betas_ = choices[:n_steps], betas[:n_steps]
+        np.testing.assert_array_equal(found.ranks[:, n_steps], fitted.predict(X, qid=qid))
+    assert [step.step for step in found.steps] == list(range(1, 11))
+    assert [step.feature for step in found.steps] == [f"column {column}" for column in range(5)] * 2
+    assert [step.weight for step in found.steps] == weights.tolist()
+
+
+def test_steps_say_what_entered():
+    data = pk.datasets.make_web_like(30, n_features=6, random_state=0)
+    fitted = BLFeatureRank(cycles=3).fit(data)
+    steps = fitted.explain(data[0]).steps
+    words = ["feature", "mixture", "ranking so far"]
+    assert [step.enters for step in steps] == [words[choice] for choice in fitted.choices_]
+    assert [step.beta for step in steps] == fitted.betas_.tolist()
+    assert "mixture" in {step.enters for step in steps}
+    assert {step.enters for step in FeatureRank().fit(data).explain(data[0]).steps} == {"feature"}
+
+
+@every_ranker
+def test_a_model_without_steps_explains_that_nothing_moved(ranker):
+    X, y, qid = make_data(2)
+    fitted = ranker().fit(X, y, qid=qid)
+    for name in ("feature_weights_", "choices_", "betas_"):
+        if hasattr(fitted, name):
+            setattr(fitted, name, getattr(fitted, name)[:0])
+    found = fitted.explain(X, qid=qid)
+    assert found.top(0) == []
+    assert "–" in str(found)
+
+
+@every_ranker
+def test_chosen_rows_are_explained_as_among_all(ranker):
+    X, y, qid = make_data(3)
+    fitted = ranker().fit(X, y, qid=qid)
+    rows = np.random.default_rng(0).permutation(y.size)[:9]
+    whole, some = fitted.explain(X, qid=qid), fitted.explain(X, qid=qid, rows=rows)
+    np.testing.assert_array_equal(some.rows, rows)
+    np.testing.assert_array_equal(some.qid, qid[rows])
+    np.testing.assert_array_equal(parts_of(some), parts_of(whole)[rows])
+    assert some.top(rows[0]) == whole.top(rows[0])
+    with pytest.raises(ValueError, match="was not explained; there are 9 rows"):
+        some.top(int(np.setdiff1d(np.arange(y.size), rows)[0]))
+
+
+@every_ranker
+def test_the_order_of_the_rows_does_not_matter(ranker):
+    X, y, qid = make_data(4)
+    fitted = ranker(cycles=2).fit(X, y, qid=qid)
+    shuffled = np.random.default_rng(1).permutation(y.size)
+    found, other = fitted.explain(X, qid=qid), fitted.explain(X[shuffled], qid=qid[shuffled])
+    np.testing.assert_allclose(parts_of(other), parts_of(found)[shuffled], atol=1e-12)
+    np.testing.assert_array_equal(other.values, X[shuffled])
+
+
+@every_ranker
+def test_forms_of_x_are_explained_alike(ranker):
+    X, y, qid = make_data(5)
+    X = np.round(4 * X) / 4
+    fitted = ranker().fit(X, y, qid=qid)
+    expected = fitted.explain(X, qid=qid)
+    for form in (sparse.csr_matrix(X), X.astype(np.float32), np.asfortranarray(X)):
+        found = fitted.explain(form, qid=qid)
+        assert found.to_dict() == expected.to_dict()
+        assert str(found.why(*np.flatnonzero(qid == 0)[:2])) == str(expected.why(*np.flatnonzero(qid == 0)[:2]))
+
+
+@every_ranker
+def test_a_model_that_was_saved_explains_as_before(ranker, tmp_path):
+    X, y, qid = make_data(6)
+    names = ["bm25", "length", "pagerank", "age", "clicks"]
+    data = pk.Queries(X, y, qid, feature_names=names, docid=[f"d{row}" for row in range(y.size)])
+    fitted = ranker(cycles=2).fit(data)
+    fitted.save(tmp_path / "model.plackett")
+    found, expected = pk.load(tmp_path / "model.plackett").explain(data), fitted.explain(data)
+    assert found.to_dict() == expected.to_dict()
+    assert found.feature_names == names
+    assert found.docid == data.docid.tolist()  # in the order of the rows of a Queries
+    assert {part.feature for row in range(y.size) for part in found.top(row, None)} <= set(names)
+
+
+@every_ranker
+def test_documents_go_by_the_names_given(ranker):
+    X, y, qid = make_data(7)
+    fitted = ranker().fit(X, y, qid=qid)
+    names = [f"d{row}" for row in range(y.size)]
+    found = fitted.explain(X, qid=qid, rows=[5, 2], docid=names)
+    assert found.docid == ["d5", "d2"]
+    assert "document" in str(found)
+    assert "d5" in str(found)
+    a, b = np.flatnonzero(qid == 4)[:2]
+    assert f"row {a} (d{a})" in str(fitted.explain(X, qid=qid, docid=names).why(a, b))
+
+
+@every_ranker
+def test_one_document_alone_is_moved_by_nothing(ranker):
+    X, y, qid = make_data(8)
+    fitted = ranker().fit(X, y, qid=qid)
+    found = fitted.explain(X[:1], qid=0)
+    assert found.top(0) == []
+    assert found.scores == found.baseline
+    assert str(found).splitlines()[1].endswith("–")
+    assert found.to_csv().count("\n") == 1
+    assert found.why(0, 0).total == 0
+    assert found.why(0, 0).differences == []
+    assert str(found.why(0, 0))
+
+
+@every_ranker
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rows": [38]}, "rows holds 38, but X has rows 0 to 37"),
+        ({"rows": [-1]}, "rows holds -1, but X has rows 0 to 37"),
+        ({"rows": [1, 1]}, "rows holds a row twice"),
+        ({"rows": [0.5]}, "rows must be row numbers"),
+        ({"docid": ["a"]}, "docid has 1 ids but X has 38 rows"),
+        ({"qid": [1]}, "qid has 1 ids but there are 38 rows"),
+        ({"X": np.zeros((38, 4))}, "X has 4 features"),
+        ({"X": np.full((38, 5), np.nan)}, "X has a NaN"),
+    ],
+)
+def test_what_does_not_fit_is_refused(ranker, options, message):
+    X, y, qid = make_data(9)
+    fitted = ranker().fit(X, y, qid=qid)
+    with pytest.raises(ValueError, match=message):
+        fitted.explain(**{"X": X, "qid": qid, **options})
+
+
+@every_ranker
+def test_rows_of_two_queries_are_not_compared(ranker):
+    X, y, qid = make_data(9)
+    found = ranker().fit(X, y, qid=qid).explain(X, qid=qid)
+    with pytest.raises(ValueError, match="only documents of one query are ranked against each other"):
+        found.why(np.flatnonzero(qid == 0)[0], np.flatnonzero(qid == 4)[0])
+
+
+@every_ranker
+def test_a_ranker_without_a_fit_explains_nothing(ranker):
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        ranker().explain([[1.0]])
+
+
+@every_ranker
+def test_no_rows_are_explained_by_nothing(ranker):
+    X, y, qid = make_data(3)
+    found = ranker().fit(X, y, qid=qid).explain(X, qid=qid, rows=[])
+    assert len(found) == 0
+    assert found.to_dict()["rows"] == []
+    assert str(found).startswith("row  query")
+
+
+@every_ranker
+def test_the_command_explains_them(ranker, tmp_path):
+    from typer.testing import CliRunner
+
+    from plackett.cli.app import make_app
+
+    data = pk.datasets.make_web_like(6, n_features=4, random_state=0)
+    fitted = ranker().fit(data)
+    fitted.save(tmp_path / "model.plackett")
+    pk.write_letor(data, tmp_path / "data.txt")
+    words = ["explain", str(tmp_path / "model.plackett"), str(tmp_path / "data.txt"), "--query", str(data.ids[1])]
+    order = (-fitted.predict(data[1])).argsort(kind="stable")
+    app = make_app(["explain"])
+    listed = CliRunner().invoke(app, words)
+    assert listed.exit_code == 0
+    assert listed.stdout.splitlines()[1].split()[0] == str(order[0])
+    two = [*words, "--above", str(order[0]), "--below", str(order[-1])]
+    assert f"row {order[0]} leads" in CliRunner().invoke(app, two).stdout
+    assert json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)["rows"][0]["row"] == order[0]
+    assert CliRunner().invoke(app, [*two, "--csv"]).stdout.count("total") == 1
+
+
+# --- Tables of ranks, by hand -----------------------------------------------------------------------------------------
+
+
+def test_the_steps_that_moved_a_document_come_by_size():
+    found = example()
+    assert found.top(0) == [(1, "bm25", 0.5, 9.0, 2.0, 3.0, 1.0), (2, "length", 2.0, 1.0, 3.0, 2.0, -1.0)]
+    assert found.top(1, n=1) == [(2, "length", 2.0, 7.0, 2.0, 3.0, 1.0)]
+    assert found.top(2)[0].move == -1
+
+
+def test_moves_can_be_read_in_a_terminal():
+    assert str(example()).splitlines() == [
+        "row  query  document  rank  top rank  strongest steps",
+        "  0  7      a            2         3  bm25 2→3, length 3→2",
+        "  1  7      b            3         3  length 2→3",
+        "  2  7      c            1         3  bm25 2→1",
+    ]
+    assert repr(example()) == "RankSteps(3 rows × 2 steps)"
+
+
+def test_a_comparison_tells_who_overtook_whom():
+    found = example().why(0, 1)
+    assert str(found).splitlines() == [
+        "row 0 (a) ends at rank 2, row 1 (b) at rank 3 (top is 3): row 1 (b) leads by 1, since step 2 (length)",
+        "step  feature  weight  row 0  row 1   lead  change",
+        "   1  bm25        0.5      9      5   0→+1      +1  row 0 (a) ahead",
+        "   2  length        2      1      7  +1→-1      -2  row 1 (b) ahead",
+        "      total                                     -1",
+    ]
+    assert [part.step for part in found.turns] == [1, 2]
+    assert [part.step for part in found.differences] == [2, 1]
+    assert repr(found) == "RankComparison(row 0 over row 1 by -1)"
+    assert "neither leads" in str(example().why(2, 2))
+    # the second step brings a nearer to c, but does not turn their order
+    assert [part.is_turn for part in example().why(0, 2).differences] == [True, False]
+
+
+def test_documents_that_end_level_are_said_to():
+    tied = RankSteps(
+        ranks=np.array([[1.5, 2.0, 1.5], [1.5, 1.0, 1.5]]),
+        steps=[RankStep(1, "bm25", 1.0, "feature", 0.0), RankStep(2, "age", -1.0, "feature", 0.0)],
+        sizes=np.array([2, 2]),
+        values=np.zeros((2, 2)),
+        feature_names=["bm25", "age"],
+        rows=np.arange(2),
+        qid=np.zeros(2, int),
+    )
+    text = str(tied.why(0, 1))
+    assert text.splitlines()[0] == "row 0 ends at rank 1.5, row 1 at rank 1.5 (top is 2): neither leads"
+    assert text.splitlines()[3].endswith("-1  level")
+
+
+def test_a_long_comparison_gathers_the_rest_in_one_line():
+    n = 40
+    ranks = np.stack([1 + np.arange(n + 1.0), np.ones(n + 1)])
+    ranks[0, 31:] += 5  # step 31 is the largest
+    found = RankSteps(
+        ranks=ranks,
+        steps=[RankStep(t + 1, f"f{t}", 1.0, "feature", 0.0) for t in range(n)],
+        sizes=np.array([99, 99]),
+        values=np.zeros((2, n)),
+        feature_names=[f"f{t}" for t in range(n)],
+        rows=np.arange(2),
+        qid=np.zeros(2, int),
+    ).why(0, 1)
+    lines = str(found).splitlines()
+    assert len(lines) == 1 + 1 + 15 + 1 + 1
+    assert [int(line.split()[0]) for line in lines[2:17]] == [*range(1, 15), 31]
+    assert lines[-2].split() == ["(25", "other", "steps)", "+25"]
+    assert lines[-1].split() == ["total", "+45"]
+    assert len(found.to_text(n=None).splitlines()) == 1 + 1 + n + 1
+
+
+def test_moves_leave_as_csv_and_plain_values():
+    lines = list(csv.reader(io.StringIO(example().to_csv())))
+    columns = [
+        "row",
+        "qid",
+        "docid",
+        "score",
+        "baseline",
+        "step",
+        "feature",
+        "weight",
+        "value",
+        "before",
+        "after",
+        "move",
+    ]
+    assert lines[0] == columns
+    assert lines[1] == ["0", "7", "a", "2.0", "2.0", "1", "bm25", "0.5", "9.0", "2.0", "3.0", "1.0"]
+    assert len(lines) == 1 + 4
+    assert example().why(0, 1).to_csv().splitlines() == [
+        "step,feature,weight,value_a,value_b,lead_before,lead_after,difference",
+        "2,length,2.0,1.0,7.0,1.0,-1.0,-2.0",
+        "1,bm25,0.5,9.0,5.0,0.0,1.0,1.0",
+        ",total,,2.0,3.0,0.0,-1.0,-1.0",
+    ]
+    found = json.loads(json.dumps(example().to_dict()))
+    assert found["steps"][1] == {"step": 2, "feature": "length", "weight": 2.0, "enters": "mixture", "beta": 0.25}
+    assert found["rows"][2] == {
+        "row": 2,
+        "qid": 7,
+        "docid": "c",
+        "score": 1.0,
+        "baseline": 2.0,
+        "moves": [
+            {"step": 1, "feature": "bm25", "weight": 0.5, "value": 1.0, "before": 2.0, "after": 1.0, "move": -1.0}
+        ],
+    }
+    comparison = json.loads(json.dumps(example().why(0, 1).to_dict()))
+    assert comparison["total"] == -1.0
+    assert comparison["turns"] == [1, 2]
+    assert comparison["differences"][1]["lead_after"] == 1.0
+
+
+def test_moves_leave_as_data_frames():
+    pytest.importorskip("pandas")
+    frame = example().to_frame()
+    assert frame.groupby("row")["move"].sum().tolist() == [0.0, 1.0, -1.0]
+    assert example().why(0, 1).to_frame().attrs["total"] == -1.0
