@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from plackett.data import datasets
-from plackett.data.datasets.folders import find_file, find_folder
 from plackett.data.datasets.published import FOLD_FILES, N_FOLDS, Fold, fold_parts
+from plackett.data.folders import find_file, find_folder
 from plackett.data.letor.read import read_letor
 from plackett.data.queries import Queries
 from plackett.exceptions import DatasetNotFoundError

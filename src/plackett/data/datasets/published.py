@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from plackett.data.datasets.catalogue import CATALOGUE, FIVE_PARTS, DatasetInfo
-from plackett.data.datasets.folders import find_file, find_folder
 from plackett.data.documents import collections as text_collections
 from plackett.data.documents.collections import TextCollection
+from plackett.data.folders import find_file, find_folder
 from plackett.exceptions import DataFormatError, DatasetNotFoundError, DataWarning
 from plackett.validation import check_choice
 

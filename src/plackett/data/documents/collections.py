@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from plackett.data.datasets.folders import find_file
+from plackett.data.folders import find_file
 from plackett.data.trec import Qrels
 from plackett.exceptions import DataFormatError, DatasetNotFoundError
 from plackett.storage.opening import open_bytes
