@@ -161,7 +161,7 @@ def test_fingerprints_do_not_tell_files_from_memory(both):
     assert fingerprints.of_data(in_memory) != fingerprints.of_data(in_memory[1:])
     renamed = pk.Queries(in_memory.X, in_memory.y, in_memory.qid, docid=in_memory.docid)
     assert fingerprints.of_data(renamed) == fingerprints.of_data(in_memory)
-    renamed._docid = renamed._docid[::-1]
+    renamed.document_ids = renamed.document_ids[::-1]
     assert fingerprints.of_data(renamed) != fingerprints.of_data(in_memory)
 
 

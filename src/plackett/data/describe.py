@@ -300,7 +300,7 @@ def _repeated_docids(queries: Queries) -> int:
 
 
 def _has_docids(queries: Queries) -> bool:
-    return queries._docid is not None or queries.comments is not None
+    return queries.document_ids is not None or queries.comments is not None
 
 
 def _repeats(values: np.ndarray, queries: Queries) -> int:

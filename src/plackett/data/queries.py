@@ -46,6 +46,8 @@ class Queries:
     Attributes
     ----------
     X, y, docid, comments : the rows, in the order of the input
+    document_ids : ndarray, TextColumn or None
+        Document names as they are stored, without those in the comments. ``docid`` decodes them.
     ids : ndarray of shape (n_queries,)
         One id per query, in order of first appearance.
     indptr : ndarray of shape (n_queries + 1,)
@@ -100,7 +102,7 @@ class Queries:
 
     def _set(self, *, X: Any, y: Any, docid, comments, **others) -> None:
         self._describe(**others)
-        self.X, self._docid, self.comments = X, docid, comments
+        self.X, self.document_ids, self.comments = X, docid, comments
         self.y = None if y is None else _writable(y)
 
     def _describe(self, *, ids, indptr, feature_names, first_index, row_order, is_grouped: bool) -> None:
@@ -142,7 +144,7 @@ class Queries:
             None if self.y is None else take_rows(self.y, order),
             self.ids,
             self._indptr,
-            docid=None if self._docid is None else self._docid[order],
+            docid=None if self.document_ids is None else self.document_ids[order],
             comments=None if self.comments is None else self.comments[order],
             feature_names=self.feature_names,
             first_index=self.first_index,
@@ -178,8 +180,8 @@ class Queries:
         return None if comments is None else comments[self._place_in_groups]
 
     @cached_property
-    def _docid(self) -> Any:
-        docid = self.grouped._docid
+    def document_ids(self) -> np.ndarray | TextColumn | None:
+        docid = self.grouped.document_ids
         return None if docid is None else docid[self._place_in_groups]
 
     @cached_property
@@ -256,10 +258,10 @@ class Queries:
         Of a comment ``docid = GX000 inc = 1`` it is ``GX000``, of any other comment the whole text without the blanks
         around it.
         """
-        if isinstance(self._docid, TextColumn):
-            return as_str_array(list(self._docid))
-        if self._docid is not None or self.comments is None:
-            return self._docid
+        if isinstance(self.document_ids, TextColumn):
+            return as_str_array(list(self.document_ids))
+        if self.document_ids is not None or self.comments is None:
+            return self.document_ids
         return docids_of_comments(self.comments)
 
     @cached_property
@@ -331,7 +333,7 @@ class Queries:
             None if self.y is None else self.y[rows],
             self.ids[start:stop],
             self.indptr[start : stop + 1] - self.indptr[start],
-            docid=None if self._docid is None else self._docid[rows],
+            docid=None if self.document_ids is None else self.document_ids[rows],
             comments=None if self.comments is None else self.comments[rows],
             feature_names=self.feature_names,
             first_index=self.first_index,
@@ -353,7 +355,7 @@ class Queries:
             None if self.y is None else take_rows(self.y, rows),
             self.ids[places],
             indptr,
-            docid=None if self._docid is None else self._docid[rows],
+            docid=None if self.document_ids is None else self.document_ids[rows],
             comments=None if self.comments is None else self.comments[rows],
             feature_names=self.feature_names,
             first_index=self.first_index,
@@ -374,9 +376,8 @@ class Queries:
                 raise ValueError(f"part {number} has {part.n_features} features but part 0 has {first.n_features}.")
             if part.feature_names != first.feature_names:
                 raise ValueError(f"part {number} names its features differently from part 0.")
-            for field in ("y", "_docid", "comments"):
+            for name, field in (("y", "y"), ("docid", "document_ids"), ("comments", "comments")):
                 if (getattr(part, field) is None) != (getattr(first, field) is None):
-                    name = field.lstrip("_")
                     raise ValueError(f"either all parts or none must have {name}; parts 0 and {number} differ.")
         ids = _concat_ids([part.ids for part in parts])
         seen: dict = {}
@@ -393,7 +394,7 @@ class Queries:
             None if first.y is None else stack_rows([part.labels for part in parts]),
             ids,
             np.append(np.concatenate(starts), sum(part.n_docs for part in parts)).astype(np.int64),
-            docid=None if first._docid is None else _concat_names([part._docid for part in parts]),
+            docid=None if first.document_ids is None else _concat_names([part.document_ids for part in parts]),
             comments=_concat_comments(parts),
             feature_names=first.feature_names,
             first_index=first.first_index if len({part.first_index for part in parts}) == 1 else None,
@@ -407,7 +408,7 @@ class Queries:
         The caller has checked the values; nothing is looked at again.
         """
         kept = {
-            "X": self.X, "y": self.y, "docid": self._docid, "comments": self.comments,
+            "X": self.X, "y": self.y, "docid": self.document_ids, "comments": self.comments,
             "feature_names": self.feature_names, "first_index": self.first_index,
         }  # fmt: skip
         values = {**kept, **columns}

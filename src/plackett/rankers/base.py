@@ -230,7 +230,10 @@ class Ranker(BaseEstimator, ABC):
         labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
         if given is not None:
             rows_of = given.grouped
-            named = {"docid": rows_of._docid, "comments": rows_of.comments}  # for measures that break ties by them
+            named = {
+                "docid": rows_of.document_ids,
+                "comments": rows_of.comments,
+            }  # for measures that break ties by them
             queries = Queries.from_groups(
                 rows,
                 labels,

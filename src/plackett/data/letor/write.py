@@ -97,7 +97,7 @@ def _id_texts(ids: np.ndarray) -> list[str]:
 
 def _comments_of(queries: Queries) -> TextColumn | None:
     """The comments as they are, or such as give back the document names."""
-    if queries._docid is None:
+    if queries.document_ids is None:
         return queries.comments
     names = np.asarray(queries.docid)
     if queries.comments is not None:

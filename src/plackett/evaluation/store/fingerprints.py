@@ -52,7 +52,7 @@ def of_data(queries: Queries | None, *, with_labels: bool = True) -> str:
 
 def _add_names(digest, queries: Queries) -> None:
     """Document names, since some conventions break ties by them; as text of some queries at a time, not of all."""
-    if queries._docid is None and queries.comments is None:
+    if queries.document_ids is None and queries.comments is None:
         return
     for first, last in query_blocks(queries.indptr, NAMES_AT_ONCE):
         names = np.asarray(queries[first:last].docid)
