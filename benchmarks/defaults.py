@@ -80,7 +80,7 @@ def best_by_other_folds(tables: list[Table]) -> list[int]:
 def best_of_grid(name: str, folds: list) -> tuple[np.ndarray, str]:
     """Values of the validation queries with the best settings, and these."""
     ranker = pk.ranker(name, **FIXED.get(name, {}))
-    grid = {**pk.default_grid(name), **ROUNDS.get(name, {})}
+    grid = {**pk.evaluation.default_grid(name), **ROUNDS.get(name, {})}
     settings = settings_of(ranker, grid)
     tables = [values_of(with_setting(ranker, setting), folds)[0] for setting in settings]
     chosen = best_by_other_folds(tables)

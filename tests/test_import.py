@@ -15,7 +15,7 @@ DATA = "X, y, qid = np.arange(12.0).reshape(6, 2), [2, 0, 1, 0, 1, 0], [1, 1, 1,
 WITHOUT_SKLEARN = {
     "measures": "pk.metrics.ndcg(y, X[:, 0], qid=qid, k=2); pk.metrics.kendall(y, X[:, 0], qid=qid)",
     "evaluate": "print(pk.evaluate(y, X[:, 0], qid=qid, metrics='ndcg@10,map,err@10'))",
-    "evaluate under every convention": "pk.evaluate_every_convention(y, X[:, 0], qid=qid, docid=[*'abcdef'])",
+    "every convention": "pk.evaluation.evaluate_every_convention(y, X[:, 0], qid=qid, docid=[*'abcdef'])",
     "files": "pk.write_letor(pk.Queries(X, y, qid), sys.argv[1]); pk.evaluate(sys.argv[1], X[:, 0], floors=True)",
     "made lists": "print(pk.datasets.make_web_like(5, 4, random_state=0).describe())",
 }

@@ -36,15 +36,16 @@ def attributes_of(cls, conf):
 
 
 def test_the_names_that_a_type_checker_sees_are_the_public_ones():
-    tree = ast.parse(Path(pk.__file__).read_text(encoding="utf-8"))
-    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    tree = ast.parse(Path(pk.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     seen = {}
-    for node in guarded.body:
-        for alias in node.names:
-            assert alias.asname == alias.name  # without it the name is private to a type checker
-            whole = f"{node.module}.{alias.name}"
-            seen[alias.name] = whole if pk._HOME.get(alias.name) == whole else node.module
-    assert seen == pk._HOME
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                assert alias.asname == alias.name  # without it the name is private to a type checker
+                seen[alias.name] = node.module
+    assert {*seen, "__version__"} == set(pk.__all__)
+    for name, module in seen.items():
+        assert getattr(pk, name) is getattr(importlib.import_module(module), name)
 
 
 @pytest.mark.parametrize("name", class_names())
@@ -104,7 +105,7 @@ def learned(cls, setting, lists):
 def test_the_reference_lists_what_a_fit_leaves_and_nothing_else(name, conf, lists):
     if name in NEEDED:
         pytest.importorskip(NEEDED[name])
-    cls = getattr(pk, name)
+    cls = getattr(pk, name, None) or getattr(pk.preprocessing, name)
     found = set().union(*(learned(cls, setting, lists) for setting in SETTINGS[name]))
     shown = [resolve_name(one) for one in class_names()]
     documented = next(filter(None, (attributes_of(base, conf) for base in cls.__mro__ if base in shown)))

@@ -14,6 +14,7 @@ ORDER = [
     {
         "exceptions",
         "validation",
+        "_lazy",
         "_native",
         "_optional",
         "_parameters",

@@ -95,7 +95,7 @@ ENTRIES = {
     "fit": lambda matrix: pk.ranker("listmle").fit(matrix, Y, qid=QID),
     "predict": _predicted("predict"),
     "explain": _predicted("explain"),
-    "QueryUnitLength": lambda matrix: pk.QueryUnitLength().fit_transform(matrix, qid=QID),
+    "QueryUnitLength": lambda matrix: pk.preprocessing.QueryUnitLength().fit_transform(matrix, qid=QID),
     "PersonalityDiagnosis": _rated,
     "refine": lambda matrix: pk.LinearRefiner().fit(matrix, Y, qid=QID, base_score=X[:, 0]),
 }

@@ -39,7 +39,19 @@ def n_threads() -> int:
 
 
 def set_n_threads(n: int | None) -> None:
-    """Use ``n`` threads from now on; None goes back to the default."""
+    """Set the number of threads that kernels use in this process.
+
+    Parameters
+    ----------
+    n : int or None
+        None restores the default: ``PLACKETT_NUM_THREADS``, or else the number of cores given to the process. Results
+        do not depend on the number of threads.
+
+    Examples
+    --------
+    >>> set_n_threads(2)
+    >>> set_n_threads(None)
+    """
     global _n_threads
     if n is not None and n < 1:
         raise ValueError(f"n={n} threads were asked for; at least 1 is needed.")

@@ -103,7 +103,8 @@ from plackett.data.feedback.log import read_feedback
 from plackett.exceptions import DataFormatError
 readers = {
     "scores": pk.read_scores, "letor": pk.read_letor, "qrels": pk.read_qrels, "run": pk.read_trec_run,
-    "ratings": pk.read_movielens, "feedback": read_feedback, "documents": lambda path: list(read_documents(path)),
+    "ratings": pk.datasets.read_movielens, "feedback": read_feedback,
+    "documents": lambda path: list(read_documents(path)),
     "missing": lambda path: pk.read_letor(path, missing=float("nan")),
 }
 os.chdir(sys.argv[1])

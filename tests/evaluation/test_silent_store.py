@@ -121,7 +121,7 @@ def test_rows_in_another_order_are_not_served_the_scores_of_the_first(data, tmp_
 
 def test_a_measure_counts_with_all_rules_of_its_convention(data, tmp_path, monkeypatch):
     conventions = [dataclasses.replace(CONVENTIONS["standard"], name="mine", empty=empty) for empty in (0, 1)]
-    measures = [pk.Measure("ndcg", 5, convention=convention) for convention in conventions]
+    measures = [pk.metrics.Measure("ndcg", 5, convention=convention) for convention in conventions]
     assert str(measures[0]) == str(measures[1])
     assert recognition.of_value(measures[0]) != recognition.of_value(measures[1])
     lists = pk.Queries(data.X, np.where(data.qid % 3 == 0, 0, data.y), data.qid)

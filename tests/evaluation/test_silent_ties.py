@@ -111,7 +111,7 @@ def test_fits_end_early_by_the_convention_that_chooses_settings(convention):
 def test_a_measure_with_its_own_convention_chooses_by_it():
     data = sorted_lists(-1)
     Recorder.asked = []
-    own = pk.Measure("ndcg", 5, convention="letor4")
+    own = pk.metrics.Measure("ndcg", 5, convention="letor4")
     result = pk.compare({"recorder": Recorder()}, data, cv=3, metrics="map", select_by=own, convention="sklearn")
     assert [(str(measure), value) for measure, value in Recorder.asked] == [
         ("ndcg@5(convention=letor4)", fit.validation) for fit in result.fits["recorder"]

@@ -8,11 +8,12 @@ import pytest
 
 import plackett as pk
 from plackett import metrics
+from plackett.metrics import Measure
 from plackett.metrics.conventions import CONVENTIONS, Convention
 from plackett.metrics.registry import KINDS
 
-MEASURES = [pk.Measure(name, 3 if kind.cutoff == "required" else None) for name, kind in KINDS.items()]
-CUT = [pk.Measure(name, 2) for name, kind in KINDS.items() if kind.cutoff == "optional"]
+MEASURES = [Measure(name, 3 if kind.cutoff == "required" else None) for name, kind in KINDS.items()]
+CUT = [Measure(name, 2) for name, kind in KINDS.items() if kind.cutoff == "optional"]
 
 
 @pytest.mark.parametrize("measure", [*MEASURES, *CUT], ids=str)
@@ -37,26 +38,26 @@ def test_no_order_of_the_rows_changes_a_value(measure):
 @pytest.mark.parametrize("name", ["kendall", "mre", "wpd"])
 def test_constant_scores_are_as_far_from_the_labels_as_a_random_order(name):
     labels = [3, 2, 2, 0, 1]
-    measure = pk.Measure(name)
+    measure = Measure(name)
     orders = [measure.values(order, [5, 4, 3, 2, 1])[0] for order in permutations(labels)]
     assert measure.values(labels, [1.0] * 5)[0] == pytest.approx(np.mean(orders), rel=1e-12)
 
 
 def test_the_papers_rules_for_ties_are_a_convention():
     labels, constant = [3, 2, 2, 0], [1.0] * 4
-    values = {name: pk.Measure(name, convention="paper").values(labels, constant)[0] for name in ("kendall", "mre")}
+    values = {name: Measure(name, convention="paper").values(labels, constant)[0] for name in ("kendall", "mre")}
     assert values == {"kendall": 0.0, "mre": 0.0}
-    assert pk.Measure("mre", convention="paper").values(labels[::-1], constant)[0] == pytest.approx(5 / 6)
+    assert Measure("mre", convention="paper").values(labels[::-1], constant)[0] == pytest.approx(5 / 6)
     worst = metrics.wpd(labels, [1, 2, 3, 4])
-    assert pk.Measure("wpd", convention="paper").values(labels, constant) == pytest.approx(worst)
-    assert pk.Measure("ndcg", convention="paper").values(labels, constant) == pytest.approx(1.0)
+    assert Measure("wpd", convention="paper").values(labels, constant) == pytest.approx(worst)
+    assert Measure("ndcg", convention="paper").values(labels, constant) == pytest.approx(1.0)
 
 
 def test_a_measure_carries_its_convention_through_text_and_pickles():
-    measure = pk.Measure("ndcg", 10, convention="letor4", gain="linear")
+    measure = Measure("ndcg", 10, convention="letor4", gain="linear")
     assert str(measure) == "ndcg@10(convention=letor4, gain=linear)"
     assert pk.Measure.parse(str(measure)) == measure == pickle.loads(pickle.dumps(measure))
-    assert len({measure, pk.Measure.parse(str(measure)), pk.Measure("ndcg", 10, gain="linear")}) == 2
+    assert len({measure, pk.Measure.parse(str(measure)), Measure("ndcg", 10, gain="linear")}) == 2
     labels, scores = [0, 1, 2, 0], [4, 3, 2, 1]
     assert measure.values(labels, scores)[0] == 0.0, "LETOR's script gives nothing to lists shorter than k"
     with pytest.raises(ValueError, match="convention='letor' is not known; choose one of standard, paper"):
@@ -85,7 +86,7 @@ def test_queries_that_a_run_does_not_answer_count_as_each_measures_convention_sa
 
 
 def test_a_convention_without_a_known_name_is_refused_where_a_table_would_name_it():
-    ours = pk.Measure("ndcg", 10, convention=Convention("ours", "empty queries left out", empty="skip"))
+    ours = Measure("ndcg", 10, convention=Convention("ours", "empty queries left out", empty="skip"))
     assert np.isnan(ours.values([0, 0], [1, 2]))
     with pytest.raises(ValueError, match=r"ndcg@10\(convention=ours\) has a convention that is not in"):
         pk.evaluate([0, 1], [1, 2], metrics=[ours])

@@ -9,6 +9,7 @@ import pytest
 
 import plackett as pk
 from plackett import persistence
+from plackett.data.preprocessing import QueryMinMax, QueryRank, QueryUnitLength, QueryZScore
 from plackett.losses import loss_names
 from plackett.rankers import registry
 
@@ -130,7 +131,7 @@ def test_what_is_wrong_is_said(name, params, message):
 
 
 @pytest.mark.parametrize("solver", ["auto", pk.solvers.LBFGS()])
-@pytest.mark.parametrize("normalize", [None, "query-zscore", "zscore", pk.QueryMinMax()])
+@pytest.mark.parametrize("normalize", [None, "query-zscore", "zscore", QueryMinMax()])
 def test_a_fitted_ranker_comes_back_from_its_file(solver, normalize, data, tmp_path):
     fitted = pk.ranker("cs-listmle", k=5, solver=solver, normalize=normalize).fit(data)
     fitted.save(tmp_path / "model.plackett")
@@ -147,7 +148,12 @@ def test_every_loss_solver_and_normaliser_can_be_saved():
     for name in pk.solvers.solver_names():
         solver = pk.solvers.get_solver(name)
         assert persistence.registered(f"plackett.solvers.{type(solver).__name__}") is type(solver)
-    for cls in (pk.QueryMinMax, pk.QueryZScore, pk.QueryUnitLength, pk.QueryRank):
+    for cls in (
+        QueryMinMax,
+        QueryZScore,
+        QueryUnitLength,
+        QueryRank,
+    ):
         assert persistence.registered(f"plackett.data.{cls.__name__}") is cls
 
 

@@ -74,7 +74,7 @@ def test_early_stopping_by_a_distance_does_not_choose_the_round_with_the_most_ti
 
 @pytest.mark.parametrize("convention", ["letor4", "trec"])
 def test_eval_metric_goes_by_the_convention_that_it_carries(convention):
-    measure = pk.Measure("ndcg", 3, convention=convention)
+    measure = pk.metrics.Measure("ndcg", 3, convention=convention)
     for name in ("rankboost", "listmle", "featurerank"):
         ranker = quick(name).fit(TRAIN, eval_set=HELD, eval_metric=measure)
         table = pk.evaluate(HELD, ranker.predict(HELD), metrics="ndcg@3", convention=convention)
@@ -103,16 +103,16 @@ def test_document_ids_in_comments_and_under_a_normaliser_break_ties():
 
 
 def test_adarank_boosts_its_measure_under_the_convention_that_it_carries():
-    ranker = pk.AdaRank(pk.Measure("ndcg", 3, convention="letor4"), n_rounds=3).fit(TRAIN)
+    ranker = pk.AdaRank(pk.metrics.Measure("ndcg", 3, convention="letor4"), n_rounds=3).fit(TRAIN)
     by_letor = pk.evaluate(TRAIN, ranker.predict(TRAIN), metrics="ndcg@3", convention="letor4").mean()["ndcg@3"]
     assert max(ranker.history_["train"]) == pytest.approx(by_letor, rel=1e-12)
 
 
 def test_a_ranker_with_an_unnamed_convention_cannot_be_saved(tmp_path):
     ours = Convention("ours", "empty queries left out", empty="skip")
-    ranker = pk.AdaRank(pk.Measure("map", convention=ours), n_rounds=2).fit(TRAIN)
+    ranker = pk.AdaRank(pk.metrics.Measure("map", convention=ours), n_rounds=2).fit(TRAIN)
     with pytest.raises(ValueError, match="has a convention that is not in plackett"):
         ranker.save(tmp_path / "model.plackett")
-    named = pk.AdaRank(pk.Measure("map", convention="letor4"), n_rounds=2).fit(TRAIN)
+    named = pk.AdaRank(pk.metrics.Measure("map", convention="letor4"), n_rounds=2).fit(TRAIN)
     named.save(tmp_path / "model.plackett")
-    assert pk.load(tmp_path / "model.plackett").metric == pk.Measure("map", convention="letor4")
+    assert pk.load(tmp_path / "model.plackett").metric == pk.metrics.Measure("map", convention="letor4")

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import plackett as pk
+from plackett.data.preprocessing import QueryRank, QueryZScore
 from plackett.exceptions import DataWarning, NothingToLearnWarning
 
 DATA = pk.datasets.make_web_like(6, docs_per_query=5, n_features=4, random_state=0)
@@ -86,7 +87,7 @@ def test_a_refiner_does_not_score_rows_of_an_unnamed_query():
 
 
 def test_pipelines_carry_qid():
-    pipeline = make_pipeline(StandardScaler(), pk.QueryZScore(), pk.LinearRanker())
+    pipeline = make_pipeline(StandardScaler(), QueryZScore(), pk.LinearRanker())
     with config_context(enable_metadata_routing=True):
         pipeline.fit(X, Y, qid=QID)
         scores = pipeline.predict(X, qid=QID)
@@ -102,7 +103,7 @@ def test_pipelines_carry_qid():
 
 def test_a_normaliser_of_queries_hidden_in_a_pipeline_is_refused():
     with pytest.raises(ValueError, match=r"QueryZScore\(\) inside Pipeline, where it gets no qid"):
-        pk.LinearRanker(normalize=make_pipeline(pk.QueryZScore())).fit(X, Y, qid=QID)
+        pk.LinearRanker(normalize=make_pipeline(QueryZScore())).fit(X, Y, qid=QID)
 
 
 def test_one_id_applies_to_all_rows_everywhere():
@@ -112,7 +113,7 @@ def test_one_id_applies_to_all_rows_everywhere():
     assert pk.Queries(X[ONE], labels, qid=3).ids.tolist() == [3]
     one = pk.LinearRanker().fit(X[ONE], labels, qid="a")
     np.testing.assert_array_equal(one.coef_, pk.LinearRanker().fit(X[ONE], labels).coef_)
-    np.testing.assert_array_equal(pk.QueryRank().transform(X[ONE], qid=1), pk.QueryRank().transform(X[ONE]))
+    np.testing.assert_array_equal(QueryRank().transform(X[ONE], qid=1), QueryRank().transform(X[ONE]))
 
 
 def test_the_name_of_a_column_is_not_taken_for_an_id():
@@ -163,7 +164,7 @@ def test_parts_warn_as_rows_in_one_place_do():
         pk.LinearRanker(loss="squared").fit(parts)
 
 
-@pytest.mark.parametrize("door", [pk.PRank(random_state=0), pk.QueryZScore()], ids=["ranker", "normaliser"])
+@pytest.mark.parametrize("door", [pk.PRank(random_state=0), QueryZScore()], ids=["ranker", "normaliser"])
 def test_many_rows_without_qid_are_reported_as_one_list(door):
     rows, labels = np.vstack([X] * 7), np.tile(Y, 7)
     with warnings.catch_warnings(record=True) as found:
@@ -197,7 +198,7 @@ MASKED_CALLS = {
     "X": lambda: pk.LinearRanker().fit(MASKED, Y, qid=QID),
     "X of predict": lambda: pk.LinearRanker().fit(X, Y, qid=QID).predict(MASKED),
     "X of Queries": lambda: pk.Queries(MASKED, Y),
-    "X of a normaliser": lambda: pk.QueryZScore().fit(MASKED),
+    "X of a normaliser": lambda: QueryZScore().fit(MASKED),
     "y": lambda: pk.LinearRanker().fit(X, MASKED[:, 0], qid=QID),
     "qid": lambda: pk.LinearRanker().fit(X, Y, qid=np.ma.array(QID, mask=30 * [True])),
     "sample_weight": lambda: pk.LinearRanker().fit(X, Y, qid=QID, sample_weight=WEIGHTS),
@@ -305,7 +306,7 @@ def test_arguments_of_other_packages_get_the_line_to_type(make):
 )
 def test_a_column_that_holds_no_numbers_is_named(values):
     frame = pd.DataFrame(X, columns=list("abcd")).assign(brand=values)
-    for call in (pk.LinearRanker().fit, pk.QueryZScore().fit, pk.Queries):
+    for call in (pk.LinearRanker().fit, QueryZScore().fit, pk.Queries):
         with pytest.raises((TypeError, ValueError), match=r'column 4 \("brand"\) of X has values that are not numbers'):
             call(frame, Y)
     with pytest.raises(ValueError, match="column 1 of X has values that are not numbers"):

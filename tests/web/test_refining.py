@@ -111,12 +111,12 @@ def test_reasons_are_true_of_their_document(method):
 
 def test_judged_documents_can_be_kept_in_their_places():
     hits = some_hits()
-    refined = refine(hits, Judged({"d29": 1.0, "d0": 0.0}, []), keep_judged=True)
+    refined = refine(hits, Judged({"d29": 1.0, "d0": 0.0}, []), pin_judged=True)
     assert refined.order[0] == 29
     assert refined.order[-1] == 0
     assert refined.why[29][0].text == KEPT
     assert refined.why[29][0].amount > 0 > refined.why[0][0].amount
-    alone = refine(hits, Judged({"d29": 1.0}, []), keep_judged=True)
+    alone = refine(hits, Judged({"d29": 1.0}, []), pin_judged=True)
     assert alone.order[0] == 29
     assert sum(reasons[:1] != [] and reasons[0].text == KEPT for reasons in alone.why) == 1
 
@@ -151,12 +151,12 @@ def test_unknown_methods_are_refused():
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] != pair[1]), max_size=6),
     st.sampled_from(METHODS), st.booleans(), st.integers(0, 3),
 )  # fmt: skip
-def test_any_judgements_give_an_order_of_all_documents(grades, pairs, method, keep_judged, levels):
+def test_any_judgements_give_an_order_of_all_documents(grades, pairs, method, pin_judged, levels):
     rng = np.random.default_rng(levels)
     X = rng.integers(0, levels + 1, size=(8, 3)).astype(float)  # many ties, or nothing but ties
     hits = hits_of([f"d{row}" for row in range(8)], rng.integers(0, levels + 1, size=8), X)
     judged = Judged({f"d{row}": grade for row, grade in grades}, [(f"d{a}", f"d{b}") for a, b in pairs])
-    refined = refine(hits, judged, method, keep_judged)
+    refined = refine(hits, judged, method, pin_judged)
     assert sorted(refined.order) == list(range(8))
     assert np.isfinite(refined.scores).all()
 

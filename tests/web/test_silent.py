@@ -36,7 +36,7 @@ def as_user(page, user):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("pairs", [[], [("d3", "d4")], [("d0", "d11")]], ids=str)
 def test_graded_documents_are_kept_whether_or_not_there_are_pairs(hits, method, pairs):
-    refined = refine(hits, Judged({"d11": 1.0, "d0": 0.0, "d7": 3.0}, pairs), method, keep_judged=True)
+    refined = refine(hits, Judged({"d11": 1.0, "d0": 0.0, "d7": 3.0}, pairs), method, pin_judged=True)
     assert [refined.order[0], refined.order[1], refined.order[-1]] == [7, 11, 0]
     assert refined.why[11][0].text == refined.why[0][0].text == KEPT
     assert (np.diff(refined.scores[refined.order]) <= 0).all()
@@ -45,10 +45,10 @@ def test_graded_documents_are_kept_whether_or_not_there_are_pairs(hits, method, 
 @pytest.mark.parametrize("method", METHODS)
 def test_any_grade_is_a_grade(hits, method):
     """A half was taken for the label of documents without a grade."""
-    refined = refine(hits, Judged({"d0": 0.5, "d1": 2.0, "d2": 0.0}, []), method, keep_judged=True)
+    refined = refine(hits, Judged({"d0": 0.5, "d1": 2.0, "d2": 0.0}, []), method, pin_judged=True)
     assert refined.order[0] == 1
     assert refined.order[-2:] == [0, 2]
-    alone = refine(hits, Judged({"d0": 0.5}, []), method, keep_judged=True)
+    alone = refine(hits, Judged({"d0": 0.5}, []), method, pin_judged=True)
     assert alone.order[-1] == 0
     assert sum(bool(why) and why[0].text == KEPT for why in alone.why) == 1
 
@@ -56,11 +56,11 @@ def test_any_grade_is_a_grade(hits, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_pairs_alone_keep_nothing_in_its_place_and_that_is_said(hits, method):
     judged = Judged({}, [("d9", "d1")])
-    free, kept = (refine(hits, judged, method, keep_judged=keep) for keep in (False, True))
+    free, kept = (refine(hits, judged, method, pin_judged=keep) for keep in (False, True))
     assert kept.order == free.order
     assert NO_GRADES in kept.note
     assert NO_GRADES not in (free.note or "")
-    graded = refine(hits, Judged({"d5": 1.0}, judged.pairs), method, keep_judged=True)
+    graded = refine(hits, Judged({"d5": 1.0}, judged.pairs), method, pin_judged=True)
     assert NO_GRADES not in (graded.note or "")
 
 

@@ -34,7 +34,7 @@ def refine(
     from plackett.data.feedback.clicks import STRATEGIES
     from plackett.rankers.refinement.base_score import as_base_score
     from plackett.rankers.refinement.judgements import as_relevance
-    from plackett.rankers.refinement.kept_judgements import keep_judged
+    from plackett.rankers.refinement.kept_judgements import pin_judged
     from plackett.validation import count_of
 
     if strategy is not None and strategy not in STRATEGIES:
@@ -53,7 +53,7 @@ def refine(
     after = _refined(queries, ranks_now, before, rows, methods)
     echo_base(ranks_now, queries)
     if keep:
-        after = keep_judged(after, rows.y, qid=queries.qid)
+        after = pin_judged(after, rows.y, qid=queries.qid)
         n_judged = int((rows.y == rows.y).sum())
         put = f"{count_of(n_judged, 'judged document is', 'judged documents are')} put first or last"
         output.note(put if n_judged else "no document was judged: --keep changes nothing")

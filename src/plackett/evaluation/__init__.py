@@ -1,1 +1,16 @@
-"""Per-query tables of measures: the honest side of ranking."""
+"""Evaluation: tables of measures, folds, comparisons and trials of refiners.
+
+The most used names are at the top of the package (``plackett.evaluate``, ``plackett.compare``); the others are here.
+"""
+
+from plackett._lazy import attach
+
+__all__, __getattr__, __dir__ = attach(
+    __name__,
+    {
+        "plackett.evaluation.evaluate": "evaluate_every_convention",
+        "plackett.evaluation.select.grids": "default_grid",
+        "plackett.evaluation.trials.feedback": "relevance_feedback",
+        "plackett.evaluation.trials.recommendation": "recommendation",
+    },
+)

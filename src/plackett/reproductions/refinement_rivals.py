@@ -12,7 +12,7 @@ from plackett.data.preprocessing.scaling import QueryZScore
 from plackett.data.queries import Queries
 from plackett.rankers.linear.ranker import LinearRanker
 from plackett.rankers.refinement.base_score import as_base_score
-from plackett.rankers.refinement.kept_judgements import keep_judged
+from plackett.rankers.refinement.kept_judgements import pin_judged
 
 
 class JudgedSorted(BaseEstimator):
@@ -21,7 +21,7 @@ class JudgedSorted(BaseEstimator):
     scores_: np.ndarray
 
     def fit(self, queries: Queries, judgements: np.ndarray, *, base_score: Any) -> JudgedSorted:
-        self.scores_ = keep_judged(as_base_score(base_score, queries), judgements, qid=queries.qid)
+        self.scores_ = pin_judged(as_base_score(base_score, queries), judgements, qid=queries.qid)
         return self
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from plackett.data.feedback.feedback import ETA, Feedback
 from plackett.data.queries import Queries
-from plackett.rankers.refinement.kept_judgements import keep_judged as kept
+from plackett.rankers.refinement.kept_judgements import pin_judged as kept
 from plackett.rankers.refinement.reasons import Reason, strongest_reasons
 from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
@@ -79,7 +79,7 @@ class Told(NamedTuple):
     notes: list[str]
 
 
-def refine(hits: Hits, judged: Judged, method: str = "multiplicative", keep_judged: bool = False) -> Refined:
+def refine(hits: Hits, judged: Judged, method: str = "multiplicative", pin_judged: bool = False) -> Refined:
     """The list in the order that its judgements suggest.
 
     Judged documents are compared with each other. As long as all of them have the same grade, they are compared with
@@ -92,7 +92,7 @@ def refine(hits: Hits, judged: Judged, method: str = "multiplicative", keep_judg
         Documents that are not in the list are left out, and counted in the note.
     method : {"multiplicative", "linear", "rocchio"}, default="multiplicative"
         "rocchio" knows relevant and other documents only; of preferences it takes the first as relevant.
-    keep_judged : bool, default=False
+    pin_judged : bool, default=False
         Whether documents that are graded relevant come first and those graded otherwise last, whatever the refiner
         says. Preferences fix no place; they count in the order of equal grades, and of documents without a grade.
     """
@@ -101,9 +101,9 @@ def refine(hits: Hits, judged: Judged, method: str = "multiplicative", keep_judg
     queries = Queries(hits.X, feature_names=hits.feature_names)
     refiner = _fitted(queries, hits.scores, told, method)
     if refiner is None:
-        return _answer(hits, hits.scores.astype(np.float64), [[] for _ in hits.docid], told, keep_judged)
+        return _answer(hits, hits.scores.astype(np.float64), [[] for _ in hits.docid], told, pin_judged)
     why = strongest_reasons(refiner, queries, REASONS, base_score=hits.scores)
-    return _answer(hits, refiner.scores_, why, told, keep_judged)
+    return _answer(hits, refiner.scores_, why, told, pin_judged)
 
 
 def refined_scores(hits: Hits, judged: Judged, method: str = "multiplicative") -> np.ndarray:
@@ -195,8 +195,8 @@ def _against_unjudged(y: np.ndarray, notes: list[str]) -> np.ndarray:
     return np.where(is_judged, np.where(y >= RELEVANT_FROM, RELEVANT_FROM, 0.0), IN_BETWEEN)
 
 
-def _answer(hits: Hits, scores: np.ndarray, why: list[list[Reason]], told: Told, keep_judged: bool) -> Refined:
-    if keep_judged and hits.docid:
+def _answer(hits: Hits, scores: np.ndarray, why: list[list[Reason]], told: Told, pin_judged: bool) -> Refined:
+    if pin_judged and hits.docid:
         before, scores = scores, kept(scores, told.grades, relevant_from=RELEVANT_FROM)
         if np.isnan(told.grades).all() and (told.pairs is not None or not np.isnan(told.y).all()):
             told.notes.append(NO_GRADES)

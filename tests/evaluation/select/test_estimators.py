@@ -68,11 +68,11 @@ def test_regressors_and_pipelines_take_part_as_if_fitted_by_hand(data):
 @pytest.mark.parametrize("is_enabled", [False, True])
 def test_qid_goes_through_pipelines_whether_routing_is_enabled_or_not(parts, is_enabled):
     train, test = parts
-    pipeline = make_pipeline(pk.QueryZScore(), StandardScaler(), pk.LinearRanker(l2=0.1))
-    scaled = pk.QueryZScore().fit_transform(train.X, qid=train.qid)
+    pipeline = make_pipeline(pk.preprocessing.QueryZScore(), StandardScaler(), pk.LinearRanker(l2=0.1))
+    scaled = pk.preprocessing.QueryZScore().fit_transform(train.X, qid=train.qid)
     scaler = StandardScaler().fit(scaled)
     ranker = pk.LinearRanker(l2=0.1).fit(scaler.transform(scaled), train.y, qid=train.qid)
-    expected = ranker.predict(scaler.transform(pk.QueryZScore().fit_transform(test.X, qid=test.qid)))
+    expected = ranker.predict(scaler.transform(pk.preprocessing.QueryZScore().fit_transform(test.X, qid=test.qid)))
     with sklearn.config_context(enable_metadata_routing=is_enabled):
         fitted = fit_setting(pipeline, {}, train)
         np.testing.assert_array_equal(estimators.predict(fitted, test), expected)
@@ -120,7 +120,7 @@ def test_a_part_that_says_it_wants_no_qid_gets_none(parts):
 
 def test_searches_cut_between_queries_and_their_best_is_told_of_qid(parts):
     train, test = parts
-    pipeline = make_pipeline(pk.QueryZScore(), pk.LinearRanker())
+    pipeline = make_pipeline(pk.preprocessing.QueryZScore(), pk.LinearRanker())
     search = GridSearchCV(pipeline, {"linearranker__l2": [1.0, 0.1]}, cv=pk.QueryKFold(3))
     fitted = fit_setting(search, {}, train)
     best = fit_setting(pipeline, fitted.best_params_, train)
@@ -155,7 +155,7 @@ def test_select_and_cross_validate_take_them_too(data, parts):
     found = pk.select(make_pipeline(StandardScaler(), Ridge()), parts[0], {"ridge__alpha": [1.0, 10.0]}, cv=3)
     by_hand = make_pipeline(StandardScaler(), Ridge(found.best_params["ridge__alpha"])).fit(parts[0].X, parts[0].y)
     np.testing.assert_array_equal(found.best_.predict(data.X), by_hand.predict(data.X))
-    pipeline = make_pipeline(pk.QueryZScore(), pk.LinearRanker())
+    pipeline = make_pipeline(pk.preprocessing.QueryZScore(), pk.LinearRanker())
     result = pk.cross_validate(pipeline, data, cv=2, grid={"linearranker__l2": [1.0]}, metrics="map")
     assert "linearranker__l2=1" in str(result)
 

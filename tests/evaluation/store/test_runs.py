@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import plackett as pk
 from plackett import _native
+from plackett.data.preprocessing import QueryZScore
 from plackett.evaluation.store import fingerprints, packages, recognition
 from plackett.evaluation.store.runs import RunStore
 from plackett.storage.drafts import draft_of
@@ -331,20 +332,20 @@ def test_estimators_of_others_are_known_by_class_parameters_and_version(monkeypa
     lightgbm = pytest.importorskip("lightgbm")
 
     def pipeline(**changes):
-        steps = make_pipeline(FunctionTransformer(np.log1p), pk.QueryZScore(), lightgbm.LGBMRanker(n_estimators=3))
+        steps = make_pipeline(FunctionTransformer(np.log1p), QueryZScore(), lightgbm.LGBMRanker(n_estimators=3))
         return steps.set_params(**changes)
 
     def key(estimator):
         return fingerprints.of_key({"estimator": recognition.of_value(estimator)})
 
     with config_context(enable_metadata_routing=True):
-        unasked = pk.QueryZScore().set_fit_request(qid=False)
+        unasked = QueryZScore().set_fit_request(qid=False)
     keys = [
         key(pipeline()),
         key(pipeline(lgbmranker__n_estimators=4)),
         key(pipeline(lgbmranker__lambda_l2=1.0)),
         key(pipeline(functiontransformer__func=np.sqrt)),
-        key(pipeline(queryzscore=pk.QueryMinMax())),
+        key(pipeline(queryzscore=pk.preprocessing.QueryMinMax())),
         key(pipeline(queryzscore=unasked)),
         key(pipeline()[-1]),
     ]

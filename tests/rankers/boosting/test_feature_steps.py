@@ -124,7 +124,7 @@ def test_the_steps_up_to_the_best_on_the_validation_set_are_kept(ranker):
 def test_a_validation_set_of_which_the_measure_says_nothing_ends_no_fit(ranker):
     X, y, qid = make_data(8, lengths=(12, 12))
     nothing_relevant = (X, np.zeros(y.size), qid)
-    metric = pk.Measure("ndcg", 5, empty="skip")
+    metric = pk.metrics.Measure("ndcg", 5, empty="skip")
     fitted = ranker(patience=1, cycles=2).fit(X, y, qid=qid, eval_set=nothing_relevant, eval_metric=metric)
     assert np.isnan(fitted.history_[str(metric)]).all()
     assert fitted.best_iteration_ is None

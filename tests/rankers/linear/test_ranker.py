@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import plackett as pk
+from plackett.data.preprocessing import QueryZScore
 from plackett.exceptions import ConvergenceWarning
 from plackett.losses import get_loss, loss_names
 from plackett.rankers.linear.ranker import LinearRanker
@@ -391,7 +392,7 @@ def test_grid_search_and_pipelines_pass_qid_on():
         search.fit(X, Y, qid=QID, groups=QID)
         assert search.best_params_["l2"] in (1e-3, 10.0)
         assert 0 < search.best_score_ <= 1
-        pipeline = make_pipeline(StandardScaler(), pk.QueryZScore(), LinearRanker(l2=0.1)).fit(RAW, Y, qid=QID)
+        pipeline = make_pipeline(StandardScaler(), QueryZScore(), LinearRanker(l2=0.1)).fit(RAW, Y, qid=QID)
         alone = LinearRanker(l2=0.1, normalize="query-zscore").fit(RAW, Y, qid=QID)
         np.testing.assert_allclose(pipeline.predict(RAW, qid=QID), alone.predict(RAW, qid=QID), atol=1e-6)
         assert pipeline.score(RAW, Y, qid=QID) == pytest.approx(alone.score(RAW, Y, qid=QID))

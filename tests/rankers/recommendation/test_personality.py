@@ -156,7 +156,7 @@ SHAPES = {
     "columns": columns(RATED),
     "arrays": tuple(map(np.array, columns(RATED))),
     "Ratings": Ratings(*columns(RATED), [0] * 6),
-    "file": pk.read_movielens(io.StringIO("".join(f"{u}\t{i}\t{r}\t0\n" for u, i, r in zip(*columns(RATED))))),  # noqa: B905
+    "file": pk.datasets.read_movielens(io.StringIO("".join(f"{u}\t{i}\t{r}\t0\n" for u, i, r in zip(*columns(RATED))))),  # noqa: B905
 }
 ROWS, COLUMNS = np.nonzero(~np.isnan(MATRIX))
 MATRICES = {
@@ -353,7 +353,7 @@ def test_a_file_that_no_fit_leaves_behind_is_refused(spoil, tmp_path):
 
 def test_it_orders_the_ratings_of_movielens_better_than_the_items_means(shared_data):
     """Ten ratings of each of 300 users are given, the others are to be ordered; the other 643 users are in fit."""
-    ratings = pk.read_movielens(shared_data / "movielens-100k" / "u.data.gz")
+    ratings = pk.datasets.read_movielens(shared_data / "movielens-100k" / "u.data.gz")
     rng = np.random.default_rng(0)
     is_new = np.isin(ratings.user, rng.permutation(ratings.users)[:300])
     place = np.empty(len(ratings), dtype=int)

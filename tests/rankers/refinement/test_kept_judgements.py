@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plackett.rankers.refinement.kept_judgements import keep_judged
+from plackett.rankers.refinement.kept_judgements import pin_judged
 
 
 @settings(max_examples=60, deadline=None)
@@ -15,7 +15,7 @@ def test_relevant_ones_come_first_others_last_and_the_rest_stays(seed, n, size):
     scores = draws.integers(-4, 5, size=n) * size
     labels = np.where(draws.random(n) < 0.5, draws.integers(0, 4, size=n), np.nan)
     qid = draws.integers(0, 3, size=n)
-    kept = keep_judged(scores, labels, qid=qid, relevant_from=2)
+    kept = pin_judged(scores, labels, qid=qid, relevant_from=2)
     assert np.isfinite(kept).all()
     np.testing.assert_array_equal(kept[np.isnan(labels)], scores[np.isnan(labels)])
 
@@ -30,8 +30,8 @@ def test_relevant_ones_come_first_others_last_and_the_rest_stays(seed, n, size):
 
 def test_without_judgements_nothing_moves():
     scores = np.array([3.0, 1.0, 2.0])
-    np.testing.assert_array_equal(keep_judged(scores, [np.nan] * 3), scores)
-    assert keep_judged([], []).shape == (0,)
+    np.testing.assert_array_equal(pin_judged(scores, [np.nan] * 3), scores)
+    assert pin_judged([], []).shape == (0,)
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_without_judgements_nothing_moves():
 )
 def test_what_makes_no_sense_is_refused(scores, labels, params, message):
     with pytest.raises(ValueError, match=message):
-        keep_judged(scores, labels, **params)
+        pin_judged(scores, labels, **params)

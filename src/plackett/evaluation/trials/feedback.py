@@ -16,7 +16,7 @@ from plackett.metrics.conventions import Convention
 from plackett.metrics.measure import Measure
 from plackett.rankers.refinement.base_score import as_base_score, is_column
 from plackett.rankers.refinement.judgements import as_relevance
-from plackett.rankers.refinement.kept_judgements import keep_judged
+from plackett.rankers.refinement.kept_judgements import pin_judged
 from plackett.validation import check_positive_int, count_of
 
 DEFAULT_METRICS = ("p@1", "p@5", "p@10", "ndcg@10", "map")
@@ -156,7 +156,7 @@ def relevance_feedback(
         not (of each at most half the list). Only full lists are measured.
     keep : bool, default=False
         Judged documents keep the places that their labels give them: those judged relevant (1 or more) come first and
-        others last, by :func:`plackett.keep_judged`. One more ranking, "judged sorted", has them around the base
+        others last, by :func:`plackett.pin_judged`. One more ranking, "judged sorted", has them around the base
         ranking: what the judgements are worth without learning anything. Residual lists are the same.
 
     Returns
@@ -220,7 +220,7 @@ def measure_refinements(
             unlabelled = _with_labels(queries, None)
             scores[str(name)] = clone(one).fit(unlabelled, told, base_score=base).scores_
         if keep and name != BASE:
-            scores[str(name)] = keep_judged(scores[str(name)], told, qid=queries.qid)
+            scores[str(name)] = pin_judged(scores[str(name)], told, qid=queries.qid)
         for kind, is_measured in parts.items():  # the base first: what cannot be measured is refused before the work
             lists = _rows(queries, is_measured)
             tables[kind][str(name)] = evaluate(

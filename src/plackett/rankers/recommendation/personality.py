@@ -79,9 +79,9 @@ class PersonalityDiagnosis(BaseEstimator):
         Parameters
         ----------
         ratings : Ratings, tuple (user, item, rating), ``{user: {item: rating}}``, sparse matrix or array
-            ``Ratings`` is what ``plackett.read_movielens`` returns; the tuple holds three columns, with any hashable
-            ids. Of a sparse matrix, users by items, every stored value is a rating, zeros too; of an array, every
-            value but NaN. An item that a user rated twice is an error.
+            ``Ratings`` is what ``plackett.datasets.read_movielens`` returns; the tuple holds three columns, with any
+            hashable ids. Of a sparse matrix, users by items, every stored value is a rating, zeros too; of an array,
+            every value but NaN. An item that a user rated twice is an error.
         y : ignored
         """
         check_number(self.sigma, "sigma", above=0)

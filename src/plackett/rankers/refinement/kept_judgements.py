@@ -10,7 +10,7 @@ from plackett.data.queries import Queries
 from plackett.validation import check_labels, check_number, check_scores
 
 
-def keep_judged(scores: Any, labels: Any, *, qid: Any = None, relevant_from: float = 1.0) -> np.ndarray:
+def pin_judged(scores: Any, labels: Any, *, qid: Any = None, relevant_from: float = 1.0) -> np.ndarray:
     """The scores, but documents judged relevant above all others of their query, and those judged otherwise below.
 
     A refiner learns from judgements for the sake of the documents that nobody judged; stumps over features need not
@@ -34,7 +34,7 @@ def keep_judged(scores: Any, labels: Any, *, qid: Any = None, relevant_from: flo
 
     Examples
     --------
-    >>> keep_judged([0.7, 0.9, 0.2, 0.4], [np.nan, 0, 1, np.nan])
+    >>> pin_judged([0.7, 0.9, 0.2, 0.4], [np.nan, 0, 1, np.nan])
     array([ 0.7, -0.8,  1.9,  0.4])
     """
     relevant_from = check_number(relevant_from, "relevant_from")

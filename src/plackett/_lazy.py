@@ -1,0 +1,39 @@
+"""Public names of a package that are loaded when they are first used."""
+
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False  # type checkers know the name; importing typing would take most of the time of `import plackett`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def attach(
+    package: str, names: dict[str, str], modules: str = ""
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+    names : dict of str to str
+        By module, the public names that it holds, separated by blanks.
+    modules : str, default=""
+        Modules that are public under their last name, separated by blanks.
+    """
+    homes = {name: home for home, words in names.items() for name in words.split()}
+    homes |= {module.rpartition(".")[2]: module for module in modules.split()}
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = importlib.import_module(homes[name])
+        if homes[name] not in modules.split():
+            value = getattr(value, name)
+        setattr(importlib.import_module(package), name, value)
+        return value
+
+    return sorted(homes), load, lambda: sorted({*vars(importlib.import_module(package)), *homes})
