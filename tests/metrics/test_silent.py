@@ -56,12 +56,12 @@ def test_the_papers_rules_for_ties_are_a_convention():
 def test_a_measure_carries_its_convention_through_text_and_pickles():
     measure = Measure("ndcg", 10, convention="letor4", gain="linear")
     assert str(measure) == "ndcg@10(convention=letor4, gain=linear)"
-    assert pk.Measure.parse(str(measure)) == measure == pickle.loads(pickle.dumps(measure))
-    assert len({measure, pk.Measure.parse(str(measure)), Measure("ndcg", 10, gain="linear")}) == 2
+    assert pk.metrics.Measure.parse(str(measure)) == measure == pickle.loads(pickle.dumps(measure))
+    assert len({measure, pk.metrics.Measure.parse(str(measure)), Measure("ndcg", 10, gain="linear")}) == 2
     labels, scores = [0, 1, 2, 0], [4, 3, 2, 1]
     assert measure.values(labels, scores)[0] == 0.0, "LETOR's script gives nothing to lists shorter than k"
     with pytest.raises(ValueError, match="convention='letor' is not known; choose one of standard, paper"):
-        pk.Measure.parse("ndcg@10(convention=letor)")
+        pk.metrics.Measure.parse("ndcg@10(convention=letor)")
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)
@@ -69,7 +69,7 @@ def test_a_measure_carries_its_convention_through_text_and_pickles():
 def test_a_measures_own_convention_gives_the_values_of_a_table_under_it(name, measure):
     labels, scores, qid = [1, 0, 2, 0, 0, 0], [3, 3, 1 + 1e-9, 1, 2, 2], [1, 1, 1, 1, 2, 2]
     docid = list("bacdef")
-    own = pk.Measure.parse(f"{measure}(convention={name})")
+    own = pk.metrics.Measure.parse(f"{measure}(convention={name})")
     table = pk.evaluate(labels, scores, qid=qid, docid=docid, metrics=[measure], convention=name)
     mixed = pk.evaluate(labels, scores, qid=qid, docid=docid, metrics=[own, measure], convention="standard")
     np.testing.assert_array_equal(own.values(labels, scores, qid=qid, docid=docid), table.values[:, 0])

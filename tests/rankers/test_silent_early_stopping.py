@@ -61,7 +61,7 @@ def test_the_order_of_the_rows_changes_no_measure_of_any_ranker(name):
 @pytest.mark.parametrize("name", ["ndcg@3", "map", "kendall", "mre", "wpd"])
 def test_what_early_stopping_computes_is_what_evaluate_reports(name, convention):
     scores = HELD.X[:, 0] / 3
-    measure = pk.Measure.parse(f"{name}(convention={convention})")
+    measure = pk.metrics.Measure.parse(f"{name}(convention={convention})")
     reported = pk.evaluate(HELD, scores, metrics=name, convention=convention).mean()[name]
     assert HeldBack(HELD, measure).mean(scores) == reported
 

@@ -460,7 +460,7 @@ def test_marks_say_better_and_worse_by_the_measures_own_direction():
     marks = made_up(values, baseline="base").marks()
     assert marks == {"base": "", "up": "▲▲", "down": "▼▼", "same": ""}
     lower_is_better = made_up(values, baseline="base", metrics=["kendall"])
-    assert not pk.Measure.parse("kendall").higher_is_better
+    assert not pk.metrics.Measure.parse("kendall").higher_is_better
     assert lower_is_better.marks() == {"base": "", "up": "▼▼", "down": "▲▲", "same": ""}
     assert made_up(values, metrics=["kendall"], baseline="best").baseline == "down"
     assert lower_is_better.differences(against="base")[0].losses == 50

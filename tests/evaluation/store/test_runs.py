@@ -248,7 +248,7 @@ def test_any_change_of_a_parameter_is_another_estimator():
         pk.LinearRanker(random_state=np.random.default_rng(0)),
         pk.KernelRanker(),
         pk.AdaRank(metric="map"),
-        pk.AdaRank(metric=pk.Measure.parse("map")),
+        pk.AdaRank(metric=pk.metrics.Measure.parse("map")),
         pk.LinearRanker(normalize=[1, 2]),
         pk.LinearRanker(normalize=(1, 2)),
         pk.LinearRanker(normalize=np.array([1, 2])),

@@ -99,7 +99,7 @@ def by_pass(average, n_epochs, metric):
     """Coefficients and thresholds after every pass, and the measure of the held-out queries."""
     states, ends, _ = pranked(X, Y.tolist(), n_epochs, 0)
     kept = [states[:end].mean(0) if average else states[end - 1] for end in ends]
-    measure = pk.Measure.parse(metric)
+    measure = pk.metrics.Measure.parse(metric)
     return kept, [measure.values(HELD.y, HELD_OUT[0] @ state[:6], qid=HELD.qid).mean() for state in kept]
 
 
@@ -107,7 +107,7 @@ def by_pass(average, n_epochs, metric):
 @pytest.mark.parametrize("metric", ["ndcg@10", "mre"])
 def test_the_pass_that_is_best_on_the_validation_set_is_kept(average, metric):
     kept, means = by_pass(average, 12, metric)
-    is_higher = pk.Measure.parse(metric).higher_is_better
+    is_higher = pk.metrics.Measure.parse(metric).higher_is_better
     best, n_passes = 0, 12
     for place in range(12):
         if (means[place] > means[best]) if is_higher else (means[place] < means[best]):

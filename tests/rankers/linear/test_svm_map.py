@@ -173,7 +173,7 @@ def after(n_planes):
 def test_validation_is_of_the_coefficients_after_every_plane(metric):
     ranker = SVMMap(C=10.0, relevant_from=2, tol=1e-6)
     ranker.fit(X, Y, qid=QID, eval_set=HELD_OUT, eval_metric=metric)
-    measure = pk.Measure.parse(metric)
+    measure = pk.metrics.Measure.parse(metric)
     planes = [1, 2, 3, 10, ranker.n_iter_]
     expected = [measure.values(HELD.y, HELD_OUT[0] @ after(n), qid=HELD.qid).mean() for n in planes]
     assert [ranker.history_[metric][n - 1] for n in planes] == pytest.approx(expected)
