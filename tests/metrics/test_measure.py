@@ -80,7 +80,7 @@ def test_a_measure_with_a_function_can_be_copied():
     measure = Measure("wpd", weights=linear_weights)
     for copied in (copy.deepcopy(measure), pickle.loads(pickle.dumps(measure))):
         assert copied == measure
-        assert copied.values([2, 1, 0], [1, 2, 3])[0] == measure.values([2, 1, 0], [1, 2, 3])[0]
+        assert copied([2, 1, 0], [1, 2, 3])[0] == measure([2, 1, 0], [1, 2, 3])[0]
 
 
 def linear_weights(positions, n):
@@ -89,8 +89,8 @@ def linear_weights(positions, n):
 
 def test_a_switch_is_only_true_or_false():
     labels, scores = [2, 0, 1], [0.9, 0.4, 0.1]
-    assert Measure.parse("wpd(normalize=false)").values(labels, scores)[0] == pytest.approx(1 / 3)
-    assert Measure.parse("wpd(normalize=TRUE)").values(labels, scores)[0] == pytest.approx(1 / 7)
+    assert Measure.parse("wpd(normalize=false)")(labels, scores)[0] == pytest.approx(1 / 3)
+    assert Measure.parse("wpd(normalize=TRUE)")(labels, scores)[0] == pytest.approx(1 / 7)
     with pytest.raises(ValueError, match="normalize='no' is not known; choose one of True, False"):
         Measure.parse("wpd(normalize=no)")
 
@@ -108,10 +108,10 @@ def test_measures_do_not_change():
 
 def test_a_measure_gives_what_its_function_gives():
     labels, scores, qid = [2, 0, 1, 0], [1, 2, 3, 4], [1, 1, 1, 2]
-    assert Measure.parse("ndcg@2(gain=linear)").values(labels, scores, qid=qid) == pytest.approx(
+    assert Measure.parse("ndcg@2(gain=linear)")(labels, scores, qid=qid) == pytest.approx(
         metrics.ndcg(labels, scores, qid=qid, k=2, gain="linear")
     )
-    assert np.isnan(Measure.parse("map(empty=skip)").values(labels, scores, qid=qid)[1])
+    assert np.isnan(Measure.parse("map(empty=skip)")(labels, scores, qid=qid)[1])
 
 
 def test_every_measure_says_whether_higher_is_better():

@@ -96,7 +96,7 @@ def test_kendall_counts_discordant_pairs_and_half_of_the_tied_ones(rows):
     tied = sum(a != b and s == t for a, s in rows for b, t in rows) / 2
     n_pairs = n * (n - 1) / 2 if n > 1 else math.nan
     assert same(public("kendall", labels, scores), (discordant + tied / 2) / n_pairs)
-    assert same(Measure.parse("kendall(convention=paper, empty=skip)").values(labels, scores)[0], discordant / n_pairs)
+    assert same(Measure.parse("kendall(convention=paper, empty=skip)")(labels, scores)[0], discordant / n_pairs)
 
 
 @given(rows=lists_with_ties, gain=st.sampled_from(["exponential", "linear"]))
@@ -104,7 +104,7 @@ def test_kendall_counts_discordant_pairs_and_half_of_the_tied_ones(rows):
 def test_weighted_disagreement_of_the_paper_equals_the_sum_over_pairs(rows, gain):
     labels, scores = [label for label, _ in rows], [score for _, score in rows]
     paper = Measure("wpd", convention="paper", gain=gain, empty="skip")
-    assert same(paper.values(labels, scores)[0], literal.wpd_of_scores(labels, scores, gain))
+    assert same(paper(labels, scores)[0], literal.wpd_of_scores(labels, scores, gain))
 
 
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=40), st.randoms())

@@ -51,7 +51,7 @@ class Measure:
     True
     >>> Measure("ndcg", 10, convention="letor4")
     Measure('ndcg@10(convention=letor4)')
-    >>> Measure.parse("precision@5").values([1, 0, 1], [3, 2, 1])
+    >>> Measure.parse("precision@5")([1, 0, 1], [3, 2, 1])
     array([0.4])
     """
 
@@ -111,12 +111,25 @@ class Measure:
     def higher_is_better(self) -> bool:
         return self.kind.higher_is_better
 
-    def values(self, labels, scores, *, qid=None, docid=None) -> np.ndarray:
-        """One value per query, from arrays, by the measure's convention."""
-        return self.of(judge(labels, scores, qid, docid))
+    def __call__(self, labels, scores, *, qid=None, docid=None) -> np.ndarray:
+        """Return one value per query, from arrays in any row order.
 
-    def of(self, lists: JudgedLists) -> np.ndarray:
-        """One value per query, by the measure's convention."""
+        Parameters
+        ----------
+        labels, scores : array-like of shape (n_docs,)
+        qid : array-like of shape (n_docs,), default=None
+            Query of each row; None means one list.
+        docid : array-like of shape (n_docs,), default=None
+            Document ids, which ``ties="trec"`` needs.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), queries in order of appearance
+        """
+        return self.values(judge(labels, scores, qid, docid))
+
+    def values(self, lists: JudgedLists) -> np.ndarray:
+        """Return one value per query of ``lists``, under the measure's convention."""
         return self.rules.table([self], lists)[0][:, 0]
 
     @property

@@ -35,7 +35,7 @@ class HeldBack:
         """Return the mean over the queries, as ``evaluate`` reports it; NaN if none counts or a score overflowed."""
         if not np.isfinite(scores).all():
             return np.nan
-        return mean_of_counted(self.measure.of(self._lists.with_scores(scores)))
+        return mean_of_counted(self.measure.values(self._lists.with_scores(scores)))
 
     def values(self, scores: np.ndarray) -> np.ndarray:
         """The measure of each query; NaN where it has none."""

@@ -123,9 +123,9 @@ def predict(ranker: QueryDependentRanker, queries: Queries, query_features: np.n
 def measured(queries: Queries, scores: np.ndarray) -> np.ndarray:
     """Means over the queries of MRE, 1 - ERR and 1 - NDCG@10; ERR takes the largest label of each query as its own."""
     lists = [slice(*queries.indptr[place : place + 2]) for place in range(queries.n_queries)]
-    err = [ERR.values(queries.y[rows], scores[rows]).item() for rows in lists]
-    ndcg = NDCG.values(queries.y, scores, qid=queries.qid)
-    return np.array([MRE.values(queries.y, scores, qid=queries.qid).mean(), 1 - np.mean(err), 1 - ndcg.mean()])
+    err = [ERR(queries.y[rows], scores[rows]).item() for rows in lists]
+    ndcg = NDCG(queries.y, scores, qid=queries.qid)
+    return np.array([MRE(queries.y, scores, qid=queries.qid).mean(), 1 - np.mean(err), 1 - ndcg.mean()])
 
 
 def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

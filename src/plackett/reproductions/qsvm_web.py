@@ -130,7 +130,7 @@ def by_part(test: Queries, scores: np.ndarray, is_new: np.ndarray) -> np.ndarray
     """
     labels, qid = test.y, test.qid
     with np.errstate(invalid="ignore"):
-        mre = MRE.values(labels, scores, qid=qid) / MRE.values(labels, -labels, qid=qid)
-    err, ndcg = (measure.values(labels, scores, qid=qid) for measure in (ERR, NDCG))
+        mre = MRE(labels, scores, qid=qid) / MRE(labels, -labels, qid=qid)
+    err, ndcg = (measure(labels, scores, qid=qid) for measure in (ERR, NDCG))
     values = np.column_stack([mre, 1 - err, 1 - ndcg])
     return np.array([np.nanmean(values[chosen], axis=0) for chosen in (np.ones_like(is_new), ~is_new, is_new)])

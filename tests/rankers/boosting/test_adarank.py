@@ -20,7 +20,7 @@ def adarank_by_loops(X, y, qid, metric, n_rounds):
         values = []
         for query in np.unique(qid):
             rows = qid == query
-            value, best, worst = (judge.values(y[rows], s)[0] for s in (scores[rows], y[rows], -y[rows]))
+            value, best, worst = (judge(y[rows], s)[0] for s in (scores[rows], y[rows], -y[rows]))
             if not measure.higher_is_better:
                 value = 1 - 2 * (value - best) / (worst - best) if worst > best else np.nan
             values.append(value)
@@ -44,7 +44,7 @@ def adarank_by_loops(X, y, qid, metric, n_rounds):
         E = quality(scores)
         P = counted * np.exp(-np.nan_to_num(E))
         P /= P.sum()
-        mean = np.nan_to_num(judge.values(y, scores, qid=qid)).mean()
+        mean = np.nan_to_num(judge(y, scores, qid=qid)).mean()
         rounds.append((last, alpha, mean))
     return rounds
 

@@ -100,7 +100,7 @@ def by_pass(average, n_epochs, metric):
     states, ends, _ = pranked(X, Y.tolist(), n_epochs, 0)
     kept = [states[:end].mean(0) if average else states[end - 1] for end in ends]
     measure = pk.metrics.Measure.parse(metric)
-    return kept, [measure.values(HELD.y, HELD_OUT[0] @ state[:6], qid=HELD.qid).mean() for state in kept]
+    return kept, [measure(HELD.y, HELD_OUT[0] @ state[:6], qid=HELD.qid).mean() for state in kept]
 
 
 @pytest.mark.parametrize("average", [False, True])

@@ -163,7 +163,7 @@ def test_early_stopping_keeps_the_best_iteration(metric):
     best = max(values) if metric != "kendall" else min(values)
     assert ranker.best_score_ == best == values[ranker.best_iteration_ - 1]
     scores = ranker.predict(HELD_BACK)
-    assert pk.metrics.Measure.parse(metric).values(HELD_BACK.y, scores, qid=HELD_BACK.qid).mean() == pytest.approx(best)
+    assert pk.metrics.Measure.parse(metric)(HELD_BACK.y, scores, qid=HELD_BACK.qid).mean() == pytest.approx(best)
     if ranker.stop_reason_ == "no improvement on the validation set":
         assert ranker.n_iter_ == ranker.best_iteration_ + 3
 

@@ -175,7 +175,7 @@ def test_validation_is_of_the_coefficients_after_every_plane(metric):
     ranker.fit(X, Y, qid=QID, eval_set=HELD_OUT, eval_metric=metric)
     measure = pk.metrics.Measure.parse(metric)
     planes = [1, 2, 3, 10, ranker.n_iter_]
-    expected = [measure.values(HELD.y, HELD_OUT[0] @ after(n), qid=HELD.qid).mean() for n in planes]
+    expected = [measure(HELD.y, HELD_OUT[0] @ after(n), qid=HELD.qid).mean() for n in planes]
     assert [ranker.history_[metric][n - 1] for n in planes] == pytest.approx(expected)
     assert len(ranker.history_[metric]) == ranker.n_iter_
     assert ranker.coef_.tolist() == fitted(tol=1e-6).coef_.tolist()  # measured only: patience is None

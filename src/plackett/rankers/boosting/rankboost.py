@@ -279,7 +279,7 @@ class _Pairs:
 
     def error(self, scores: np.ndarray) -> float:
         """Share of the pairs, by their first weights, that are in the wrong order or have equal scores."""
-        return float((self._all_pairs * _WRONG_PAIRS.of(self._lists.with_scores(scores))).sum())
+        return float((self._all_pairs * _WRONG_PAIRS.values(self._lists.with_scores(scores))).sum())
 
 
 class _Stumps:
