@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data import datasets
+from plackett.data.datasets.published import VARIABLE
 from plackett.evaluation.significance import paired_t
 from plackett.exceptions import DatasetNotFoundError
 from plackett.validation import count_of
@@ -178,7 +179,7 @@ class Paper:
 
 def _without_data(item: Item) -> Table:
     names = " or ".join(item.needs)
-    where = f"Give --data FOLDER or set {datasets.VARIABLE} to the folder that holds {names}."
+    where = f"Give --data FOLDER or set {VARIABLE} to the folder that holds {names}."
     row = Row(item.title, None, None, Verdict.NOT_COMPARABLE, f"the data are not at hand: {names}")
     return Table(item.title, where, "none", (row,))
 
