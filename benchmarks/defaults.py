@@ -29,7 +29,7 @@ SETS = ("mq2008", "ohsumed")
 # Where a validation set ends the fit, the default grid has no rounds: here they are settings like others.
 ROUNDS: dict[str, dict[str, list[Any]]] = {
     "rankboost": {"n_rounds": [30, 100, 300]},
-    "adarank": {"rest": [1, None], "directions": ["both", "falling"]},
+    "adarank": {"cooldown": [1, None], "directions": ["both", "falling"]},
     "prank": {"n_epochs": [5, 20, 50]},
     "featurerank": {"cycles": [1, 10]},
     "bl-featurerank": {"cycles": [1, 10]},

@@ -8,7 +8,7 @@ import plackett as pk
 
 RANKERS = {
     "cs-listmle": pk.ranker("cs-listmle", k=5, normalize="query-zscore"),
-    "diffrank": pk.ranker("diffrank", prec=5),
+    "diffrank": pk.ranker("diffrank", top_k=5),
 }
 
 

@@ -14,7 +14,7 @@ from tests.cli.test_train import INTERRUPT, facts_of, unboxed
 SETTINGS = {  # where the default is not the quickest
     "featurerank": {"n_intervals": 4},
     "bl-featurerank": {"n_intervals": 4, "balance": "query"},
-    "diffrank": {"n_intervals": 4, "prec": 5},
+    "diffrank": {"n_intervals": 4, "top_k": 5},
     "adarank": {"metric": "ndcg@5", "n_rounds": 20},
     "rankboost": {"n_rounds": 20, "n_thresholds": 8},
     "prank": {"n_epochs": 3},
@@ -131,7 +131,7 @@ def test_adarank_without_a_validation_set_keeps_the_best_rounds_on_the_training_
     ("words", "message"),
     [
         (["-r", "svm-map", "--l2", "1"], "--l2: the ranker 'svm-map' has no l2. It takes --tol, --max-iter,"),
-        (["-r", "svm-map", "--l2", "1"], "--set C=100.0, --set relevant_from=1.0, --set top=null (the defaults)."),
+        (["-r", "svm-map", "--l2", "1"], "--set C=100.0, --set relevant_from=1.0, --set top_k=null (the defaults)."),
         (["-r", "adarank", "--loss", "hinge"], "--loss: the ranker 'adarank' has no loss. It takes"),
         (["-r", "adarank", "--max-iter", "5"], "the ranker 'adarank' has no max_iter. It takes --tol, --patience"),
         (["-r", "adarank", "--max-iter", "5"], "--set metric=map, --set n_rounds=500, --set directions=both"),

@@ -57,9 +57,9 @@ TOLERANCE = 0.02
 PARTS, CYCLES, L2 = [4, 8, 16], [1, 3, 10, 30], [1e-4, 1e-3, 1e-2, 1e-1]
 AS_GIVEN, RANKS = {"normalize": [None, "query-zscore"]}, {"normalize": ["query-rank"]}
 _listmle, _ranksvm, _rankcosine = (partial(ranker, name) for name in ("listmle", "ranksvm", "rankcosine"))
-_svm_map = partial(SVMMap, top=10)
+_svm_map = partial(SVMMap, top_k=10)
 CONTESTANTS: dict[str, Contestant] = {
-    "DiffRank": (DiffRank, {"n_intervals": PARTS, "cycles": CYCLES, "prec": [None, 10]}),
+    "DiffRank": (DiffRank, {"n_intervals": PARTS, "cycles": CYCLES, "top_k": [None, 10]}),
     "BL-FeatureRank": (BLFeatureRank, {"n_intervals": PARTS, "cycles": CYCLES, "balance": ["global", "query"]}),
     "FeatureRank": (FeatureRank, {"n_intervals": PARTS, "cycles": CYCLES}),
     "ListMLE": (_listmle, {"l2": L2, **AS_GIVEN}),

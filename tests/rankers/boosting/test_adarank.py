@@ -73,19 +73,19 @@ def test_adarank_chooses_no_feature_twice_in_a_row():
     assert all(one != other for one, other in itertools.pairwise(chosen))
 
 
-@pytest.mark.parametrize(("rest", "n_columns", "expected"), [(None, 4, 1), (None, 9, 2), (None, 60, 10), (3, 5, 3)])
-def test_adarank_lets_a_feature_rest(rest, n_columns, expected):
+@pytest.mark.parametrize(("cooldown", "n_columns", "expected"), [(None, 4, 1), (None, 9, 2), (None, 60, 10), (3, 5, 3)])
+def test_adarank_lets_a_feature_rest(cooldown, n_columns, expected):
     rng = np.random.default_rng(0)
     y, qid = rng.integers(0, 3, 120), np.repeat(np.arange(12), 10)
     X = y[:, None] + rng.normal(0.0, 2.0, (120, n_columns))
-    chosen = np.array(AdaRank(n_rounds=40, patience=40, rest=rest).fit(X, y, qid=qid).history_["feature"])
+    chosen = np.array(AdaRank(n_rounds=40, patience=40, cooldown=cooldown).fit(X, y, qid=qid).history_["feature"])
     again = [np.flatnonzero(chosen[place + 1 :] == feature) for place, feature in enumerate(chosen)]
     assert min(places[0] for places in again if places.size) == expected
 
 
 def test_adarank_ends_when_all_features_rest():
     X, y, qid = lists(n_features=3)
-    ranker = AdaRank(rest=7).fit(X, y, qid=qid)
+    ranker = AdaRank(cooldown=7).fit(X, y, qid=qid)
     assert ranker.n_iter_ <= 3
     assert "no other feature" in ranker.stop_reason_
 

@@ -13,11 +13,11 @@ from plackett.rankers.boosting.diff_rank import DiffRank
 from tests.rankers.boosting.feature_lists import make_data, slow_h, training_of
 
 
-def slow_diffrank(lists, cycles, prec):
+def slow_diffrank(lists, cycles, top_k):
     """α, Z, H and the share of wrong pairs of every step, pair by pair."""
     pairs = []
     for q, (_, y) in enumerate(lists):
-        top = [i for i in range(len(y)) if prec is None or sum(other > y[i] for other in y) < prec]
+        top = [i for i in range(len(y)) if top_k is None or sum(other > y[i] for other in y) < top_k]
         pairs += [(q, i, j) for i in top for j in range(len(y)) if y[i] > y[j]]
     D = np.full(len(pairs), 1 / max(len(pairs), 1))
     H = [np.zeros(len(y)) for _, y in lists]
@@ -37,14 +37,14 @@ def slow_diffrank(lists, cycles, prec):
 
 
 @pytest.mark.parametrize("is_tied", [False, True])
-@pytest.mark.parametrize("prec", [None, 1, 3])
+@pytest.mark.parametrize("top_k", [None, 1, 3])
 @pytest.mark.parametrize(("discovery", "centre"), [("quasi-knn", "mean"), ("quasi-knn", "prior"), ("linear", "mean")])
-def test_every_step_of_diffrank_matches_a_loop_over_pairs(is_tied, prec, discovery, centre):
+def test_every_step_of_diffrank_matches_a_loop_over_pairs(is_tied, top_k, discovery, centre):
     X, y, qid = make_data(1, is_tied=is_tied)
-    ranker = DiffRank(n_intervals=3, discovery=discovery, centre=centre, cycles=2, prec=prec).fit(X, y, qid=qid)
+    ranker = DiffRank(n_intervals=3, discovery=discovery, centre=centre, cycles=2, top_k=top_k).fit(X, y, qid=qid)
     training, order = training_of(ranker, X, y, qid)
     bound = 1.0
-    for t, (alpha, Z, H, error) in enumerate(slow_diffrank(slow_h(X, y, qid, ranker), 2, prec)):
+    for t, (alpha, Z, H, error) in enumerate(slow_diffrank(slow_h(X, y, qid, ranker), 2, top_k)):
         training.step(t % 4)
         bound *= Z
         assert ranker.feature_weights_[t] == pytest.approx(alpha, abs=1e-9)
@@ -60,9 +60,9 @@ def test_every_step_of_diffrank_matches_a_loop_over_pairs(is_tied, prec, discove
     st.integers(0, 10**6), st.booleans(), st.integers(1, 6), st.sampled_from([None, 2]),
     st.sampled_from([None, [1, 1, 1, 1, 0], [3, 1, 0.5, 2, 1]]),
 )  # fmt: skip
-def test_lemmas_3_and_4_hold_at_every_step(seed, is_tied, n_intervals, prec, weights):
+def test_lemmas_3_and_4_hold_at_every_step(seed, is_tied, n_intervals, top_k, weights):
     X, y, qid = make_data(seed, is_tied=is_tied)
-    ranker = DiffRank(n_intervals=n_intervals, cycles=3, prec=prec).fit(X, y, qid=qid, sample_weight=weights)
+    ranker = DiffRank(n_intervals=n_intervals, cycles=3, top_k=top_k).fit(X, y, qid=qid, sample_weight=weights)
     bound, error = np.array(ranker.history_["bound"]), np.array(ranker.history_["error"])
     assert (error <= bound + 1e-12).all()
     assert (np.diff(np.r_[1.0, bound]) <= 1e-12).all()
@@ -120,5 +120,5 @@ def test_pair_weights_of_narrow_and_wide_scores_match_a_loop_over_pairs(width, t
 
 
 def test_prec_is_checked_by_fit():
-    with pytest.raises(ValueError, match="prec=0; it must be a whole number"):
-        DiffRank(prec=0).fit([[1.0], [2]], [0, 1])
+    with pytest.raises(ValueError, match="top_k=0; it must be a whole number"):
+        DiffRank(top_k=0).fit([[1.0], [2]], [0, 1])

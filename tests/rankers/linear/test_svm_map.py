@@ -265,9 +265,9 @@ def test_top_takes_the_best_documents_of_each_query():
     ranks = np.concatenate([rng.permutation(n) for n in np.diff(DATA.indptr)]).astype(float)
     lengths = np.repeat(np.diff(DATA.indptr), np.diff(DATA.indptr))
     by_hand = SVMMap(C=10.0).fit(X, (ranks >= lengths - 3).astype(float), qid=QID)
-    assert SVMMap(C=10.0, top=3).fit(X, ranks, qid=QID).coef_.tolist() == by_hand.coef_.tolist()
+    assert SVMMap(C=10.0, top_k=3).fit(X, ranks, qid=QID).coef_.tolist() == by_hand.coef_.tolist()
     tied = pk.Queries(X[:5], [7, 5, 5, 5, 1], None)
-    assert SVMMap(top=2)._relevant(tied).tolist() == [True, True, True, True, False]
+    assert SVMMap(top_k=2)._relevant(tied).tolist() == [True, True, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -283,8 +283,8 @@ def test_lists_of_one_kind_give_zero_coefficients_and_a_warning(rows, labels):
     assert caught[0].filename == __file__  # points at the caller
     assert ranker.coef_.tolist() == [0.0, 0.0]
     assert ranker.objective_ == 0
-    with pytest.warns(DataWarning, match="with top=5 no query"):
-        SVMMap(top=5).fit(rows, labels)
+    with pytest.warns(DataWarning, match="with top_k=5 no query"):
+        SVMMap(top_k=5).fit(rows, labels)
 
 
 def test_constant_features_get_no_weight():
@@ -303,7 +303,14 @@ def test_one_perfect_feature_is_ranked_by():
 def test_wrong_parameters_are_refused_and_leave_the_ranker_alone():
     ranker = fitted()
     before = ranker.coef_
-    for name, value in [("C", 0), ("tol", -1), ("relevant_from", "x"), ("top", 0), ("max_iter", 1.5), ("patience", 0)]:
+    for name, value in [
+        ("C", 0),
+        ("tol", -1),
+        ("relevant_from", "x"),
+        ("top_k", 0),
+        ("max_iter", 1.5),
+        ("patience", 0),
+    ]:
         with pytest.raises(ValueError, match=f"{name}="):
             fitted(**{name: value})
     with pytest.raises(ValueError, match="NaN"):

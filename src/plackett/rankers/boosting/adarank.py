@@ -25,10 +25,10 @@ from plackett.rankers.linear_scores import LinearScores
 from plackett.scorers.linear import LinearScorer
 from plackett.validation import check_choice, check_number, check_positive_int
 
-# With a rest of 1 the two strongest features alternate until the training measure stops rising. On the validation folds
-# of MQ2008 and OHSUMED the mean MAP rises with the rest, up to about a quarter of the features.
-FEATURES_PER_REST = 4
-MOST_REST = 10
+# With a cooldown of 1 the two strongest features alternate until the training measure stops rising. On the validation
+# folds of MQ2008 and OHSUMED the mean MAP rises with the cooldown, up to about a quarter of the features.
+FEATURES_PER_ROUND = 4
+LONGEST_COOLDOWN = 10
 
 
 class AdaRank(Boosted, LinearScores):
@@ -60,10 +60,10 @@ class AdaRank(Boosted, LinearScores):
         The fit ends after so many rounds in which the training measure has not risen by ``tol``; None: never.
     directions : {"both", "falling"}, default="both"
         Whether a feature may also rank rising, its smallest value first.
-    rest : int or None, default=None
+    cooldown : int or None, default=None
         Rounds for which a feature is left out after it was chosen; 1 only forbids it twice in a row. None takes a
-        quarter of the number of features, at least 1 and at most 10: with a short rest two strong features take turns
-        and others never enter.
+        quarter of the number of features, at least 1 and at most 10. With a short cooldown two strong features take
+        turns and others never enter.
     normalize : str, transformer or None, default=None
         How columns are scaled first, as for ``LinearRanker``.
     verbose : bool, default=False
@@ -104,7 +104,7 @@ class AdaRank(Boosted, LinearScores):
         tol: float = 1e-4,
         patience: int | None = 10,
         directions: str = "both",
-        rest: int | None = None,
+        cooldown: int | None = None,
         normalize: Any = None,
         verbose: bool = False,
     ):
@@ -113,7 +113,7 @@ class AdaRank(Boosted, LinearScores):
         self.tol = tol
         self.patience = patience
         self.directions = directions
-        self.rest = rest
+        self.cooldown = cooldown
         self.normalize = normalize
         self.verbose = verbose
 
@@ -126,8 +126,8 @@ class AdaRank(Boosted, LinearScores):
         super()._check_parameters()
         check_number(self.tol, "tol", least=0.0)
         check_choice(self.directions, "directions", ("both", "falling"))
-        if self.rest is not None:
-            check_positive_int(self.rest, "rest")
+        if self.cooldown is not None:
+            check_positive_int(self.cooldown, "cooldown")
         Measure.parse(self.metric)
 
     def _boost(self, queries: Queries, weights: np.ndarray, rounds: Rounds) -> str:
@@ -144,11 +144,15 @@ class AdaRank(Boosted, LinearScores):
             return "no query tells one order from another"
         P = counted / counted.sum()
         coef = np.zeros(queries.n_features)
-        rest = min(MOST_REST, max(1, queries.n_features // FEATURES_PER_REST)) if self.rest is None else self.rest
+        cooldown = (
+            min(LONGEST_COOLDOWN, max(1, queries.n_features // FEATURES_PER_ROUND))
+            if self.cooldown is None
+            else self.cooldown
+        )
         train = Rounds(None, rounds.progress)  # the paper's rule looks at the training set
         while rounds.n_rounds < self.n_rounds:
             edges = candidates @ P
-            edges[:, features[-rest:]] = -np.inf
+            edges[:, features[-cooldown:]] = -np.inf
             feature, sign, edge = _best_feature(edges)
             if edge <= SAME:
                 return "no other feature has a positive mean of the measure"

@@ -38,8 +38,8 @@ class DiffRank(FeatureSteps):
         Which documents of a part make its centre: all, or the most, middling, least relevant third.
     cycles : int, default=10
         Passes over the features. FeatureRank, whose later passes change little, takes 1.
-    prec : int or None, default=None
-        Only pairs whose better document belongs to the true top ``prec`` of its list count; where equal labels leave
+    top_k : int or None, default=None
+        Only pairs whose better document belongs to the true first ``top_k`` of its list count; where equal labels leave
         open which do, all of that label. None counts all pairs.
     patience : int or None, default=50
         With a validation set, the fit ends after so many steps without a better value of its measure, and the steps up
@@ -79,7 +79,7 @@ class DiffRank(FeatureSteps):
         discovery: str = "quasi-knn",
         centre: str = "mean",
         cycles: int = 10,
-        prec: int | None = None,
+        top_k: int | None = None,
         patience: int | None = 50,
         verbose: bool = False,
     ):
@@ -87,7 +87,7 @@ class DiffRank(FeatureSteps):
         self.discovery = discovery
         self.centre = centre
         self.cycles = cycles
-        self.prec = prec
+        self.top_k = top_k
         self.patience = patience
         self.verbose = verbose
 
@@ -128,12 +128,12 @@ class DiffRank(FeatureSteps):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.prec is not None:
-            check_positive_int(self.prec, "prec")
+        if self.top_k is not None:
+            check_positive_int(self.top_k, "top_k")
 
     def _training(self, queries: Queries, weights: np.ndarray | None) -> _DiffTraining:
-        lists = TrainingLists(queries, weights, self.prec)
-        return _DiffTraining(lists, self._discovery().twice_ranks(queries.X, queries.indptr, queries.lists), self.prec)
+        lists = TrainingLists(queries, weights, self.top_k)
+        return _DiffTraining(lists, self._discovery().twice_ranks(queries.X, queries.indptr, queries.lists), self.top_k)
 
     def _replay(self, queries: Queries) -> _DiffReplay:
         return _DiffReplay(self._ranks(queries))
@@ -144,10 +144,10 @@ class _DiffTraining(Training):
 
     names = ("bound", "error")
 
-    def __init__(self, lists: TrainingLists, ranks: FeatureRanks, prec: int | None):
+    def __init__(self, lists: TrainingLists, ranks: FeatureRanks, top_k: int | None):
         self.lists, self._ranks = lists, ranks.twice
-        self._top = lists.n_docs if prec is None else prec
-        # where the label levels cut across prec, the whole level belongs to the top
+        self._top = lists.n_docs if top_k is None else top_k
+        # where the label levels cut across top_k, the whole level belongs to the top
         self._tops = _top_places(lists, self._top)
         # the total bounds the weight of every pair in it; in a list without weight they could grow beyond all numbers
         self._pairs = np.where(lists.weights > 0, lists.pairs, 0)

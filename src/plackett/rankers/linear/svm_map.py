@@ -86,7 +86,7 @@ class SVMMap(LinearScores):
         above its minimum.
     relevant_from : float, default=1.0
         Least label of a relevant document.
-    top : int or None, default=None
+    top_k : int or None, default=None
         The k best documents of each query are relevant, whatever their labels: for strict orders. Documents with the
         label of the k-th count too. ``relevant_from`` is not looked at then.
     max_iter : int, default=2000
@@ -133,7 +133,7 @@ class SVMMap(LinearScores):
         C: float = 100.0,
         tol: float = 1e-3,
         relevant_from: float = 1.0,
-        top: int | None = None,
+        top_k: int | None = None,
         max_iter: int = 2000,
         normalize: Any = None,
         patience: int | None = None,
@@ -142,7 +142,7 @@ class SVMMap(LinearScores):
         self.C = C
         self.tol = tol
         self.relevant_from = relevant_from
-        self.top = top
+        self.top_k = top_k
         self.max_iter = max_iter
         self.normalize = normalize
         self.patience = patience
@@ -191,22 +191,22 @@ class SVMMap(LinearScores):
         check_number(self.tol, "tol", above=0.0)
         check_number(self.relevant_from, "relevant_from")
         check_positive_int(self.max_iter, "max_iter")
-        if self.top is not None:
-            check_positive_int(self.top, "top")
+        if self.top_k is not None:
+            check_positive_int(self.top_k, "top_k")
         if self.patience is not None:
             check_positive_int(self.patience, "patience")
 
     def _relevant(self, queries: Queries) -> np.ndarray:
         lists, lengths = queries.lists, np.diff(queries.indptr)
-        if self.top is None:
+        if self.top_k is None:
             is_relevant = lists.labels >= self.relevant_from
         else:
             ranked = lists.labels[lists.order]
-            least = ranked[queries.indptr[:-1] + np.minimum(self.top, lengths) - 1]
+            least = ranked[queries.indptr[:-1] + np.minimum(self.top_k, lengths) - 1]
             is_relevant = lists.labels >= np.repeat(least, lengths)
         n_relevant = np.add.reduceat(is_relevant.astype(np.int64), queries.indptr[:-1])
         if not ((n_relevant > 0) & (n_relevant < lengths)).any():
-            rule = f"relevant_from={self.relevant_from:g}" if self.top is None else f"top={self.top}"
+            rule = f"relevant_from={self.relevant_from:g}" if self.top_k is None else f"top_k={self.top_k}"
             warn(
                 f"with {rule} no query has both relevant and other documents: all coefficients are 0.",
                 DataWarning,
