@@ -1,6 +1,9 @@
-"""The order of the rooms: a module imports only from its own room and from rooms to its left."""
+"""The order of the rooms, and their seams: no private names across rooms, no cycles, no type checks by class name."""
 
 import ast
+from collections import defaultdict
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -48,8 +51,9 @@ def room_of(module):
     return parts[1] if len(parts) > 1 else None
 
 
-def imports_of(path):
-    """Every module of this package that a file names in an import, anywhere in it, except for type checking only."""
+@cache
+def nodes_of(path):
+    """Every node of a file, except those for type checking only."""
     tree = ast.parse(path.read_text())
     for_types = {
         node
@@ -57,20 +61,64 @@ def imports_of(path):
         if isinstance(test, ast.If) and "TYPE_CHECKING" in ast.unparse(test.test)
         for node in ast.walk(test)
     }
-    for node in ast.walk(tree):
-        if node in for_types:
-            continue
+    return [node for node in ast.walk(tree) if node not in for_types]
+
+
+def imported_names(path):
+    """The dotted name of everything of this package that a file imports, anywhere in it, also inside functions."""
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name.split(".")[0] == "plackett")
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative imports hide where a room is"
-            if node.module == "plackett":
-                yield from (f"plackett.{name.name}" for name in node.names)
-            elif node.module and node.module.startswith("plackett."):
-                yield node.module
+            if node.module and node.module.split(".")[0] == "plackett":
+                yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def module_of(path):
+    parts = ("plackett", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path):
+    """Every module of this package that a file imports."""
+    for name in imported_names(path):
+        yield name if name in MODULES else name.rpartition(".")[0]
 
 
 FILES = sorted(PACKAGE.rglob("*.py"))
+MODULES = {module_of(path): path for path in FILES}
+
+# what is still to be mended; all three are to be empty
+TO_MEND = {
+    ("cli/parameters.py", "._check_parameters"),
+    ("cli/summary.py", "._feature_labels"),
+    ("cli/train.py", "._takes_parts"),
+    ("cli/tune.py", "._check_parameters"),
+    ("exports/form.py", "._predict_grouped"),
+    ("exports/net_form.py", "._predict_grouped"),
+    ("exports/net_form.py", "._shape"),
+    ("exports/parity.py", "._check_queries"),
+    ("exports/parity.py", "._predict_grouped"),
+    ("persistence/read.py", "._check_loaded"),
+    ("rankers/boosting/rankboost.py", "plackett.losses._pair_plan.pair_counts"),
+    ("rankers/query_dependent/function_space.py", "._factor"),
+    ("rankers/query_dependent/local_fits.py", "plackett.losses._pair_plan.pair_plan"),
+}
+CIRCLES_TO_MEND = [
+    {module for module in MODULES if module.startswith("plackett.losses.")},
+    {"plackett.web.collection", "plackett.web.letor_collection", "plackett.web.text_collection"},
+]
+NAMES_TO_MEND = {
+    ("cli/train.py", "type(estimator).__name__ not in WATCH_TRAINING"),
+    ("data/mapped.py", "type(value).__name__ in ('Queries', 'TextColumn')"),
+    ("exports/form.py", "parent.__name__ == 'NeuralRanker'"),
+    ("exports/form.py", "parent.__name__ in _OF_TREES"),
+    ("exports/form.py", "parent.__name__ in _WHY_NOT"),
+    ("persistence/foreign.py", "type(transformer).__name__ in ('OneHotEncoder', 'SimpleImputer', 'Pipeline')"),
+    ("persistence/foreign.py", "type(value).__name__ != self.class_name"),
+    ("persistence/write.py", "type(value).__name__ == 'csr_array'"),
+}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -98,5 +146,99 @@ def test_the_test_sees_the_imports_it_is_about():
 def test_only_the_command_prints():
     for path in FILES:
         if path.relative_to(PACKAGE).parts[0] != "cli":
-            calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+            calls = [node for node in nodes_of(path) if isinstance(node, ast.Call)]
             assert not any(getattr(call.func, "id", "") == "print" for call in calls), path
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+def defined_in(path):
+    """The names that the classes and functions of a file define, attributes of ``self`` included."""
+    for node in nodes_of(path):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
+                yield node.attr
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__slots__":
+            yield from ast.literal_eval(node.value)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "object.__setattr__":
+            yield node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
+
+
+def used_attributes(path):
+    """The attributes that a file reads or writes by name, ``getattr`` and its kin included."""
+    for node in nodes_of(path):
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "hasattr", "setattr"):
+            yield getattr(node.args[1], "value", "")
+
+
+@cache
+def defined_by_room():
+    rooms = defaultdict(set)
+    for path in FILES:
+        rooms[room_of(module_of(path))].update(name for name in defined_in(path) if is_private(name))
+    return rooms
+
+
+def private_reaches(path):
+    """The private names of other rooms that a file imports or uses as attributes.
+
+    An attribute counts if another room defines it and the file's own room does not. What no room defines belongs to
+    another package.
+    """
+    own = room_of(module_of(path))
+    for name in imported_names(path):
+        if room_of(name) != own and any(map(is_private, name.split(".")[2:])):
+            yield name
+    foreign = set().union(*(names for room, names in defined_by_room().items() if room != own)) - defined_by_room()[own]
+    foreign -= {"_asdict", "_fields", "_make", "_replace"}  # the methods of named tuples
+    yield from (f".{name}" for name in used_attributes(path) if name in foreign)
+
+
+def test_no_room_reaches_into_the_private_parts_of_another():
+    found = {(str(path.relative_to(PACKAGE)), name) for path in FILES for name in private_reaches(path)}
+    assert sorted(found - TO_MEND) == []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {module: {name for name in imports_of(path) if name in MODULES} for module, path in MODULES.items()}
+    graph["plackett"] = set()  # the public names load their modules when first used
+    for module, imported in graph.items():
+        imported -= {module, "plackett"}
+    for circle in CIRCLES_TO_MEND:
+        for module in circle:
+            graph[module] -= circle
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def test_no_class_is_recognised_by_its_name():
+    def is_class_name(side):
+        parts = [part for part in ast.walk(side) if isinstance(part, ast.Attribute)]
+        return any(part.attr in ("__name__", "__qualname__") and ast.unparse(part.value) != "module" for part in parts)
+
+    found = {
+        (str(path.relative_to(PACKAGE)), ast.unparse(node))
+        for path in FILES
+        for node in nodes_of(path)
+        if isinstance(node, ast.Compare) and 0 < sum(map(is_class_name, (node.left, *node.comparators))) < 2
+    }
+    assert sorted(found - NAMES_TO_MEND) == []
+
+
+def test_no_string_names_a_module_to_the_right():
+    for path in FILES:
+        own = room_of(module_of(path))
+        for node in nodes_of(path) if own else ():
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in MODULES:
+                room = room_of(node.value)
+                assert room is None or PLACE[room] <= PLACE[own], f"{path} names {node.value}, to its right"
