@@ -144,11 +144,7 @@ class AdaRank(Boosted, LinearScores):
             return "no query tells one order from another"
         P = counted / counted.sum()
         coef = np.zeros(queries.n_features)
-        cooldown = (
-            min(LONGEST_COOLDOWN, max(1, queries.n_features // FEATURES_PER_ROUND))
-            if self.cooldown is None
-            else self.cooldown
-        )
+        cooldown = self.cooldown or min(LONGEST_COOLDOWN, max(1, queries.n_features // FEATURES_PER_ROUND))
         train = Rounds(None, rounds.progress)  # the paper's rule looks at the training set
         while rounds.n_rounds < self.n_rounds:
             edges = candidates @ P
