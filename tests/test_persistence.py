@@ -359,7 +359,7 @@ def test_a_folder_without_permission_is_told_with_the_path_that_was_asked_for(tm
     def refuse(file, *args, **kwargs):
         raise PermissionError(13, "Permission denied", file)
 
-    monkeypatch.setattr("plackett.storage.drafts.open", refuse, raising=False)
+    monkeypatch.setattr("plackett.storage.atomic.open", refuse, raising=False)
     with pytest.raises(PermissionError, match=r"could not be saved \(Permission denied\): '.*m\.plackett'"):
         save(fitted(), path)
 

@@ -14,14 +14,13 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data import cache_file
-from plackett.data.letor import cache as letor_cache
-from plackett.data.parquet import cache as parquet_cache
+from plackett.data import cache
 from plackett.data.parquet import pages as parquet_pages
 from plackett.data.parquet import rows as parquet_rows
 from plackett.exceptions import DataFormatError, DataWarning
 from plackett.storage import checksums
-from plackett.storage.drafts import draft_folder, draft_of
+from plackett.storage.atomic import draft_folder, draft_of
+from plackett.storage.container import ContainerError
 from plackett.text.index import build_index, open_index
 
 # --- Temporary files --------------------------------------------------------------------------------------------------
@@ -30,6 +29,7 @@ WRITERS = """
 import os, shutil, signal, sys
 import numpy as np
 import plackett as pk
+from plackett.storage.container import ContainerError
 from plackett.text.index import build_index
 os.chdir(sys.argv[1])
 data = pk.Queries(np.eye(4), y=[0, 1, 0, 1], qid=[1, 1, 2, 2])
@@ -170,12 +170,12 @@ def test_a_changed_byte_anywhere_in_a_cache_is_found(kind, tmp_path, monkeypatch
     path = tmp_path / f"lists.{kind}"
     if kind == "letor":
         pk.write_letor(data, path)
-        read, room = pk.read_letor, letor_cache
+        read = pk.read_letor
     else:
         pk.write_parquet(data, path, compression="none")
-        read, room = pk.read_parquet, parquet_cache
-    asked = []
-    monkeypatch.setattr(room, "load", lambda *arguments: asked.append(arguments) or cache_file.load(*arguments))
+        read = pk.read_parquet
+    asked, real = [], cache.load
+    monkeypatch.setattr(cache, "load", lambda *arguments: asked.append(arguments) or real(*arguments))
     read(path, cache=True)
     place = asked[-1][0]
     with open(place, "r+b") as file:
@@ -189,13 +189,13 @@ def test_a_changed_byte_anywhere_in_a_cache_is_found(kind, tmp_path, monkeypatch
                 file.write(byte)
                 file.flush()
                 if byte != old:
-                    with pytest.raises(cache_file.Unusable):
-                        cache_file.load(*asked[-1])
-        cache_file.load(*asked[-1])  # all is as it was
+                    with pytest.raises(ContainerError):
+                        real(*asked[-1])
+        real(*asked[-1])  # all is as it was
         file.seek(checksums.BLOCK + 5)
         file.write(b"other")
     monkeypatch.setenv("PLACKETT_VERIFY", "0")
-    cache_file.load(*asked[-1])
+    real(*asked[-1])
     monkeypatch.delenv("PLACKETT_VERIFY")
     with pytest.warns(DataWarning, match="is damaged; it is built anew"):
         found = read(path, cache=True)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plackett._threads import query_blocks
+from plackett.storage.container import file_identity
 from plackett.validation import is_sparse
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ def _place_of(array: np.ndarray) -> tuple[str, list[int], int] | None:
     file = getattr(found, "plackett_file", None)
     try:
         path = str(found.filename) if file is None else f"/proc/{os.getpid()}/fd/{file.fileno()}"
-        known = identity(os.stat(path))
+        known = file_identity(os.stat(path))
     except (OSError, ValueError):
         return None
     if getattr(found, "plackett_identity", known) != known:
@@ -281,15 +282,10 @@ def _place_of(array: np.ndarray) -> tuple[str, list[int], int] | None:
     return path, known, found.offset + array.ctypes.data - found.ctypes.data
 
 
-def identity(status: os.stat_result) -> list[int]:
-    """By what a file is known again that must not have changed."""
-    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
-
-
 def _mapped_again(path: str, known: list[int], offset: int, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     try:
         with open(path, "rb") as file:
-            if identity(os.fstat(file.fileno())) == known:
+            if file_identity(os.fstat(file.fileno())) == known:
                 found = np.memmap(file, dtype=np.dtype(dtype), mode="c", offset=offset, shape=shape)
                 found.plackett_identity = known  # type: ignore[attr-defined]
                 return np.asarray(found)

@@ -1,14 +1,16 @@
-"""Checksums of blocks of a file, computed on all threads.
+"""CRC-32 checksums of the blocks of a file, computed on all threads.
 
-CRC-32 of zlib runs near the speed of memory and releases the GIL. The environment variable ``PLACKETT_VERIFY=0`` turns
-the verification of files off, for those that are larger than memory and lie on slow disks.
+``zlib.crc32`` runs near memory speed and releases the GIL. The environment variable ``PLACKETT_VERIFY=0`` turns
+verification off, for files that are larger than memory and lie on slow disks.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 from plackett._threads import deal
 
@@ -17,30 +19,41 @@ _PER_TASK = 16  # blocks
 
 
 def is_verifying() -> bool:
-    """Whether checksums are compared when files are opened."""
-    asked = os.environ.get("PLACKETT_VERIFY", "").strip()
-    if asked not in ("", "0", "1"):
-        raise ValueError(f"PLACKETT_VERIFY is {asked!r}; it must be 0 or 1.")
-    return asked != "0"
+    """Return whether checksums are compared when files are opened."""
+    setting = os.environ.get("PLACKETT_VERIFY", "").strip()
+    if setting not in ("", "0", "1"):
+        raise ValueError(f"PLACKETT_VERIFY is {setting!r}; it must be 0 or 1.")
+    return setting != "0"
 
 
-def block_sums(handle: int, size: int, blocks: Sequence[int] | range | None = None) -> list[int]:
-    """Checksums of the first ``size`` bytes of an open file, one for each block, or for some of the blocks."""
+def read_at(file: Any, target: memoryview, start: int) -> int:
+    """Fill ``target`` with the bytes of an open file from ``start`` on; return how many there were. Thread-safe.
+
+    ``file`` is a file, the number of one, or a BytesIO.
+    """
+    if isinstance(file, io.BytesIO):
+        with file.getbuffer() as content:
+            n = max(0, min(len(target), len(content) - start))
+            target[:n] = content[start : start + n]
+        return n
+    handle, filled = file if isinstance(file, int) else file.fileno(), 0
+    while filled < len(target) and (n := os.preadv(handle, [target[filled:]], start + filled)):
+        filled += n
+    return filled
+
+
+def block_sums(file: Any, size: int, blocks: Sequence[int] | None = None) -> list[int]:
+    """Return the checksums of the first ``size`` bytes of an open file, one per block, or of some blocks only."""
     chosen = range(-(-size // BLOCK)) if blocks is None else blocks
-    tasks = [(handle, size, chosen[start : start + _PER_TASK]) for start in range(0, len(chosen), _PER_TASK)]
+    tasks = [(file, size, chosen[start : start + _PER_TASK]) for start in range(0, len(chosen), _PER_TASK)]
     return [checksum for part in deal(_sums_of, tasks) for checksum in part]
 
 
-def _sums_of(handle: int, size: int, blocks: Sequence[int]) -> list[int]:
+def _sums_of(file: Any, size: int, blocks: Sequence[int]) -> list[int]:
     buffer = bytearray(BLOCK)
     sums = []
     for block in blocks:
         with memoryview(buffer)[: min(BLOCK, size - block * BLOCK)] as view:
-            filled = 0
-            while filled < len(view):
-                n = os.preadv(handle, [view[filled:]], block * BLOCK + filled)
-                if not n:
-                    break  # the file was cut: the checksum of what is left differs
-                filled += n
+            filled = read_at(file, view, block * BLOCK)  # of a truncated file less: the checksum differs
             sums.append(zlib.crc32(view[:filled]))
     return sums

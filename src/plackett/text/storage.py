@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from plackett.exceptions import DataFormatError
-from plackett.storage.drafts import DRAFT, folder_lock, locked_file, remove_abandoned
+from plackett.storage.atomic import DRAFT, folder_lock, locked_file, remove_abandoned
 from plackett.storage.opening import write_bytes
 
 FORMAT = "plackett text index"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plackett.data.letor import build as letor_build
+from plackett.data.letor import cache as letor_cache
 from plackett.data.letor import parse as letor_parse
 from plackett.data.letor import text as letor_text
 from plackett.data.letor.read import read_letor
@@ -23,8 +23,8 @@ def tiny(monkeypatch):
     """Waves and blocks of a few lines."""
     monkeypatch.setattr(letor_text, "WAVE_BYTES", 160)
     monkeypatch.setattr(letor_text, "CHUNK_BYTES", 64)
-    monkeypatch.setattr(letor_build, "BLOCK_BYTES", 100)
-    monkeypatch.setattr(letor_build, "_VALUES", 7)
+    monkeypatch.setattr(letor_cache, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(letor_cache, "_VALUES", 7)
 
 
 def assert_same_bits(a, b):
@@ -130,18 +130,18 @@ def test_rows_that_grow_wider_again_and_again_need_few_files(tmp_path, tiny):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Spill, "__init__", counted)
         check(path, missing=7.0, sparse=False)
-    assert len(opened) < 3 * letor_build.MOST_WIDTHS
+    assert len(opened) < 3 * letor_cache.MAX_WIDTHS
 
 
 def test_waves_that_would_need_much_room_are_kept_as_pairs(tmp_path, tiny, monkeypatch):
-    monkeypatch.setattr(letor_build, "_ROOM_BYTES", 16)
-    real, rooms = letor_build._Rows.make_room, []
+    monkeypatch.setattr(letor_cache, "_ROOM_BYTES", 16)
+    real, rooms = letor_cache._Rows.make_room, []
 
     def noted(self, wave):
         rooms.extend(real(self, wave))
         return self._room
 
-    monkeypatch.setattr(letor_build._Rows, "make_room", noted)
+    monkeypatch.setattr(letor_cache._Rows, "make_room", noted)
     path = tmp_path / "rows.txt"
     path.write_bytes(lines(60, full))
     check(path, missing=2.0)
@@ -185,7 +185,7 @@ def test_any_rows_are_the_same(rows, sparse, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(letor_text, "WAVE_BYTES", 100)
         patch.setattr(letor_text, "CHUNK_BYTES", 40)
-        patch.setattr(letor_build, "BLOCK_BYTES", 50)
+        patch.setattr(letor_cache, "BLOCK_BYTES", 50)
         check(path, sparse=sparse)
 
 
@@ -280,7 +280,7 @@ def test_reading_that_fails_is_no_matter_of_the_cache(tmp_path, tiny, monkeypatc
 def test_making_a_cache_takes_a_small_share_of_the_data(sparse, tmp_path, monkeypatch):
     monkeypatch.setattr(letor_text, "WAVE_BYTES", 1 << 18)
     monkeypatch.setattr(letor_text, "CHUNK_BYTES", 1 << 16)
-    monkeypatch.setattr(letor_build, "BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(letor_cache, "BLOCK_BYTES", 1 << 16)
     path = tmp_path / "rows.txt"
     pairs = " ".join(f"{j}:{j % 7}.5" for j in range(1, 101))
     path.write_bytes(b"".join(f"1 qid:{k * 7 % 900} {pairs} # {k}\n".encode() for k in range(20_000)))

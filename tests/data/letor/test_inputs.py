@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from plackett.data import cache_file
 from plackett.data.letor import parse as letor_parse
 from plackett.data.letor import text as letor_text
 from plackett.data.letor.read import read_letor, write_letor
 from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
+from tests.storage.containers import parts_of, signed
 
 ROWS = st.lists(st.sampled_from([b"1 qid:1 1:2", b"2 qid:7 2:0.5", b"", b"# note", b"0 qid:3 5:1"]), max_size=6)
 
@@ -128,7 +128,7 @@ def test_damaged_bzip2_names_the_file(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX systems")
 def test_control_c_ends_a_read_that_waits_for_a_pipe():
     code = (
-        "import sys; from plackett.data import letor_text; letor_text.WAVE_BYTES = 1 << 16\n"
+        "import sys; from plackett.data.letor import text; text.WAVE_BYTES = 1 << 16\n"
         "from plackett.data.letor.read import read_letor\n"
         "print('ready', flush=True)\n"
         "try: read_letor('-')\n"
@@ -181,7 +181,7 @@ def test_private_files_stay_private(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_cannot_be_cached(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueError, match="cache needs plain files"):
+    with pytest.raises(ValueError, match="cache needs regular files"):
         read_letor(tmp_path / "pipe", cache=True)
 
 
@@ -203,11 +203,10 @@ def test_a_forged_cache_cannot_change_the_type_of_an_array(tmp_path):
     read_letor(path, cache=True)
     (cache,) = tmp_path.glob("*.plackett-cache")
     content = cache.read_bytes()
-    start, length = np.frombuffer(content[-16 - len(cache_file.MAGIC) : -len(cache_file.MAGIC)], dtype="<u8").tolist()
-    header = content[start : start + length].replace(b'"y": {"kind": "<f8"', b'"y": {"kind": "<i8"')
-    assert header != content[start : start + length]
-    signed = header + cache_file.hashlib.blake2b(header, digest_size=16).digest()
-    cache.write_bytes(content[:start] + signed + content[start + length + 16 :])
+    directory, body = parts_of(content)
+    assert directory["arrays"]["y"]["dtype"] == "<f8"
+    directory["arrays"]["y"]["dtype"] = "<i8"
+    cache.write_bytes(signed(directory, body))
     assert read_letor(path, cache=True).y.tolist() == [1.0, 2.0]
 
 

@@ -104,7 +104,7 @@ def test_what_changed_is_read_again(tmp_path, builds):
 def test_a_torn_query_is_named_with_the_way_out(tmp_path):
     table = pa.table({"qid": [7, 8, 7, 9], "label": [0, 1, 0, 1], "x": [0.1, 0.2, 0.3, 0.4]})
     pq.write_table(table, tmp_path / "torn.parquet")
-    with pytest.raises(ValueError, match=r"query 7 stands in more than one place of .*torn.parquet.*write_parquet"):
+    with pytest.raises(ValueError, match=r"the rows of query 7 are not adjacent in .*torn.parquet.*write_parquet"):
         read_parquet(tmp_path / "torn.parquet", cache=True)
     write_parquet(tmp_path / "torn.parquet", tmp_path / "whole.parquet")
     mended = read_parquet(tmp_path / "whole.parquet", cache=True)

@@ -20,7 +20,7 @@ from plackett import _native
 from plackett.data.preprocessing import QueryZScore
 from plackett.evaluation.store import fingerprints, packages, recognition
 from plackett.evaluation.store.runs import RunStore
-from plackett.storage.drafts import draft_of
+from plackett.storage.atomic import draft_of
 
 KEY = {"ranker": "listmle", "fold": 1, "l2": {"float": (0.1).hex()}}
 

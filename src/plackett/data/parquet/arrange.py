@@ -21,7 +21,7 @@ from plackett.data.parquet.rows import ParquetRows
 from plackett.data.parquet.write import Layout, PartWriter
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
-from plackett.storage.drafts import draft_folder
+from plackett.storage.atomic import draft_folder
 
 _COPIES = 4  # of the rows of a scratch file: as read, sorted, as columns, and packed
 

@@ -1,99 +1,92 @@
-"""Parquet files through a cache that is mapped into memory: batch by batch into the file, so that X never is in memory.
+"""Parquet files through a cache that is mapped into memory, written batch by batch: X is never in memory as a whole.
 
-Whoever asks for it has no room for X in memory, so that it must be written.
+That the cache cannot be written is an error: X may be too large for memory.
 """
 
 from __future__ import annotations
 
+import errno
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from plackett.data.cache_file import CacheDraft, Damaged, cache_path, load, mode_of, signature
+from plackett.data.cache import CacheFile
 from plackett.data.parquet.rows import ParquetRows
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
-from plackett.exceptions import DataWarning
 from plackett.storage.file_names import value_in_path
 from plackett.validation import check_labels
 
 
 def read_mapped(files: list[str], folder: Any, rows_of: Any, columns: dict[str, Any]) -> Queries:
-    """The queries over a cache that fits, which is made where there is none."""
-    paths = [Path(file) for file in files]
-    options = _described(columns | _told_by_folders(files, columns["qid"]))
-    place = cache_path(paths, options, folder)
-    made_from = [signature(path) for path in paths]
-    try:
-        return load(place, made_from, options)
-    except Damaged as error:
-        warnings.warn(str(error), DataWarning, stacklevel=3)
-    except Exception:  # absent, torn, foreign, not to be opened: whatever it is, the files are still there
-        pass
-    rows = rows_of()
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        _build(place, rows, made_from, options, mode_of(*paths))
-    except OSError as error:
-        raise OSError(
-            error.errno,
-            f"the cache could not be written ({error.strerror}); name a folder with room: cache=...",
-            str(place),
-        ) from error
-    if [signature(path) for path in paths] != made_from:
-        place.unlink(missing_ok=True)
-        raise RuntimeError(f"{paths[0]} or one of the others changed while it was read. Read it again.")
-    return load(place, made_from, options)
+    """Return the queries over a valid cache, built if needed."""
+    cache = CacheFile([Path(file) for file in files], _described(files, columns), folder)
+    queries = cache.load()
+    if queries is None:
+        rows = rows_of()
+        try:
+            _build(cache, rows)
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"the cache could not be written ({error.strerror}); name a folder with enough space: cache=...",
+                str(cache.path),
+            ) from error
+        if cache.is_outdated():
+            cache.path.unlink(missing_ok=True)
+            raise RuntimeError(f"{files[0]} or one of the others changed while it was read. Read it again.")
+        queries = cache.load()
+        if queries is None:
+            raise OSError(errno.EIO, "the cache cannot be read back", str(cache.path))
+    return queries
 
 
-def _described(columns: dict[str, Any]) -> dict[str, str]:
+def _described(files: list[str], columns: dict[str, Any]) -> dict[str, str]:
+    """The options of the cache: the columns, and the query ids in the names of folders, which may be renamed."""
     names = {name: value if value is None or isinstance(value, str) else list(value) for name, value in columns.items()}
-    label = {"label": str(names.pop("label"))}  # whether there are labels is looked at
-    return {"format": "parquet"} | label | {name: json.dumps(value) for name, value in names.items()}
+    label = str(names.pop("label"))  # "None" tells that there are no labels
+    in_folders = [value_in_path(file, columns["qid"]) for file in files]
+    if any(value is not None for value in in_folders):
+        names["folders"] = in_folders
+    return {"format": "parquet", "label": label} | {name: json.dumps(value) for name, value in names.items()}
 
 
-def _told_by_folders(files: list[str], qid: str) -> dict[str, list]:
-    """The query ids in the names of folders, which may be called otherwise the next time."""
-    values = [value_in_path(file, qid) for file in files]
-    return {} if values == [None] * len(values) else {"folders": values}
-
-
-def _build(place: Path, rows: ParquetRows, made_from: list, options: dict[str, str], mode: int) -> None:
-    with CacheDraft(place, mode) as draft:
+def _build(cache: CacheFile, rows: ParquetRows) -> None:
+    with cache.writer() as writer:
         shape = (rows.n_rows, len(rows.features))
-        draft.reserve("X", rows.dtype, shape)
+        writer.reserve("X", rows.dtype, shape)
         if rows.label is not None:
-            draft.reserve("y", np.float64, shape[:1])
+            writer.reserve("y", np.float64, shape[:1])
         ids = _Ids(rows)
         has_texts, n_bytes, row = False, 0, 0
         for batch in rows.batches():
             n = batch.X.shape[0]
             if row == 0 and batch.docid is not None:
                 has_texts = isinstance(batch.docid, TextColumn)
-                draft.reserve("docid_bounds" if has_texts else "docid", np.int64, (rows.n_rows + has_texts,))
+                writer.reserve("docid_bounds" if has_texts else "docid", np.int64, (rows.n_rows + has_texts,))
             ids.add(batch.run_ids, batch.run_lengths)
-            draft.fill("X", row, batch.X)
+            writer.write_rows("X", row, batch.X)
             if batch.labels is not None:
-                place_of = np.arange(row, row + n)
+                row_numbers = np.arange(row, row + n)
                 name = f"{rows.name}: column {rows.label!r}"
-                draft.fill("y", row, check_labels(batch.labels, name=name, allow_nan=True, row_numbers=place_of))
+                labels = check_labels(batch.labels, name=name, allow_nan=True, row_numbers=row_numbers)
+                writer.write_rows("y", row, labels)
             if isinstance(batch.docid, TextColumn):
-                draft.fill("docid_bounds", row, batch.docid.bounds + n_bytes)
-                draft.grow("docids", batch.docid.buffer)
+                writer.write_rows("docid_bounds", row, batch.docid.bounds + n_bytes)
+                writer.append("docids", batch.docid.buffer)
                 n_bytes += batch.docid.buffer.size
             elif batch.docid is not None:
-                draft.fill("docid", row, batch.docid)
+                writer.write_rows("docid", row, batch.docid)
             row += n
-        draft.add("ids", ids.ids())
-        draft.add("indptr", ids.indptr())
-        draft.finish(shape, made_from, options, rows.feature_names, rows.first_index)
+        writer.add("ids", ids.ids())
+        writer.add("indptr", ids.indptr())
+        cache.finish(writer, shape, rows.feature_names, rows.first_index)
 
 
 class _Ids:
-    """The queries in order, as they come; one that comes again is refused."""
+    """The queries in order of appearance; the rows of each must be adjacent."""
 
     def __init__(self, rows: ParquetRows):
         self._rows, self._lengths = rows, [0]
@@ -107,8 +100,8 @@ class _Ids:
                 continue
             if key in self._seen:
                 raise ValueError(
-                    f"query {key!r} stands in more than one place of {self._rows.name}; to be mapped from a file, the "
-                    "rows of a query must stand side by side. Put them in order once: write_parquet(source, target)."
+                    f"the rows of query {key!r} are not adjacent in {self._rows.name}, as a memory-mapped cache needs "
+                    "them. Sort the rows once: write_parquet(source, target)."
                 )
             self._seen[key], self._last = True, key
             self._lengths.append(int(length))

@@ -17,7 +17,7 @@ from plackett.data.column_roles import check_feature_names
 from plackett.data.parquet.rows import METADATA
 from plackett.data.parquet.sums import SummedFile
 from plackett.data.queries import Queries
-from plackett.storage.drafts import draft_folder
+from plackett.storage.atomic import draft_folder
 from plackett.storage.opening import name_of, write_bytes
 from plackett.validation import check_choice, check_csr, is_sparse
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.evaluation.store import fingerprints
-from plackett.storage.drafts import remove_abandoned
+from plackett.storage.atomic import remove_abandoned
 from plackett.storage.opening import write_bytes
 
 FORMAT = "plackett run 2"

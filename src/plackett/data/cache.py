@@ -1,0 +1,216 @@
+"""Caches of data files: the arrays of a ``Queries`` in a container that is mapped into memory.
+
+The header of a cache names the files that it was made from (size, time of change, a hash of samples of their bytes) and
+the options they were read with. A cache is used only if these match and its checksums, shapes and indices are valid.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.data.text_column import TextColumn
+from plackett.exceptions import DataWarning, warn
+from plackett.storage.checksums import is_verifying
+from plackett.storage.container import (
+    ChecksumError,
+    Container,
+    ContainerError,
+    ContainerWriter,
+    open_container,
+    write_container,
+)
+
+KIND, VERSION = "plackett cache", 3  # of the file, and of how readers fill the arrays: raise it when either changes
+_WHOLE_BELOW = 1 << 18  # bytes that are hashed completely; larger files are sampled
+_SAMPLES, _SAMPLE_BYTES = 16, 4096
+# dtypes of the arrays, as numpy writes them; None: that of X, which the caller may know
+_DTYPES = {
+    "X": None,
+    "data": None,
+    "indices": "<i4",
+    "indptr_of_rows": "<i[48]",
+    "y": "<f8",
+    "ids": "<i8|<U[1-9][0-9]{0,8}",
+    "indptr": "<i8",
+    "row_order": "<i8",
+    "comments": r"\|u1",
+    "comment_bounds": "<i8",
+    "docid": "<i8",
+    "docids": r"\|u1",
+    "docid_bounds": "<i8",
+}
+
+
+class CacheFile:
+    """The cache of some files, read with some options. It lies beside the first file, or in ``folder``.
+
+    Beside the files their names tell caches apart, so that a folder may be moved; elsewhere their full paths do.
+
+    Parameters
+    ----------
+    paths : list of Path
+    options : dict of str to str
+        How the files are read.
+    folder : path, default=None
+    dtype : dtype, default=None
+        Of X; None accepts float32 and float64.
+
+    Attributes
+    ----------
+    path : Path
+        Of the cache.
+    """
+
+    def __init__(self, paths: list[Path], options: dict[str, str], folder: Any = None, dtype: np.dtype | None = None):
+        self._paths, self._options, self._dtype = paths, options, dtype
+        names = [path.name if folder is None else str(path.resolve()) for path in paths]
+        key = hashlib.blake2b(json.dumps([VERSION, names, options]).encode(), digest_size=8).hexdigest()
+        self.path = (paths[0].parent if folder is None else Path(folder)) / f"{paths[0].name}.{key}.plackett-cache"
+        self._signatures = [signature(path) for path in paths]
+
+    def load(self) -> Queries | None:
+        """Return the queries over the cache; None, with a warning for a damaged file, if it cannot be used."""
+        try:
+            return load(self.path, self._signatures, self._options, self._dtype)
+        except ChecksumError:
+            warn(f"the cache {self.path} is damaged; it is built anew.", DataWarning)
+        except Exception:  # any failure falls back to the files
+            pass
+        return None
+
+    def is_outdated(self) -> bool:
+        """Return whether the files have changed since this object was made."""
+        return [signature(path) for path in self._paths] != self._signatures
+
+    def writer(self) -> contextlib.AbstractContextManager[ContainerWriter]:
+        """Return a writer of the cache, for ``finish``.
+
+        Its permissions are those that all of the files have.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        mode = 0o666
+        for path in self._paths:
+            mode &= stat.S_IMODE(path.stat().st_mode)
+        return write_container(self.path, KIND, VERSION, mode=mode | 0o600)
+
+    def finish(
+        self, writer: ContainerWriter, shape: tuple[int, int], feature_names: list[str] | None, first_index: int | None
+    ) -> None:
+        """Write the header and move the cache to its place."""
+        described = {"shape": list(shape), "feature_names": feature_names, "first_index": first_index}
+        writer.finish({"made_from": self._signatures, "options": self._options, **described})
+
+
+def signature(path: Path) -> list:
+    """Return the size of a file, its time of change, and a hash of its content: of samples, if it is large."""
+    if not path.is_file():
+        if path.exists():
+            raise ValueError(f"cache needs regular files, which can be read again; {path} is not one.")
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    with open(path, "rb", buffering=0) as file:
+        status = os.fstat(file.fileno())
+        size, length = status.st_size, min(status.st_size, _WHOLE_BELOW)
+        offsets = [0]
+        if size > _WHOLE_BELOW:
+            length = _SAMPLE_BYTES
+            offsets = [(size - length) * k // (_SAMPLES - 1) for k in range(_SAMPLES)]
+        digest = hashlib.blake2b(digest_size=16)
+        for offset in offsets:
+            digest.update(os.pread(file.fileno(), length, offset))
+        return [size, status.st_mtime_ns, digest.hexdigest()]
+
+
+def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype | None = None) -> Queries:
+    """Return the queries of a cache that was made from these files with these options.
+
+    Arrays are mapped copy-on-write: they can be changed like those read from text, and the file stays as it is.
+
+    Raises
+    ------
+    ContainerError
+        If the cache is of other files or options, or not valid; ChecksumError where bytes of arrays changed.
+    """
+    with open_container(path, KIND, VERSION, verify=False) as container:
+        header = container.header
+        if header["made_from"] != made_from or header["options"] != options:
+            raise ContainerError("the cache is of other files, or of other options.")
+        if is_verifying():
+            container.verify()
+        _check_dtypes(container, "<f[48]" if dtype is None else re.escape(dtype.str))
+        arrays = {name: container.mapped(name) for name in container.arrays}
+    _check(("y" in arrays) == (options.get("label") != "None"))
+    return _assemble(arrays, tuple(header["shape"]), header["feature_names"], header["first_index"])
+
+
+def _check(is_valid: bool) -> None:
+    if not is_valid:
+        raise ContainerError("the arrays of the cache do not fit together.")
+
+
+def _check_dtypes(container: Container, dtype_of_X: str) -> None:
+    for name, entry in container.arrays.items():
+        _check(name in _DTYPES and re.fullmatch(_DTYPES[name] or dtype_of_X, entry.dtype.str) is not None)
+
+
+def _assemble(arrays: dict[str, np.ndarray], shape: tuple[int, int], names: Any, first_index: Any) -> Queries:
+    """Return queries over the arrays, if these belong together; compiled loops trust their indices."""
+    n_docs = shape[0]
+    indptr, ids, y = arrays["indptr"], arrays["ids"], arrays.get("y")
+    _check(indptr.shape == (ids.size + 1,) and _are_bounds(indptr, n_docs))
+    _check(y is None or y.shape == (n_docs,))
+    X = arrays["X"] if "X" in arrays else _csr(arrays, shape)
+    _check(X.shape == shape)
+    if names is not None:
+        _check(type(names) is list and all(type(name) is str for name in names) and len(set(names)) == shape[1])
+    docid, order = arrays.get("docid"), arrays.get("row_order")
+    _check(docid is None or docid.shape == (n_docs,))
+    _check(order is None or (order.shape == (n_docs,) and _is_permutation(order)))
+    texts = _texts(arrays, "docids", "docid_bounds", n_docs)
+    grouped = Queries.from_groups(
+        X, y, ids, indptr, docid=docid if texts is None else texts,
+        comments=_texts(arrays, "comments", "comment_bounds", n_docs), feature_names=names,
+        first_index=first_index, row_order=order,
+    )  # fmt: skip
+    return grouped.as_given()
+
+
+def _texts(arrays: dict[str, np.ndarray], buffer: str, bounds: str, n_docs: int) -> TextColumn | None:
+    if bounds not in arrays:
+        return None
+    column = TextColumn(arrays[buffer], arrays[bounds])
+    _check(len(column) == n_docs and _are_bounds(column.bounds, column.buffer.size))
+    return column
+
+
+def _is_permutation(order: np.ndarray) -> bool:
+    if order.size and not 0 <= int(order.min()) <= int(order.max()) < order.size:
+        return False
+    is_seen = np.zeros(order.size, dtype=bool)
+    is_seen[order] = True
+    return bool(is_seen.all())
+
+
+def _are_bounds(bounds: np.ndarray, end: int) -> bool:
+    return bool(bounds[0] == 0 and bounds[-1] == end and (bounds[1:] >= bounds[:-1]).all())
+
+
+def _csr(arrays: dict[str, np.ndarray], shape: tuple[int, int]):
+    from scipy.sparse import csr_matrix
+
+    data, indices, indptr = arrays["data"], arrays["indices"], arrays["indptr_of_rows"]
+    _check(data.shape == indices.shape and indptr.shape == (shape[0] + 1,) and _are_bounds(indptr, data.size))
+    _check(not indices.size or 0 <= int(indices.min()) <= int(indices.max()) < shape[1])
+    X = csr_matrix((data, indices, indptr), shape=shape, copy=False)
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X
