@@ -101,12 +101,9 @@ TO_MEND = {
     ("exports/parity.py", "._check_queries"),
     ("exports/parity.py", "._predict_grouped"),
     ("persistence/read.py", "._check_loaded"),
-    ("rankers/boosting/rankboost.py", "plackett.losses._pair_plan.pair_counts"),
     ("rankers/query_dependent/function_space.py", "._factor"),
-    ("rankers/query_dependent/local_fits.py", "plackett.losses._pair_plan.pair_plan"),
 }
 CIRCLES_TO_MEND = [
-    {module for module in MODULES if module.startswith("plackett.losses.")},
     {"plackett.web.collection", "plackett.web.letor_collection", "plackett.web.text_collection"},
 ]
 NAMES_TO_MEND = {

@@ -20,7 +20,7 @@ from plackett.losses import (
     PairwiseSquaredHinge,
     get_loss,
 )
-from plackett.losses._pair_plan import pair_counts, pair_plan
+from plackett.losses.pairwise import pair_counts, pair_plan
 from tests.losses import literal
 from tests.losses import literal_pairwise as loops
 

@@ -52,6 +52,22 @@ _CLASSES: list[type[Loss]] = [
     Squared,
 ]
 
+
+def _torch_form(loss: Loss) -> Any:
+    from plackett.losses.backends.torch import TorchLoss
+
+    return TorchLoss(loss)
+
+
+def _tree_form(loss: Loss, queries: Any) -> Any:
+    from plackett.losses.backends.trees import TreeObjective
+
+    return TreeObjective(loss, queries)
+
+
+# a loss does not import its backends: they import the losses, and PyTorch may not be installed
+Loss.backends.update(torch=_torch_form, trees=_tree_form)
+
 _BY_NAME = {loss.name: loss for loss in _CLASSES}
 
 

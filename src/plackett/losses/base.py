@@ -53,6 +53,7 @@ class Loss(Parameters, ABC):
     """
 
     name: ClassVar[str]
+    backends: ClassVar[dict[str, Callable[..., Any]]] = {}  # other forms of every loss; losses/__init__.py fills it
     ignores_shifts: bool = True
     is_convex: bool = True
     is_smooth: bool = True
@@ -153,22 +154,48 @@ class Loss(Parameters, ABC):
         return as_given(self.curvature_at(scores, lists)(direction), queries)
 
     def as_lightgbm(self, queries: Queries | QueryLists) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-        """The loss as ``params["objective"]`` of ``lightgbm.train``, for a Dataset of these queries' rows in order."""
-        from plackett.losses.backends.trees import lightgbm_objective
+        """Return the loss as ``params["objective"]`` of ``lightgbm.train``.
 
-        return lightgbm_objective(self, queries)
+        ``LGBMRanker(objective=…)`` takes it as well. LightGBM's trees start at a score of 0. A loss that does not
+        ignore shifts may need another start: give the Dataset an ``init_score``, and add it to what the trees predict.
+
+        Parameters
+        ----------
+        queries : Queries, or its ``lists``
+            The rows of the Dataset, in the same order.
+
+        Returns
+        -------
+        TreeObjective
+        """
+        return self.backends["trees"](self, queries)
 
     def as_xgboost(self, queries: Queries | QueryLists) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-        """The loss as ``obj`` of ``xgboost.train``, for a DMatrix of these queries' rows in order."""
-        from plackett.losses.backends.trees import xgboost_objective
+        """Return the loss as ``obj`` of ``xgboost.train``.
 
-        return xgboost_objective(self, queries)
+        ``XGBRegressor(objective=…)`` takes it as well. XGBoost adds 1 to the curvature of a leaf (``reg_lambda``) and
+        requires at least 1 of it (``min_child_weight``), which is much for losses that are means over pairs: lower
+        both.
+
+        Parameters
+        ----------
+        queries : Queries, or its ``lists``
+            The rows of the DMatrix, in the same order.
+
+        Returns
+        -------
+        TreeObjective
+        """
+        return self.backends["trees"](self, queries)
 
     def as_torch(self) -> Any:
-        """The loss as a function of PyTorch: ``f(scores, queries)`` is their loss, and knows its slope."""
-        from plackett.losses.backends.torch import TorchLoss
+        """Return the loss as a function of PyTorch: ``f(scores, queries)`` is a tensor that can be differentiated.
 
-        return TorchLoss(self)
+        Returns
+        -------
+        TorchLoss
+        """
+        return self.backends["torch"](self)
 
     def _checked(self, scores: Any, queries: Queries | QueryLists) -> tuple[np.ndarray, QueryLists]:
         lists = lists_of(queries)

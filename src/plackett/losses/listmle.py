@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,8 +9,8 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses.base import CompiledCurvature, CurvatureProduct, evaluate
-from plackett.losses.transforms import Exponential, get_transform
+from plackett.losses.base import CompiledCurvature
+from plackett.losses.transforms import TransformedLoss, get_transform
 from plackett.metrics.discounts import position_weights as weights_of_positions
 from plackett.validation import check_choice
 
@@ -28,17 +27,7 @@ class WeightedLevels(NamedTuple):
     weights: np.ndarray
 
 
-class _PlackettLoss(CompiledCurvature):
-    """What ListMLE and p-ListMLE share: the kernels over label levels."""
-
-    _is_efron = False
-
-    @abstractmethod
-    def _levels(self, lists: QueryLists) -> WeightedLevels:
-        """What the kernels need to know of the labels."""
-
-
-class ListMLE(_PlackettLoss):
+class ListMLE(TransformedLoss):
     """Negative log-likelihood of the true order (Xia et al., 2008).
 
     Documents in true order, ``Σ_i [−f_i + log Σ_{j ≥ i} exp f_j]``. Labels with ties do not give an order, so:
@@ -71,72 +60,18 @@ class ListMLE(_PlackettLoss):
         self.ties, self.transform, self.random_state = ties, transform, random_state
 
     @property
-    def _is_plain(self) -> bool:
-        is_named = isinstance(self.transform, str) and self.transform == "exp"  # asked in inner loops
-        return is_named or isinstance(get_transform(self.transform), Exponential)
-
-    @property
-    def ignores_shifts(self) -> bool:  # type: ignore[override]
-        return self._is_plain
-
-    @property
-    def is_convex(self) -> bool:  # type: ignore[override]
-        return self._is_plain
-
-    @property
     def is_random(self) -> bool:  # type: ignore[override]
         return self.ties == "random"
 
     @property
-    def has_curvature_product(self) -> bool:
-        return self._is_plain and not self.is_random
-
-    @property
-    def has_curvature_bound(self) -> bool:
-        return self._is_plain and not self.is_random
-
-    @property
-    def _is_efron(self) -> bool:  # type: ignore[override]
+    def _is_efron(self) -> bool:
         return self.ties == "efron"
 
     def check_labels(self, lists: QueryLists) -> None:
         check_choice(self.ties, "ties", TIES)
         get_transform(self.transform)
 
-    @property
-    def has_native(self) -> bool:
-        return self.has_curvature_product and super().has_native
-
-    def native(self, lists: QueryLists) -> Any:
-        return self._compiled(lists) if self.has_curvature_product else None
-
-    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-        if self._is_plain:
-            return evaluate(self._compiled(lists), scores, lists, slope)
-        logs, factor = get_transform(self.transform).log_and_slope(scores)
-        values = evaluate(self._compiled(lists), logs, lists, slope)
-        slope *= factor
-        return values
-
-    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        self._check_curvature("curvature_product")
-        return super().curvature_at(scores, lists)
-
-    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        self._check_curvature("curvature_diagonal")
-        return super().diagonal_at(scores, lists)
-
-    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        """The sum of a document's choice probabilities."""
-        self._check_curvature("curvature_bound")
-        return super().bound_at(scores, lists)
-
-    def _check_curvature(self, method: str) -> None:
-        if not self.has_curvature_product:
-            raise self._lacks(method)
-
     def _compiled(self, lists: QueryLists) -> Any:
-        """The loss of the scores' logarithms under φ, which are the scores themselves where φ is exp."""
         if self.is_random:
             return _native.losses.listmle(*self._random_levels(lists), False)
         key = ("listmle compiled", self._is_efron)
@@ -158,7 +93,7 @@ class ListMLE(_PlackettLoss):
         return WeightedLevels(lists.indptr, shuffled, np.arange(lists.n_docs + 1), lists.indptr, weights)
 
 
-class PListMLE(_PlackettLoss):
+class PListMLE(CompiledCurvature):
     """Position-aware ListMLE: the i-th term of ListMLE counts α(i), which falls (Lan et al., 2014).
 
     Documents with equal labels share the mean weight of their places; the lowest level is left out.
@@ -181,6 +116,7 @@ class PListMLE(_PlackettLoss):
     """
 
     name = "p-listmle"
+    _is_efron = False
 
     def __init__(
         self,

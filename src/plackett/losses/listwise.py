@@ -8,11 +8,11 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses.base import CompiledCurvature, CurvatureProduct, Loss, evaluate
-from plackett.losses.transforms import Exponential, Linear, Transform, get_transform
+from plackett.losses.base import CurvatureProduct, Loss, evaluate
+from plackett.losses.transforms import Linear, Transform, TransformedLoss, get_transform
 
 
-class ListNet(CompiledCurvature):
+class ListNet(TransformedLoss):
     """Cross entropy between the top-one probabilities of the labels and of the scores (Cao et al. 2007).
 
     ``−Σ_i P_i log(φ(f_i) / Σ_j φ(f_j))`` with ``P_i = φ(y_i) / Σ_j φ(y_j)``; with the default φ both are softmaxes.
@@ -38,27 +38,6 @@ class ListNet(CompiledCurvature):
     def __init__(self, transform: Any = "exp"):
         self.transform = transform
 
-    @property
-    def is_convex(self) -> bool:  # type: ignore[override]
-        return self._is_softmax
-
-    @property
-    def ignores_shifts(self) -> bool:  # type: ignore[override]
-        return self._is_softmax
-
-    @property
-    def has_curvature_product(self) -> bool:
-        return self._is_softmax
-
-    @property
-    def has_curvature_bound(self) -> bool:
-        return self._is_softmax
-
-    @property
-    def _is_softmax(self) -> bool:
-        is_named = isinstance(self.transform, str) and self.transform == "exp"  # asked in inner loops
-        return is_named or isinstance(get_transform(self.transform), Exponential)
-
     def check_labels(self, lists: QueryLists) -> None:
         transform = get_transform(self.transform)
         if isinstance(transform, Linear) and lists.n_docs:
@@ -70,24 +49,8 @@ class ListNet(CompiledCurvature):
                     'needs probabilities: at least 0 for every label. Give a larger b, or transform="exp".'
                 )
 
-    @property
-    def has_native(self) -> bool:
-        return self._is_softmax and super().has_native
-
-    def native(self, lists: QueryLists) -> Any:
-        return self._compiled(lists) if self._is_softmax else None
-
-    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-        if self._is_softmax:
-            return evaluate(self._compiled(lists), scores, lists, slope)
-        logs, inner = get_transform(self.transform).log_and_slope(scores)
-        losses = evaluate(self._compiled(lists), logs, lists, slope)
-        slope *= inner
-        return losses
-
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        if not self._is_softmax:
-            raise self._lacks("curvature_product")
+        self._check_curvature("curvature_product")
         share = _softmax(scores, lists)
 
         def product(direction: np.ndarray) -> np.ndarray:
@@ -98,19 +61,13 @@ class ListNet(CompiledCurvature):
         return product
 
     def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        if self._is_softmax:
+        if self._is_exp:
             return super().diagonal_at(scores, lists)
         logs, inner, second = get_transform(self.transform).log_and_derivatives(scores)
         share = _softmax(logs, lists)
         return share * (1.0 - share) * inner**2 + (share - self._target(lists)) * second
 
-    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        if not self._is_softmax:
-            raise self._lacks("curvature_bound")
-        return super().bound_at(scores, lists)
-
     def _compiled(self, lists: QueryLists) -> Any:
-        """The loss of ``log φ`` of the scores, which are the scores themselves where φ is exp."""
         key = ("ListNet compiled", self.transform)
         return lists.keep(key, lambda: _native.losses.listnet(lists.indptr, self._target(lists)))
 

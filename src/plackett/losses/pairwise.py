@@ -6,13 +6,12 @@ Each is a sum over pairs ``y_i > y_j`` of a function of the margin ``m = f_i - f
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses._pair_plan import native_plan, pair_counts
 from plackett.losses.base import CompiledCurvature, CompiledLoss, CurvatureProduct, evaluate
 
 NORMALIZERS = ("pairs", "all", "none")
@@ -46,14 +45,7 @@ def _pair_weights(lists: QueryLists, normalize: str) -> np.ndarray:
     return np.divide(1.0, divisors, out=np.zeros_like(counts), where=counts > 0)
 
 
-class _Curved(_Pairwise, CompiledCurvature):
-    """A loss with a second derivative, which sums ``c (t_i - t_j)²`` over pairs."""
-
-    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        return super().curvature_at(scores.copy(), lists)  # the caller may move on while products are still taken here
-
-
-class _CurvedHinge(_Curved):
+class _CurvedHinge(_Pairwise, CompiledCurvature):
     """Squared and smoothed hinge: their second derivative is the same for all active pairs, which are found once."""
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
@@ -92,7 +84,7 @@ class PairwiseHinge(_Pairwise):
     is_smooth = False
 
     def _compiled(self, lists: QueryLists) -> Any:
-        return _native.losses.hinge(native_plan(lists), self._weights(lists))
+        return _native.losses.hinge(_native_plan(lists), self._weights(lists))
 
     def smoothed(self, width: float) -> PairwiseSmoothedHinge:
         """The loss with a parabola of this width in place of its kink: at most width/2 a pair below, never above."""
@@ -104,7 +96,7 @@ class PairwiseHinge(_Pairwise):
         These are the dual variables that belong to the slope of ``smoothed(width)``; their sum, less what they cost in
         the penalty, is a lower bound of the minimum.
         """
-        ramp = _native.losses.ramp(native_plan(lists), self._weights(lists) / width, width)
+        ramp = _native.losses.ramp(_native_plan(lists), self._weights(lists) / width, width)
         return evaluate(ramp, scores, lists, np.empty(lists.n_docs))
 
 
@@ -132,11 +124,11 @@ class PairwiseSmoothedHinge(_CurvedHinge):
             raise ValueError(f"width={self.width!r} must be a number above 0.")
 
     def native(self, lists: QueryLists) -> Any:  # not kept: solvers go through many widths
-        return _native.losses.bend(native_plan(lists), self._weights(lists) / self.width, self.width)
+        return _native.losses.bend(_native_plan(lists), self._weights(lists) / self.width, self.width)
 
     def native_curvature(self, lists: QueryLists, scores: Callable[[], np.ndarray]) -> Any:
         weights = self._weights(lists) / self.width
-        return _native.losses.bend_curvature(native_plan(lists), weights, self.width, scores())
+        return _native.losses.bend_curvature(_native_plan(lists), weights, self.width, scores())
 
 
 class PairwiseSquaredHinge(_CurvedHinge):
@@ -153,14 +145,14 @@ class PairwiseSquaredHinge(_CurvedHinge):
     name = "squared-hinge"
 
     def _compiled(self, lists: QueryLists) -> Any:
-        return _native.losses.squared_hinge(native_plan(lists), 2.0 * self._weights(lists))  # it sums z²/2
+        return _native.losses.squared_hinge(_native_plan(lists), 2.0 * self._weights(lists))  # it sums z²/2
 
     def native_curvature(self, lists: QueryLists, scores: Callable[[], np.ndarray]) -> Any:
         weights = 2.0 * self._weights(lists)
-        return _native.losses.squared_hinge_curvature(native_plan(lists), weights, scores())
+        return _native.losses.squared_hinge_curvature(_native_plan(lists), weights, scores())
 
 
-class PairwiseLogistic(_Curved):
+class PairwiseLogistic(_Pairwise, CompiledCurvature):
     """Logistic loss, ``log(1 + e^-m)``, over every pair of documents with different labels: RankNet.
 
     O(n²) per query in time, O(n) in memory.
@@ -174,10 +166,10 @@ class PairwiseLogistic(_Curved):
     name = "logistic"
 
     def _compiled(self, lists: QueryLists) -> Any:
-        return _native.losses.logistic(native_plan(lists), self._weights(lists))
+        return _native.losses.logistic(_native_plan(lists), self._weights(lists))
 
 
-class PairwiseExponential(_Curved):
+class PairwiseExponential(_Pairwise, CompiledCurvature):
     """Exponential loss, ``e^-m``, over every pair of documents with different labels: RankBoost.
 
     O(n) per query, because ``e^(f_j - f_i)`` is a product. A margin below -600 counts as about -600, so that value and
@@ -212,4 +204,56 @@ class PairwisePsi(_Pairwise):
     is_smooth = False
 
     def _compiled(self, lists: QueryLists) -> Any:
-        return _native.losses.ramp(native_plan(lists), self._weights(lists), 1.0)
+        return _native.losses.ramp(_native_plan(lists), self._weights(lists), 1.0)
+
+
+class PairPlan(NamedTuple):
+    """Steps that visit all pairs of every query without listing them; ``_native/losses/pair_plan.hpp`` defines them.
+
+    Query ``q`` owns ``steps[indptr[q]:indptr[q + 1]]``.
+
+    ``run_end`` says, for each place of the label order, where its run of equal labels ends; ``n_stored`` is the number
+    of entries that all crossings keep together.
+    """
+
+    steps: np.ndarray
+    indptr: np.ndarray
+    run_end: np.ndarray
+    n_stored: int
+
+
+def pair_plan(lists: QueryLists) -> PairPlan:
+    """Return the plan of these lists, made once."""
+    return lists.keep("pair plan", lambda: _make_plan(lists))
+
+
+def _native_plan(lists: QueryLists) -> Any:
+    """Return the plan as a compiled object bound to the label order of these lists, made once."""
+    plan = pair_plan(lists)
+    return lists.keep(
+        "native pair plan",
+        lambda: _native.losses.pair_plan(lists.order, lists.indptr, plan.run_end, plan.steps, plan.indptr),
+    )
+
+
+def pair_counts(lists: QueryLists) -> np.ndarray:
+    """Return the number of pairs with different labels in each query, counted once."""
+    return lists.keep("pair counts", lambda: _count_pairs(lists))
+
+
+def _count_pairs(lists: QueryLists) -> np.ndarray:
+    squares = np.concatenate([[0.0], np.cumsum(np.diff(lists.levels.bounds).astype(np.float64) ** 2)])
+    n_docs = np.diff(lists.indptr).astype(np.float64)
+    return 0.5 * (n_docs**2 - np.diff(squares[lists.levels.indptr]))
+
+
+def _make_plan(lists: QueryLists) -> PairPlan:
+    bounds, of_queries = lists.levels.bounds, lists.levels.indptr
+    sizes = np.diff(bounds)
+    starts = np.repeat(lists.indptr[:-1], np.diff(lists.indptr))
+    run_end = (np.repeat(bounds[1:], sizes) - starts).astype(np.int32)
+    squares = np.concatenate([[0], np.cumsum(sizes.astype(np.int64) ** 2)])
+    steps = np.empty((2 * sizes.size, 4), dtype=np.int64)
+    indptr = np.zeros(lists.n_queries + 1, dtype=np.int64)
+    n_stored = _native.losses.plan_steps(bounds, of_queries, lists.indptr, squares, steps, indptr)
+    return PairPlan(steps[: indptr[-1]].copy(), indptr, run_end, n_stored)

@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from plackett._parameters import Parameters
+from plackett.data.queries import QueryLists
+from plackett.losses.base import CompiledCurvature, CurvatureProduct, evaluate
 from plackett.validation import plain
 
 _FAR = 100.0  # from here on the series of 1 / Φ is exact, and the formula loses half of its digits
@@ -144,3 +146,69 @@ def get_transform(transform: Any) -> Transform:
         return _BY_NAME[transform]()
     known = ", ".join(repr(name) for name in _BY_NAME)
     raise ValueError(f"transform={plain(transform)!r} is not known; choose one of {known}, or give Linear(a, b).")
+
+
+class TransformedLoss(CompiledCurvature):
+    """Base of the losses that see the scores by ``log φ`` alone.
+
+    With φ = exp they are convex, ignore shifts of the scores and have curvature products, unless ties are broken at
+    random. With another φ they have none of this.
+    """
+
+    transform: Any
+
+    @abstractmethod
+    def _compiled(self, lists: QueryLists) -> Any:
+        """Return the compiled loss of ``log φ`` of the scores, which are the scores themselves where φ is exp."""
+
+    @property
+    def _is_exp(self) -> bool:
+        is_named = isinstance(self.transform, str) and self.transform == "exp"  # asked in inner loops
+        return is_named or isinstance(get_transform(self.transform), Exponential)
+
+    @property
+    def is_convex(self) -> bool:  # type: ignore[override]
+        return self._is_exp
+
+    @property
+    def ignores_shifts(self) -> bool:  # type: ignore[override]
+        return self._is_exp
+
+    @property
+    def has_curvature_product(self) -> bool:
+        return self._is_exp and not self.is_random
+
+    @property
+    def has_curvature_bound(self) -> bool:
+        return self.has_curvature_product
+
+    @property
+    def has_native(self) -> bool:
+        return self.has_curvature_product and super().has_native
+
+    def native(self, lists: QueryLists) -> Any:
+        return self._compiled(lists) if self.has_curvature_product else None
+
+    def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
+        if self._is_exp:
+            return evaluate(self._compiled(lists), scores, lists, slope)
+        logs, inner = get_transform(self.transform).log_and_slope(scores)
+        values = evaluate(self._compiled(lists), logs, lists, slope)
+        slope *= inner
+        return values
+
+    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
+        self._check_curvature("curvature_product")
+        return super().curvature_at(scores, lists)
+
+    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        self._check_curvature("curvature_diagonal")
+        return super().diagonal_at(scores, lists)
+
+    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        self._check_curvature("curvature_bound")
+        return super().bound_at(scores, lists)
+
+    def _check_curvature(self, method: str) -> None:
+        if not self.has_curvature_product:
+            raise self._lacks(method)

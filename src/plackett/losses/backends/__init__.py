@@ -1,1 +1,1 @@
-"""The losses in PyTorch, on GPUs and as objectives of boosted trees."""
+"""Losses in PyTorch, on accelerators, and as objectives of boosted trees."""

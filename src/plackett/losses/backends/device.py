@@ -1,13 +1,17 @@
-"""Losses as PyTorch operations, for scores that live on an accelerator.
+"""Losses as PyTorch operations, for scores on an accelerator.
 
-Each function gives the loss as one term per document, whose sum over a query is its loss, and the slope by the scores.
-It follows the formulas of the compiled kernels; the pairwise losses that need order statistics or all pairs have none
-here and are taken on the host. What the labels alone decide is made once per lists, device and precision.
+Each device form returns the loss as one term per document, whose sum over a query is the query's loss, and the slope by
+the scores. It follows the formulas of the compiled kernels. The pairwise losses that need order statistics or all pairs
+have no device form and are computed on the host. What depends on the labels alone is made once per lists, device and
+precision. On CUDA, ListMLE and p-ListMLE run as one Triton kernel where it works.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Hashable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,26 +19,41 @@ import torch
 
 from plackett.data.queries import QueryLists
 from plackett.losses import cost_sensitive, listmle, listwise, pairwise, pointwise, transforms
-from plackett.losses.backends import cuda as on_cuda
-from plackett.losses.backends.log_transforms import TRANSFORMS, log_and_slope
-from plackett.losses.backends.segments import NOTHING, Chains, RankedLevels, Runs, to_device
+from plackett.losses.backends.segments import NOTHING, Chains, RankedLevels, Runs, to_device, to_index
 from plackett.losses.base import Loss
 
 TermsAndSlope = tuple[torch.Tensor, torch.Tensor]
+DeviceForm = Callable[[Any, torch.Tensor, QueryLists], TermsAndSlope]
+
+_FORMS: dict[type[Loss], DeviceForm] = {}
+_TRANSFORMS = (transforms.Exponential, transforms.Sigmoid, transforms.Probit, transforms.Linear)
+
+
+def device_form(loss: type[Loss]) -> Callable[[DeviceForm], DeviceForm]:
+    """Register a function of ``(loss, scores, lists)`` as the device form of a class of losses.
+
+    Derived classes do not inherit it: they may compute something else.
+    """
+
+    def register(form: DeviceForm) -> DeviceForm:
+        _FORMS[loss] = form
+        return form
+
+    return register
 
 
 def has_terms(loss: Loss) -> bool:
-    """Whether the loss and its φ are known here; a class that somebody derived from ours may differ, and is not."""
-    if type(loss) not in _BY_CLASS:
+    """Return whether the loss, with its φ, has a device form."""
+    if type(loss) not in _FORMS:
         return False
-    return not hasattr(loss, "transform") or type(transforms.get_transform(loss.transform)) in TRANSFORMS
+    return not hasattr(loss, "transform") or type(transforms.get_transform(loss.transform)) in _TRANSFORMS
 
 
 def value_and_slope(
     loss: Any, scores: torch.Tensor, lists: QueryLists, weights: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The loss summed over the queries, each of which counts its weight, and the slope by each score."""
-    by_query = on_cuda.values_and_slope(loss, scores, lists)
+    """Return the loss summed over the queries, times their weights, and the slope by each score."""
+    by_query = _fused_values_and_slope(loss, scores, lists)
     costs, slope = terms_and_slope(loss, scores, lists) if by_query is None else by_query
     if weights is None:
         return costs.sum(), slope
@@ -43,19 +62,20 @@ def value_and_slope(
 
 
 def terms_and_slope(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    """One term per document, whose places may change within a query, and the slope by each score.
+    """Return one term per document, in any order within its query, and the slope by each score.
 
-    ``scores`` are float32 or float64. The scores are not looked at, which would wait for the device: what is not finite
-    gives terms that are not, either.
+    ``scores`` are float32 or float64. They are not checked, which would wait for the device: scores that are not finite
+    give terms that are not finite.
     """
     if lists.n_docs == 0:
         return scores.clone(), scores.clone()
-    return _BY_CLASS[type(loss)](loss, scores, lists)
+    return _FORMS[type(loss)](loss, scores, lists)
 
 
 # ---- ListMLE and p-ListMLE ---------------------------------------------------------------------------------------
 
 
+@device_form(listmle.PListMLE)
 def _plackett(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
     """Each document costs w (log C − f), as in ``_native/losses/listmle.hpp``; C and 1/C are logarithms here."""
     labels = loss._levels(lists)
@@ -89,10 +109,11 @@ def _plackett(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlo
     return terms, slope.sub_(weights_of_rows)
 
 
+@device_form(listmle.ListMLE)
 def _listmle(loss: listmle.ListMLE, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    if loss._is_plain:
+    if loss._is_exp:
         return _plackett(loss, scores, lists)
-    logs, inner = log_and_slope(transforms.get_transform(loss.transform), scores)
+    logs, inner = _log_and_slope(transforms.get_transform(loss.transform), scores)
     terms, slope = _plackett(loss, logs, lists)
     return terms, slope * inner
 
@@ -106,17 +127,19 @@ def _shares_of_places(bounds: np.ndarray) -> np.ndarray:
 # ---- ListNet and RankCosine --------------------------------------------------------------------------------------
 
 
+@device_form(listwise.ListNet)
 def _listnet(loss: listwise.ListNet, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
     """Each document costs its target times the negative logarithm of its share."""
     transform = transforms.get_transform(loss.transform)
     runs = _runs_of_queries(lists, scores)
     target = _kept(lists, scores, ("ListNet", transform, "target"), lambda: loss._target(lists))
-    logs, inner = (scores, None) if loss._is_softmax else log_and_slope(transform, scores)
+    logs, inner = (scores, None) if loss._is_exp else _log_and_slope(transform, scores)
     cost = runs.spread(runs.log_sums(logs)) - logs
     slope = (-cost).exp_() - target
     return cost * target, slope if inner is None else slope * inner
 
 
+@device_form(listwise.RankCosine)
 def _rank_cosine(loss: listwise.RankCosine, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
     """Each document costs a quarter of its squared distance from the target, both of length 1 in their query."""
     transform = transforms.get_transform(loss.transform)
@@ -132,7 +155,7 @@ def _rank_cosine(loss: listwise.RankCosine, scores: torch.Tensor, lists: QueryLi
         values = values / runs.spread(torch.where(largest > 0.0, largest, 1.0))
         values = torch.where(runs.spread(largest) > 0.0, values, 0.0)
     else:
-        logs, growth = log_and_slope(transform, scores)
+        logs, growth = _log_and_slope(transform, scores)
         values = (logs - runs.spread(runs.largest(logs))).exp_()
     length = runs.sums(values * values).sqrt_()
     unit = values / runs.spread(torch.where(length > 0.0, length, 1.0))
@@ -164,6 +187,7 @@ def _flat_costs(target: np.ndarray, lists: QueryLists) -> np.ndarray:
 # ---- cost-sensitive ListMLE --------------------------------------------------------------------------------------
 
 
+@device_form(cost_sensitive.CSListMLE)
 def _cost_sensitive(loss: cost_sensitive.CSListMLE, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
     """See ``_native/losses/cost_sensitive.hpp`` for the names; ``mean``, ``rivalry`` and ``pull`` are logarithms here.
 
@@ -213,6 +237,7 @@ def _steps(weights: Any) -> np.ndarray:
 # ---- pairs and single documents ----------------------------------------------------------------------------------
 
 
+@device_form(pairwise.PairwiseExponential)
 def _exponential(loss: pairwise.PairwiseExponential, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
     """Each document costs e^f times the sum of e^−f over the better ones."""
     key = ("pair weights", loss.normalize, "rows")
@@ -235,20 +260,63 @@ def _cut_exp(values: torch.Tensor, runs: Runs, log_sums: torch.Tensor, largest: 
     return (values + runs.spread(log_sums) - excess).exp_()
 
 
+@device_form(pointwise.Squared)
 def _squared(loss: pointwise.Squared, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
     slope = scores - _kept(lists, scores, "labels", lambda: lists.labels)
     return 0.5 * slope * slope, slope
 
 
-_BY_CLASS: dict[type, Callable[[Any, torch.Tensor, QueryLists], TermsAndSlope]] = {
-    listmle.ListMLE: _listmle,
-    listmle.PListMLE: _plackett,
-    listwise.ListNet: _listnet,
-    listwise.RankCosine: _rank_cosine,
-    cost_sensitive.CSListMLE: _cost_sensitive,
-    pairwise.PairwiseExponential: _exponential,
-    pointwise.Squared: _squared,
-}
+# ---- one Triton kernel for ListMLE and p-ListMLE --------------------------------------------------------------------
+
+
+def _fused_values_and_slope(
+    loss: Any, scores: torch.Tensor, lists: QueryLists
+) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Return the loss of each query and the slope by each score; None where the Triton kernel does not apply.
+
+    The device forms give the same numbers, by some thirty launches in place of one.
+    """
+    if type(loss) not in (listmle.ListMLE, listmle.PListMLE) or loss._is_efron or lists.n_docs == 0:
+        return None
+    kernel = _triton_kernel(scores.device) if scores.is_cuda else None
+    longest = lists.keep("longest", lambda: int(np.diff(lists.indptr).max()))
+    if kernel is None or longest > kernel.LONGEST:
+        return None
+    if isinstance(loss, listmle.ListMLE) and not loss._is_exp:
+        logs, inner = _log_and_slope(transforms.get_transform(loss.transform), scores)
+        values, slope = kernel.values_and_slope(logs, *_fused_labels(loss, logs, lists), longest)
+        return values, slope * inner
+    return kernel.values_and_slope(scores.contiguous(), *_fused_labels(loss, scores, lists), longest)
+
+
+def _fused_labels(loss: Any, like: torch.Tensor, lists: QueryLists) -> tuple[torch.Tensor, ...]:
+    """Return order, bounds, and the weight and mass of each place; drawn anew where ties are broken at random."""
+
+    def make() -> tuple[torch.Tensor, ...]:
+        labels = loss._levels(lists)
+        sizes = np.diff(labels.bounds)
+        masses = np.zeros(lists.n_docs)
+        masses[labels.bounds[:-1]] = labels.weights * sizes
+        numbers = (to_device(of, like.device, like.dtype) for of in (np.repeat(labels.weights, sizes), masses))
+        return to_index(labels.order, like.device), to_device(labels.indptr, like.device), *numbers
+
+    if loss.is_random:
+        return make()
+    return lists.keep(("kernel", loss, like.device, like.dtype), make)
+
+
+@functools.cache
+def _triton_kernel(device: torch.device) -> ModuleType | None:
+    """Return the kernel, tried once on two documents: Triton may lack a compiler or not support the device."""
+    try:
+        from plackett.losses.backends import triton
+
+        one = torch.ones(2, device=device)
+        order, indptr = torch.tensor([0, 1], device=device), torch.tensor([0, 2], device=device)
+        values, _ = triton.values_and_slope(one, order, indptr, one, one, longest=2)
+        return triton if bool(values.isfinite().all()) else None
+    except Exception:  # any failure falls back to the device forms
+        return None
 
 
 # ---- what is made once -------------------------------------------------------------------------------------------
@@ -291,3 +359,19 @@ def _logs(numbers: np.ndarray) -> np.ndarray:
 
 def _or_one(numbers: np.ndarray) -> np.ndarray:
     return np.where(numbers > 0.0, numbers, 1.0)
+
+
+def _log_and_slope(transform: transforms.Transform, scores: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what ``Transform.log_and_slope`` returns, as operations of PyTorch."""
+    if isinstance(transform, transforms.Exponential):
+        return scores, torch.ones_like(scores)
+    if isinstance(transform, transforms.Sigmoid):
+        return torch.nn.functional.logsigmoid(scores), torch.sigmoid(-scores)
+    if isinstance(transform, transforms.Probit):
+        scores = scores.clamp(min=-1e150 if scores.dtype == torch.float64 else -1e15)
+        return torch.special.log_ndtr(scores), math.sqrt(2.0 / math.pi) / torch.special.erfcx(scores * -math.sqrt(0.5))
+    assert isinstance(transform, transforms.Linear)
+    value = transform.a * scores + transform.b
+    if not bool(value.min() > 0.0):
+        transform.log_and_slope(scores.double().cpu().numpy())  # raises an error that says where and what to do
+    return value.log(), transform.a / value

@@ -11,7 +11,6 @@ or one that may be negative, get a constant: see ``TreeObjective``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +22,6 @@ from plackett.validation import count_of
 
 SMALLEST = 1e-9  # of a curvature: leaves divide by sums of them
 DOCS_PER_BLOCK = 4096  # worth the trouble of handing them to a thread
-
-Objective = Callable[..., tuple[np.ndarray, np.ndarray]]
 
 
 class TreeObjective:
@@ -143,25 +140,3 @@ def _usual_slope(loss: Loss, lists: QueryLists) -> np.ndarray:
     sizes = np.diff(lists.indptr)
     sums = np.bincount(np.repeat(np.arange(sizes.size), sizes), weights=np.abs(slope), minlength=sizes.size)
     return np.repeat(sums / np.maximum(sizes, 1), sizes)
-
-
-def lightgbm_objective(loss: Loss, queries: Queries | QueryLists) -> Objective:
-    """A loss as ``params["objective"]`` of ``lightgbm.train``, for a Dataset of these queries' rows in their order.
-
-    ``LGBMRanker(objective=…)`` takes it as well.
-
-    LightGBM's trees start at a score of 0. Losses to which a constant added to all scores makes a difference may start
-    elsewhere: give the Dataset an ``init_score``, and add it to what the trees predict.
-    """
-    return TreeObjective(loss, queries)
-
-
-def xgboost_objective(loss: Loss, queries: Queries | QueryLists) -> Objective:
-    """A loss as ``obj`` of ``xgboost.train``, for a DMatrix of these queries' rows in their order.
-
-    ``XGBRegressor(objective=…)`` takes it as well.
-
-    XGBoost adds 1 to the curvature of a leaf (``reg_lambda``) and wants at least 1 of it (``min_child_weight``), which
-    is much for losses that are means over pairs: lower both.
-    """
-    return TreeObjective(loss, queries)

@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from plackett import _native
 from plackett._threads import deal
 from plackett.data.queries import Queries
-from plackett.losses._pair_plan import pair_counts
-from plackett.losses.pairwise import NORMALIZERS
+from plackett.losses.pairwise import NORMALIZERS, pair_counts
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import check_loaded_columns

@@ -14,7 +14,7 @@ from plackett import _native
 from plackett._threads import n_threads, one_blas_thread, query_blocks, results
 from plackett.data.queries import QueryLists
 from plackett.losses import PairwiseHinge, PairwiseLogistic
-from plackett.losses._pair_plan import pair_plan
+from plackett.losses.pairwise import pair_plan
 from plackett.objective.objective import Objective
 from plackett.objective.penalties import L2
 from plackett.rankers.query_dependent.neighbors import Neighbors
