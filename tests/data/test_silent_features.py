@@ -10,7 +10,7 @@ import pytest
 
 import plackett as pk
 from plackett.validation import feature_label, feature_labels, feature_number, find_column
-from plackett.web.letor_collection import LetorCollection
+from plackett.web.collections.letor import LetorCollection
 
 TEXT = "".join(
     f"{label} qid:{query} {{0}}:{label + query / 7} {{1}}:{(3 * label) % 4} {{2}}:1 #d{query}{label}\n"
@@ -171,4 +171,4 @@ def test_query_features_of_a_file_are_named_by_their_numbers():
 
 @pytest.mark.parametrize("first_index", [0, 1])
 def test_the_workbench_offers_features_by_the_numbers_of_the_file(first_index):
-    assert LetorCollection(lists(first_index), {}, "lists").own_rankers() == labels_from(first_index)
+    assert LetorCollection(lists(first_index), name="lists").own_rankers() == labels_from(first_index)

@@ -3,9 +3,9 @@
 import warnings
 
 from plackett.text import build_index
-from plackett.web.app import create_app
+from plackett.web.collections.text import TextCollection
+from plackett.web.http.app import create_app
 from plackett.web.settings import Settings
-from plackett.web.text_collection import TextCollection
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # which of two HTTP clients is used is of no interest here

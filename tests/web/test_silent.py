@@ -9,8 +9,8 @@ pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
 from plackett.data.trec import read_qrels
-from plackett.web.collection import hits_of
-from plackett.web.refining import KEPT, METHODS, NO_GRADES, Judged, refine
+from plackett.web.collections.base import hits_of
+from plackett.web.workbench.refining import KEPT, METHODS, NO_GRADES, Judged, refine
 from tests.web.serving import client_of, page_of
 
 API = "/api/v1"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from plackett.web.collection import Collection
+    from plackett.web.collections.base import Collection
     from plackett.web.settings import Settings
 
 HOST, PORT = "127.0.0.1", 8765  # as in web/settings.py, which help does not load
@@ -62,12 +62,12 @@ def workbench(
         inputs.check_data(letor)
     inputs.check_exists(*([] if source is None else [source]), *(models or []))
     settings = _settings(host, port, token, origin)
-    from plackett.web.serve import address_of, open_port, serve
+    from plackett.web.http.server import address_of, open_port, serve
 
     with open_port(host, port) as listener:  # a port that is taken is known before the work
         settings = replace(settings, port=listener.getsockname()[1])  # 0 has become a number
         from plackett.validation import count_of
-        from plackett.web.app import create_app
+        from plackett.web.http.app import create_app
         from plackett.web.places import store_file
         from plackett.web.store import Store
 
@@ -104,7 +104,8 @@ def _collection(source: str | None, letor: list[str] | None, models: list[str]) 
     from plackett.cli import inputs, output
     from plackett.cli.models import fit_columns, load_ranker, name_of_data
     from plackett.data.documents.read import as_text
-    from plackett.web.collection import letor_collection, open_collection
+    from plackett.web.collections.letor import LetorCollection
+    from plackett.web.collections.text import open_collection
     from plackett.web.places import cache_folder
 
     rankers = {path: load_ranker(path) for path in models}
@@ -117,7 +118,7 @@ def _collection(source: str | None, letor: list[str] | None, models: list[str]) 
             queries, note = fit_columns(queries, wanted, name_of_data(letor), f"the model {widest}")
             if note is not None:
                 output.note(note)
-        collection = letor_collection(queries, name=as_text(os.path.basename(name_of_data(letor))) or "judged lists")
+        collection = LetorCollection(queries, name=as_text(os.path.basename(name_of_data(letor))) or "judged lists")
         places = "\0".join(name if inputs.is_known_name(name) else os.path.abspath(name) for name in letor)
         collection.key += f"-{hashlib.sha256(os.fsencode(places)).hexdigest()[:10]}"
     else:

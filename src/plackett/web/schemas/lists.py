@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, StringConstraints
 
 from plackett.web.limits import MAX_K, MAX_QUERY
-from plackett.web.schemas.messages import Request
+from plackett.web.schemas.base import Request
 from plackett.web.schemas.values import NO_NULL, Base, Docid, Method, QueryText
 
 

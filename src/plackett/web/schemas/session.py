@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from plackett.web.schemas.messages import Request
+from plackett.web.schemas.base import Request
 from plackett.web.schemas.values import Name
 
 

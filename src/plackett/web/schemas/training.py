@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from plackett.web.schemas.messages import Request
+from plackett.web.schemas.base import Request
 from plackett.web.schemas.values import Base, Name
 
 

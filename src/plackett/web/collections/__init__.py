@@ -1,0 +1,1 @@
+"""Document collections: base rankers, features and texts of what can be searched."""

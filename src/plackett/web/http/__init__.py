@@ -1,0 +1,1 @@
+"""The workbench over HTTP: application, routes, pages, request checks and server."""

@@ -1,0 +1,1 @@
+"""Use cases of the workbench, independent of HTTP: searching, judging, measuring, training, files."""

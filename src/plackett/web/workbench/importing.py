@@ -1,0 +1,177 @@
+"""Judgements come in from files: our own, and those of other tools."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from plackett.data.documents.read import as_text
+from plackett.data.text_column import TextColumn, docids_of_comments
+from plackett.data.trec import read_qrels
+from plackett.exceptions import DataFormatError
+from plackett.validation import check_choice, count_of
+from plackett.web.collections.base import Collection
+from plackett.web.file_ids import unescape_id
+from plackett.web.limits import MAX_GRADE
+
+FORMATS = ("json", "qrels", "letor")
+_LETOR_LINE = re.compile(r"\s*(\S+)\s+qid:(\S+)([^#]*)(?:#(.*))?$")
+
+
+class Imported(NamedTuple):
+    """What a file says, as ``Store.import_judgements`` takes it, and what a user should know about it.
+
+    Attributes
+    ----------
+    rows : list of (query, docid, grade)
+    preferences : list of (query, docid, other)
+    notes : list of str
+    """
+
+    rows: list[tuple[str, str, float]]
+    preferences: list[tuple[str, str, str]]
+    notes: list[str]
+
+
+class _Named(io.BytesIO):
+    """A file as errors call it."""
+
+    name = "qrels"
+
+
+def read_judgements(data: bytes, format: str | None = None, collection: Collection | None = None) -> Imported:
+    """Judgements from a file's bytes; a `DataFormatError` or ValueError says what is wrong with them.
+
+    Parameters
+    ----------
+    data : bytes
+        UTF-8 text; compressed files are refused, as a small one may hold more than memory does.
+    format : {"json", "qrels", "letor"}, default=None
+        None looks at the first line.
+    collection : Collection, default=None
+        Documents that it does not have are left out, and counted in the notes.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the file is not UTF-8 text (byte {error.start}); compressed files are not read.") from None
+    if text.startswith("BZh"):
+        raise ValueError("compressed files are not read; send the text.")
+    format = format or _guess(text)
+    check_choice(format, "format", FORMATS)
+    notes: list[str] = []
+    preferences: list[tuple[str, str, str]] = []
+    if format == "json":
+        rows, preferences = _read_json(text)
+    elif format == "letor":
+        rows = _read_letor(text)
+    else:
+        qrels = read_qrels(_Named(text.encode()))
+        words = zip(qrels.qid.tolist(), qrels.docid.tolist(), qrels.labels.tolist(), strict=True)
+        rows = [(unescape_id(qid), unescape_id(docid), grade) for qid, docid, grade in words]
+    # a query is searched for without the blanks around it
+    rows = [(as_text(query).strip(), as_text(docid), _grade(grade, notes)) for query, docid, grade in rows]
+    preferences = [(as_text(query).strip(), as_text(docid), as_text(other)) for query, docid, other in preferences]
+    if collection is not None:
+        n_before = len(rows) + len(preferences)
+        rows = [row for row in rows if row[1] in collection]
+        preferences = [pair for pair in preferences if pair[1] in collection and pair[2] in collection]
+        n_lost = n_before - len(rows) - len(preferences)
+        if n_lost:
+            notes.append(f"{count_of(n_lost, 'row names a document', 'rows name documents')} not in {collection.name}.")
+    return Imported(rows, preferences, list(dict.fromkeys(notes)))
+
+
+def _guess(text: str) -> str:
+    first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "").strip()
+    if first.startswith(("{", "[")):
+        return "json"
+    return "letor" if re.match(r"\S+\s+qid:", first) else "qrels"
+
+
+def _grade(grade: float, notes: list[str]) -> float:
+    if not math.isfinite(grade) or grade > MAX_GRADE:
+        raise ValueError(f"a grade is {grade:g}; grades are numbers from 0 to {MAX_GRADE:g}.")
+    if grade < 0:
+        notes.append("Grades below 0, as TREC gives them to spam, count as 0.")
+    return max(float(grade), 0.0)
+
+
+def _read_letor(text: str) -> list[tuple[str, str, float]]:
+    """Label, query and document of each row; features are the collection's affair."""
+    found = []
+    comments = []
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.rstrip("\r")
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        row = _LETOR_LINE.match(line)
+        label = _number(row[1]) if row else None
+        if row is None or label is None:
+            raise DataFormatError(
+                "LETOR", number, f'expected "label qid:ID index:value ... #docid", found {line[:60]!r}.'
+            )
+        if not (row[4] or "").strip():
+            raise DataFormatError("LETOR", number, "a comment such as # docid = d7 must name the document.")
+        found.append((unescape_id(row[2]), label))
+        comments.append(row[4])
+    docid = docids_of_comments(TextColumn.from_strings(comments)).tolist() if comments else []
+    return [(query, unescape_id(one), label) for (query, label), one in zip(found, docid, strict=True)]
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+def _read_json(text: str) -> tuple[list[tuple[str, str, float]], list[tuple[str, str, str]]]:
+    """Our own export, a list of judgements, or one judgement per line."""
+    try:
+        content = json.loads(text)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply.") from None
+    except ValueError as error:
+        content = _json_lines(text, error)
+    if isinstance(content, dict):
+        content = content if "judgements" in content or "preferences" in content else [content]
+    sections = content if isinstance(content, dict) else {"judgements": content}
+    rows = [_fields(entry, n, ("query", "docid", "grade")) for n, entry in _entries(sections, "judgements")]
+    pairs = [_fields(entry, n, ("query", "docid", "other")) for n, entry in _entries(sections, "preferences")]
+    return rows, pairs
+
+
+def _json_lines(text: str, error: ValueError) -> list[Any]:
+    try:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError):
+        raise ValueError(f"this is not JSON: {error}.") from None
+
+
+def _entries(sections: dict[str, Any], name: str) -> Iterable[tuple[int, Any]]:
+    entries = sections.get(name, [])
+    if not isinstance(entries, list):
+        raise ValueError(f'"{name}" must be a list.')
+    return enumerate(entries, 1)
+
+
+def _fields(entry: Any, number: int, names: tuple[str, str, str]) -> Any:
+    if not isinstance(entry, dict):
+        raise ValueError(f"entry {number} is {str(entry)[:60]!r}, not an object with {', '.join(names)}.")
+    values: list[Any] = []
+    for name in names:
+        value = entry.get(name)
+        if name == "grade":
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
+            needed, is_right = "a number", is_number
+        else:
+            needed, is_right = "text", isinstance(value, str) and bool(value.strip())
+        if not is_right:
+            raise ValueError(f"entry {number}: {name} is {str(value)[:60]!r}; {needed} is needed.")
+        values.append(value)
+    return tuple(values)

@@ -1,0 +1,58 @@
+"""Schemathesis makes requests of the OpenAPI description, right and wrong ones: none may end in a 5xx."""
+
+import warnings
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("sqlalchemy")
+pytest.importorskip("schemathesis")
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+
+from plackett.web.http.app import create_app
+from plackett.web.http.routes import router
+from plackett.web.settings import Settings
+from plackett.web.store import Store
+from tests.web.serving import TOKEN, small_collection
+
+WITHOUT_VALUES = ["health", "session", "collection", "rankers"]  # so that none can be wrong
+RIGHT, WRONG = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
+OPERATIONS = [
+    (route.path, method, mode)
+    for route in router.routes
+    for method in sorted(route.methods)
+    for mode in (RIGHT, WRONG)
+    if mode is RIGHT or method != "GET" or route.path.rpartition("/")[2] not in WITHOUT_VALUES
+]
+CHECKS = [
+    schemathesis.checks.not_a_server_error,
+    schemathesis.checks.status_code_conformance,
+    schemathesis.checks.content_type_conformance,
+    schemathesis.checks.response_schema_conformance,
+]
+KEY = {"Authorization": f"Bearer {TOKEN}", "Host": "127.0.0.1"}
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory):
+    with Store.open(tmp_path_factory.mktemp("fuzz") / "store.db") as store:
+        app = create_app(small_collection(), store, Settings(token=TOKEN))
+        app.state.workbench.warm_up = lambda: None  # the server is started anew for each operation
+        yield schemathesis.openapi.from_asgi("/api/v1/openapi.json", app, headers=KEY)
+        app.state.workbench.close()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("path", "method", "mode"), OPERATIONS)
+def test_no_request_ends_in_an_error_of_ours(described, path, method, mode):
+    @settings(max_examples=12, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(case=described[path][method].as_strategy(generation_mode=mode))
+    def answers(case):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            answer = case.call(headers=KEY)
+        case.validate_response(answer, checks=CHECKS)
+
+    answers()

@@ -1,0 +1,241 @@
+"""The real server: it starts, answers over a socket, loses nothing when it is killed, and ends when asked to."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+pytest.importorskip("sqlalchemy")
+
+from plackett.web.collections.text import open_collection
+from plackett.web.http import connections
+from plackett.web.http.server import address_of, next_free_port, open_port, server_of
+from plackett.web.settings import Settings
+from plackett.web.store import Store
+
+TOKEN = "a-token-that-is-long-enough"
+TEXTS = ["wings lift a plane", "boats float and wings do not", "a plane has two wings", "lift a boat with a crane"]
+API = "/api/v1"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "docs").mkdir()
+    for number, text in enumerate(TEXTS):
+        (tmp_path / "docs" / f"{number}.txt").write_text(text)
+    return tmp_path
+
+
+class Running:
+    """``plackett workbench`` in a process of its own."""
+
+    def __init__(self, folder, *options):
+        words = [sys.executable, "-c", "from plackett.cli import main; main()", "workbench", "docs", "--port", "0"]
+        words += ["--store", "store.db", "--token", TOKEN, *options]
+        env = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "XDG_DATA_HOME": str(folder / "data")}
+        self.process = subprocess.Popen(words, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
+        self.said = []
+        for line in self.process.stderr:
+            self.said.append(line)
+            if "The workbench is at" in line:
+                break
+        else:
+            raise AssertionError("".join(self.said))
+        self.port = int(self.said[-1].split("127.0.0.1:")[1].split("/")[0])
+
+    def ask(self, method, path, content=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        connection.request(method, API + path, None if content is None else json.dumps(content), headers)
+        answer = connection.getresponse()
+        body = json.loads(answer.read())
+        connection.close()
+        return answer.status, body
+
+    def end(self, how):
+        """Its exit status, and what it said last."""
+        self.process.send_signal(how)
+        rest = self.process.communicate(timeout=60)[1]
+        return self.process.returncode, rest
+
+
+# Imports once, then lets one child after another serve until it is killed: as soon as a judgement was acknowledged.
+KILLED = """
+import http.client, json, os, signal, sys
+from plackett.web.http.app import create_app
+from plackett.web.collections.text import open_collection
+from plackett.web.http.server import open_port, serve
+from plackett.web.settings import Settings
+from plackett.web.store import Store
+from plackett.web.workbench.workbench import Workbench
+
+Workbench.warm_up = lambda self: None  # none of them lives that long
+token, rounds = sys.argv[1], int(sys.argv[2])
+collection = open_collection("docs")
+collection.search("wings")  # compiled code is loaded once too
+for round in range(rounds):
+    with open_port("127.0.0.1", 0) as listener:
+        child = os.fork()
+        if child == 0:
+            with Store.open("store.db") as store:
+                serve(create_app(collection, store, Settings(token=token)), listener)
+        port = listener.getsockname()[1]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    wish = {"query": f"wings {round % 3}", "docid": f"{round % 4}.txt", "grade": round, "with_list": False}
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    connection.request("POST", "/api/v1/judgements", json.dumps(wish), headers)
+    answer = connection.getresponse()
+    status = answer.status
+    os.kill(child, signal.SIGKILL)  # before anything else can happen, the rest of the answer included
+    os.waitpid(child, 0)
+    print(status)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_killed_right_after_an_acknowledged_judgement_it_has_lost_nothing(folder):
+    rounds = 20
+    command = [sys.executable, "-c", KILLED, TOKEN, str(rounds)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["200"] * rounds, done.stderr
+    expected = {(f"wings {round % 3}", f"{round % 4}.txt"): float(round) for round in range(rounds)}
+    with Store.open(folder / "store.db") as store:
+        key = open_collection(folder / "docs").key
+        assert {(one.query, one.docid): one.grade for one in store.judgements(key)} == expected
+        events = [event for query in store.queries(key) for event in store.events(1, query.id)]
+    assert sorted(event.grade for event in events) == list(range(rounds))  # none of them twice either
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_server_survives_what_is_not_http_and_ctrl_c_ends_it_cleanly(folder):
+    server = Running(folder)
+    try:
+        assert server.ask("GET", "/search?q=wings")[1]["n_found"] == 3
+        for bytes_sent in (b"\x16\x03\x01\x02\x00", b"GET / HTTP/9.9\r\n\r\n", b"GET " + b"/" * 100_000, b"\0" * 50):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+                client.sendall(bytes_sent)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+            start = f"POST {API}/refine HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n"
+            client.sendall(start.encode() + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+            chunk = b"100000\r\n" + b"x" * 2**20 + b"\r\n"
+            try:
+                for _ in range(64):
+                    client.sendall(chunk)
+            except OSError:
+                pass  # it does not listen any longer
+            answer = client.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 413 ")
+        assert server.ask("GET", "/health")[0] == 200
+    finally:
+        code, rest = server.end(signal.SIGINT)
+    assert "Traceback" not in rest
+    assert (code, rest.splitlines()[-1]) == (130, "plackett: stopped.")
+
+
+# clients that take their time
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """The port of a server that says hello, and waits 0.3 s for headers."""
+    monkeypatch.setattr(connections, "SECONDS_FOR_HEADERS", 0.3)
+
+    async def hello(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
+        await send({"type": "http.response.body", "body": b"hello"})
+
+    server = server_of(hello)
+    with open_port("127.0.0.1", 0) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        yield listener.getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+def is_greeted(client, request):
+    client.sendall(request)
+    answer = b""
+    while not answer.endswith(b"hello") and (more := client.recv(1000)):
+        answer += more
+    return answer.endswith(b"hello")
+
+
+def hung_up_on(client, letters):
+    """Whether the server ends the connection while the letters come one by one."""
+    client.settimeout(0.05)
+    for letter in letters:
+        try:
+            client.send(letter)
+            if client.recv(1) == b"":
+                return True
+        except TimeoutError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+def test_headers_that_do_not_end_are_not_waited_for(impatient):
+    trickle = [b"X"] * 200  # ten seconds of it
+    ask = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as silent:
+        assert silent.recv(1) == b""
+    with socket.create_connection(("127.0.0.1", impatient)) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
+        assert hung_up_on(client, trickle)
+    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # nor on a second request
+        assert is_greeted(client, ask)
+        assert hung_up_on(client, trickle)
+    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # nor for a body nobody reads
+        assert is_greeted(client, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+        assert hung_up_on(client, trickle)
+    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # who is in time comes again
+        for _ in range(3):
+            assert is_greeted(client, ask)
+            time.sleep(0.35)
+
+
+# ports and addresses
+
+
+def test_a_port_that_is_taken_names_one_that_is_free():
+    with open_port("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(OSError, match=f"port {port} on 127.0.0.1 is taken") as found:
+            open_port("127.0.0.1", port)
+        free = int(str(found.value).split("--port ")[1].split(",")[0])
+        assert free == next_free_port("127.0.0.1", port + 1) > port
+
+
+@pytest.mark.parametrize(
+    ("host", "words"), [("no-such-machine.invalid", "there is no machine"), ("203.0.113.7", "this machine is not")]
+)
+def test_a_host_that_is_not_this_machine_is_told(host, words):
+    with pytest.raises(OSError, match=words):
+        open_port(host, 0)
+
+
+def test_the_address_can_be_opened():
+    with open_port("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        assert address_of(listener, Settings()) == f"http://127.0.0.1:{port}/"
+        assert address_of(listener, Settings(host="localhost")) == f"http://localhost:{port}/"
+        token = "a+b/c&d=e?f#g%h1"
+        address = address_of(listener, Settings(token=token))
+        assert address == f"http://127.0.0.1:{port}/?token=a%2Bb%2Fc%26d%3De%3Ff%23g%25h1"
+
+
+def test_every_address_of_the_machine_is_shown_as_its_own():
+    with open_port("0.0.0.0", 0) as listener:
+        settings = Settings(host="0.0.0.0", token=TOKEN)
+        assert address_of(listener, settings).startswith("http://127.0.0.1:")
