@@ -158,7 +158,8 @@ def test_every_convention_shows_how_many_queries_count(folder):
 def test_warnings_are_one_line_without_a_source_path(folder):
     code = """
 import warnings
-from plackett.cli import inputs, main
+from plackett.cli import main
+from plackett.cli.shared import inputs
 inputs.load_queries = lambda *arguments, **keywords: warnings.warn("odd")
 main()
 """
@@ -327,7 +328,8 @@ def test_control_c_ends_cleanly_while_the_command_is_still_loading(monkeypatch, 
 def test_control_c_ends_cleanly(folder):
     code = """
 import os, signal, time
-from plackett.cli import inputs, main
+from plackett.cli import main
+from plackett.cli.shared import inputs
 
 def read_forever(*arguments, **keywords):
     os.kill(os.getpid(), signal.SIGINT)  # what Ctrl-C sends

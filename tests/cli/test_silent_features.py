@@ -59,7 +59,7 @@ def test_trained_models_speak_of_the_numbers_of_the_file(rows, run):
 
 
 def test_parameters_that_name_features_take_the_numbers_of_the_file():
-    from plackett.cli.parameters import grid_of, settings_of
+    from plackett.cli.shared.parameters import grid_of, settings_of
 
     assert settings_of(["query_features=[2,5]", "depth=3", "base_column=4"]) == {
         "query_features": ["feature 2", "feature 5"],

@@ -74,7 +74,7 @@ def compare(
     if jobs == 0:
         raise typer.BadParameter("--jobs 0: give a number of at least 1, or -1 for all cores.")
 
-    from plackett.cli import inputs, output, parameters
+    from plackett.cli.shared import inputs, output, parameters
 
     parameters.check_seed(seed)
     inputs.check_data(data)
@@ -121,7 +121,7 @@ def compare(
 
 
 def _parse(metrics: list[str], convention: str, select_by: str | None) -> list[str]:
-    from plackett.cli.measures import parse_measures
+    from plackett.cli.shared.measures import parse_measures
     from plackett.metrics.conventions import get_convention
 
     try:
@@ -156,7 +156,7 @@ def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> l
 
 def _source(data: list[str], folds: str | None, *, zero_based: bool, cache: bool) -> tuple[Any, Any]:
     """Where the folds come from, and which: those that data were published with, unless a number is given."""
-    from plackett.cli import inputs
+    from plackett.cli.shared import inputs
     from plackett.storage.file_names import has_parquet
 
     is_name = len(data) == 1 and inputs.is_known_name(data[0])
@@ -192,7 +192,7 @@ def _check_report() -> None:
 
 
 def _print_table(result: Comparison) -> None:
-    from plackett.cli import output
+    from plackett.cli.shared import output
 
     headings = [result.convention]
     for metric in result.metrics:
@@ -204,7 +204,7 @@ def _print_table(result: Comparison) -> None:
 
 
 def _cells(row: SummaryRow, result: Comparison) -> list[str]:
-    from plackett.cli.measures import number
+    from plackett.cli.shared.measures import number
 
     cells = [row.name]
     for metric in result.metrics:
@@ -237,7 +237,7 @@ def _csv(result: Comparison, *, per_query: bool) -> str:
 
 def _show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> None:
     """The result in the form that was asked for, and the remarks where it does not hold them."""
-    from plackett.cli import output
+    from plackett.cli.shared import output
 
     if form == "json":
         output.write_json(result.to_dict(per_query=per_query))
@@ -258,7 +258,7 @@ def _show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> Non
 
 def _print_remarks(result: Comparison, form: str, *, quiet: bool) -> None:
     """Notes on standard error; the headline is one of them where it does not stand above the table."""
-    from plackett.cli import output
+    from plackett.cli.shared import output
 
     remarks = [*(() if form == "table" else result.headline()), *result.remarks()]
     for text in remarks if not quiet else [text for text in remarks if text.startswith("failed:")]:

@@ -49,7 +49,7 @@ def evaluate(
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
 ) -> None:
     """Measure a ranking: a LETOR file and scores, or qrels and a TREC run."""
-    from plackett.cli import inputs, output
+    from plackett.cli.shared import inputs, output
 
     if as_json + as_csv + as_markdown + as_latex > 1:
         raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
@@ -105,7 +105,7 @@ def _parse(metrics: list[str], convention: str) -> list[str]:
 
 
 def _load(data: str, scores: str, *, is_name: bool, zero_based: bool, cache: bool) -> tuple[Any, Any]:
-    from plackett.cli import inputs
+    from plackett.cli.shared import inputs
     from plackett.storage.opening import rereadable
 
     source = rereadable(data)
@@ -123,7 +123,7 @@ def _load(data: str, scores: str, *, is_name: bool, zero_based: bool, cache: boo
 
 
 def _print_table(result: Evaluation, *, per_query: bool) -> None:
-    from plackett.cli import output
+    from plackett.cli.shared import output
 
     rows = []
     if per_query:
@@ -135,7 +135,7 @@ def _print_table(result: Evaluation, *, per_query: bool) -> None:
 
 
 def _print_notes(result: Evaluation) -> None:
-    from plackett.cli import output
+    from plackett.cli.shared import output
     from plackett.validation import count_of
 
     for text in (count_of(len(result), "query", "queries"), *result.notes):
@@ -145,7 +145,7 @@ def _print_notes(result: Evaluation) -> None:
 
 
 def _print_every(labels, values, metrics: list[str], complete: bool | None, *, as_json: bool, as_csv: bool) -> None:
-    from plackett.cli import output
+    from plackett.cli.shared import output
     from plackett.evaluation.evaluate import evaluate_every_convention
     from plackett.evaluation.table import csv_text
 

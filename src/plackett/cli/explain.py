@@ -27,7 +27,7 @@ def explain(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
     """Say what each feature adds to the scores of a query's documents, or why one stands above another."""
-    from plackett.cli import inputs, models, output
+    from plackett.cli.shared import inputs, models, output
 
     if (above is None) != (below is None):
         raise typer.BadParameter("--above and --below go together.")

@@ -33,7 +33,7 @@ def export(
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
 ) -> None:
     """Write a linear model, trees or a net for Elasticsearch, OpenSearch, Solr, RankLib or ONNX, or as plain JSON."""
-    from plackett.cli import inputs, models, output
+    from plackett.cli.shared import inputs, models, output
     from plackett.exports.forms import form_of
     from plackett.exports.targets import build, checked_options
 
@@ -79,7 +79,7 @@ def _read_names(path: str) -> list[str]:
 
 
 def _rows(check: str, ranker: Any, model: str, *, zero_based: bool) -> Queries:
-    from plackett.cli import inputs, models, output
+    from plackett.cli.shared import inputs, models, output
 
     queries = inputs.load_queries([check], zero_based=zero_based, cache=False)
     name = models.name_of_data([check])

@@ -45,7 +45,7 @@ def index(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make texts searchable: an index of their words in a folder."""
-    from plackett.cli import output
+    from plackett.cli.shared import output
     from plackett.data.documents.read import columns_of, read_documents
 
     start = time.perf_counter()
@@ -115,7 +115,7 @@ def load_collection(name: str) -> TextCollection | None:
 
 
 def _collection(sources: list[str], collection: str | None) -> TextCollection | None:
-    from plackett.cli import inputs
+    from plackett.cli.shared import inputs
 
     if collection is not None:
         from plackett.data.documents import collections as text_collections

@@ -17,7 +17,7 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Describe judged lists (sizes, labels, list lengths, constant and duplicate columns) or a trained model."""
-    from plackett.cli import inputs, models, output
+    from plackett.cli.shared import inputs, models, output
     from plackett.storage.opening import rereadable
 
     inputs.check_data(data)

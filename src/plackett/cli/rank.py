@@ -29,7 +29,8 @@ def rank(
     cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy of DATA for the next time.")] = False,
 ) -> None:
     """Score documents with a saved model: one score per row of DATA, in the order of its rows."""
-    from plackett.cli import inputs, measures, models, output, scores_out
+    from plackett.cli.shared import inputs, measures, models, output
+    from plackett.cli.shared import scores as scores_out
 
     scores_out.check_target(target, tag)
     inputs.check_exists(model)
@@ -48,7 +49,7 @@ def rank(
 
 def _print_measures(queries: Queries, scores: np.ndarray, metrics: list[str], *, is_note: bool) -> None:
     """The means: the result where the scores went to a file, a note where they are the result."""
-    from plackett.cli import measures, output
+    from plackett.cli.shared import measures, output
     from plackett.evaluation.evaluate import evaluate
     from plackett.validation import count_of
 

@@ -109,8 +109,11 @@ def refine(
     plackett refine --ratings u.data --items u.item --method mrr,lrr
     plackett refine --ratings u.data --items u.item --user 196
     """  # noqa: D301  the help keeps lines behind this character
-    from plackett.cli import measures, refine_lists, refine_ratings, refine_trials
-    from plackett.cli.refine_methods import Methods
+    from plackett.cli.refining import lists as refine_lists
+    from plackett.cli.refining import ratings as refine_ratings
+    from plackett.cli.refining import trials as refine_trials
+    from plackett.cli.refining.methods import Methods
+    from plackett.cli.shared import measures
 
     feedback = [*(feedback or ()), *(judgements or ())]  # a second name, for those who have nothing else
     use = _use_of({

@@ -30,7 +30,7 @@ def reproduce(
 ) -> None:
     """Run a paper's experiments: printed numbers, ours, and a verdict for each, as Markdown."""
     from plackett import reproductions
-    from plackett.cli import inputs, output, parameters
+    from plackett.cli.shared import inputs, output, parameters
     from plackett.reproductions.base import Job, summary
 
     parameters.check_seed(seed)

@@ -42,7 +42,7 @@ def search(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Search an index: rank, score, document and the part of its text that fits; or a TREC run of many queries."""
-    from plackett.cli import inputs, output
+    from plackett.cli.shared import inputs, output
 
     words = " ".join(query or ())
     if (queries is None) == (not words.strip()):
@@ -83,7 +83,7 @@ def _matches(
     index: TextIndex, words: str, k: int, ranker: str, field: str | None
 ) -> tuple[list[str], list[float], list[str]]:
     """The best of the documents that match, by the words that they may hold; the number of all is a note."""
-    from plackett.cli import output
+    from plackett.cli.shared import output
     from plackett.text.boolean_search import search_boolean
     from plackett.validation import count_of
 
@@ -94,7 +94,7 @@ def _matches(
 
 
 def _show(index: TextIndex, names: list[str], scores: list[float], terms: list[str], *, as_json: bool) -> None:
-    from plackett.cli import output
+    from plackett.cli.shared import output
 
     found = [
         {
@@ -139,8 +139,8 @@ def _snippet(index: TextIndex, name: str, terms: list[str]) -> str:
 
 def _load_queries(source: str) -> dict[str, str]:
     """Query id -> text."""
-    from plackett.cli import inputs
     from plackett.cli.index import load_collection
+    from plackett.cli.shared import inputs
     from plackett.data.documents.read import read_text
     from plackett.exceptions import DataFormatError
     from plackett.storage.opening import name_of

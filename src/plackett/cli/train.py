@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from plackett.cli import parameters
+from plackett.cli.shared import parameters
 from plackett.rankers.registry import ENTRIES
 
 if TYPE_CHECKING:
@@ -111,7 +111,8 @@ def train(
         raise typer.BadParameter("standard input (-) can stand for one file only.")
     strengths = None if l2_path is None else _numbers(l2_path)
 
-    from plackett.cli import clusters, inputs, measures, models, output
+    from plackett.cli.shared import inputs, measures, models, output
+    from plackett.cli.training import clusters
 
     clusters.check_options(cluster, local_cluster, data, cache=cache)
     models.check_target(model)
@@ -161,7 +162,8 @@ def _train(
     job: _Job, strengths: list[float] | None, start: float, *, is_path: bool, as_json: bool, quiet: bool
 ) -> None:
     """Fit, save, measure, tell."""
-    from plackett.cli import output, summary
+    from plackett.cli.shared import output
+    from plackett.cli.training import summary
     from plackett.evaluation.compare.cost import measured as timed
 
     fitting = time.perf_counter()
@@ -253,8 +255,8 @@ def _fit(job: _Job) -> Any:
 
 
 def _save_what_there_is(job: _Job) -> None:
-    from plackett.cli import output
-    from plackett.cli.summary import step_word
+    from plackett.cli.shared import output
+    from plackett.cli.training.summary import step_word
     from plackett.solvers.stopping import INTERRUPTED
     from plackett.validation import count_of
 
@@ -270,7 +272,7 @@ def _save_what_there_is(job: _Job) -> None:
 
 
 def _fit_path(job: _Job, strengths: list[float] | None) -> L2Path:
-    from plackett.cli import output
+    from plackett.cli.shared import output
 
     try:
         return job.estimator.l2_path(job.queries, l2=strengths, eval_set=job.held_back, eval_metric=job.metrics[0])
@@ -287,7 +289,8 @@ def _measured(fitted: Any, job: _Job) -> tuple[Any, dict[str, dict[str, float]]]
 
     The model is saved already, and Ctrl-C does not take it away.
     """
-    from plackett.cli import clusters, output
+    from plackett.cli.shared import output
+    from plackett.cli.training import clusters
     from plackett.evaluation.evaluate import evaluate
 
     def means_on(queries: Queries) -> dict[str, float]:

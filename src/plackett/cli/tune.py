@@ -62,7 +62,7 @@ def tune(
     if data.count("-") + (validation == "-") > 1:
         raise typer.BadParameter("standard input (-) can stand for one file only.")
 
-    from plackett.cli import inputs, models, output, parameters
+    from plackett.cli.shared import inputs, models, output, parameters
 
     parameters.check_seed(seed)
     if model is not None:
@@ -100,7 +100,7 @@ def tune(
 
 def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Contestant:
     """The ranker with what holds in all settings, and what is chosen from: the grid given, or its default one."""
-    from plackett.cli import parameters
+    from plackett.cli.shared import parameters
     from plackett.evaluation.compare.contestants import Contestant, contestant_of
     from plackett.evaluation.select.grids import default_grid
     from plackett.evaluation.store.settings import check_names, with_setting
@@ -127,7 +127,7 @@ def _check_search(
     contestant: Contestant, metric: str, convention: str, method: str, trials: int | None, seed: int
 ) -> int:
     """How many settings there are at most. What is wrong with the search is wrong usage, before any data are read."""
-    from plackett.cli import measures
+    from plackett.cli.shared import measures
     from plackett.evaluation.select.proposals import proposals
     from plackett.metrics.conventions import get_convention
     from plackett.metrics.measure import Measure
@@ -162,7 +162,7 @@ def _search(
     is_quiet: bool,
 ) -> Selection:
     """The selection, with a bar on a terminal; when Ctrl-C ends it, a word on where it stood."""
-    from plackett.cli import output
+    from plackett.cli.shared import output
     from plackett.evaluation.select.select import select
     from plackett.evaluation.select.selection import in_words
     from plackett.rankers.progress import Progress

@@ -52,7 +52,7 @@ def workbench(
 ) -> None:
     """Search, judge results, and watch the ranking improve, in a browser; Ctrl-C ends it."""
     from plackett._optional import import_optional
-    from plackett.cli import inputs, output
+    from plackett.cli.shared import inputs, output
 
     for package in ("fastapi", "uvicorn", "sqlalchemy", "jinja2"):
         import_optional(package, extra="web", needed_for="plackett workbench")
@@ -101,8 +101,8 @@ def _settings(host: str, port: int, token: str | None, origins: list[str] | None
 
 
 def _collection(source: str | None, letor: list[str] | None, models: list[str]) -> Collection:
-    from plackett.cli import inputs, output
-    from plackett.cli.models import fit_columns, load_ranker, name_of_data
+    from plackett.cli.shared import inputs, output
+    from plackett.cli.shared.models import fit_columns, load_ranker, name_of_data
     from plackett.data.documents.read import as_text
     from plackett.web.collections.letor import LetorCollection
     from plackett.web.collections.text import open_collection

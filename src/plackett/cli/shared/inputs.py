@@ -117,7 +117,7 @@ def load_sets(
     data: list[str], validation: str | None, *, zero_based: bool, cache: bool
 ) -> tuple[Queries, Queries | None, str | None]:
     """Training and validation set with the same columns, and a note where that took something."""
-    from plackett.cli.models import check_features, name_of_data
+    from plackett.cli.shared.models import check_features, name_of_data
 
     queries = load_queries(data, zero_based=zero_based, cache=cache)
     check_features(queries, name_of_data(data))
@@ -130,7 +130,7 @@ def load_sets(
 
 def same_columns(queries: Queries, held_back: Queries, name: str) -> tuple[Queries, Queries, str | None]:
     """Training and validation set with the same number of columns: the shorter one ends in zeros."""
-    from plackett.cli import models
+    from plackett.cli.shared import models
 
     if held_back.n_features > queries.n_features:
         queries, note = models.fit_columns(queries, held_back.n_features, "the training set", name)

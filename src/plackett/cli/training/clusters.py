@@ -39,7 +39,7 @@ def check_options(address: str | None, n_local: int | None, data: list[str], *, 
         raise typer.BadParameter(f"--cluster {address}: an address such as tcp://scheduler:8786 is needed.")
     if cache:
         raise typer.BadParameter(f"--cache keeps a copy on this machine, which {option} does not read.")
-    from plackett.cli.inputs import is_known_name
+    from plackett.cli.shared.inputs import is_known_name
 
     for name in data:
         if name == "-" or is_known_name(name):
@@ -150,7 +150,7 @@ def load_sets(
 
     The validation set is read here. The last entry stands where a note about columns would.
     """
-    from plackett.cli.inputs import load_queries
+    from plackett.cli.shared.inputs import load_queries
     from plackett.data.sources import sources
     from plackett.storage.file_names import files_of, is_parquet
 
@@ -177,7 +177,7 @@ def _measure_part(source: Source, ranker: Any, metrics: list[str]) -> tuple[int,
     """On a worker: documents of a part, and the measures of each of its queries."""
     import numpy as np
 
-    from plackett.cli.models import fit_columns
+    from plackett.cli.shared.models import fit_columns
     from plackett.distributed.piece import of_source
     from plackett.evaluation.evaluate import evaluate
 

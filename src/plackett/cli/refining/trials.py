@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from plackett.cli.refine_methods import Methods
+    from plackett.cli.refining.methods import Methods
     from plackett.evaluation.trials.feedback import FeedbackResult
 
 
@@ -23,8 +23,8 @@ def try_lists(
     cache: bool,
 ) -> None:
     """Judge the first documents of each list by the labels of the data."""
-    from plackett.cli import inputs
-    from plackett.cli.refine_base import echo_base, read_base
+    from plackett.cli.refining.base import echo_base, read_base
+    from plackett.cli.shared import inputs
     from plackett.evaluation.trials.feedback import relevance_feedback
 
     inputs.check_data(data)
@@ -49,7 +49,7 @@ def try_ratings(
     as_json: bool,
 ) -> None:
     """Rank what users rated by the ratings of others and some of their own."""
-    from plackett.cli.refine_ratings import RELEVANT_FROM, read_rated
+    from plackett.cli.refining.ratings import RELEVANT_FROM, read_rated
     from plackett.evaluation.trials.recommendation import recommendation
 
     rated, movies = read_rated(ratings, items)
@@ -62,7 +62,7 @@ def try_ratings(
 
 
 def _print(result: FeedbackResult, lists: tuple[str, str], document: str, *, as_json: bool) -> None:
-    from plackett.cli import measures, output
+    from plackett.cli.shared import measures, output
     from plackett.validation import count_of
 
     if as_json:

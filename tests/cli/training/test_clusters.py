@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.cli import clusters
+from plackett.cli.training import clusters
 
 distributed = pytest.importorskip("distributed", reason="training on clusters needs dask[distributed]")
 
@@ -66,7 +66,7 @@ def test_a_cluster_of_this_machine_comes_and_goes(run, monkeypatch):
 
 
 def test_parts_are_measured_where_they_are_and_some_may_be_empty(address, tmp_path):
-    from plackett.cli import clusters
+    from plackett.cli.training import clusters
 
     parquet = pytest.importorskip("pyarrow.parquet")
     data = pk.datasets.make_web_like(8, n_features=3, random_state=0)
@@ -82,7 +82,7 @@ def test_parts_are_measured_where_they_are_and_some_may_be_empty(address, tmp_pa
 
 def workers_seen(monkeypatch):
     """How many workers each measuring has had."""
-    from plackett.cli import clusters
+    from plackett.cli.training import clusters
 
     plain, seen = clusters.measure, []
 
@@ -122,7 +122,7 @@ def test_what_does_not_go_with_a_cluster_is_wrong_usage(run, words, said):
 
 
 def test_a_scheduler_that_does_not_answer_is_named(run, monkeypatch):
-    from plackett.cli import clusters
+    from plackett.cli.training import clusters
 
     monkeypatch.setattr(clusters, "CONNECT_SECONDS", 0.2)
     done = run("train", "train.txt", "--model", "model.plackett", "--cluster", "tcp://127.0.0.1:9")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from plackett.cli.refine_methods import Methods
+    from plackett.cli.refining.methods import Methods
     from plackett.data.feedback.movielens import Movies, Ratings
 
 RELEVANT_FROM = 4.0  # of ratings from 1 to 5, as in the literature
@@ -15,7 +15,7 @@ def recommend_to(
     user: int, ratings: str, items: str, methods: Methods, n: int, min_ratings: int, *, as_json: bool
 ) -> None:
     """Print the items that a user would like best."""
-    from plackett.cli import output
+    from plackett.cli.shared import output
     from plackett.rankers.recommendation.recommend import recommend
     from plackett.validation import count_of
 
@@ -44,7 +44,7 @@ def recommend_to(
 
 def read_rated(ratings: str, items: str) -> tuple[Ratings, Movies]:
     """The files of an edition of MovieLens, or others like them."""
-    from plackett.cli import inputs
+    from plackett.cli.shared import inputs
     from plackett.data.feedback.movielens import read_movielens, read_movies
 
     inputs.check_exists(ratings, items)

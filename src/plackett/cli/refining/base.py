@@ -19,7 +19,7 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
 
     Columns that the data lack and a model has are added to them.
     """
-    from plackett.cli import inputs, models
+    from plackett.cli.shared import inputs, models
     from plackett.storage.opening import rereadable
 
     if base == "-":
@@ -52,7 +52,7 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
 
 def echo_base(ranks_now: Any, queries: Queries) -> None:
     """Say which feature was taken as the base, where it is one."""
-    from plackett.cli import output
+    from plackett.cli.shared import output
     from plackett.rankers.refinement.base_score import is_column
     from plackett.validation import feature_number
 
@@ -74,7 +74,7 @@ def _column(base: str, queries: Queries, name: str) -> int | None:
 
 
 def _scored_by_model(source: str | Stream, queries: Queries, name: str) -> tuple[Queries, Any]:
-    from plackett.cli import models, output
+    from plackett.cli.shared import models, output
     from plackett.storage.opening import name_of
 
     ranker = models.load_ranker(source)

@@ -37,7 +37,7 @@ def step_word(ranker: Any) -> str:
 
 def print_summary(outcome: Outcome) -> None:
     """Headings and values on standard output, after the path if l2 was chosen."""
-    from plackett.cli import measures, output
+    from plackett.cli.shared import measures, output
 
     fitted, path = outcome.fitted, outcome.path
     if path is not None:
@@ -140,7 +140,7 @@ def _in_words(weights: list[tuple[str, float]]) -> str:
 
 
 def _print_path(path: L2Path) -> None:
-    from plackett.cli import output
+    from plackett.cli.shared import output
 
     rows = []
     for one in _path_rows(path):

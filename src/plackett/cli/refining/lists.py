@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     import numpy as np
 
-    from plackett.cli.refine_methods import Methods
+    from plackett.cli.refining.methods import Methods
     from plackett.data.feedback.feedback import FeedbackRows
     from plackett.data.queries import Queries
 
@@ -29,8 +29,10 @@ def refine(
     cache: bool,
 ) -> None:
     """Write the scores that feedback makes of those of the base."""
-    from plackett.cli import inputs, output, refine_feedback, scores_out
-    from plackett.cli.refine_base import echo_base, read_base
+    from plackett.cli.refining import feedback as refine_feedback
+    from plackett.cli.refining.base import echo_base, read_base
+    from plackett.cli.shared import inputs, output
+    from plackett.cli.shared import scores as scores_out
     from plackett.data.feedback.clicks import STRATEGIES
     from plackett.rankers.refinement.base_score import as_base_score
     from plackett.rankers.refinement.judgements import as_relevance
@@ -91,7 +93,7 @@ def _learns(queries: Queries, rows: FeedbackRows, methods: Methods) -> np.ndarra
     """For each query whether the method learns anything from its feedback; of the others there are notes."""
     import numpy as np
 
-    from plackett.cli import output
+    from plackett.cli.shared import output
     from plackett.validation import count_of
 
     starts, labels = queries.grouped.indptr[:-1], queries.in_groups(rows.y)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def check_target(target: str, tag: str | None) -> None:
     """Complain about a place or a run's name that will not do, before the work and not after it."""
-    from plackett.cli import output
+    from plackett.cli.shared import output
 
     if tag is not None and tag.split() != [tag]:
         raise typer.BadParameter(f"--run {tag!r}: a run's name must be one word without blanks.")
@@ -39,7 +39,7 @@ def _all_named(queries: Queries) -> Queries:
     """The queries with a name for every document: its row in the data where they have none."""
     import numpy as np
 
-    from plackett.cli import output
+    from plackett.cli.shared import output
 
     names: np.ndarray = np.full(queries.n_docs, "") if queries.docid is None else queries.docid
     is_unnamed = names == ""

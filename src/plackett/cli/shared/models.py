@@ -23,7 +23,7 @@ def is_model(source: str | Stream) -> bool:
 
 def check_target(path: str) -> None:
     """Complain about a place where no model can be written, before a long fit and not after it."""
-    from plackett.cli import output
+    from plackett.cli.shared import output
 
     if path == "-":
         raise typer.BadParameter("a model cannot go to standard output; give the name of a file.")

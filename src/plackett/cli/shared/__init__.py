@@ -1,0 +1,1 @@
+"""What several verbs share: inputs, options, tables and files."""
