@@ -21,10 +21,10 @@ from benchmarks.timing import Result, peer
 from benchmarks.turns import best_in_turns, judged
 from plackett._threads import n_threads
 from plackett.distributed import partition
-from plackett.distributed.cluster import ClusterHolder
-from plackett.distributed.local import LocalHolder, Recipe
+from plackett.distributed.cluster import ClusterPartitions
+from plackett.distributed.loading import LoadedPart, from_queries
+from plackett.distributed.local import DelayedPart, LocalPartitions
 from plackett.distributed.objective import PartitionedObjective
-from plackett.distributed.piece import Piece, of_queries
 from plackett.losses import get_loss
 from plackett.objective.objective import Objective
 from plackett.objective.penalties import L2
@@ -118,7 +118,7 @@ def _workers(n_workers: int) -> Iterator[Any]:
         yield client
 
 
-def _piece(number: int, n_docs: int) -> Piece:
+def _piece(number: int, n_docs: int) -> LoadedPart:
     """Made-up lists, on a worker or here."""
     rng = np.random.default_rng(number)
     n_queries = n_docs // LIST_LENGTH
@@ -126,17 +126,17 @@ def _piece(number: int, n_docs: int) -> Piece:
     ids = np.arange(n_queries) + number * n_queries
     indptr = np.arange(0, labels.size + 1, LIST_LENGTH)
     rows = small_numbers(labels.size, N_FEATURES, rng)
-    return of_queries(pk.Queries.from_groups(rows, labels, ids, indptr), f"piece {number}")
+    return from_queries(pk.Queries.from_groups(rows, labels, ids, indptr), f"piece {number}")
 
 
 def _objective(client: Any, n_parts: int, n_docs: int) -> PartitionedObjective:
-    recipes = [Recipe(_piece, (number, n_docs // n_parts)) for number in range(n_parts)]
-    holder: Any = LocalHolder(recipes) if client is None else ClusterHolder(client, recipes)
+    parts = [DelayedPart(_piece, (number, n_docs // n_parts)) for number in range(n_parts)]
+    partitions: Any = LocalPartitions(parts) if client is None else ClusterPartitions(client, parts)
     loss = get_loss("listmle")
     plan = partition.Plan(loss, False, N_FEATURES, None, n_docs / LIST_LENGTH)
-    holder.change(range(n_parts), partition.partition_of, plan)
+    partitions.replace(range(n_parts), partition.partition_of, plan)
     shape = {"n_features": N_FEATURES, "n_queries": n_docs // LIST_LENGTH, "has_intercept": False}
-    return PartitionedObjective(loss, holder, L2(1e-3), **shape)
+    return PartitionedObjective(loss, partitions, L2(1e-3), **shape)
 
 
 def _here(n_docs: int) -> Objective:

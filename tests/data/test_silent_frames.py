@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import plackett as pk
-from plackett.distributed.given import _of_frame
+from plackett.distributed.inputs import _of_frame
 from plackett.exceptions import DataWarning
 
 N = 24

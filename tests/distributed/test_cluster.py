@@ -12,7 +12,7 @@ import pytest
 import plackett as pk
 from plackett.data.queries import Queries
 from plackett.distributed import cluster as on_cluster
-from plackett.distributed.cluster import ClusterHolder
+from plackett.distributed.cluster import ClusterPartitions
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed", reason="the tests of clusters need dask[distributed]")
@@ -81,35 +81,35 @@ def test_coefficients_are_those_of_one_process_for_any_number_of_workers(n_worke
 @pytest.mark.parametrize("is_direct", [True, False])
 def test_both_ways_to_ask_the_workers_give_the_same_bits(is_direct, client, monkeypatch):
     monkeypatch.setattr(on_cluster, "DIRECT_BYTES", 1 << 26 if is_direct else -1)
-    ways = {"_ask_workers": 0, "_by_graph": 0}
+    ways = {"_sum_by_broadcast": 0, "_sum_by_graph": 0}
     for name in ways:
         count_calls(monkeypatch, name, ways)
     found = pk.LinearRanker(loss="hinge", l2=1e-2, tol=0.05).fit(delayed_parts())
     local = pk.LinearRanker(loss="hinge", l2=1e-2, tol=0.05).fit([part_of(number) for number in range(N_PARTS)])
     np.testing.assert_array_equal(found.coef_, local.coef_)
     assert found.duality_gap_ == local.duality_gap_
-    assert bool(ways["_ask_workers"]) == is_direct
-    assert bool(ways["_by_graph"]) == (not is_direct)
+    assert bool(ways["_sum_by_broadcast"]) == is_direct
+    assert bool(ways["_sum_by_graph"]) == (not is_direct)
 
 
 def test_answers_that_are_too_long_for_the_scheduler_come_by_a_tree_of_tasks(client, monkeypatch):
     local = pk.LinearRanker().fit([part_of(number) for number in range(N_PARTS)])
     monkeypatch.setattr(on_cluster, "DIRECT_BYTES", 300)  # more than a gradient, less than a matrix of 7 x 7
-    by_graph = {"_by_graph": 0}
-    count_calls(monkeypatch, "_by_graph", by_graph)
+    by_graph = {"_sum_by_graph": 0}
+    count_calls(monkeypatch, "_sum_by_graph", by_graph)
     found = pk.LinearRanker().fit(delayed_parts())
     np.testing.assert_array_equal(found.coef_, local.coef_)
-    assert by_graph["_by_graph"] == 1  # the estimate of the curvature
+    assert by_graph["_sum_by_graph"] == 1  # the estimate of the curvature
 
 
 def count_calls(monkeypatch, name, counts):
-    plain = getattr(ClusterHolder, name)
+    plain = getattr(ClusterPartitions, name)
 
     def counted(self, *arguments):
         counts[name] += 1
         return plain(self, *arguments)
 
-    monkeypatch.setattr(ClusterHolder, name, counted)
+    monkeypatch.setattr(ClusterPartitions, name, counted)
 
 
 # --- What users have --------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_parquet_is_cut_between_row_groups_for_the_threads_there_are(tmp_path, c
         n_parts["_slots"] = n
         return [next(iter(one_worker))] * n
 
-    monkeypatch.setattr(ClusterHolder, "_slots", slots)
+    monkeypatch.setattr(ClusterPartitions, "_slots", slots)
     found = pk.LinearRanker(tol=1e-10).fit(str(tmp_path))
     assert n_parts["_slots"] >= 5
     np.testing.assert_allclose(found.coef_, pk.LinearRanker(tol=1e-10).fit(DATA).coef_, rtol=0, atol=1e-8)
@@ -253,7 +253,7 @@ def test_what_is_not_cut_as_x_is_refused(frame, client):
         pk.LinearRanker().fit(rows, da.from_array(DATA.y, chunks=1000), qid=frame["query"])
     with pytest.raises(ValueError, match="X has no column 'label'; it has x0"):
         pk.LinearRanker().fit(frame, "label", qid="query")
-    with pytest.raises(ValueError, match="X mixes what Dask holds"):
+    with pytest.raises(ValueError, match="X mixes Dask objects"):
         pk.LinearRanker().fit([*delayed_parts(), "file.txt"])
     with pytest.raises(ValueError, match="sample_weight does not go with a list of partitions"):
         pk.LinearRanker().fit(delayed_parts(), sample_weight=np.ones(60))
@@ -266,7 +266,7 @@ def test_collections_need_a_client():
 
 def test_an_asynchronous_client_is_refused(client, monkeypatch):
     monkeypatch.setattr(type(client), "asynchronous", True)
-    with pytest.raises(ValueError, match="the Dask client is asynchronous, but a fit waits for its answers"):
+    with pytest.raises(ValueError, match="the Dask client is asynchronous, but fit is a blocking call"):
         pk.LinearRanker().fit(delayed_parts())
 
 
@@ -310,7 +310,7 @@ def test_a_cluster_that_loses_all_workers_ends_the_fit_with_a_word(cluster, clie
     monkeypatch.setattr(on_cluster, "NO_WORKERS_SECONDS", 1.0)
     act_at_call(monkeypatch, 4, lambda: cluster.scale(0))
     try:
-        with pytest.raises(ConnectionError, match=r"all workers of the Dask cluster at inproc.* are gone"):
+        with pytest.raises(ConnectionError, match=r"all workers of the Dask cluster at inproc.* were lost"):
             pk.LinearRanker(tol=1e-12).fit(delayed_parts())
         with pytest.raises(ConnectionError, match=r"has no workers\. Start some, as with: dask worker inproc"):
             pk.LinearRanker(tol=1e-12).fit(delayed_parts())
@@ -331,16 +331,16 @@ def test_a_scheduler_that_goes_away_ends_the_fit_with_a_word(monkeypatch):
 
 def act_at_call(monkeypatch, number, act):
     """Do something before a certain evaluation."""
-    plain, n_calls = ClusterHolder.total, 0
+    plain, n_calls = ClusterPartitions.sum, 0
 
-    def total(self, *arguments):
+    def sum_after_act(self, *arguments):
         nonlocal n_calls
         n_calls += 1
         if n_calls == number:
             act()
         return plain(self, *arguments)
 
-    monkeypatch.setattr(ClusterHolder, "total", total)
+    monkeypatch.setattr(ClusterPartitions, "sum", sum_after_act)
 
 
 def test_ctrl_c_leaves_the_best_coefficients(client, monkeypatch):
@@ -384,8 +384,8 @@ def files(tmp_path):
 
 def test_a_worker_that_is_killed_in_the_middle_changes_nothing(processes, files, monkeypatch):
     expected = pk.LinearRanker(tol=1e-10).fit([pk.read_letor(file) for file in files])
-    killed, by_graph = [], {"_by_graph": 0}
-    count_calls(monkeypatch, "_by_graph", by_graph)
+    killed, by_graph = [], {"_sum_by_graph": 0}
+    count_calls(monkeypatch, "_sum_by_graph", by_graph)
 
     def kill_one():
         killed.append(next(iter(processes.run(os.getpid).values())))
@@ -395,7 +395,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(processes, files,
     act_at_call(monkeypatch, 5, kill_one)
     found = pk.LinearRanker(tol=1e-10).fit(files)
     assert killed
-    assert by_graph["_by_graph"] > 0  # where what was lost is made again
+    assert by_graph["_sum_by_graph"] > 0  # where what was lost is made again
     np.testing.assert_array_equal(found.coef_, expected.coef_)
     np.testing.assert_allclose(found.coef_, pk.LinearRanker(tol=1e-10).fit(DATA).coef_, rtol=0, atol=1e-8)
 
@@ -414,14 +414,14 @@ def test_workers_that_all_die_and_come_back_change_nothing(when, processes, file
     if when == "fitting":
         act_at_call(monkeypatch, 5, kill_all)
     else:
-        plain = ClusterHolder._slots
+        plain = ClusterPartitions._slots
 
         def slots(self, n):
             found = plain(self, n)
             kill_all()
             return found
 
-        monkeypatch.setattr(ClusterHolder, "_slots", slots)
+        monkeypatch.setattr(ClusterPartitions, "_slots", slots)
     found = pk.LinearRanker(tol=1e-10)
     fit = threading.Thread(target=found.fit, args=(files,), daemon=True)
     fit.start()

@@ -14,12 +14,12 @@ import plackett as pk
 from plackett.data.mapped import is_mapped
 from plackett.data.sources import sources
 from plackett.distributed import local, partition
-from plackett.distributed.facts import facts_of, ids_of_keys, shared_keys
-from plackett.distributed.local import LocalHolder, Recipe
+from plackett.distributed.loading import from_arrays, from_queries
+from plackett.distributed.local import DelayedPart, LocalPartitions
+from plackett.distributed.metadata import ids_of_keys, metadata_of, shared_keys
 from plackett.distributed.objective import PartitionedObjective
 from plackett.distributed.partition import Plan, partition_of
-from plackett.distributed.piece import of_arrays, of_queries
-from plackett.distributed.tree import add_up, leaf, root, together
+from plackett.distributed.tree_sum import add_up, leaf, root, together
 from plackett.losses import get_loss, loss_names
 from plackett.losses.transforms import Linear
 from plackett.objective.objective import Objective
@@ -42,13 +42,13 @@ def cut(data, cuts):
 def partitioned(loss, parts, l2=0.1, weights=None):
     """The objective over parts of DATA that have rows, without a ranker around it."""
     loss = get_loss(loss)
-    recipes = [Recipe(of_queries, (part, str(place))) for place, part in enumerate(parts)]
-    holder, has_intercept = LocalHolder(recipes), not loss.ignores_shifts
+    delayed = [DelayedPart(from_queries, (part, str(place))) for place, part in enumerate(parts)]
+    partitions, has_intercept = LocalPartitions(delayed), not loss.ignores_shifts
     plan = Plan(loss, has_intercept, DATA.n_features, None, float(DATA.n_queries))
-    holder.change([place for place, part in enumerate(parts) if part.n_docs], partition_of, plan)
+    partitions.replace([place for place, part in enumerate(parts) if part.n_docs], partition_of, plan)
     penalty = L2(l2, n_free=int(has_intercept))
     return PartitionedObjective(
-        loss, holder, penalty, n_features=DATA.n_features, n_queries=DATA.n_queries, has_intercept=has_intercept
+        loss, partitions, penalty, n_features=DATA.n_features, n_queries=DATA.n_queries, has_intercept=has_intercept
     )
 
 
@@ -100,8 +100,8 @@ def test_a_sum_depends_on_the_partitioning_alone(cuts, seed):
     coef = np.random.default_rng(seed).normal(size=7)
     expected = partitioned("listmle", parts).value_and_gradient(coef)
     # as if each of three workers held some of the partitions, some of them twice, and added up its own
-    loose = partitioned("listmle", parts)._holder
-    vectors = loose.each(partition.value_and_gradient, partition.Form(), coef)
+    loose = partitioned("listmle", parts)._partitions
+    vectors = loose.map(partition.value_and_gradient, partition.Form(), coef)
     rng, n = np.random.default_rng(seed), len(parts)
     holders = rng.random((3, n)) < 0.6
     holders[rng.integers(3, size=n), np.arange(n)] = True
@@ -173,7 +173,7 @@ def test_solvers_that_see_all_queries_at_once_work(solver):
     ],
 )
 def test_what_looks_at_one_query_at_a_time_is_refused(ranker):
-    with pytest.raises(ValueError, match='solver="sgd" looks at one query at a time and does not work over partitions'):
+    with pytest.raises(ValueError, match='solver="sgd" visits one query at a time and does not work over partitions'):
         ranker.fit(cut(DATA, [20]))
 
 
@@ -202,7 +202,7 @@ def test_columns_are_scaled_as_in_a_fit_to_the_whole(normalize, dtype):
 
 
 def test_a_scaling_that_needs_all_rows_is_refused():
-    with pytest.raises(ValueError, match="normalize='quantile' needs all rows in one place"):
+    with pytest.raises(ValueError, match="normalize='quantile' needs all rows in one process"):
         pk.LinearRanker(normalize="quantile").fit(cut(DATA, [20]))
 
 
@@ -241,8 +241,8 @@ def test_rows_that_are_mapped_already_are_not_written_again(tmp_path, monkeypatc
     rows = np.load(tmp_path / "X.npy", mmap_mode="r")
     queries = pk.Queries(rows, np.arange(40) % 3, np.arange(40) // 10)
     monkeypatch.setattr(local, "IN_MEMORY_BYTES", 0)
-    holder = LocalHolder([Recipe(of_queries, (queries, "part"))])
-    [X] = holder.each(lambda piece: piece.queries.X)
+    partitions = LocalPartitions([DelayedPart(from_queries, (queries, "part"))])
+    [X] = partitions.map(lambda piece: piece.queries.X)
     assert X.ctypes.data == rows.ctypes.data
 
 
@@ -260,7 +260,7 @@ def test_a_failed_fit_leaves_the_ranker_as_it_was():
 def test_a_query_in_two_partitions_is_named():
     parts = [DATA[:20], DATA[20:40], DATA[39:]]
     split = DATA.ids[39]
-    message = rf"query {split!r} has rows in partition 1 and in partition 2; .* plackett.write_parquet arranges"
+    message = rf"query {split!r} has rows in partition 1 and in partition 2. .* plackett.write_parquet arranges"
     with pytest.raises(ValueError, match=message.replace("np.str_(", "").replace("np.int64(", "").replace(")", "")):
         pk.LinearRanker().fit(parts)
 
@@ -278,16 +278,16 @@ def test_a_query_in_two_partitions_is_named():
     ],
 )
 def test_ids_that_are_equal_are_found_whatever_their_type(one, other):
-    pieces = [of_arrays(np.zeros((2, 1)), [1, 0], qid, None, "p") for qid in (one, other)]
-    shared = shared_keys([facts_of(piece) for piece in pieces])
+    pieces = [from_arrays(np.zeros((2, 1)), [1, 0], qid, None, "p") for qid in (one, other)]
+    shared = shared_keys([metadata_of(piece) for piece in pieces])
     assert (shared.first, shared.second) == (0, 1)
     assert ids_of_keys(pieces[0], shared.keys) == ids_of_keys(pieces[1], shared.keys)
 
 
 def test_different_ids_are_not_taken_for_equal():
-    pieces = [of_arrays(np.zeros((2, 1)), [1, 0], qid, None, "p") for qid in ([1, 2], ["1", "2"], [-1, 1.5])]
-    pieces.append(of_arrays(np.zeros((2, 1)), [1, 0], np.array([7, 2**64 - 1], dtype=np.uint64), None, "p"))
-    assert shared_keys([facts_of(piece) for piece in pieces]) is None
+    pieces = [from_arrays(np.zeros((2, 1)), [1, 0], qid, None, "p") for qid in ([1, 2], ["1", "2"], [-1, 1.5])]
+    pieces.append(from_arrays(np.zeros((2, 1)), [1, 0], np.array([7, 2**64 - 1], dtype=np.uint64), None, "p"))
+    assert shared_keys([metadata_of(piece) for piece in pieces]) is None
 
 
 def test_a_partition_with_other_columns_is_named():
@@ -296,7 +296,7 @@ def test_a_partition_with_other_columns_is_named():
         pk.LinearRanker().fit([DATA[:20], narrow[20:]])
     one = pk.Queries(DATA.X, DATA.y, DATA.qid, feature_names=list("abcdefg"))
     other = pk.Queries(DATA.X, DATA.y, DATA.qid, feature_names=list("abcdxfg"))
-    with pytest.raises(ValueError, match="partition 1 has other columns than partition 0: column 4 is 'x' there and"):
+    with pytest.raises(ValueError, match="other columns than partition 0: column 4 is 'x' in the former and"):
         pk.LinearRanker().fit([one[:20], other[20:]])
 
 
@@ -304,7 +304,7 @@ def test_rows_are_held_once():
     pd = pytest.importorskip("pandas")
     for rows in (pd.DataFrame(DATA.X), DATA.X, DATA.X.astype(np.float32)):
         made = partition_of(
-            of_arrays(rows, DATA.y, DATA.qid, None, "p"), Plan(get_loss("listmle"), False, 7, None, 60.0)
+            from_arrays(rows, DATA.y, DATA.qid, None, "p"), Plan(get_loss("listmle"), False, 7, None, 60.0)
         )
         assert np.shares_memory(made.objective(partition.Form()).scorer.X, made.queries.X)
         assert isinstance(rows, pd.DataFrame) or np.shares_memory(made.queries.X, rows)
@@ -361,8 +361,8 @@ def test_files_are_read_one_by_one_and_give_the_fit_to_all_of_them(files, in_mem
 def test_rows_beyond_the_limit_are_mapped_from_files_that_no_kill_leaves_behind(monkeypatch, tmp_path):
     monkeypatch.setattr(local, "IN_MEMORY_BYTES", 0)
     monkeypatch.setenv("PLACKETT_CACHE", str(tmp_path))
-    holder = LocalHolder([Recipe(of_queries, (part, "p")) for part in cut(DATA, [20])])
-    assert all(is_mapped(part.queries.X) for part in holder._parts)
+    partitions = LocalPartitions([DelayedPart(from_queries, (part, "p")) for part in cut(DATA, [20])])
+    assert all(is_mapped(part.queries.X) for part in partitions._parts)
     assert os.listdir(tmp_path) == []
 
 

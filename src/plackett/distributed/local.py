@@ -1,4 +1,4 @@
-"""Partitions in this process, one after the other: for data that are in parts, or larger than memory."""
+"""Partitions in this process, for data in parts or larger than memory."""
 
 from __future__ import annotations
 
@@ -9,37 +9,36 @@ import numpy as np
 
 from plackett.data.mapped import Spill, is_mapped
 from plackett.data.queries import Queries
-from plackett.distributed.piece import n_bytes
-from plackett.distributed.tree import add_up, leaf, root
+from plackett.distributed.loading import n_bytes
+from plackett.distributed.tree_sum import add_up, leaf, root
 from plackett.validation import is_sparse
 
-IN_MEMORY_BYTES = 1 << 28  # rows beyond so many go to a file that is mapped into memory
+IN_MEMORY_BYTES = 1 << 28  # further rows go to memory-mapped temporary files
 
 
-class Recipe(NamedTuple):
-    """How to make a piece: a function and its arguments, to be called wherever the piece is needed."""
+class DelayedPart(NamedTuple):
+    """A function and its arguments, called in the process that will hold the part."""
 
     make: Callable[..., Any]
     arguments: tuple
 
 
-class LocalHolder:
-    """Holds pieces, and then partitions, in this process; each is worked through on all cores.
+class LocalPartitions:
+    """Loaded parts, later partitions, in this process; each is processed on all cores.
 
-    Rows beyond ``IN_MEMORY_BYTES`` are kept in temporary files, which the system maps into memory as far as there is
-    some, and which are gone when the holder is.
+    Rows beyond ``IN_MEMORY_BYTES`` are kept in memory-mapped temporary files, which are deleted with this object.
     """
 
-    def __init__(self, recipes: Sequence[Recipe]):
+    def __init__(self, parts: Sequence[DelayedPart]):
         self._parts: list[Any] = []
         self._n_bytes = 0
-        for recipe in recipes:
-            piece = recipe.make(*recipe.arguments)
-            piece.queries = self._settled(piece.queries)
-            self._parts.append(piece)
+        for part in parts:
+            part = part.make(*part.arguments)
+            part.queries = self._settled(part.queries)
+            self._parts.append(part)
 
-    def change(self, places: Sequence[int], work: Callable[..., Any], *arguments: Any) -> None:
-        """Put ``work(part, *arguments)`` in the place of these parts, and forget the others."""
+    def replace(self, places: Sequence[int], work: Callable[..., Any], *arguments: Any) -> None:
+        """Replace the parts at these places by ``work(part, *arguments)`` and drop the others."""
         self._parts = [self._parts[place] for place in places]
         for place, part in enumerate(self._parts):
             before = part.queries.X
@@ -48,13 +47,16 @@ class LocalHolder:
                 changed.queries = self._settled(changed.queries)
             self._parts[place] = changed
 
-    def each(self, work: Callable[..., Any], *arguments: Any) -> list:
+    def map(self, work: Callable[..., Any], *arguments: Any) -> list:
+        """Return ``work(part, *arguments)`` of each part."""
         return [work(part, *arguments) for part in self._parts]
 
-    def one(self, place: int, work: Callable[..., Any], *arguments: Any) -> Any:
+    def apply(self, place: int, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Return ``work(part, *arguments)`` of one part."""
         return work(self._parts[place], *arguments)
 
-    def total(self, work: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
+    def sum(self, work: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
+        """Return the sum of ``work(part, *arguments)`` over all parts."""
         n = len(self._parts)
         sums: dict = {}
         for number, part in enumerate(self._parts):
@@ -62,10 +64,8 @@ class LocalHolder:
             sums = add_up(sums, n)
         return sums[root(n)]
 
-    # rows that do not fit
-
     def _settled(self, queries: Queries) -> Queries:
-        """The same queries, their rows in a mapped file where memory has enough."""
+        """Return the queries, with rows in a memory-mapped file once the limit is reached."""
         size = n_bytes(queries)
         if is_mapped(queries.X) or self._n_bytes + size <= IN_MEMORY_BYTES:
             self._n_bytes += 0 if is_mapped(queries.X) else size
@@ -80,7 +80,7 @@ class LocalHolder:
 
 
 def _mapped(array: np.ndarray) -> np.ndarray:
-    """The array in a file without a name, which vanishes with it, or with the process."""
+    """Return the array in an unlinked file, which is deleted with the array or the process."""
     spill = Spill(array.dtype)
     spill.append(array)
     return spill.finish(array.shape)

@@ -1,4 +1,4 @@
-"""Scaling of columns over partitions: what each learned from its own rows, put together."""
+"""Fitting a normaliser over partitions: one per part, then merged."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from plackett.data.preprocessing.blocks import refuse_to_fill
 from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
-from plackett.distributed.piece import Piece
+from plackett.distributed.loading import LoadedPart
 
 
 def check_normalizer(normalize: Any) -> Any:
-    """An unfitted transformer for what was asked for, if it can be fitted over partitions; None for None."""
+    """Return an unfitted transformer; raise if it cannot be fitted over partitions. None for None."""
     if normalize is None:
         return None
     from sklearn.base import clone
@@ -25,30 +25,30 @@ def check_normalizer(normalize: Any) -> Any:
     )
     if not is_mergeable and not isinstance(normalizer, QueryNormalizer):
         raise ValueError(
-            f"normalize={normalize!r} needs all rows in one place. Over partitions there are those within queries "
+            f"normalize={normalize!r} needs all rows in one process. Over partitions, choose one within queries "
             '("query-minmax", "query-zscore", "query-unit", "query-rank"), "minmax", "maxabs" and "zscore".'
         )
     return normalizer
 
 
 def learns(normalizer: Any) -> bool:
-    """Whether a transformer has to see the rows before it can scale any."""
+    """Whether a transformer must be fitted to rows."""
     return normalizer is not None and not isinstance(normalizer, QueryNormalizer)
 
 
-def fitted_to(piece: Piece, normalizer: Any, n_features: int) -> Any:
-    """A copy of the transformer, fitted to the rows of one piece; None where it has none."""
+def fitted_to(part: LoadedPart, normalizer: Any, n_features: int) -> Any:
+    """Return a copy of the transformer fitted to the rows of one part; None without rows."""
     from sklearn.base import clone
 
-    if not piece.queries.n_docs:
+    if not part.queries.n_docs:
         return None
-    rows = piece.rows(n_features)
+    rows = part.rows(n_features)
     refuse_to_fill(normalizer, rows)
     return clone(normalizer).fit(rows)
 
 
 def merged(normalizer: Any, fitted: Sequence[Any], n_features: int) -> Any:
-    """The transformer, fitted to all rows by what others like it learned from some of them each."""
+    """Return the transformer fitted to all rows, from its copies fitted to one part each."""
     if normalizer is None:
         return None
     if not learns(normalizer):
@@ -63,16 +63,16 @@ def merged(normalizer: Any, fitted: Sequence[Any], n_features: int) -> Any:
 
 
 def _merged_moments(normalizer: Any, fitted: Sequence[Any]) -> Any:
-    """A StandardScaler from the means and variances of some rows each (Chan, Golub and LeVeque 1983)."""
+    """Merge the means and variances of the parts (Chan, Golub and LeVeque 1983)."""
     counts = np.array([int(one.n_samples_seen_) for one in fitted])
     means, variances = (np.array([getattr(one, name) for one in fitted]) for name in ("mean_", "var_"))
     n_docs, weights = int(counts.sum()), counts[:, None] / counts.sum()
     mean = (weights * means).sum(axis=0)
     variance = (weights * (variances + (means - mean) ** 2)).sum(axis=0)
     spread = np.sqrt(variance)
-    # two rows with the same mean, variance and weight as all: which columns are constant is decided by scikit-learn
+    # Two rows with the mean, variance and weight of all rows let scikit-learn decide which columns are constant.
     whole = normalizer.fit(np.array([mean - spread, mean + spread]), sample_weight=np.full(2, 0.5 * n_docs))
     is_constant = (whole.scale_ == 1.0) & (spread < 0.5)
-    # where a mean is large, the two rows are too coarse for the rest
+    # For large means the two rows are too inaccurate for the other attributes.
     whole.mean_, whole.var_, whole.scale_ = mean, variance, np.where(is_constant, 1.0, spread)
     return whole

@@ -1,7 +1,7 @@
-"""What is asked of one partition: functions of it and the coefficients, whose answers are vectors to be added up.
+"""Functions of one partition and the coefficients that return vectors to be summed over partitions.
 
-They are named functions of this module, so that they travel by name, and each answer is multiplied by the partition's
-share of the whole. A partition that is made anew on another machine answers the same.
+They are module-level functions, so that they are pickled by name. Each result is multiplied by the partition's share of
+the total weight. A partition that is recomputed on another machine gives the same result.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from plackett._threads import one_blas_thread
 from plackett.data.preprocessing.blocks import transform
 from plackett.data.queries import Queries
-from plackett.distributed.piece import Piece, n_bytes
+from plackett.distributed.loading import LoadedPart, n_bytes
 from plackett.losses.base import Loss
 from plackett.losses.transforms import NotPositiveError
 from plackett.objective.objective import Objective
@@ -23,7 +23,7 @@ from plackett.scorers.linear import LinearScorer
 
 
 class Plan(NamedTuple):
-    """How pieces become partitions, the same for all of them."""
+    """What all partitions of a fit share."""
 
     loss: Loss
     has_intercept: bool
@@ -33,9 +33,9 @@ class Plan(NamedTuple):
 
 
 class Partition:
-    """Whole queries with all that was derived from their labels, and their share of the whole.
+    """Whole queries, what was derived from their labels, and their share of the total weight.
 
-    What a product with the curvature derives from the coefficients is kept for the last ones that were asked for.
+    The curvature at the last coefficients is cached for further products.
     """
 
     def __init__(self, queries: Queries, weights: np.ndarray | None, share: float, plan: Plan):
@@ -53,7 +53,7 @@ class Partition:
         self.__init__(*state)  # type: ignore[misc]
 
     def objective(self, form: Form) -> Objective:
-        """The mean loss over these queries, without penalty."""
+        """Return the mean loss over these queries, without penalty."""
         if self._objective is None:
             scorer = LinearScorer(self.queries.X, has_intercept=self.plan.has_intercept)
             self._objective = Objective(
@@ -64,7 +64,7 @@ class Partition:
         return whole if form.width is None else whole.smoothed(form.width)
 
     def curvature_at(self, form: Form, coef: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """The product with the curvature at ``coef``, kept until another is asked for."""
+        """Return the product with the curvature at ``coef``; the last one is cached."""
         point = (form, coef.tobytes())
         kept = self._products
         if kept is None or kept[0] != point:
@@ -73,34 +73,34 @@ class Partition:
 
 
 class Form(NamedTuple):
-    """Which loss: another than that of the plan, or the same with its kinks rounded off over a width."""
+    """The loss of an evaluation: that of the plan, another one, or one smoothed over a width."""
 
     loss: Loss | None = None
     width: float | None = None
 
 
-def partition_of(piece: Piece, plan: Plan) -> Partition:
-    """The partition that a piece becomes: columns added that it left out, scaled, its labels accepted by the loss."""
-    queries, weights = piece.queries, piece.weights
+def partition_of(part: LoadedPart, plan: Plan) -> Partition:
+    """Return the partition of a part: padded, scaled, with labels checked by the loss."""
+    queries, weights = part.queries, part.weights
     scaled = Queries.from_groups(
-        piece.rows(plan.n_features), queries.y, queries.ids, queries.indptr, feature_names=queries.feature_names
+        part.rows(plan.n_features), queries.y, queries.ids, queries.indptr, feature_names=queries.feature_names
     )
     if plan.normalizer is not None:
         scaled.X = transform(plan.normalizer, scaled)
     try:
         plan.loss.check_labels(scaled.lists)
     except ValueError as error:
-        raise ValueError(f"{piece.name}: {error}") from error
-    if piece.weight == 0.0:  # none of its queries counts: even weights, times a share of nothing
+        raise ValueError(f"{part.name}: {error}") from error
+    if part.weight == 0.0:  # its share is 0; equal weights avoid a division by 0
         weights = None
-    return Partition(scaled, weights, piece.weight / plan.total_weight, plan)
+    return Partition(scaled, weights, part.weight / plan.total_weight, plan)
 
 
-# --- What is asked ----------------------------------------------------------------------------------------------------
+# --- Functions of a partition -----------------------------------------------------------------------------------------
 
 
 def value_and_gradient(partition: Partition, form: Form, coef: np.ndarray) -> np.ndarray:
-    """The loss, followed by its gradient; infinite and zeros where it is not defined."""
+    """Return the loss followed by its gradient; infinity and zeros where the loss is undefined."""
     try:
         value, gradient = partition.objective(form).loss_value_and_gradient(coef)
     except NotPositiveError:
@@ -109,17 +109,17 @@ def value_and_gradient(partition: Partition, form: Form, coef: np.ndarray) -> np
 
 
 def curvature_product(partition: Partition, form: Form, coef: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """The second derivative at ``coef`` times a vector."""
+    """Return the second derivative at ``coef`` times a vector."""
     return partition.share * partition.curvature_at(form, coef)(direction)
 
 
 def curvature_bound_diagonal(partition: Partition, form: Form, coef: np.ndarray) -> np.ndarray:
-    """The diagonal of a bound of the second derivative."""
+    """Return the diagonal of an upper bound of the second derivative."""
     return partition.share * partition.objective(form).curvature_bound_diagonal(coef)
 
 
 def curvature_estimate(partition: Partition, form: Form, coef: np.ndarray) -> np.ndarray:
-    """A rough second derivative: a matrix, or the diagonal where that is too large."""
+    """Return an estimate of the second derivative: a matrix, or its diagonal if the matrix is too large."""
     with one_blas_thread():
         estimate = partition.objective(form).curvature_estimate(coef)
     assert estimate is not None, "partitions have rows"
@@ -127,13 +127,13 @@ def curvature_estimate(partition: Partition, form: Form, coef: np.ndarray) -> np
 
 
 def gap_parts(partition: Partition, form: Form, coef: np.ndarray, width: float) -> np.ndarray:
-    """What a duality gap is made of: the loss, the dual variables, and their pull."""
+    """Return the parts of a duality gap: the loss, the dual value and the pull of the dual variables."""
     parts = partition.objective(form).gap_parts(coef, width)
     return partition.share * np.concatenate([[parts.loss, parts.dual], parts.pull])
 
 
 def why_undefined(partition: Partition, form: Form, coef: np.ndarray) -> str | None:
-    """The reason why the loss is not defined at ``coef``, or None where it is."""
+    """Return the reason why the loss is undefined at ``coef``, or None."""
     try:
         partition.objective(form).loss_value_and_gradient(coef)
     except NotPositiveError as error:

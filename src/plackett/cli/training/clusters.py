@@ -178,10 +178,10 @@ def _measure_part(source: Source, ranker: Any, metrics: list[str]) -> tuple[int,
     import numpy as np
 
     from plackett.cli.shared.models import fit_columns
-    from plackett.distributed.piece import of_source
+    from plackett.distributed.loading import load_source
     from plackett.evaluation.evaluate import evaluate
 
-    queries = of_source(source).queries
+    queries = load_source(source).queries
     if not queries.n_docs:
         return 0, np.zeros((0, len(metrics)))
     queries, _ = fit_columns(queries, ranker.n_features_in_, str(source), "the model")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from plackett.data.queries import Queries, QueryLists
-from plackett.distributed.given import is_in_parts, parts_of
+from plackett.distributed.inputs import is_in_parts, parts_of
 from plackett.losses import get_loss
 from plackett.losses.base import Loss
 from plackett.metrics.measure import Measure

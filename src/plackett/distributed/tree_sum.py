@@ -1,7 +1,7 @@
-"""Sums over partitions along a fixed binary tree, so that a sum is the same to the last bit whoever adds what.
+"""Sums over partitions along a fixed binary tree: bit-identical for any number of workers.
 
-Node ``(level, place)`` is the sum over partitions ``place * 2**level`` up to ``(place + 1) * 2**level``, as far as
-there are so many. Whoever holds two neighbours adds them, the left one first; a node without a neighbour moves up.
+Node ``(level, place)`` is the sum over partitions ``place * 2**level`` up to ``(place + 1) * 2**level``, cut at their
+number. Two neighbours are added left one first; a node without a neighbour moves up.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ Nodes = Mapping[Node, np.ndarray]
 
 
 def leaf(number: int) -> Node:
-    """The node of one partition."""
+    """Return the node of one partition."""
     return 0, number
 
 
 def root(n_partitions: int) -> Node:
-    """The node of all partitions."""
+    """Return the node of all partitions."""
     return max(0, n_partitions - 1).bit_length(), 0
 
 
 def add_up(nodes: Nodes, n_partitions: int) -> dict[Node, np.ndarray]:
-    """The nodes with all neighbours added, as far up as it goes."""
+    """Return the nodes after adding all neighbours."""
     sums = dict(nodes)
     top = root(n_partitions)[0]
     for level in range(top):
@@ -41,7 +41,7 @@ def add_up(nodes: Nodes, n_partitions: int) -> dict[Node, np.ndarray]:
 
 
 def together(answers: Iterable[Nodes]) -> dict[Node, np.ndarray]:
-    """The nodes of several holders, those left out that are part of another: a partition may be held twice."""
+    """Merge the nodes of several workers, without those contained in another: a partition may be held twice."""
     found = {node: vector for nodes in answers for node, vector in nodes.items()}
     return {node: vector for node, vector in found.items() if not any(above in found for above in _above(node, found))}
 

@@ -1,4 +1,4 @@
-"""What users give to ``fit`` as data in parts: paths, or what Dask holds; and how each part becomes a piece."""
+"""Partitioned inputs of ``fit``: paths, ``Queries`` and Dask collections."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from plackett.data.column_roles import ID_NAMES, warn_of_columns
 from plackett.data.frames import COLUMNS_LISTED
 from plackett.data.queries import Queries
 from plackett.data.sources import Source, sources
-from plackett.distributed import piece
-from plackett.distributed.cluster import ClusterHolder, active_client, has_graph, is_future, require_client
-from plackett.distributed.local import LocalHolder, Recipe
+from plackett.distributed import loading
+from plackett.distributed.cluster import ClusterPartitions, active_client, has_graph, is_future, require_client
+from plackett.distributed.local import DelayedPart, LocalPartitions
 from plackett.storage.file_names import files_of
 
-BYTES_PER_PIECE = 1 << 26  # of a Parquet file that is read piece by piece on this machine
+BYTES_PER_PART = 1 << 26  # of a Parquet file read in this process
 
 
-class Given(NamedTuple):
-    """Parts of the data, where they belong, and whether their columns have the names of a data frame."""
+class PartitionedInput(NamedTuple):
+    """Parts to load, the Dask client that loads them, and whether they are data frames."""
 
-    recipes: list[Recipe]
-    client: Any  # None: this process
+    parts: list[DelayedPart]
+    client: Any  # None loads them in this process
     has_frames: bool = False
 
-    def holder(self) -> LocalHolder | ClusterHolder:
-        """The loaded pieces."""
-        return LocalHolder(self.recipes) if self.client is None else ClusterHolder(self.client, self.recipes)
+    def load(self) -> LocalPartitions | ClusterPartitions:
+        """Load the parts."""
+        return LocalPartitions(self.parts) if self.client is None else ClusterPartitions(self.client, self.parts)
 
 
 def is_in_parts(X: Any) -> bool:
-    """Whether X stands for data in parts rather than for rows; Dask is not imported for the question."""
+    """Whether X is partitioned data rather than rows. Does not import Dask."""
     if isinstance(X, (list, tuple)):
         return bool(X) and all(isinstance(one, (Queries, Source)) or _is_part(one) for one in X)
     return _is_part(X)
@@ -42,12 +42,12 @@ def _is_part(one: Any) -> bool:
 
 
 def _is_collection(one: Any) -> bool:
-    """Whether it is a collection of Dask's; a Delayed object claims to have any attribute."""
+    """Whether it is a Dask collection. A Delayed object seems to have any attribute, so its class is asked."""
     return has_graph(one) and hasattr(type(one), "to_delayed")
 
 
-def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> Given:
-    """The parts that X stands for (``is_in_parts`` has said so), with what belongs to them."""
+def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> PartitionedInput:
+    """Return the parts of an X for which ``is_in_parts`` is true, with their labels, query ids and weights."""
     if _is_collection(X):
         client = require_client("A fit to a Dask collection")
         if getattr(X, "ndim", 0) != 2:
@@ -57,8 +57,8 @@ def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> Given:
                 "a Dask collection needs y and qid: collections with the same partitions, or column names."
             )
         if hasattr(X, "columns"):
-            return Given(_of_frame(X, y, qid, sample_weight), client, has_frames=True)
-        return Given(_of_array(X, y, qid, sample_weight), client)
+            return PartitionedInput(_of_frame(X, y, qid, sample_weight), client, has_frames=True)
+        return PartitionedInput(_of_array(X, y, qid, sample_weight), client)
     items = list(X) if isinstance(X, (list, tuple)) else [X]
     if sample_weight is not None:
         raise ValueError(
@@ -68,14 +68,18 @@ def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> Given:
     if any(has_graph(one) or is_future(one) for one in items):
         _refuse_columns(y, qid, "Delayed objects and futures")
         if not all(has_graph(one) or is_future(one) for one in items):
-            raise ValueError("X mixes what Dask holds with other things; give one kind of partitions.")
-        recipes = [Recipe(piece.of_queries, (one, f"partition {number}")) for number, one in enumerate(items)]
-        return Given(recipes, require_client("A fit to Delayed objects or futures"))
+            raise ValueError("X mixes Dask objects with other partitions. Give one kind of partitions.")
+        parts = [DelayedPart(loading.from_queries, (one, f"partition {number}")) for number, one in enumerate(items)]
+        return PartitionedInput(parts, require_client("A fit to Delayed objects or futures"))
     if any(isinstance(one, Queries) for one in items):
         _refuse_columns(y, qid, "Queries")
-        return Given([Recipe(piece.of_queries, (one, f"partition {number}")) for number, one in enumerate(items)], None)
+        return PartitionedInput(
+            [DelayedPart(loading.from_queries, (one, f"partition {number}")) for number, one in enumerate(items)], None
+        )
     client = active_client()
-    return Given([Recipe(piece.of_source, (source,)) for source in _sources(items, y, qid, client)], client)
+    return PartitionedInput(
+        [DelayedPart(loading.load_source, (source,)) for source in _sources(items, y, qid, client)], client
+    )
 
 
 def _refuse_columns(y: Any, qid: Any, what: str) -> None:
@@ -97,16 +101,16 @@ def _sources(items: list, y: Any, qid: Any, client: Any) -> list[Source]:
         return made
     files = files_of(items)
     if client is None:
-        n_pieces = -(-sum(map(os.path.getsize, files)) // BYTES_PER_PIECE)
+        n_parts = -(-sum(map(os.path.getsize, files)) // BYTES_PER_PART)
     else:
-        n_pieces = sum(client.nthreads().values())
-    return sources(files, pieces=max(1, n_pieces), **columns)
+        n_parts = sum(client.nthreads().values())
+    return sources(files, pieces=max(1, n_parts), **columns)
 
 
 # --- Dask collections -------------------------------------------------------------------------------------------------
 
 
-def _of_frame(X: Any, y: Any, qid: Any, weight: Any) -> list[Recipe]:
+def _of_frame(X: Any, y: Any, qid: Any, weight: Any) -> list[DelayedPart]:
     roles = {"label": y, "qid": qid, "weight": weight}
     if X.index.name not in X.columns and X.index.name in [value for value in roles.values() if isinstance(value, str)]:
         X = X.reset_index()
@@ -124,7 +128,8 @@ def _of_frame(X: Any, y: Any, qid: Any, weight: Any) -> list[Recipe]:
     _check_numbers(X, roles)
     if all(value is None or isinstance(value, str) for value in roles.values()):
         return [
-            Recipe(piece.of_frame, (frame, roles, f"partition {number}")) for number, frame in enumerate(X.to_delayed())
+            DelayedPart(loading.from_frame, (frame, roles, f"partition {number}"))
+            for number, frame in enumerate(X.to_delayed())
         ]
     series = {role: X[value] if isinstance(value, str) else value for role, value in roles.items()}
     frames = (X.drop(columns=named) if named else X).to_delayed()
@@ -138,8 +143,8 @@ def _check_columns(X: Any, named: Sequence[str]) -> None:
 
 
 def _check_numbers(X: Any, roles: dict[str, Any]) -> None:
-    """Refuse columns of other kinds before anything is computed: a frame knows the types of its columns."""
-    other = {name: dtype for name, dtype in X.dtypes.items() if not piece.is_number(dtype)}
+    """Raise for columns that are not numbers, from the types of the frame, before anything is computed."""
+    other = {name: dtype for name, dtype in X.dtypes.items() if not loading.is_number(dtype)}
     named = {role: value for role, value in roles.items() if isinstance(value, str)}
     for role, what in (("label", "labels"), ("weight", "weights")):
         if named.get(role) in other:
@@ -154,18 +159,18 @@ def _check_numbers(X: Any, roles: dict[str, Any]) -> None:
         )
 
 
-def _of_array(X: Any, y: Any, qid: Any, weight: Any) -> list[Recipe]:
+def _of_array(X: Any, y: Any, qid: Any, weight: Any) -> list[DelayedPart]:
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     return _side_by_side(X.to_delayed()[:, 0].tolist(), {"label": y, "qid": qid, "weight": weight}, X.chunks[0])
 
 
-def _side_by_side(rows: list, of_rows: dict[str, Any], chunks: Any) -> list[Recipe]:
-    """Recipes of pieces whose rows, labels, ids and weights are partitions of collections."""
+def _side_by_side(rows: list, of_rows: dict[str, Any], chunks: Any) -> list[DelayedPart]:
+    """Recipes of parts whose rows, labels, ids and weights are partitions of collections."""
     columns = [_parts_of_column(values, role, len(rows), chunks) for role, values in of_rows.items()]
     return [
-        Recipe(piece.of_arrays, (X, *of_piece, f"partition {number}"))
-        for number, (X, *of_piece) in enumerate(zip(rows, *columns, strict=True))
+        DelayedPart(loading.from_arrays, (X, *of_part, f"partition {number}"))
+        for number, (X, *of_part) in enumerate(zip(rows, *columns, strict=True))
     ]
 
 
@@ -175,8 +180,8 @@ def _parts_of_column(values: Any, role: str, n_parts: int, chunks: Any) -> list:
     argument = {"label": "y", "qid": "qid", "weight": "sample_weight"}[role]
     if not _is_collection(values):
         raise ValueError(
-            f"{argument} is a {type(values).__name__}, but X is a Dask collection: its labels belong on the same "
-            f"workers. Give {argument} as a Dask collection with the same partitions, such as "
+            f"{argument} is a {type(values).__name__}, but X is a Dask collection, whose labels must be on the "
+            f"same workers. Give {argument} as a Dask collection with the same partitions, such as "
             "dask.array.from_array(values, chunks=X.chunks[0])."
         )
     is_array = hasattr(values, "rechunk")

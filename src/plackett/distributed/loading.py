@@ -1,4 +1,4 @@
-"""Rows of one partition as they were loaded, checked; and how they are made of what users have."""
+"""Loading and checking the rows of one part: files, ``Queries``, frames and arrays."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from plackett.storage.opening import open_bytes
 from plackett.validation import check_csr, check_finite, check_labels, check_numbers, is_sparse
 
 
-class Piece:
-    """Whole queries with labels, and the weight of each query where there are some.
+class LoadedPart:
+    """Whole queries with labels and optional query weights.
 
     Attributes
     ----------
     queries : Queries
     weights : ndarray of shape (n_queries,) or None
     name : str
-        What errors call it.
+        Its name in error messages.
     may_widen : bool
-        Whether columns that others have count as 0 here: LETOR files leave zeros out.
+        Whether missing last columns count as 0, as in LETOR files, which leave out zeros.
     """
 
     def __init__(self, queries: Queries, weights: np.ndarray | None, name: str, *, may_widen: bool = False):
@@ -34,11 +34,11 @@ class Piece:
 
     @property
     def weight(self) -> float:
-        """Sum of the weights of its queries; their number where there are none."""
+        """Sum of the query weights; the number of queries without weights."""
         return float(self.queries.n_queries if self.weights is None else self.weights.sum())
 
     def rows(self, n_features: int) -> Any:
-        """X with so many columns; those that were left out hold zeros."""
+        """Return X, padded with zeros to ``n_features`` columns."""
         X = self.queries.X
         n_missing = n_features - X.shape[1]
         if n_missing == 0:
@@ -47,66 +47,63 @@ class Piece:
             return type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
         return np.pad(X, ((0, 0), (0, n_missing)))
 
-    def __sizeof__(self) -> int:  # by which a cluster decides what moves
+    def __sizeof__(self) -> int:  # Dask schedules by size
         return n_bytes(self.queries)
 
 
 def n_bytes(queries: Queries) -> int:
-    """Memory of the rows."""
+    """Return the memory of the rows in bytes."""
     X = queries.X
     rows = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if is_sparse(X) else X.nbytes
     return object.__sizeof__(queries) + rows + queries.indptr.nbytes + (0 if queries.y is None else queries.y.nbytes)
 
 
-def of_source(source: Source) -> Piece:
-    """The rows of a file, or of a part of it; one without rows is an empty piece.
-
-    Programs that write many files leave some of them empty.
-    """
+def load_source(source: Source) -> LoadedPart:
+    """Load a file or a part of it. Empty files, which parallel writers often leave, give an empty part."""
     is_text = not is_parquet(source.path)
     if not is_text and not _has_rows(source):
-        return Piece(_no_queries(), None, str(source))
+        return LoadedPart(_no_queries(), None, str(source))
     try:
         queries = source.load()
     except DataFormatError:
         if is_text and os.path.isfile(source.path) and not _has_lines(source.path):
-            return Piece(_no_queries(), None, str(source))
+            return LoadedPart(_no_queries(), None, str(source))
         raise
-    return of_queries(queries, str(source), may_widen=is_text)
+    return from_queries(queries, str(source), may_widen=is_text)
 
 
 def _has_rows(source: Source) -> bool:
-    """Whether some rows of a Parquet file are there."""
+    """Whether a Parquet file has rows."""
     with opened(source.path) as file:
         groups = range(file.num_row_groups) if source.row_groups is None else range(*source.row_groups)
         return any(file.metadata.row_group(group).num_rows for group in groups)
 
 
 def _has_lines(path: str) -> bool:
-    """Whether a LETOR file has lines that are neither blank nor a comment alone."""
+    """Whether a LETOR file has lines other than blank ones and comments."""
     with open_bytes(path) as file:
         return any(line.lstrip()[:1] not in (b"", b"#") for line in file)
 
 
-def of_queries(queries: Any, name: str, *, may_widen: bool = False) -> Piece:
-    """Queries that somebody else has made."""
+def from_queries(queries: Any, name: str, *, may_widen: bool = False) -> LoadedPart:
+    """Check queries that were made elsewhere."""
     if not isinstance(queries, Queries):
         raise TypeError(f"{name} is a {type(queries).__name__}; Queries are needed.")
     return _checked(queries, None, name, may_widen=may_widen)
 
 
-def of_frame(frame: Any, columns: dict[str, str | None], name: str) -> Piece:
-    """A data frame: label, query id and possibly weight by column name, all other columns are features."""
+def from_frame(frame: Any, columns: dict[str, str | None], name: str) -> LoadedPart:
+    """Take label, query id and weight by column name; all other columns are features."""
     missing = [column for column in columns.values() if column is not None and column not in frame.columns]
     if missing:
         raise ValueError(f"{name} has no column {missing[0]!r}; it has {', '.join(map(str, frame.columns[:12]))}.")
     features = frame.drop(columns=[column for column in columns.values() if column is not None])
     values = {role: None if column is None else frame[column] for role, column in columns.items()}
-    return of_arrays(features, values["label"], values["qid"], values["weight"], name)
+    return from_arrays(features, values["label"], values["qid"], values["weight"], name)
 
 
-def of_arrays(X: Any, labels: Any, qid: Any, weight: Any, name: str) -> Piece:
-    """Rows, labels, query ids and possibly weights, one entry per row each."""
+def from_arrays(X: Any, labels: Any, qid: Any, weight: Any, name: str) -> LoadedPart:
+    """Take rows, labels, query ids and optional weights, one entry per row each."""
     X, labels, weight = (_with_nan(given) for given in (X, labels, weight))
     labels, qid, weight = (getattr(given, "to_numpy", lambda given=given: given)() for given in (labels, qid, weight))
     try:
@@ -118,7 +115,7 @@ def of_arrays(X: Any, labels: Any, qid: Any, weight: Any, name: str) -> Piece:
 
 
 def _with_nan(table: Any) -> Any:
-    """A data frame or series of numbers whose missing values are NaN, whatever their types call them."""
+    """Convert numbers with pandas' own missing values to floats with NaN."""
     if not hasattr(table, "dtypes"):
         return table
     types = list(table.dtypes) if table.ndim == 2 else [table.dtypes]
@@ -129,24 +126,24 @@ def _with_nan(table: Any) -> Any:
 
 
 def is_number(dtype: Any) -> bool:
-    """Whether a column of a data frame holds numbers, be it by a type of numpy's or one with missing values."""
+    """Whether a dtype, of numpy or a nullable one of pandas, is numeric."""
     return getattr(dtype, "kind", None) in tuple("fiub")
 
 
 def _of_queries(weights: np.ndarray, queries: Queries) -> np.ndarray:
-    """One weight per query from one per row."""
+    """Return one weight per query from one per row."""
     if weights.size != queries.n_docs:
         raise ValueError(f"sample_weight has {weights.size:,} values but there are {queries.n_docs:,} rows.")
     rows = weights if queries.row_order is None else weights[queries.row_order]
-    of_queries = rows[queries.indptr[:-1]]
-    if (rows != np.repeat(of_queries, np.diff(queries.indptr))).any():
+    from_queries = rows[queries.indptr[:-1]]
+    if (rows != np.repeat(from_queries, np.diff(queries.indptr))).any():
         raise ValueError("sample_weight differs within a query; a query is weighted as a whole.")
-    if of_queries.min(initial=0.0) < 0:
+    if from_queries.min(initial=0.0) < 0:
         raise ValueError("sample_weight must not be negative.")
-    return of_queries
+    return from_queries
 
 
-def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_widen: bool = False) -> Piece:
+def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_widen: bool = False) -> LoadedPart:
     queries = queries.grouped
     try:
         check_csr(queries.X)
@@ -154,13 +151,13 @@ def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_wid
         labels = check_labels(queries.labels, queries.n_docs, row_numbers=queries.row_order)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
-    # rows of a data frame lie column by column: a scorer would keep a second X of its own beside them
+    # Rows of a data frame are column-major: a scorer would keep a second, row-major copy.
     X = queries.X if is_sparse(queries.X) else np.require(queries.X, requirements=["C", "A"])
     kept = Queries.from_groups(
         X, labels, queries.ids, queries.indptr, feature_names=queries.feature_names,
         first_index=queries.first_index,
     )  # fmt: skip
-    return Piece(kept, weights, name, may_widen=may_widen)
+    return LoadedPart(kept, weights, name, may_widen=may_widen)
 
 
 def _no_queries() -> Queries:
