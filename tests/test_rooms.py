@@ -32,7 +32,6 @@ ORDER = [
     {"objective"},
     {"distributed"},
     {"solvers"},
-    {"persistence"},
     {"explain"},
     {"rankers"},
     {"evaluation"},

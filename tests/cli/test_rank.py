@@ -127,9 +127,9 @@ def test_columns_that_the_file_leaves_out_count_as_zero(run, lists_folder):
     ],
 )
 def test_failures_are_one_line(run, model, lists_folder, lists, words, message):
-    from plackett import persistence
+    from plackett.storage import models
 
-    persistence.save(pk.preprocessing.QueryZScore().fit(lists.X, qid=lists.qid), lists_folder / "scaler.plackett")
+    models.save(pk.preprocessing.QueryZScore().fit(lists.X, qid=lists.qid), lists_folder / "scaler.plackett")
     content = (lists_folder / "model.plackett").read_bytes()
     (lists_folder / "half.plackett").write_bytes(content[: len(content) // 2])
     (lists_folder / "bare.txt").write_text("1 qid:1\n")

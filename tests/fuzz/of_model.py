@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import json
 import warnings
-import zipfile
 
 import numpy as np
 
 import plackett as pk
 from plackett.exceptions import ModelFormatError
-from plackett.persistence import describe
 from plackett.rankers import registry
+from plackett.storage.models import describe
 from tests.fuzz.mutations import mutate_array, mutate_bytes, mutate_json, one_of
+from tests.storage.containers import array_in, parts_of, signed, with_array
 
 OURS = ModelFormatError
 SUFFIX = ".plackett"
@@ -67,39 +66,27 @@ def mutate(seeds, rng):
     content = one_of(seeds, rng)
     if rng.random() < 0.15:
         return mutate_bytes(content, rng, seeds)
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
+    directory, body = parts_of(content)
     for _ in range(int(rng.integers(1, 3))):
-        name = one_of(list(members), rng) if rng.random() < 0.6 else "model.json"
-        if rng.random() < 0.1:
-            members[name] = mutate_bytes(members[name], rng)
-        elif name == "model.json":
-            members[name] = _other_document(members[name], rng)
+        choice = rng.random()
+        if choice < 0.1:
+            body = mutate_bytes(body, rng)
+        elif choice < 0.2:
+            directory = directory | {"arrays": mutate_json(directory["arrays"], rng)}
+        elif choice < 0.6 or not directory["arrays"]:
+            directory = directory | {"header": mutate_json(directory["header"], rng)}
         else:
-            members[name] = _other_array(members[name], rng)
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, part in members.items():
-            archive.writestr(name, part)
-    return file.getvalue()
+            directory, body = other_array(directory, body, rng)
+    return signed(directory, body)
 
 
-def _other_document(content, rng):
+def other_array(directory, body, rng):
+    name = one_of(list(directory["arrays"]), rng)
     try:
-        document = json.loads(content)
-    except ValueError:
-        return content
-    return json.dumps(mutate_json(document, rng)).encode()
-
-
-def _other_array(content, rng):
-    try:
-        array = np.load(io.BytesIO(content), allow_pickle=False)
+        array = array_in(directory, body, name)
     except Exception:  # it was changed before; numpy raises many kinds
-        return content
-    file = io.BytesIO()
-    np.save(file, mutate_array(array, rng))
-    return file.getvalue()
+        return directory, body
+    return with_array(directory, body, name, mutate_array(array, rng))
 
 
 def read(path):

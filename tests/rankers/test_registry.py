@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett import persistence
 from plackett.data.preprocessing import QueryMinMax, QueryRank, QueryUnitLength, QueryZScore
 from plackett.losses import loss_names
 from plackett.rankers import registry
+from plackett.storage import models
 
 PAPERS = {
     "listmle": "listmle",
@@ -144,17 +144,17 @@ def test_every_loss_solver_and_normaliser_can_be_saved():
     registry.fill()
     for name in loss_names():
         loss = pk.losses.get_loss(name)
-        assert persistence.registered(f"plackett.losses.{type(loss).__name__}") is type(loss)
+        assert models.registered(f"plackett.losses.{type(loss).__name__}") is type(loss)
     for name in pk.solvers.solver_names():
         solver = pk.solvers.get_solver(name)
-        assert persistence.registered(f"plackett.solvers.{type(solver).__name__}") is type(solver)
+        assert models.registered(f"plackett.solvers.{type(solver).__name__}") is type(solver)
     for cls in (
         QueryMinMax,
         QueryZScore,
         QueryUnitLength,
         QueryRank,
     ):
-        assert persistence.registered(f"plackett.data.{cls.__name__}") is cls
+        assert models.registered(f"plackett.data.{cls.__name__}") is cls
 
 
 def test_a_model_is_loaded_by_a_process_that_used_no_ranker_before(data, tmp_path):

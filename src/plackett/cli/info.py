@@ -23,7 +23,7 @@ def info(
     inputs.check_data(data)
     sources = data if inputs.is_known_name(data[0]) else [rereadable(name) for name in data]
     if len(data) == 1 and models.is_model(sources[0]):
-        from plackett.persistence import describe
+        from plackett.storage.models import describe
 
         found = describe(sources[0])
         if as_json:

@@ -14,6 +14,7 @@ from plackett.metrics import binary, graded, order  # noqa: F401  they fill the 
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged import JudgedLists, check_cutoff, check_empty, judge
 from plackett.metrics.registry import ALIASES, KINDS, MeasureKind
+from plackett.storage.models.registry import register_text
 
 _PATTERN = re.compile(
     r"\s*(?P<name>[A-Za-z][A-Za-z0-9_-]*?)\s*(?:@\s*(?P<k>[^\s(]+))?\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL
@@ -142,6 +143,15 @@ class Measure:
         """Whether its text says all: a convention that is not in ``CONVENTIONS`` cannot be found by its name."""
         return self.convention is None or CONVENTIONS.get(self.convention.name) == self.convention
 
+    def saved_text(self) -> str:
+        """Return the text for a model file; ValueError for a convention that is not in ``CONVENTIONS``."""
+        if not self.has_known_rules:
+            raise ValueError(
+                f"{self} has a convention that is not in plackett.metrics.CONVENTIONS, so a file cannot name it. "
+                "Give its parameters one by one instead."
+            )
+        return str(self)
+
     def under(self, convention: Convention) -> Measure:
         """Return the measure with ``convention``, unless it has one already; ``standard`` needs no mention."""
         if self.convention is not None or convention == self.rules:
@@ -172,6 +182,9 @@ class Measure:
 
     def __repr__(self) -> str:
         return f"Measure({str(self)!r})"
+
+
+register_text(Measure, Measure.saved_text, Measure.parse)
 
 
 def _rebuild(name: str, k: int | None, convention: Convention | None, parameters: dict) -> Measure:

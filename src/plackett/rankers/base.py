@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from plackett import persistence
 from plackett._warnings import without
 from plackett.data.column_roles import warn_of_frame
 from plackett.data.grouping import check_is_no_column
@@ -24,9 +23,10 @@ from plackett.exceptions import DataWarning, warn
 from plackett.losses import get_loss
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.persistence.foreign import is_foreign, n_columns_of
 from plackett.rankers.arguments import advise
 from plackett.rankers.unread import refuse_unread
+from plackett.storage import models
+from plackett.storage.models.sklearn_estimators import is_sklearn, n_columns_of
 from plackett.validation import (
     as_csr,
     check_finite,
@@ -150,7 +150,7 @@ class Ranker(BaseEstimator, ABC):
 
         check_is_fitted(self)
         registry.fill()
-        persistence.save(self, path)
+        models.save(self, path)
 
     def _check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind: here, columns without or with too many names."""
@@ -376,7 +376,7 @@ def check_loaded_normalizer(ranker: Normalized, n_given: int) -> int:
         raise ValueError("normalizer_ must be a transformer or None.")
     if getattr(normalizer, "n_features_in_", None) != n_given:
         raise ValueError(f"normalizer_ must be fitted to {n_given} columns.")
-    return n_columns_of(normalizer) if is_foreign(normalizer) else n_given
+    return n_columns_of(normalizer) if is_sklearn(normalizer) else n_given
 
 
 def check_loaded_columns(ranker: Normalized, n_columns: int) -> None:

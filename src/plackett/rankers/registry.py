@@ -166,17 +166,18 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
     ModelFormatError
         If the file is not a model, is damaged, or asks for what this version does not have.
     """
-    from plackett import persistence
+    from plackett.storage import models
 
     fill()
-    return persistence.load(path)
+    return models.load(path)
 
 
 def fill() -> None:
-    """Register with ``plackett.persistence`` all classes of which a ranker may consist."""
-    from plackett import losses, persistence, solvers
+    """Register with ``plackett.storage.models`` all classes of which a ranker may consist."""
+    from plackett import losses, solvers
     from plackett.data.preprocessing import scaling as normalize
     from plackett.losses import transforms
+    from plackett.storage import models
 
     bases = {
         losses: losses.Loss,
@@ -187,9 +188,10 @@ def fill() -> None:
     for module, base in bases.items():
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, base) and not getattr(value, "__abstractmethods__", None):
-                persistence.register(value)
+                models.register(value)
     for class_name, home in {**_HOMES, **_PARTS}.items():
-        persistence.register_home(class_name, home)
+        models.register_home(class_name, home)
+    models.register_home("Measure", "plackett.metrics.measure")
 
 
 def _class(name: str) -> Any:

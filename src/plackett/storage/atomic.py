@@ -28,18 +28,24 @@ _MOST_WRITERS = 1000
 
 
 @contextlib.contextmanager
-def draft_of(path: str | os.PathLike, mode: str = "x+b") -> Iterator[BinaryIO]:
-    """Yield a locked temporary file beside ``path``; delete it at the end unless ``publish`` moved it to its place."""
-    for draft in _draft_names(path):
+def draft_of(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """Yield a locked temporary file beside ``path``; delete it at the end unless ``publish`` moved it to its place.
+
+    A symbolic link is followed, and the permissions of an existing file are kept.
+    """
+    target = os.path.realpath(path)
+    for draft in _draft_names(target):
         try:
-            file = open(draft, mode)  # noqa: SIM115
+            file = open(draft, "x+b")  # noqa: SIM115
         except FileExistsError:
             continue
         if _take(file.fileno(), draft):
             break
         file.close()
     try:
-        yield file  # type: ignore[misc]
+        if os.path.exists(target):
+            os.fchmod(file.fileno(), stat.S_IMODE(os.stat(target).st_mode))
+        yield file
     finally:
         if os.path.lexists(draft) and _is_same(file.fileno(), draft):
             os.unlink(draft)  # before its lock is released
@@ -48,10 +54,10 @@ def draft_of(path: str | os.PathLike, mode: str = "x+b") -> Iterator[BinaryIO]:
 
 
 def publish(file: BinaryIO, path: str | os.PathLike) -> None:
-    """Move a draft to its place, complete on disk: a name must never point to data that a power cut can still lose."""
+    """Move a draft to its place, after its content has reached the disk: a power cut must not leave an empty file."""
     file.flush()
     os.fsync(file.fileno())
-    os.replace(file.name, path)
+    os.replace(file.name, os.path.realpath(path))
 
 
 @contextlib.contextmanager

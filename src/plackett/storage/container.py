@@ -215,20 +215,20 @@ class Container:
         except ContainerError:
             raise
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
-            raise ContainerError(f"the file is damaged: {_one_line(error)}.") from error
+            raise ContainerError(f"the file is damaged: {one_line(error)}.") from error
         if found != kind:
-            raise ContainerError(f"this is not a {kind}: it is a {_shown(found)}.")
+            raise ContainerError(f"this is not a {kind}: it is a {shown(found)}.")
         if type(found_version) is not int or found_version != version:
             raise ContainerError(
-                f"it has version {_shown(found_version)} of the format and was written by plackett "
-                f"{_shown(self.plackett)}; plackett {__version__} reads version {version}."
+                f"it has version {shown(found_version)} of the format and was written by plackett "
+                f"{shown(self.plackett)}; plackett {__version__} reads version {version}."
             )
         self._check_overlaps()
 
     def _read_directory(self, kind: str) -> tuple[int, bytes]:
         head = self._read(0, len(MAGIC))
         if head != MAGIC:
-            what = "is empty" if not head else "begins like a pickle" if head[0] == 0x80 else "begins differently"
+            what = "is empty" if not head else "begins like a pickle" if head[0] == 0x80 else "is another kind of file"
             raise ContainerError(f"this is not a {kind}: it {what}. Nothing in it was run.")
         if self.size < len(MAGIC) + _TAIL.size:
             raise ContainerError("the file is damaged: its end is missing.")
@@ -250,7 +250,7 @@ class Container:
     def _checked_entry(self, node: Any) -> Entry:
         shape, offset, order = node["shape"], node["offset"], node.get("order", "C")
         if not all(type(n) is int and n >= 0 for n in [*shape, offset]) or order not in ("C", "F") or len(shape) > 32:
-            raise ValueError(f"an array has shape {_shown(shape)} at {_shown(offset)}")
+            raise ValueError(f"an array has shape {shown(shape)} at {shown(offset)}")
         entry = Entry(plain_dtype(node["dtype"]), tuple(shape), offset, order)
         check_empty(entry.shape, self.size)
         if offset % ALIGNMENT or offset < len(MAGIC) or entry.end > self._end:
@@ -318,14 +318,14 @@ def open_container(source: Any, kind: str, version: int, *, verify: bool | None 
 def plain_dtype(name: Any) -> np.dtype:
     """Return the dtype of this name, which must be one of numbers, booleans or text."""
     if type(name) is not str or not _DTYPE.fullmatch(name) or not np.dtype(name).itemsize:
-        raise ValueError(f"{_shown(name)} is not a dtype of numbers, booleans or text")
+        raise ValueError(f"{shown(name)} is not a dtype of numbers, booleans or text")
     return np.dtype(name)
 
 
 def check_empty(shape: tuple[int, ...], size: int) -> None:
     """Reject a shape without values that is longer than the file: empty rows take no space in it."""
     if 0 in shape and max(shape) > max(_MAX_EMPTY, size):
-        raise ValueError(f"an array without values has shape {_shown(shape)}")
+        raise ValueError(f"an array without values has shape {shown(shape)}")
 
 
 def check_content(array: np.ndarray) -> None:
@@ -338,11 +338,12 @@ def check_content(array: np.ndarray) -> None:
             raise ContainerError("an array holds text with characters that do not exist.")
 
 
-def _shown(value: Any) -> str:
-    """A value from a file, short enough for a message."""
-    text = value if isinstance(value, str) and value.isprintable() else repr(value)
+def shown(value: Any) -> str:
+    """Return a value of a file as text, short enough for a message."""
+    text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """Return the message of an error in one line of limited length."""
     return " ".join(str(error).split())[:200] or type(error).__name__

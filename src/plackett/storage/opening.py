@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -191,12 +190,17 @@ def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     target : path, ``"-"`` for standard output, or a file object (binary or text)
     """
     if isinstance(target, (str, os.PathLike)) and target != "-":
-        path = os.path.realpath(os.fspath(target))  # through a link to the file itself
-        if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+        path = os.path.realpath(os.fspath(target))
+        if os.path.exists(path) and not os.path.isfile(path):
             with open(path, "wb") as file:  # a pipe or a device cannot be replaced
                 yield file
             return
-        yield from _replacing(path)
+        with draft_of(path) as plain:
+            packed = _compressed(plain, path)
+            yield packed
+            if packed is not plain:
+                packed.close()
+            publish(plain, path)
         return
     stream: Any = sys.stdout if target == "-" else target
     if isinstance(stream, io.TextIOBase) and not hasattr(stream, "buffer"):
@@ -208,17 +212,6 @@ def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     stream.flush()
     yield binary
     binary.flush()
-
-
-def _replacing(path: str) -> Iterator[BinaryIO]:
-    with draft_of(path) as plain:
-        if os.path.exists(path):
-            os.fchmod(plain.fileno(), stat.S_IMODE(os.stat(path).st_mode))
-        packed = _compressed(plain, path)
-        yield packed
-        if packed is not plain:
-            packed.close()
-        publish(plain, path)
 
 
 def _compressed(file: BinaryIO, path: str):

@@ -223,14 +223,14 @@ def test_clones_and_copies_predict_alike(ranker):
 
 @every_ranker
 def test_saved_models_are_loaded_and_damaged_ones_refused(ranker, tmp_path):
-    from plackett import persistence
+    from plackett.storage import models
 
-    persistence.register(ranker)
+    models.register(ranker)
     X, y, qid = make_data(3)
     for discovery in ("quasi-knn", "linear"):
         fitted = ranker(discovery=discovery, n_intervals=20).fit(X, y, qid=qid)
-        persistence.save(fitted, tmp_path / "model.plackett")
-        loaded = persistence.load(tmp_path / "model.plackett")
+        models.save(fitted, tmp_path / "model.plackett")
+        loaded = models.load(tmp_path / "model.plackett")
         np.testing.assert_array_equal(loaded.predict(X, qid=qid), fitted.predict(X, qid=qid))
         for name, value in [
             ("feature_weights_", np.array([np.nan])),

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import plackett as pk
-from plackett import _native, persistence
+from plackett import _native
 from plackett.rankers.linear import prank
 from plackett.rankers.linear.prank import PRank
+from plackett.storage import models
 
 DATA = pk.datasets.make_web_like(40, n_features=6, random_state=0)
 RAW = DATA.X.astype(float)
@@ -262,10 +263,10 @@ def test_contributions_sum_to_the_score_above_the_mean():
 
 
 def test_a_model_survives_a_file_and_a_damaged_one_is_refused(tmp_path):
-    persistence.register(PRank)
+    models.register(PRank)
     ranker = fitted()
-    persistence.save(ranker, tmp_path / "prank.plackett")
-    loaded = persistence.load(tmp_path / "prank.plackett")
+    models.save(ranker, tmp_path / "prank.plackett")
+    loaded = models.load(tmp_path / "prank.plackett")
     assert loaded.predict_level(X).tolist() == ranker.predict_level(X).tolist()
     for name, value in [("thresholds_", ranker.thresholds_[::-1].copy()), ("levels_", ranker.levels_[1:])]:
         broken = fitted()

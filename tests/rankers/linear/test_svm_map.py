@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import plackett as pk
-from plackett import _native, persistence
+from plackett import _native
 from plackett.exceptions import ConvergenceWarning, DataWarning
 from plackett.rankers.linear.svm_map import MarginOfAveragePrecision, SVMMap
+from plackett.storage import models
 
 DATA = pk.datasets.make_web_like(60, n_features=5, random_state=0)
 RAW = DATA.X.astype(float)
@@ -332,10 +333,10 @@ def test_contributions_sum_to_the_score_above_the_mean():
 
 
 def test_a_model_survives_a_file_and_a_damaged_one_is_refused(tmp_path):
-    persistence.register(SVMMap)
+    models.register(SVMMap)
     ranker = fitted()
-    persistence.save(ranker, tmp_path / "svm-map.plackett")
-    assert persistence.load(tmp_path / "svm-map.plackett").predict(X).tolist() == ranker.predict(X).tolist()
+    models.save(ranker, tmp_path / "svm-map.plackett")
+    assert models.load(tmp_path / "svm-map.plackett").predict(X).tolist() == ranker.predict(X).tolist()
     ranker.coef_ = ranker.coef_[1:]
     with pytest.raises(ValueError, match="features must become 4 columns, as in fit, but there are 5"):
         ranker._check_loaded()

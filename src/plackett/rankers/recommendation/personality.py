@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from plackett import persistence
 from plackett.data.feedback.rating_table import RatingTable, as_ids, places_of, rating_table
 from plackett.rankers.recommendation.diagnosis import EXPECTED, MOST_PROBABLE, Active, Raters, Requests, diagnose
+from plackett.storage import models
 from plackett.validation import check_number
 
 
@@ -128,7 +128,7 @@ class PersonalityDiagnosis(BaseEstimator):
 
         check_is_fitted(self)
         registry.fill()
-        persistence.save(self, path)
+        models.save(self, path)
 
     def _check_loaded(self) -> None:
         check_number(self.sigma, "sigma", above=0)

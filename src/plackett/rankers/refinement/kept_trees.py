@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from plackett import persistence
 from plackett.rankers.linear_scores import check_vector
+from plackett.storage import models
 
 LEAF = -1
 
 
-@persistence.register
+@models.register
 class KeptTree(BaseEstimator):
     """A fitted decision tree of scikit-learn that predicts what it predicted, and nothing else.
 

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from plackett import _native, persistence
+from plackett import _native
 from plackett._threads import deal
 from plackett.rankers.linear_scores import check_vector
+from plackett.storage import models
 from plackett.validation import is_sparse
 
 LEAF = -1
@@ -23,7 +24,7 @@ ROWS_PER_BLOCK = 4096
 MOST_FEATURES = 2**31 - 1  # that kernels can number
 
 
-@persistence.register
+@models.register
 class FlatTrees(BaseEstimator):
     """A sum of regression trees over numbers.
 

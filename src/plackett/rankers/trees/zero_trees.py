@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from plackett import _native, persistence
+from plackett import _native
 from plackett._threads import deal
 from plackett.rankers.trees.flat_trees import ROWS_PER_BLOCK, FlatTrees
+from plackett.storage import models
 from plackett.validation import is_sparse
 
 
-@persistence.register
+@models.register
 class ZeroTrees(FlatTrees):
     """A sum of regression trees in which every split says where a 0 goes, whatever the threshold.
 

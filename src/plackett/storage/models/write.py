@@ -1,31 +1,26 @@
-"""Saving: an estimator as JSON and arrays, or a refusal that names what cannot be kept."""
+"""Saving models: an estimator as a JSON header and arrays, or an error that names what cannot be saved."""
 
 from __future__ import annotations
 
 import io
-import json
 import math
 import os
-import zipfile
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
-from plackett import __version__
-from plackett.metrics.measure import Measure
-from plackett.persistence.foreign import WAY_OUT, is_foreign, state_of
-from plackett.persistence.layout import FORMAT, FORMAT_VERSION, MAX_DEPTH, is_learned
-from plackett.persistence.names import name_of
-from plackett.storage.opening import write_bytes
+from plackett.storage.container import ContainerWriter, write_container
+from plackett.storage.models.registry import KIND, MAX_DEPTH, TEXT_FORMS, VERSION, is_learned, name_of
+from plackett.storage.models.sklearn_estimators import ADVICE, is_sklearn, state_of
 from plackett.validation import is_sparse
 
 
 def save(estimator: Any, path: str | os.PathLike | IO[bytes]) -> None:
     """Write ``estimator``, its parameters and what it learned, to a file that :func:`load` reads.
 
-    A path changes only when everything was written: an error leaves what stood there before. A file object gets all
-    bytes at once. A parameter that is a numpy ``Generator`` or ``RandomState`` is saved as None, and the file has a
-    note of it; use an int seed if a loaded model shall be fitted again with the same draws.
+    A path changes only when everything was written: after an error the previous file is still there. A file object gets
+    all bytes at once. A parameter that is a numpy ``Generator`` or ``RandomState`` is saved as None, with a note in the
+    file; use an int seed to fit a loaded model again with the same draws.
 
     Parameters
     ----------
@@ -35,31 +30,34 @@ def save(estimator: Any, path: str | os.PathLike | IO[bytes]) -> None:
     Raises
     ------
     ValueError
-        Where a parameter or a learned attribute is something that a file cannot hold, such as a function.
+        If a parameter or a learned attribute cannot be saved, such as a function.
     """
-    writer = _Writer()
+    encoder = _Encoder()
     if name_of(type(estimator)) is None:
-        raise ValueError(writer.refusal(estimator, type(estimator).__name__))
-    model = writer.object(estimator, type(estimator).__name__, 0)
-    heading = {"format": FORMAT, "version": FORMAT_VERSION, "plackett": __version__}
-    document = json.dumps({**heading, **model, "notes": writer.notes}, allow_nan=False).encode("ascii")
-    if not isinstance(path, (str, os.PathLike)):
-        content = io.BytesIO()
-        writer.write(document, content)
-        path.write(content.getvalue())
-        return
-    name = str(os.fspath(path))
+        raise ValueError(encoder.refusal(estimator, type(estimator).__name__))
+    header = {**encoder.object(estimator, type(estimator).__name__, 0), "notes": encoder.notes}
+    is_path = isinstance(path, (str, os.PathLike))
+    name = str(os.fspath(path)) if is_path else ""  # type: ignore[arg-type]
     if name.lower().endswith((".gz", ".xz", ".bz2", ".zst")):
         raise ValueError(f"{name}: models are not compressed; choose another ending, such as .plackett.")
     try:
-        with write_bytes(path) as file:
-            writer.write(document, file)
+        if is_path and (os.path.isfile(name) or not os.path.exists(name)):
+            with write_container(name, KIND, VERSION) as writer:
+                encoder.write(header, writer)
+            return
+        content = io.BytesIO()
+        encoder.write(header, ContainerWriter(content, KIND, VERSION))
+        if not is_path:
+            path.write(content.getvalue())  # type: ignore[union-attr]
+            return
+        with open(name, "wb") as file:  # a pipe or a device
+            file.write(content.getbuffer())
     except OSError as error:
-        raise _not_written(error, name) from error
+        raise _not_written(error, name) if is_path else error from error
 
 
 def _not_written(error: OSError, name: str) -> OSError:
-    """The same error about the path that was asked for, not about the draft beside it."""
+    """Return the same error about the path of the caller instead of the temporary file beside it."""
     folder = os.path.dirname(os.path.realpath(name))
     reason = error.strerror or str(error)
     if not os.path.isdir(folder):
@@ -67,25 +65,23 @@ def _not_written(error: OSError, name: str) -> OSError:
     return type(error)(error.errno, f"the model could not be saved ({reason})", name)
 
 
-class _Writer:
-    """Turns values into what JSON can say; arrays are set aside for members of their own.
+class _Encoder:
+    """Turns values into JSON values; arrays are collected for the container.
 
-    Numbers, text, None and lists are themselves, everything else is ``{"type": ..., ...}``.
+    Numbers, text, None and lists stay as they are, everything else becomes ``{"type": ..., ...}``.
     """
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
         self.notes: list[str] = []
 
-    def write(self, document: bytes, file: BinaryIO) -> None:
-        with zipfile.ZipFile(file, "w") as archive:
-            archive.writestr(_member("model.json"), document)
-            for place, array in enumerate(self.arrays):
-                with archive.open(_member(f"arrays/{place}.npy"), "w", force_zip64=array.nbytes > 1 << 30) as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
+    def write(self, header: dict[str, Any], writer: ContainerWriter) -> None:
+        for place, array in enumerate(self.arrays):
+            writer.add(str(place), array)
+        writer.finish(header)
 
     def object(self, value: Any, where: str, depth: int) -> dict[str, Any]:
-        """An object of a registered class: the name of the class, the parameters, and what was learned."""
+        """Encode an object of a registered class: the name of the class, the parameters, and what was learned."""
         params = self._params(value, where, depth)
         own = getattr(value, "__dict__", {})
         state = {
@@ -106,7 +102,7 @@ class _Writer:
 
     def value(self, value: Any, where: str, depth: int) -> Any:
         if depth > MAX_DEPTH:
-            raise ValueError(f"{where} holds values within values more than {MAX_DEPTH} deep, or itself.")
+            raise ValueError(f"{where} holds values nested more than {MAX_DEPTH} deep, or itself.")
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
@@ -119,15 +115,13 @@ class _Writer:
             return values if kind is list else {"type": "tuple", "values": values}
         if kind is dict:
             return {"type": "dict", "pairs": [self._pair(key, part, where, depth) for key, part in value.items()]}
+        if kind in TEXT_FORMS:
+            try:
+                return {"type": "text", "class": name_of(kind), "value": TEXT_FORMS[kind][0](value)}
+            except ValueError as error:
+                raise ValueError(f"{where}: {error}") from error
         if name_of(kind) is not None:
             return {"type": "object", **self.object(value, where, depth)}
-        if kind is Measure:
-            if not value.has_known_rules:
-                raise ValueError(
-                    f"{where}: {value} has a convention that is not in plackett.metrics.CONVENTIONS, so that a file "
-                    "cannot name it. Spell its parameters out instead."
-                )
-            return {"type": "measure", "value": str(value)}
         return self._value_of_numpy(value, where, depth)
 
     def _value_of_numpy(self, value: Any, where: str, depth: int) -> Any:
@@ -145,15 +139,13 @@ class _Writer:
         if isinstance(value, np.dtype) and value.kind in "biufcSUO" and value.names is None:
             return {"type": "dtype", "value": value.str}
         if isinstance(value, type) and issubclass(value, np.generic) and np.dtype(value).kind in "biufc":
-            return {"type": "numpy type", "value": np.dtype(value).str}
+            return {"type": "numpy_type", "value": np.dtype(value).str}
         if is_sparse(value) and value.format == "csr" and value.ndim == 2:
-            members = {
-                part: self._array(getattr(value, part), where)["member"] for part in ("data", "indices", "indptr")
-            }
+            members = {part: self._array(getattr(value, part), where)["name"] for part in ("data", "indices", "indptr")}
             kind = "array" if type(value).__name__ == "csr_array" else "matrix"
             return {"type": "csr", "kind": kind, "shape": list(value.shape), **members}
-        if is_foreign(value):
-            return self._foreign(value, where, depth)
+        if is_sklearn(value):
+            return self._sklearn(value, where, depth)
         raise ValueError(self.refusal(value, where))
 
     def _pair(self, key: Any, value: Any, where: str, depth: int) -> list[Any]:
@@ -177,14 +169,14 @@ class _Writer:
                 f"{where} is an array of type {array.dtype}; only numbers, booleans and text can be saved."
             )
         self.arrays.append(np.asarray(array))
-        return {"type": "array", "member": f"arrays/{len(self.arrays) - 1}.npy"}
+        return {"type": "array", "name": str(len(self.arrays) - 1)}
 
-    def _foreign(self, value: Any, where: str, depth: int) -> dict[str, Any]:
+    def _sklearn(self, value: Any, where: str, depth: int) -> dict[str, Any]:
         try:
             state = state_of(value)
         except ValueError as error:
             raise ValueError(
-                f"{where} is a {type(value).__name__}, which a model file cannot hold ({error}). {WAY_OUT}"
+                f"{where} is a {type(value).__name__}, which a model file cannot hold ({error}). {ADVICE}"
             ) from error
         return {
             "type": "sklearn",
@@ -201,7 +193,7 @@ class _Writer:
             )
         if hasattr(value, "get_params") and not isinstance(value, type):
             return (
-                f"{where} is a {kind}, a class that is not registered; plackett.persistence.register({kind}) does it."
+                f"{where} is a {kind}, a class that is not registered; call plackett.storage.models.register({kind})."
             )
         if isinstance(value, (np.random.Generator, np.random.RandomState)):
             return f"{where} is a {kind}, which cannot be saved outside of a parameter. Use an int seed."
@@ -215,9 +207,3 @@ class _Writer:
             f"{where} is a {kind}, which cannot be saved. Numbers, text, lists, dicts, arrays, CSR matrices, losses, "
             "solvers, rankers and transformers of scikit-learn can."
         )
-
-
-def _member(name: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name)  # dated 1980, so that equal models give equal files
-    info.external_attr = 0o644 << 16
-    return info

@@ -1,8 +1,8 @@
-"""Transformers and classifiers of scikit-learn in a model file: which ones, and what each of them must hold.
+"""Transformers and classifiers of scikit-learn in model files: which are supported, and the checks of each.
 
 A file names the class, its parameters and what it learned, as arrays. Compiled code of scikit-learn trusts the private
-state of a fitted object, so that none is read from a file: shapes and ranges of what was learned are checked here, and
-scikit-learn makes everything else of it again.
+state of a fitted object, so no private state is read from a file: shapes and ranges of what was learned are checked
+here, and scikit-learn derives everything else from it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from plackett._warnings import recorded
 from plackett.validation import check_number
 
-WAY_OUT = "Transform the data with it before fit and predict, and leave it out of the model."
+ADVICE = "Transform the data with it before fit and predict, and leave it out of the model."
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ KEPT: dict[str, Kept] = {
 }
 
 
-def is_foreign(value: Any) -> bool:
+def is_sklearn(value: Any) -> bool:
     """Whether a value is an estimator of scikit-learn."""
     return type(value).__module__.split(".")[0] == "sklearn" and hasattr(value, "get_params")
 
@@ -321,7 +321,7 @@ def _check_params(name: str, kept: Kept, params: dict[str, Any]) -> None:
     if not all(type(one) is str and "__" not in one for one in names) or len({*names}) < len(names):
         raise ValueError("the steps of a Pipeline must have different names")
     for key, step in steps:
-        if step is not None and step != "passthrough" and not is_foreign(step):
+        if step is not None and step != "passthrough" and not is_sklearn(step):
             raise ValueError(f"step {key!r} of the Pipeline is not of scikit-learn")
 
 

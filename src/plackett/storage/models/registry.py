@@ -1,0 +1,110 @@
+"""The classes that a model file may name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+KIND, VERSION = "plackett model", 1
+MAX_DEPTH = 64  # of nested values
+
+_Class = TypeVar("_Class", bound=type)
+BY_NAME: dict[str, type] = {}
+NAME_OF: dict[type, str] = {}
+HOMES: dict[str, str] = {}  # name -> module of this package, imported when a class of it is first saved or loaded
+TEXT_FORMS: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {}  # class -> to and from text
+
+
+def register(cls: _Class) -> _Class:
+    """Let objects of ``cls`` be saved and loaded; usable as a decorator.
+
+    A file names a class by its package and its own name (``plackett.losses.ListNet``), so that the file can still be
+    read after the class moved to another module of the package. Other classes go by their module and name.
+
+    Parameters
+    ----------
+    cls : type
+        With ``get_params(deep=False)`` and an ``__init__`` that takes, and only stores, these parameters.
+
+    Returns
+    -------
+    cls
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator
+    >>> @register
+    ... class Constant(BaseEstimator):
+    ...     def __init__(self, value=0.0):
+    ...         self.value = value
+    >>> registered(f"{Constant.__module__}.Constant") is Constant
+    True
+    """
+    name = _public_name(cls)
+    known = BY_NAME.get(name)
+    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"{name} is registered already, for the class of that name in {known.__module__}.")
+    BY_NAME[name] = cls
+    NAME_OF[cls] = name
+    return cls
+
+
+def register_text(cls: _Class, to_text: Callable[[Any], str], from_text: Callable[[str], Any]) -> _Class:
+    """Let objects of ``cls`` be saved as text.
+
+    Parameters
+    ----------
+    cls : type
+    to_text : callable
+        Returns the text of an object, or raises a ValueError that says why it has none.
+    from_text : callable
+        Returns the object of a text, or raises a ValueError.
+
+    Returns
+    -------
+    cls
+    """
+    TEXT_FORMS[register(cls)] = to_text, from_text
+    return cls
+
+
+def register_home(class_name: str, module: str) -> None:
+    """Let objects of a class of this package be saved and loaded without importing its module now."""
+    HOMES[_joined(module, class_name)] = module
+
+
+def is_registered(name: str) -> bool:
+    """Return whether a file may name a class so."""
+    return name in BY_NAME or name in HOMES
+
+
+def registered(name: str) -> type:
+    """Return the class that was registered under ``name``."""
+    if name not in BY_NAME and name in HOMES:
+        register(getattr(import_module(HOMES[name]), name.rpartition(".")[2]))
+    if name not in BY_NAME:
+        raise ValueError(f"{name!r} is not a registered class.")
+    return BY_NAME[name]
+
+
+def name_of(cls: type) -> str | None:
+    """Return the name under which a class was registered; None if it was not."""
+    if cls not in NAME_OF and _public_name(cls) in HOMES:
+        registered(_public_name(cls))
+    return NAME_OF.get(cls)
+
+
+def is_learned(cls: type, name: str) -> bool:
+    """Return whether an attribute belongs into the file: learned by its name, or listed in ``_persisted``."""
+    return (name.endswith("_") and not name.startswith("_")) or name in getattr(cls, "_persisted", ())
+
+
+def _public_name(cls: type) -> str:
+    return _joined(cls.__module__, cls.__qualname__)
+
+
+def _joined(module: str, class_name: str) -> str:
+    parts = module.split(".")
+    package = parts[:2] if parts[0] == "plackett" else parts
+    return ".".join([*package, class_name])
