@@ -99,19 +99,14 @@ TO_MEND = {
     ("exports/net_form.py", "._shape"),
     ("exports/parity.py", "._check_queries"),
     ("exports/parity.py", "._predict_grouped"),
-    ("persistence/read.py", "._check_loaded"),
     ("rankers/query_dependent/function_space.py", "._factor"),
 }
 CIRCLES_TO_MEND: list[set[str]] = []
 NAMES_TO_MEND = {
     ("cli/train.py", "type(estimator).__name__ not in WATCH_TRAINING"),
-    ("data/mapped.py", "type(value).__name__ in ('Queries', 'TextColumn')"),
     ("exports/form.py", "parent.__name__ == 'NeuralRanker'"),
     ("exports/form.py", "parent.__name__ in _OF_TREES"),
     ("exports/form.py", "parent.__name__ in _WHY_NOT"),
-    ("persistence/foreign.py", "type(transformer).__name__ in ('OneHotEncoder', 'SimpleImputer', 'Pipeline')"),
-    ("persistence/foreign.py", "type(value).__name__ != self.class_name"),
-    ("persistence/write.py", "type(value).__name__ == 'csr_array'"),
 }
 
 

@@ -235,13 +235,14 @@ def travelling(value: Any) -> Any:
     """``value`` as another process on this machine is sent it: of arrays that are mapped, only where they lie.
 
     What is sent arrives as the value itself. What lies in a file without a name arrives only while this process has it.
-    Arrays, CSR matrices and what is made of them (queries, columns of texts) are looked into, all else goes as it is.
+    Arrays, CSR matrices and objects of classes with ``may_hold_mapped_arrays`` are looked into, all else is sent as it
+    is.
     """
     if isinstance(value, np.ndarray):
         is_worth_it = type(value) in (np.ndarray, np.memmap) and value.nbytes > _TRAVELS_ABOVE
         place = _place_of(value) if is_worth_it and value.flags.c_contiguous else None
         return value if place is None else _MadeThere(_mapped_again, *place, value.dtype.str, value.shape)
-    if is_sparse(value) or type(value).__name__ in ("Queries", "TextColumn"):
+    if is_sparse(value) or getattr(type(value), "may_hold_mapped_arrays", False):
         fields = {name: travelling(field) for name, field in vars(value).items()}
         return _MadeThere(_with_fields, type(value), fields)
     return value

@@ -70,6 +70,8 @@ class Queries:
     array([[0.9]])
     """
 
+    may_hold_mapped_arrays = True
+
     def __init__(
         self,
         X: object,

@@ -23,6 +23,8 @@ class TextColumn:
     an array of strings. Bytes that are not UTF-8 survive as surrogate escapes, so that writing them gives them back.
     """
 
+    may_hold_mapped_arrays = True
+
     def __init__(self, buffer: np.ndarray, bounds: np.ndarray):
         self.buffer, self.bounds = buffer, bounds
 

@@ -152,7 +152,7 @@ class Ranker(BaseEstimator, ABC):
         registry.fill()
         models.save(self, path)
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind: here, columns without or with too many names."""
         n_features = getattr(self, "n_features_in_", None)
         if type(n_features) is not int or n_features < 0:

@@ -91,9 +91,9 @@ class LinearScores(Normalized):
         """Names of the columns that the coefficients belong to; a normalizer may have made others of them."""
         return self._feature_labels if self.coef_.size == self.n_features_in_ else None
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        super()._check_loaded()
+        super().check_loaded()
         check_vector(self, "coef_")
         intercept = getattr(self, "intercept_", None)
         if not isinstance(intercept, float) or not np.isfinite(intercept):

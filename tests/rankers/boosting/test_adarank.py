@@ -254,7 +254,7 @@ def test_adarank_refuses_parameters_when_it_is_fitted(params, message):
 def test_adarank_refuses_arrays_that_no_fit_leaves_behind(name, value):
     X, y, qid = lists()
     ranker = AdaRank().fit(X, y, qid=qid)
-    ranker._check_loaded()
+    ranker.check_loaded()
     setattr(ranker, name, value)
     with pytest.raises(ValueError, match=r"must|there are"):
-        ranker._check_loaded()
+        ranker.check_loaded()

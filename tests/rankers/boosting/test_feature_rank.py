@@ -148,4 +148,4 @@ def test_damaged_choices_are_refused():
         ranker = BLFeatureRank().fit(X, y, qid=qid)
         setattr(ranker, name, value)
         with pytest.raises(ValueError, match="must"):
-            ranker._check_loaded()
+            ranker.check_loaded()

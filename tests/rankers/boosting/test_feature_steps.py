@@ -242,7 +242,7 @@ def test_saved_models_are_loaded_and_damaged_ones_refused(ranker, tmp_path):
             damaged = clone(fitted).fit(X, y, qid=qid)
             setattr(damaged, name, value)
             with pytest.raises(ValueError, match="must"):
-                damaged._check_loaded()
+                damaged.check_loaded()
 
 
 @every_ranker

@@ -202,10 +202,10 @@ def test_rankboost_refuses_parameters_when_it_is_fitted(params, message):
 def test_rankboost_refuses_arrays_that_no_fit_leaves_behind(name, value):
     X, y, qid = lists()
     ranker = RankBoost(9).fit(X, y, qid=qid)
-    ranker._check_loaded()
+    ranker.check_loaded()
     setattr(ranker, name, value)
     with pytest.raises(ValueError, match="must"):
-        ranker._check_loaded()
+        ranker.check_loaded()
 
 
 @pytest.mark.parametrize(("normalize", "is_sparse"), [(None, False), (None, True), ("query-minmax", False)])

@@ -272,12 +272,12 @@ def test_a_model_survives_a_file_and_a_damaged_one_is_refused(tmp_path):
         broken = fitted()
         setattr(broken, name, value)
         with pytest.raises(ValueError, match=r"thresholds"):
-            broken._check_loaded()
+            broken.check_loaded()
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_model_of_the_largest_labels_is_no_damaged_one():
-    PRank(random_state=0).fit([[-1.0], [1.0]], [-1.7e308, 1.7e308])._check_loaded()
+    PRank(random_state=0).fit([[-1.0], [1.0]], [-1.7e308, 1.7e308]).check_loaded()
 
 
 def test_real_queries_are_ranked_far_above_chance(shared_data):

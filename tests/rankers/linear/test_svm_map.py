@@ -339,7 +339,7 @@ def test_a_model_survives_a_file_and_a_damaged_one_is_refused(tmp_path):
     assert models.load(tmp_path / "svm-map.plackett").predict(X).tolist() == ranker.predict(X).tolist()
     ranker.coef_ = ranker.coef_[1:]
     with pytest.raises(ValueError, match="features must become 4 columns, as in fit, but there are 5"):
-        ranker._check_loaded()
+        ranker.check_loaded()
 
 
 @pytest.mark.parametrize("name", LETOR)

@@ -597,7 +597,7 @@ def test_some_of_the_trees_and_none():
     halves = trees.first(4), trees.first(8)
     assert [half.n_trees for half in halves] == [4, 8]
     for half in (*halves, trees.first(0), FlatTrees.of([], 6)):
-        half._check_loaded()
+        half.check_loaded()
     own = fitted(n_rounds=4).trees_
     np.testing.assert_array_equal(halves[0].predict(HELD_BACK.X), own.predict(HELD_BACK.X))
     np.testing.assert_array_equal(trees.first(0).predict(HELD_BACK.X, start=2.5), 2.5)
@@ -617,7 +617,7 @@ def test_trees_that_are_too_deep_are_not_explained():
     }
     ranker = fitted()
     ranker.trees_ = FlatTrees.of([tree], 6)
-    ranker.trees_._check_loaded()
+    ranker.trees_.check_loaded()
     assert ranker.trees_.depth() == n
     with pytest.raises(ValueError, match="more than 1,000 splits deep"):
         ranker.explain(TRAIN)

@@ -78,7 +78,7 @@ def test_scores_are_those_of_xgboost_bit_by_bit(params, is_sparse):
     has_split = "gamma" not in params or params["gamma"] < 1e9
     assert (np.unique(own).size > 5) == has_split
     assert type(ranker.trees_) is (ZeroTrees if is_sparse and has_split else FlatTrees)
-    ranker.trees_._check_loaded()
+    ranker.trees_.check_loaded()
 
 
 def test_the_trees_of_some_rounds_are_those_of_a_booster_of_some_rounds():

@@ -46,7 +46,7 @@ class Checked(BaseEstimator):
     def __init__(self, n=1):
         self.n = n
 
-    def _check_loaded(self):
+    def check_loaded(self):
         if len(self.coef_) != self.n_features_in_:
             raise ValueError(f"{len(self.coef_)} coefficients for {self.n_features_in_} features.")
 

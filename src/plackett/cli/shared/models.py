@@ -11,14 +11,12 @@ if TYPE_CHECKING:
     from plackett.storage.opening import Stream
 
 
-MODEL_START = b"PK\x03\x04"  # as zip files begin, which data never are
-
-
 def is_model(source: str | Stream) -> bool:
     """Whether a file, or what a pipe delivers, is a model rather than data."""
+    from plackett.storage.container import MAGIC
     from plackett.storage.opening import first_bytes
 
-    return first_bytes(source, len(MODEL_START)) == MODEL_START
+    return first_bytes(source, len(MAGIC)) == MAGIC
 
 
 def check_target(path: str) -> None:

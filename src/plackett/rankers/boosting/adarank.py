@@ -178,9 +178,9 @@ class AdaRank(Boosted, LinearScores):
             P /= P.sum()
         return ALL_ROUNDS
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        super()._check_loaded()
+        super().check_loaded()
         check_steps(self, self.coef_.size)
 
 

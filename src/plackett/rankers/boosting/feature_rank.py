@@ -217,8 +217,8 @@ class BLFeatureRank(FeatureRank):
             for weight, choice, beta in zip(self.feature_weights_, self.choices_, self.betas_, strict=True)
         ]
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
+    def check_loaded(self) -> None:
+        super().check_loaded()
         check_vector(self, "choices_", np.int64)
         check_vector(self, "betas_")
         if not self.feature_weights_.size == self.choices_.size == self.betas_.size:

@@ -275,9 +275,9 @@ class FeatureSteps(Ranker):
         if self.patience is not None:
             check_positive_int(self.patience, "patience")
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        super()._check_loaded()
+        super().check_loaded()
         check_vector(self, "feature_weights_")
         if (abs(self.feature_weights_) > LARGEST_WEIGHT).any():
             raise ValueError(f"feature_weights_ must be numbers of at most {LARGEST_WEIGHT:g}.")

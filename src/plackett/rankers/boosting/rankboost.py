@@ -235,9 +235,9 @@ class RankBoost(Boosted):
         """Names of the columns that have thresholds; a normalizer may have made others of those given."""
         return self._feature_labels if self.n_columns_ == self.n_features_in_ else None
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        super()._check_loaded()
+        super().check_loaded()
         check_loaded_columns(self, self.n_columns_)
         check_steps(self, self.n_columns_)
         check_vector(self, "thresholds_")

@@ -261,8 +261,8 @@ class KernelRanker(LinearRanker):
             scores = tie_equal_rows(kernel_scores(kernel, scaled.X, support, self.dual_coef_), scaled)
         return scores + self.intercept_
 
-    def _check_loaded(self) -> None:
-        Ranker._check_loaded(self)  # there is no coef_ to check
+    def check_loaded(self) -> None:
+        Ranker.check_loaded(self)  # there is no coef_ to check
         self._check_parameters()
         check_vector(self, "dual_coef_")
         check_number(self.intercept_, "intercept_")

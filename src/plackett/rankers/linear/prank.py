@@ -195,9 +195,9 @@ class PRank(LinearScores):
         check_is_fitted(self)
         return self.levels_[np.searchsorted(self.thresholds_, self.predict(X, qid=qid), side="right")]
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        super()._check_loaded()
+        super().check_loaded()
         for name in ("levels_", "thresholds_"):
             check_vector(self, name)
             vector = getattr(self, name)

@@ -401,9 +401,9 @@ class NeuralRanker(Normalized):
         tags.input_tags.sparse = self.normalize is None
         return tags
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        super()._check_loaded()
+        super().check_loaded()
         self._check_device()
         weights, layers = getattr(self, "weights_", None), getattr(self, "layers_", None)
         if not isinstance(layers, dict) or set(layers) != set(LAYERS):

@@ -397,9 +397,9 @@ class QueryModels(Normalized):
 
     # ---- from a file -------------------------------------------------------------------------------------------------
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        super()._check_loaded()
+        super().check_loaded()
         self._check_parameters()  # models of new queries are fitted by them
         for name, kind in (
             ("source_", QueryFeatureSource),

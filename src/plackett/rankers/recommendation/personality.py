@@ -130,7 +130,7 @@ class PersonalityDiagnosis(BaseEstimator):
         registry.fill()
         models.save(self, path)
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         check_number(self.sigma, "sigma", above=0)
         shape = (np.size(self.users_), np.size(self.items_))
         if not isinstance(self.matrix_, csr_array) or self.matrix_.shape != shape or not self.matrix_.nnz:

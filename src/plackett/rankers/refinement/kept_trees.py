@@ -56,7 +56,7 @@ class KeptTree(BaseEstimator):
             goes_left = rows[on_the_way, self.features_[here]] <= self.thresholds_[here]
             node[on_the_way] = np.where(goes_left, self.left_[here], self.right_[here])
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what is no tree: every way must end."""
         for name in ("features_", "left_", "right_", "classes_"):
             check_vector(self, name, np.int64)

@@ -238,9 +238,9 @@ class BoostedRefiner(Refiner):
                 "behind scalers in a Pipeline."
             ) from error
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind: kernels trust the rounds."""
-        super()._check_loaded()
+        super().check_loaded()
         bounds = getattr(self, "rounds_indptr_", None)
         n_queries = self.indptr_.size - 1
         if not isinstance(bounds, np.ndarray) or bounds.dtype != np.int64 or bounds.shape != (n_queries + 1,):

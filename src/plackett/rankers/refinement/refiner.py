@@ -185,9 +185,9 @@ class Refiner(Ranker):
     def _names(self) -> list[str]:
         return feature_labels(self.n_features_in_, self._feature_labels)
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        super()._check_loaded()
+        super().check_loaded()
         indptr = getattr(self, "indptr_", None)
         if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.ndim != 1 or indptr.size < 2:
             raise ValueError("indptr_ must hold whole numbers.")

@@ -150,9 +150,9 @@ class RocchioRefiner(Refiner):
             scores=scores, rows=rows, docid=docid, feature_names=self._column_names(),
         )  # fmt: skip
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        super()._check_loaded()
+        super().check_loaded()
         coef = getattr(self, "coef_", None)
         n_columns = self.n_features_in_ + (self.base_column_ is None)
         shape = (self.indptr_.size - 1, n_columns)

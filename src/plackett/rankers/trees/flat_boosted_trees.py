@@ -115,9 +115,9 @@ class FlatBoostedTrees(BoostedTrees):
             parts[some] = booster.predict(rows, pred_contrib=True, num_threads=self._n_threads)[:, :-1]
         return parts
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        super()._check_loaded()
+        super().check_loaded()
         self._check_other_params()
         if not isinstance(getattr(self, "trees_", None), FlatTrees) or self.trees_.n_features_ != self.n_features_in_:
             raise ValueError(f"trees_ must be trees over {self.n_features_in_} features.")

@@ -117,7 +117,7 @@ class FlatTrees(BaseEstimator):
         _native.rankers.tree_depths(self.features_, self.left_, self.right_, depths, visits)
         return depths, visits
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what is no sum of trees: every way must end in a leaf of its own tree, by features that exist."""
         for name, dtype in {"starts_": np.int64, **self._of_nodes}.items():
             check_vector(self, name, dtype)

@@ -257,9 +257,9 @@ class LightGBMTrees(FlatBoostedTrees):
             return parts, given, names
         return _with_column(parts, base), _with_column(given, base), [*names, "base score"]
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
-        super()._check_loaded()
+        super().check_loaded()
         column = self.base_column_
         if type(self.has_base_) is not bool or (column is not None and not self.has_base_):
             raise ValueError("has_base_ must say whether there were base scores.")

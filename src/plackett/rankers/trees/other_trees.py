@@ -156,8 +156,8 @@ class XGBoostRanker(FlatBoostedTrees):
         start = np.full(queries.n_docs, self.intercept_, dtype=np.float32)  # in which XGBoost adds up
         return self.trees_.predict(queries.X, start).astype(np.float64)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
+    def check_loaded(self) -> None:
+        super().check_loaded()
         if type(getattr(self, "zero_is_missing_", None)) is not bool:
             raise ValueError("zero_is_missing_ must say whether the rows of fit were sparse.")
         if max(abs(self.intercept_), np.abs(self.trees_.values_).max(initial=0.0)) > np.finfo(np.float32).max:

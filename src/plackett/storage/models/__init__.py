@@ -8,7 +8,7 @@ which checks all of their arrays.
 
 Loading makes a new object of a registered class (:func:`register`) and sets its attributes. A name in a file only
 selects from the registry and is never imported. A class whose compiled code relies on what it learned (lengths,
-indices) has a method ``_check_loaded``, which raises a ``ValueError`` if these do not fit together.
+indices) has a method ``check_loaded``, which raises a ``ValueError`` if these do not fit together.
 """
 
 from __future__ import annotations

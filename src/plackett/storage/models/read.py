@@ -150,7 +150,7 @@ class _Reader:
             if not is_learned(cls, name) or name in params:
                 raise ModelFormatError(self.name, f"{class_name}: {shown(name)} is not something that is learned.")
             setattr(answer, name, value)
-        check = getattr(answer, "_check_loaded", None)
+        check = getattr(answer, "check_loaded", None)
         if check is not None:
             try:
                 check()

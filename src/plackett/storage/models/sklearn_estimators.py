@@ -104,7 +104,7 @@ class Part:
     def check(self, value: Any, name: str, lengths: dict[str, int], params: Mapping[str, Any]) -> None:
         if value is None and not params.get(self.needed_by, True):
             return
-        if type(value).__name__ != self.class_name or getattr(value, "n_features_in_", None) != lengths["n"]:
+        if type(value) is not _class(self.class_name) or getattr(value, "n_features_in_", None) != lengths["n"]:
             raise ValueError(f"{name} must be a {self.class_name} of as many columns")
 
 
@@ -123,6 +123,8 @@ class Kept:
         A parameter that must be two rising numbers, which scikit-learn looks at in ``fit`` only.
     remake : callable, default=None
         Takes the object with its parameters and the state, and fits it; by default attributes are set.
+    changes_columns : bool, default=False
+        Whether it may return another number of columns than it takes.
     """
 
     module: str
@@ -130,6 +132,7 @@ class Kept:
     only: Mapping[str, Any] = field(default_factory=dict)
     range_of: str | None = None
     remake: Callable[[Any, dict[str, Any]], None] | None = None
+    changes_columns: bool = False
 
 
 def _remake_encoder(encoder: Any, state: dict[str, Any]) -> None:
@@ -189,7 +192,11 @@ KEPT: dict[str, Kept] = {
         "sklearn.preprocessing", {"lambdas_": _VECTOR, "_scaler": Part("StandardScaler", "standardize")}
     ),
     "OneHotEncoder": Kept(
-        "sklearn.preprocessing", {"categories_": Categories()}, only=_ALL_CATEGORIES, remake=_remake_encoder
+        "sklearn.preprocessing",
+        {"categories_": Categories()},
+        only=_ALL_CATEGORIES,
+        remake=_remake_encoder,
+        changes_columns=True,
     ),
     "OrdinalEncoder": Kept(
         "sklearn.preprocessing", {"categories_": Categories()}, only=_ALL_CATEGORIES, remake=_remake_encoder
@@ -199,8 +206,9 @@ KEPT: dict[str, Kept] = {
         {"statistics_": Numbers(may_be_nan=True)},
         only={"add_indicator": False},
         remake=_remake_imputer,
+        changes_columns=True,
     ),
-    "Pipeline": Kept("sklearn.pipeline", only={"memory": None}),
+    "Pipeline": Kept("sklearn.pipeline", only={"memory": None}, changes_columns=True),
     "LogisticRegression": Kept("sklearn.linear_model", _LINEAR),
     "Perceptron": Kept("sklearn.linear_model", _LINEAR),
     "SGDClassifier": Kept("sklearn.linear_model", _LINEAR),
@@ -297,7 +305,8 @@ def remade(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
 
 def n_columns_of(transformer: Any) -> int:
     """How many columns a fitted transformer of this table returns."""
-    if type(transformer).__name__ in ("OneHotEncoder", "SimpleImputer", "Pipeline"):
+    kept = KEPT.get(type(transformer).__name__)
+    if kept is not None and kept.changes_columns:
         return len(transformer.get_feature_names_out())
     return transformer.n_features_in_
 

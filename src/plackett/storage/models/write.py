@@ -141,8 +141,10 @@ class _Encoder:
         if isinstance(value, type) and issubclass(value, np.generic) and np.dtype(value).kind in "biufc":
             return {"type": "numpy_type", "value": np.dtype(value).str}
         if is_sparse(value) and value.format == "csr" and value.ndim == 2:
+            from scipy import sparse
+
             members = {part: self._array(getattr(value, part), where)["name"] for part in ("data", "indices", "indptr")}
-            kind = "array" if type(value).__name__ == "csr_array" else "matrix"
+            kind = "array" if isinstance(value, sparse.csr_array) else "matrix"
             return {"type": "csr", "kind": kind, "shape": list(value.shape), **members}
         if is_sklearn(value):
             return self._sklearn(value, where, depth)
