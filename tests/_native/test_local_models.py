@@ -27,7 +27,7 @@ def test_documents_in_float32_are_solved_in_float64(loss, monkeypatch):
 
 def test_arrays_of_another_type_are_refused_by_name():
     it = Lists()
-    data, spread, _ = LocalFits(it.X, it.labels, it.indptr)._turned
+    data, spread, _ = LocalFits(it.X, it.labels, it.indptr)._rotated
     pairs = (np.array([0, 1]), np.array([0], dtype=np.int32), np.ones(1))
     with pytest.raises(TypeError, match="local_hinge: queries must be a contiguous int64 array"):
         _native.rankers.local_hinge(

@@ -167,7 +167,7 @@ def test_steps_that_overflow_are_shortened(solver):
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        (Drawn(differences()), 'a loss that is the same at every look; Drawn.. draws anew. Try solver="sgd"'),
+        (Drawn(differences()), 'a deterministic loss; Drawn.. draws at random. Try solver="sgd"'),
         (Hinge(differences()), 'a smooth loss; Hinge.. has kinks. Try solver="newton"'),
         (Psi(differences()), 'a smooth loss; Psi.. has kinks. Try solver="sgd"'),
     ],

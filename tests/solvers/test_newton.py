@@ -204,7 +204,7 @@ class Flat(Logistic):
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        (Drawn(differences()), 'a loss that is the same at every look; Drawn.. draws anew. Try solver="sgd"'),
+        (Drawn(differences()), 'a deterministic loss; Drawn.. draws at random. Try solver="sgd"'),
         (
             Psi(differences()),
             r'a loss with curvature_product; Psi\(\) has none \(it is not convex\). Try solver="sgd"\.$',

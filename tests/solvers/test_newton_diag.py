@@ -120,7 +120,7 @@ def test_an_interrupt_keeps_the_coefficients_so_far():
     [
         (Hinge(differences()), r'a loss with curvature_bound; Hinge\(\) has none. Try solver="newton"'),
         (Psi(differences()), r'a loss with curvature_bound; Psi\(\) has none. Try solver="sgd"'),
-        (Drawn(differences()), 'a loss that is the same at every look; Drawn.. draws anew. Try solver="sgd"'),
+        (Drawn(differences()), 'a deterministic loss; Drawn.. draws at random. Try solver="sgd"'),
     ],
     ids=["hinge", "psi", "random"],
 )

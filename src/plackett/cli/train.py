@@ -257,7 +257,7 @@ def _fit(job: _Job) -> Any:
 def _save_what_there_is(job: _Job) -> None:
     from plackett.cli.shared import output
     from plackett.cli.training.summary import step_word
-    from plackett.solvers.stopping import INTERRUPTED
+    from plackett.solvers.base import INTERRUPTED
     from plackett.validation import count_of
 
     n_steps, word = getattr(job.estimator, "n_iter_", 0), step_word(job.estimator)

@@ -1,4 +1,4 @@
-"""Solvers: how an objective is minimised."""
+"""Solvers: minimise an objective."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _BY_NAME = {solver.name: solver for solver in _CLASSES}
 
 
 def solver_names() -> list[str]:
-    """The names that ``solver=`` takes, besides ``"auto"``."""
+    """Return the names that ``solver=`` takes, besides ``"auto"``."""
     return list(_BY_NAME)
 
 
 def get_solver(solver: Any) -> Solver:
-    """The solver that a name stands for, with its default parameters; a solver is given back as it is."""
+    """Return the solver with this name and default parameters; a solver object is returned unchanged."""
     if isinstance(solver, Solver):
         return solver
     if isinstance(solver, str) and solver in _BY_NAME:

@@ -1,12 +1,13 @@
-"""The inexact alternating direction method of multipliers (ADMM) for problems in pair form (Dai and Wang 2019, §3.2).
+"""Inexact ADMM for problems in pair form (Dai and Wang 2019, §3.2), for comparison with the paper.
 
-The margins get a copy z of their own, ``z = M α``, of which the hinge sees two parts, ``z = 1 - ξ + γ``: what is
-missing to 1, and what is more. In turn the coefficients take one gradient step of length 1/ζ on the augmented
-Lagrangian, z moves to its minimum and the multipliers u collect what z and M α still differ by. A round costs a product
-with M and one with its transpose; nothing is inverted.
+It is in this package rather than in ``reproductions`` because ``QueryDependentRanker(solver="admm")`` uses it.
 
-The products with M are not replaced by one with MᵀM, however few columns there are: z and u change in every round, and
-take a product with M and one with its transpose each time anyway.
+The margins have a copy z, ``z = M α``, which the hinge splits into two parts, ``z = 1 - ξ + γ``: the shortfall below 1
+and the surplus above. In turn the coefficients take one gradient step of length 1/ζ on the augmented Lagrangian, z
+moves to its minimum, and the multipliers u add up the differences of z and M α. A round costs a product with M and one
+with its transpose; no matrix is inverted.
+
+The products with M cannot be replaced by one with MᵀM: z and u change in every round, and need both products anyway.
 """
 
 from __future__ import annotations
@@ -17,28 +18,26 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
 from plackett import _native
-from plackett.solvers.base import Result
-from plackett.solvers.margin_losses import Logistic
-from plackett.solvers.margins import MarginProblem, Rows
-from plackett.solvers.stopping import INTERRUPTED, MAX_ITER
+from plackett.solvers.base import INTERRUPTED, MAX_ITER, Result
+from plackett.solvers.margins import LOSSES, MarginProblem
 
 CONVERGED = "residuals below tol"
-LOOK_EVERY = 10  # rounds between looks at the residuals, which cost a product each
-ABOVE = 1.02  # ζ by the estimate of the largest eigenvalue, which comes from below
+CHECK_EVERY = 10  # rounds between checks of the residuals, which cost a product each
+SAFETY = 1.02  # factor of the estimated largest eigenvalue, which is a lower bound
 EIGENVALUE_TOL = 1e-3
 MOST_POWERS = 200
-LEAST_PULL = 1e-3  # see Residuals
+LEAST_PULL = 1e-3  # see _Residuals
 
 
 # --- The updates, each as it is printed -------------------------------------------------------------------------------
 
 
-def next_coef(coef: np.ndarray, held: np.ndarray, v: np.ndarray, rho: float, zeta: float) -> np.ndarray:
-    """``α - (λ K̃ α + ρ v) / ζ``, ``held`` being λ K̃ α; in coefficients of a factor of the kernel, K̃ is the identity."""
-    return coef - (held + rho * v) / zeta
+def next_coef(coef: np.ndarray, penalty_gradient: np.ndarray, v: np.ndarray, rho: float, zeta: float) -> np.ndarray:
+    """``α - (λ K̃ α + ρ v) / ζ``, with λ K̃ α given; in coefficients of a factor of the kernel, K̃ is the identity."""
+    return coef - (penalty_gradient + rho * v) / zeta
 
 
-def next_missing(margins: np.ndarray, u: np.ndarray, weights: np.ndarray, rho: float) -> np.ndarray:
+def next_shortfall(margins: np.ndarray, u: np.ndarray, weights: np.ndarray, rho: float) -> np.ndarray:
     """``ξ = max(1 - M α - u - c / ρ, 0)``."""
     return np.maximum(1.0 - margins - u - weights / rho, 0.0)
 
@@ -48,9 +47,9 @@ def next_surplus(margins: np.ndarray, u: np.ndarray) -> np.ndarray:
     return np.maximum(margins - 1.0 + u, 0.0)
 
 
-def next_copy(margins: np.ndarray, u: np.ndarray, weights: np.ndarray, rho: float, before: np.ndarray) -> np.ndarray:
-    """For the logistic loss, ``z = argmin c log(1 + e^-z) + (ρ / 2) (z - M α - u)²``; ``before`` is where to start."""
-    z = before.copy()
+def next_copy(margins: np.ndarray, u: np.ndarray, weights: np.ndarray, rho: float, start: np.ndarray) -> np.ndarray:
+    """For the logistic loss, ``z = argmin c log(1 + e^-z) + (ρ / 2) (z - M α - u)²``."""
+    z = start.copy()
     _native.solvers.logistic_prox(margins + u, weights / rho, z)
     return z
 
@@ -60,9 +59,9 @@ def next_multipliers(margins: np.ndarray, u: np.ndarray, z: np.ndarray) -> np.nd
     return u + margins - z
 
 
-def pull(rows: Rows, margins: np.ndarray, u: np.ndarray, z: np.ndarray) -> np.ndarray:
+def pull(problem: MarginProblem, margins: np.ndarray, u: np.ndarray, z: np.ndarray) -> np.ndarray:
     """``v = Mᵀ (M α - z + u)``; of the hinge, ``Mᵀ (M α - 1 + ξ - γ + u)``."""
-    return rows.back(margins - z + u)
+    return problem.transposed @ (margins - z + u)
 
 
 # --- The method -------------------------------------------------------------------------------------------------------
@@ -79,8 +78,8 @@ def minimize_by_admm(
 ) -> Result:
     """Minimise a convex problem in pair form by inexact ADMM.
 
-    One gradient step a round is slow where ``l2`` is large and an intercept is free. The columns of free coefficients
-    are therefore scaled until they are as stiff as the others.
+    One gradient step per round is slow if ``l2`` is large and an intercept is not penalised. The columns of
+    unpenalised coefficients are therefore scaled until they are as stiff as the others.
 
     Parameters
     ----------
@@ -89,17 +88,17 @@ def minimize_by_admm(
     rho : float, default=None
         Weight of the squared differences in the augmented Lagrangian; None is the mean weight of the rows.
     max_iter : int, default=20000
-        Most rounds.
+        Maximum number of rounds.
     tol : float, default=1e-4
-        The work ends when both residuals are at most this, relative to what they are differences of. Primal:
+        Both residuals must be at most this, relative to the terms that they are differences of. Primal:
         ``‖M α - z‖`` by the larger of ``‖M α‖``, ``‖z‖`` and the root of the number of rows. Dual:
-        ``‖λ α + ρ Mᵀ u‖`` by the larger of both terms' norms (or a thousandth of what ``‖ρ Mᵀ u‖`` could be at
-        most, should the terms vanish).
+        ``‖λ α + ρ Mᵀ u‖`` by the larger of both terms' norms (or, if both vanish, a thousandth of the largest possible
+        ``‖ρ Mᵀ u‖``).
     start : ndarray of shape (size,), default=None
         None is 0.
     multipliers : ndarray of shape (n_rows,), default=None
-        ``details["multipliers"]`` of a result for the same rows and ``rho``, such as with another ``l2``; None is the
-        slope of the loss at the start, which is not much to go by where margins are 1.
+        ``details["multipliers"]`` of a result for the same rows and ``rho``, such as with another ``l2``. None is the
+        slope of the loss at the start, which is a poor guess where margins are 1.
 
     Returns
     -------
@@ -107,63 +106,61 @@ def minimize_by_admm(
         ``gradient_norm`` is the norm of the dual residual. ``details`` has ``"primal_residual"`` and
         ``"dual_residual"``, both relative, ``"rho"``, ``"zeta"`` and ``"multipliers"``, u.
     """
-    start = np.zeros(problem.size) if start is None else np.array(start, dtype=np.float64)
+    start = np.zeros(problem.size) if start is None else start
     if rho is None:
         rho = float(problem.weights.mean()) if problem.weights.any() else 1.0
     if not 0.0 < rho < np.inf:
-        raise ValueError(f"rho={rho}; it must be a number above 0, or None.")
+        raise ValueError(f"rho={rho}; it must be a positive number or None.")
     scale = np.ones(problem.size)
-    if problem.n_free:
-        scale[problem.n_held :] = _free_scale(problem, rho)
+    if problem.n_unpenalized:
+        scale[problem.n_penalized :] = _column_scale(problem, rho)
         problem = MarginProblem(
-            problem.rows.matrix * scale, problem.weights, problem.l2, loss=problem.loss, n_free=problem.n_free,
-            tilt=problem.tilt,
+            problem.rows * scale, problem.weights, problem.l2, loss=problem.loss.name,
+            n_unpenalized=problem.n_unpenalized, linear=problem.linear,
         )  # fmt: skip
-    result = _run(
-        problem, _State.at(problem, start / scale, multipliers, rho), rho, step_bound(problem, rho), max_iter, tol
-    )
+    state = _State.at(problem, start / scale, multipliers, rho)
+    result = _run(problem, state, rho, step_bound(problem, rho), max_iter, tol)
     result.coef = result.coef * scale
     return result
 
 
-def _free_scale(problem: MarginProblem, rho: float) -> np.ndarray:
-    """Factors of the free columns with which ``ρ ‖column‖²`` is as large as the largest eigenvalue of the rest."""
-    held, free = np.split(problem.rows.matrix, [problem.n_held], axis=1)
-    stiffness = rho * (free**2).sum(axis=0)
-    bound = step_bound(MarginProblem(held, problem.weights, problem.l2), rho)
+def _column_scale(problem: MarginProblem, rho: float) -> np.ndarray:
+    """Return factors by which ``ρ ‖column‖²`` of unpenalised columns equals the largest eigenvalue of the others."""
+    penalized, unpenalized = np.split(problem.rows, [problem.n_penalized], axis=1)
+    stiffness = rho * (unpenalized**2).sum(axis=0)
+    bound = step_bound(MarginProblem(penalized, problem.weights, problem.l2), rho)
     return np.sqrt(bound / np.where(stiffness > 0.0, stiffness, np.inf)) + (stiffness == 0.0)
 
 
 def step_bound(problem: MarginProblem, rho: float) -> float:
-    """ζ: 2 % above an estimate of the largest eigenvalue of ``λ I + ρ MᵀM`` that is right to a thousandth.
+    """Return ζ: 2 % above an estimate of the largest eigenvalue of ``λ I + ρ MᵀM`` that is exact to a thousandth.
 
-    The estimate is the largest that the space of all powers so far allows (Lanczos). The power method alone, which
-    looks at the last of them, seems to stand still where eigenvalues lie close together, and ends up to a tenth too
-    low.
+    The estimate is the largest eigenvalue on the Krylov space (Lanczos). The power method, which uses only its last
+    vector, seems to converge where eigenvalues are close together, and ends up to a tenth too low.
     """
     direction = np.random.default_rng(0).normal(size=problem.size)
     basis, estimate = np.empty((0, problem.size)), 0.0
     diagonal: list[float] = []
-    beside: list[float] = []
+    off_diagonal: list[float] = []
     for _ in range(min(problem.size, MOST_POWERS)):
         direction /= np.linalg.norm(direction)
         basis = np.vstack([basis, direction])
-        product = problem.held_by(direction) + rho * problem.rows.back(problem.rows.times(direction))
+        product = problem.penalty_gradient(direction) + rho * (problem.transposed @ (problem.rows @ direction))
         diagonal.append(float(direction @ product))
-        for _ in range(2):  # once leaves rounding that grows
+        for _ in range(2):  # orthogonalising once leaves rounding errors that grow
             product -= basis.T @ (basis @ product)
-        values, vectors = eigh_tridiagonal(np.array(diagonal), np.array(beside))
-        estimate, missed = float(values[-1]), float(np.linalg.norm(product))
-        if missed * abs(vectors[-1, -1]) <= EIGENVALUE_TOL * estimate or missed <= 1e-12 * estimate:
+        values, vectors = eigh_tridiagonal(np.array(diagonal), np.array(off_diagonal))
+        estimate, residual = float(values[-1]), float(np.linalg.norm(product))
+        if residual * abs(vectors[-1, -1]) <= EIGENVALUE_TOL * estimate or residual <= 1e-12 * estimate:
             break
-        beside.append(missed)
+        off_diagonal.append(residual)
         direction = product
-    return ABOVE * estimate if estimate > 0.0 else 1.0
+    return SAFETY * estimate if estimate > 0.0 else 1.0
 
 
 @dataclass
 class _State:
-    """Where the method stands."""
+    """The variables of ADMM."""
 
     coef: np.ndarray
     margins: np.ndarray  # M α
@@ -172,9 +169,9 @@ class _State:
 
     @classmethod
     def at(cls, problem: MarginProblem, coef: np.ndarray, u: np.ndarray | None, rho: float) -> _State:
-        margins = problem.margins(coef)
+        margins = problem.rows @ coef
         if u is None:
-            u = (problem.weights * problem.loss.slopes(margins) + problem.tilt) / rho
+            u = (problem.weights * problem.loss.slopes(margins) + problem.linear) / rho
         return cls(coef, margins, margins, u)
 
 
@@ -188,7 +185,7 @@ def _run(problem: MarginProblem, state: _State, rho: float, zeta: float, max_ite
                 continue
             _advance(problem, state, rho, zeta)
             n_iter += 1
-            if n_iter % LOOK_EVERY and n_iter < max_iter:
+            if n_iter % CHECK_EVERY and n_iter < max_iter:
                 continue
             residuals = _Residuals(problem, state, rho, zeta)
             if max(residuals.primal, residuals.dual) <= tol:
@@ -212,29 +209,29 @@ def _run(problem: MarginProblem, state: _State, rho: float, zeta: float, max_ite
 
 
 def _advance(problem: MarginProblem, state: _State, rho: float, zeta: float) -> None:
-    """One round."""
-    v = pull(problem.rows, state.margins, state.u, state.z)
-    coef = next_coef(state.coef, problem.held_by(state.coef), v, rho, zeta)
-    margins = problem.rows.times(coef)
-    # a tilt b · z moves the minimum by z as if the margins were lower by b / ρ
-    seen = margins - problem.tilt / rho
-    if isinstance(problem.loss, Logistic):
-        z = next_copy(seen, state.u, problem.weights, rho, state.z)
+    """Make one round."""
+    v = pull(problem, state.margins, state.u, state.z)
+    coef = next_coef(state.coef, problem.penalty_gradient(state.coef), v, rho, zeta)
+    margins = problem.rows @ coef
+    # a linear term b · z moves the minimum by z as if the margins were lower by b / ρ
+    shifted = margins - problem.linear / rho
+    if problem.loss is LOSSES["logistic"]:
+        z = next_copy(shifted, state.u, problem.weights, rho, state.z)
     else:
-        z = 1.0 - next_missing(seen, state.u, problem.weights, rho) + next_surplus(seen, state.u)
+        z = 1.0 - next_shortfall(shifted, state.u, problem.weights, rho) + next_surplus(shifted, state.u)
     u = next_multipliers(margins, state.u, z)
     state.coef, state.margins, state.z, state.u = coef, margins, z, u
 
 
 class _Residuals:
-    """How far the two conditions of a minimum are from holding; z and u meet the third, ``ρ u = c L'(z)``, always."""
+    """Residuals of two optimality conditions; z and u meet the third, ``ρ u = c L'(z)``, in every round."""
 
     def __init__(self, problem: MarginProblem, state: _State, rho: float, zeta: float):
         norm = np.linalg.norm
-        held, pulled = problem.held_by(state.coef), rho * problem.rows.back(state.u)
+        penalty, pulled = problem.penalty_gradient(state.coef), rho * (problem.transposed @ state.u)
         size = max(norm(state.margins), norm(state.z), np.sqrt(problem.n_rows), 1e-300)
         self.primal = float(norm(state.margins - state.z) / size)
         # √(ζ / ρ) is a bound on the norm of M
         most = np.sqrt(zeta * rho) * norm(state.u)
-        self.dual_norm = float(norm(held + pulled))
-        self.dual = self.dual_norm / float(max(norm(held), norm(pulled), LEAST_PULL * most, 1e-300))
+        self.dual_norm = float(norm(penalty + pulled))
+        self.dual = self.dual_norm / float(max(norm(penalty), norm(pulled), LEAST_PULL * most, 1e-300))

@@ -1,7 +1,7 @@
-"""What every solver does: minimise an objective from a start, and say why it stopped.
+"""The interface of solvers, and the parts that they share: objective, search, result and stop reasons.
 
 A solver knows no queries and no measures. It sees an objective: a value and a gradient by the coefficients, and
-curvature where there is some.
+curvature where the objective has it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,22 @@ import numpy as np
 
 from plackett._parameters import Parameters
 
+# stop reasons, as users read them
+CONVERGED = "gradient below tol"
+MAX_ITER = "max_iter reached"
+STALLED = "no further progress at working precision"
+INTERRUPTED = "interrupted"
+
 
 class Minimizable(Protocol):
-    """An objective as a solver sees it: ``Objective``, or a sum over a cluster."""
+    """An objective as solvers see it: ``Objective``, or a sum over the partitions of a cluster."""
 
     size: int  # number of coefficients
-    n_terms: int  # the objective is the weighted mean of so many terms (one per query); the penalty is in each of them
+    n_terms: int  # the objective is the weighted mean of this many terms, one per query; each includes the penalty
 
     @property
     def name(self) -> str:
-        """The loss, for messages."""
+        """Return the name of the loss, for messages."""
 
     @property
     def is_convex(self) -> bool: ...
@@ -44,26 +50,26 @@ class Minimizable(Protocol):
     def value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]: ...
 
     def curvature_at(self, coef: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """A function that multiplies the second derivative at ``coef`` with a vector."""
+        """Return a function that multiplies the second derivative at ``coef`` with a vector."""
 
     def curvature_estimate(self, coef: np.ndarray) -> np.ndarray | None:
-        """A rough positive definite second derivative: a matrix, or only its diagonal, or None where there is none."""
+        """Return a rough positive definite second derivative: a matrix, its diagonal, or None if unavailable."""
 
     def curvature_bound_diagonal(self, coef: np.ndarray) -> np.ndarray:
-        """The diagonal of an upper bound of the second derivative."""
+        """Return the diagonal of an upper bound of the second derivative."""
 
     def term_value_and_gradient(self, coef: np.ndarray, term: int) -> tuple[float, np.ndarray]: ...
 
     def smoothed(self, width: float) -> Minimizable:
-        """The same objective with the kinks of its loss rounded off over ``width``; for losses with kinks."""
+        """Return the objective with the kinks of its loss rounded off over ``width``; for losses with kinks."""
 
     def duality_gap(self, coef: np.ndarray, width: float) -> float:
-        """How far the value at ``coef`` can be above the minimum, by the dual point that ``smoothed(width)`` gives."""
+        """Bound the distance of the value at ``coef`` from the minimum, by the dual point of ``smoothed(width)``."""
 
 
 @dataclass
 class Step:
-    """Where a solver stands after an iteration: what a callback sees."""
+    """The state after an iteration, as passed to a callback."""
 
     iteration: int
     coef: np.ndarray
@@ -71,13 +77,13 @@ class Step:
     gradient_norm: float
 
 
-# A callback may end the work by returning a reason; None lets it go on.
+# A callback stops the solver by returning a reason; None continues.
 Callback = Callable[[Step], str | None]
 
 
 @dataclass
 class Result:
-    """Where a solver ended, and why."""
+    """The coefficients that a solver found, and why it stopped."""
 
     coef: np.ndarray
     value: float
@@ -92,12 +98,12 @@ class Result:
 
 
 class Solver(Parameters, ABC):
-    """Base of the solvers.
+    """Base class of the solvers.
 
     Attributes
     ----------
     name : str
-        What users write: ``solver="lbfgs"``.
+        The string that selects the solver: ``solver="lbfgs"``.
     is_exact : bool
         Whether it reaches the minimum of a convex objective.
     """
@@ -106,7 +112,7 @@ class Solver(Parameters, ABC):
     is_exact: ClassVar[bool] = True
 
     def check(self, objective: Minimizable) -> None:
-        """Say at once, by name, when loss and solver do not fit."""
+        """Raise a ValueError if the solver cannot minimise the objective."""
 
     @abstractmethod
     def minimize(
@@ -121,5 +127,91 @@ class Solver(Parameters, ABC):
     ) -> Result:
         """Minimise from ``start``; converged when the gradient's norm is at most ``tol``."""
 
-    def _refuse(self, needs: str, objective: Minimizable, reason: str, hint: str) -> ValueError:
+    def _mismatch(self, needs: str, objective: Minimizable, reason: str, hint: str) -> ValueError:
         return ValueError(f'solver="{self.name}" needs {needs}; {objective.name} {reason}. Try {hint}.')
+
+    def _check_deterministic(self, objective: Minimizable) -> None:
+        if objective.is_random:
+            raise self._mismatch("a deterministic loss", objective, "draws at random", 'solver="sgd"')
+
+
+class Search:
+    """A minimisation in progress: the current point, the counts of its ``Result``, and the loop over steps.
+
+    Subclasses implement ``step``, and ``check`` or ``stall`` where they can converge.
+    """
+
+    n_iter = n_products = 0
+    stop_reason = ""
+    is_converged = is_interrupted = False
+
+    def __init__(self, objective: Minimizable, start: np.ndarray):
+        self.objective = objective
+        self.coef = np.array(start, dtype=np.float64)
+        self.value, self.gradient = objective.value_and_gradient(self.coef)
+        self.n_evaluations = 1
+        require_finite(self.value, self.gradient)
+
+    @property
+    def gradient_norm(self) -> float:
+        return float(np.linalg.norm(self.gradient))
+
+    def step(self) -> bool:
+        """Move to another point; False if there is none to move to."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Set the stop reason if the search is finished; called before the first step and after each one."""
+
+    def stall(self) -> None:
+        """Set the stop reason after a step that returned False."""
+        self.stop_reason = STALLED
+
+    def run(self, max_iter: int, callback: Callback | None = None) -> Result:
+        """Step until the search is finished, ``max_iter`` is reached or the callback stops it."""
+        try:
+            while not self.stop_reason:
+                self.check()
+                if self.stop_reason:
+                    break
+                if self.n_iter >= max_iter:
+                    self.stop_reason = MAX_ITER
+                elif not self.step():
+                    self.stall()
+                else:
+                    self.n_iter += 1
+                    self.stop_reason = self.report(callback)
+        except KeyboardInterrupt:
+            self.stop_reason, self.is_interrupted = INTERRUPTED, True
+        return self.result()
+
+    def report(self, callback: Callback | None) -> str:
+        """Call the callback; return its reason to stop, or an empty string."""
+        if callback is None:
+            return ""
+        return callback(Step(self.n_iter, self.coef, self.value, self.gradient_norm)) or ""
+
+    def result(self, **details: Any) -> Result:
+        return Result(
+            coef=self.coef,
+            value=self.value,
+            gradient_norm=self.gradient_norm,
+            n_iter=self.n_iter,
+            n_evaluations=self.n_evaluations,
+            n_products=self.n_products,
+            stop_reason=self.stop_reason,
+            is_converged=self.is_converged,
+            is_interrupted=self.is_interrupted,
+            details=details,
+        )
+
+
+def require_finite(value: float, gradient: np.ndarray) -> None:
+    """Raise a ValueError if the objective is not finite at the start."""
+    if not is_finite(value, gradient):
+        raise ValueError("the objective is not finite at the start; smaller coefficients or scaled columns help.")
+
+
+def is_finite(value: float, gradient: np.ndarray) -> bool:
+    """Return whether an evaluation can be used; too long a step overflows."""
+    return bool(np.isfinite(value) and np.isfinite(gradient).all())

@@ -1,9 +1,9 @@
-"""Cutting planes: a convex risk with kinks plus a quadratic penalty, minimised to a known duality gap.
+"""Cutting planes for a convex risk with kinks plus a quadratic penalty, to a known duality gap.
 
 Minimises ``(l2 / 2) ‖coef‖² + risk(coef)``. Every evaluation of the risk gives a plane below it,
-``risk(c) ≥ risk(coef) + subgradient · (c - coef)``. The least value with the planes in place of the risk is a bound
-from below, found by a small quadratic programme with one unknown per plane; the next plane is taken there. The gap
-between the best value so far and the best bound so far is known at every step, and ends the work.
+``risk(c) ≥ risk(coef) + subgradient · (c - coef)``. The minimum with the planes in place of the risk is a lower bound.
+A small quadratic programme with one unknown per plane finds it, and the next plane is taken there. The solver stops
+when the gap between the best value and the best bound is at most ``tol``.
 """
 
 from __future__ import annotations
@@ -13,31 +13,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plackett.solvers.base import Result, Step
-from plackett.solvers.stopping import INTERRUPTED, MAX_ITER, STALLED, is_finite, require_finite
+from plackett.solvers.base import INTERRUPTED, MAX_ITER, STALLED, Result, Step, is_finite, require_finite
 
 CONVERGED = "violation below tol"
 
-# value and a subgradient of a convex function at given coefficients, and value - subgradient · coefficients: where both
-# are large their difference would be rounding alone, and the plane not below the function
+# value and a subgradient of a convex function at given coefficients, and value - subgradient · coefficients, which the
+# oracle must compute without cancellation: otherwise the plane may not be below the function
 Oracle = Callable[[np.ndarray], tuple[float, np.ndarray, float]]
 
-IDLE_ITERATIONS = 50  # a plane that has not mattered for so long is dropped
-STALLED_ITERATIONS = 20  # without a smaller gap: rounding is all that is left
+IDLE_ITERATIONS = 50  # after which a plane of weight 0 is dropped
+STALLED_ITERATIONS = 20  # without a smaller gap, due to rounding
 
 
 @dataclass
 class PlaneStep(Step):
-    """Where the work stands after an iteration: the best coefficients so far, and the gap that is left."""
+    """The state after an iteration: the best coefficients so far, and the remaining gap."""
 
     violation: float
 
 
 class _Planes:
-    """Planes ``offset + slope · coef`` below a risk, and the best weights of them.
+    """Planes ``offset + slope · coef`` below a risk, and their optimal weights.
 
-    With weights α ≥ 0 that sum to 1, ``Σ α offset - ‖Σ α slope‖² / (2 l2)`` is a bound from below; it is largest at
-    the minimum of the penalty and the highest plane, where ``coef = -Σ α slope / l2``.
+    With weights α ≥ 0 that sum to 1, ``Σ α offset - ‖Σ α slope‖² / (2 l2)`` is a lower bound; it is largest at the
+    minimum of the penalty and the highest plane, where ``coef = -Σ α slope / l2``.
     """
 
     def __init__(self, size: int, l2: float):
@@ -65,7 +64,7 @@ class _Planes:
             self.products, self.idle = self.products[np.ix_(kept, kept)], self.idle[kept]
 
     def balance(self, tol: float) -> None:
-        """Find the best weights, starting from those at hand."""
+        """Optimise the weights, starting from the current ones."""
         self.weights = best_weights(self.products, self.offsets, self.weights, tol)
 
     def coef(self) -> np.ndarray:
@@ -77,10 +76,10 @@ class _Planes:
 
 
 def best_weights(products: np.ndarray, offsets: np.ndarray, weights: np.ndarray, tol: float) -> np.ndarray:
-    """Weights α ≥ 0, Σ α = 1, that maximise ``offsets · α - α · products α / 2`` to within ``tol``.
+    """Return weights α ≥ 0, Σ α = 1, that maximise ``offsets · α - α · products α / 2`` to within ``tol``.
 
-    An active set method: the weights that are not 0 go to their joint optimum, or as far as the first that becomes 0;
-    then the weight with most to gain joins them.
+    An active set method: the positive weights move to their joint optimum, or until the first becomes 0; then the
+    weight with the largest gain joins them.
 
     Parameters
     ----------
@@ -98,23 +97,23 @@ def best_weights(products: np.ndarray, offsets: np.ndarray, weights: np.ndarray,
     """
     weights = weights.copy()
     is_free = weights > 0
-    rounding = np.finfo(np.float64).eps * float(np.diag(products).max(initial=0.0))  # of a slope, and so of a gain
+    rounding = np.finfo(np.float64).eps * float(np.diag(products).max(initial=0.0))  # error of a slope or gain
     for _ in range(20 * weights.size + 100):
         slope = offsets - products @ weights
-        gain = slope - weights @ slope  # what a share moved to this weight gains, at first
+        gain = slope - weights @ slope  # directional derivative towards this weight
         best = int(np.argmax(gain))
-        if gain[best] <= max(tol, rounding):  # the value is concave: no weights are better by more
+        if gain[best] <= max(tol, rounding):  # bounds the distance to the maximum, by concavity
             break
         is_free[best] = True
         before = weights.copy()
         _move_free(products, slope, weights, is_free)
-        if np.array_equal(weights, before):  # rounding is all that is left
+        if np.array_equal(weights, before):  # no progress at working precision
             break
     return weights
 
 
 def _move_free(products: np.ndarray, slope: np.ndarray, weights: np.ndarray, is_free: np.ndarray) -> None:
-    """Move the free weights to their joint optimum; those that would become negative are 0 and free no longer."""
+    """Move the free weights to their joint optimum; those that would become negative are fixed at 0."""
     while True:
         free = np.flatnonzero(is_free)
         move = _newton_move(products[np.ix_(free, free)], slope[free])
@@ -136,10 +135,10 @@ def _move_free(products: np.ndarray, slope: np.ndarray, weights: np.ndarray, is_
 
 
 def _newton_move(products: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """The move, of sum 0, to the optimum of the free weights."""
+    """Return the move, of sum 0, to the optimum of the free weights."""
     n = slope.size
     system = np.zeros((n + 1, n + 1))
-    # planes may lie in one another's span; the small addition lets the move go far along such directions, to a bound
+    # planes may be linearly dependent; with the small ridge the move goes far along such directions, to a bound
     system[:n, :n] = products + np.eye(n) * (1e-12 * max(float(np.trace(products)) / n, 1e-300))
     scale = max(float(np.abs(products).max()), 1e-300)
     system[n, :n] = system[:n, n] = scale
@@ -164,22 +163,22 @@ def minimize_by_planes(
     Parameters
     ----------
     oracle : callable
-        Gives the risk, which must be convex, a subgradient of it, and the height at 0 of the plane that they make.
+        Returns the risk, which must be convex, a subgradient of it, and the value at 0 of their plane.
     size : int
         Number of coefficients.
     l2 : float
         Above 0.
     max_iter : int
-        Most planes taken.
+        Maximum number of planes.
     tol : float
-        The work ends when the value is known to be at most this far above the minimum.
+        The largest duality gap at which the solver stops.
     callback : callable, default=None
-        Called after every iteration with a ``PlaneStep``; a text that it returns ends the work.
+        Called after every iteration with a ``PlaneStep``; a returned text stops the solver.
 
     Returns
     -------
     Result
-        ``value`` with the penalty; ``details`` has ``"violation"``, the gap that was left, and ``"n_planes"``.
+        ``value`` includes the penalty; ``details`` has ``"violation"``, the remaining gap, and ``"n_planes"``.
     """
     planes = _Planes(size, l2)
     coef, bound, least_gap, n_stalled = np.zeros(size), -np.inf, np.inf, 0

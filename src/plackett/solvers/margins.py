@@ -1,61 +1,120 @@
 """Problems in pair form: a weighted sum of losses of margins, which are linear in the coefficients, and a penalty.
 
-    Σ_t c_t L(m_t) + b · m + (l2 / 2) ‖h‖²,    m = M coef,  h = coef without its last n_free entries
+    Σ_t c_t L(m_t) + b · m + (l2 / 2) ‖p‖²,    m = M coef,  p = coef without its last n_unpenalized entries
 
-Row t of M belongs to one pair and c_t is what the pair counts. With a kernel matrix ``K = Z Zᵀ`` the rows are those of
-Z: coefficients ``Zᵀ α`` have the squared length ``αᵀ K α``. The tilt b is 0 but for the convex pieces of a loss that is
-not convex.
+Row t of M belongs to one pair with the weight c_t. With a kernel matrix ``K = Z Zᵀ`` the rows are those of Z:
+coefficients ``Zᵀ α`` have the squared length ``αᵀ K α``. The linear term b is 0 except in the convex steps of ``psi``.
+
+Only ADMM solves problems in this form: the exact solvers (``Newton`` on an ``Objective``, the compiled fits of
+query-dependent rankers) never write margins out.
 """
 
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import entr, expit
 
-from plackett.solvers.margin_losses import MarginLoss, get_margin_loss
+from plackett.solvers.base import Result
 
-LARGEST_MATRIX = 512  # up to so many coefficients their second derivative is estimated as a whole
-BALANCED = 1e-7  # share of all weights with which pulls may move a free coefficient in a bound from below
+BALANCED = 1e-7  # share of the total weight by which a dual point may miss the constraint of unpenalised coefficients
+NO_DECREASE = "objective no longer falls"
+MOST_ROUNDS = 100  # of the concave-convex procedure
 
 
-class Rows(Protocol):
-    """Rows of which only products are known."""
+# --- Losses of a single margin ----------------------------------------------------------------------------------------
 
-    shape: tuple[int, int]
 
-    def times(self, coef: np.ndarray) -> np.ndarray: ...
+class MarginLoss(ABC):
+    """A decreasing function of a margin m.
 
-    def back(self, pulls: np.ndarray) -> np.ndarray: ...
+    A convex one is the maximum of ``dual_values(y) - y m`` over dual variables y from 0 to 1.
+    """
+
+    name: ClassVar[str]
+    is_convex: ClassVar[bool] = True
+
+    @abstractmethod
+    def values(self, margins: np.ndarray) -> np.ndarray: ...
+
+    @abstractmethod
+    def slopes(self, margins: np.ndarray) -> np.ndarray:
+        """Return first derivatives; at a kink, the one from the right."""
+
+    def dual_values(self, dual: np.ndarray) -> np.ndarray:
+        raise NotImplementedError(f"the loss {self.name} is not convex and has no dual.")
+
+
+class Hinge(MarginLoss):
+    """``max(0, 1 - m)``."""
+
+    name = "hinge"
+
+    def values(self, margins: np.ndarray) -> np.ndarray:
+        return np.maximum(1.0 - margins, 0.0)
+
+    def slopes(self, margins: np.ndarray) -> np.ndarray:
+        return np.where(margins < 1.0, -1.0, 0.0)
+
+    def dual_values(self, dual: np.ndarray) -> np.ndarray:
+        return dual
+
+
+class Logistic(MarginLoss):
+    """``log(1 + e^-m)``."""
+
+    name = "logistic"
+
+    def values(self, margins: np.ndarray) -> np.ndarray:
+        return np.logaddexp(0.0, -margins)
+
+    def slopes(self, margins: np.ndarray) -> np.ndarray:
+        return -expit(-margins)
+
+    def dual_values(self, dual: np.ndarray) -> np.ndarray:
+        return entr(dual) + entr(1.0 - dual)
+
+
+class Psi(MarginLoss):
+    """``min(1, max(0, 1 - m))``: the hinge, capped at 1."""
+
+    name = "psi"
+    is_convex = False
+
+    def values(self, margins: np.ndarray) -> np.ndarray:
+        return np.clip(1.0 - margins, 0.0, 1.0)
+
+    def slopes(self, margins: np.ndarray) -> np.ndarray:
+        return np.where((margins >= 0.0) & (margins < 1.0), -1.0, 0.0)
+
+
+LOSSES = {loss.name: loss for loss in (Hinge(), Logistic(), Psi())}
+
+
+# --- The problem ------------------------------------------------------------------------------------------------------
 
 
 class MarginProblem:
     """The objective above, as a function of the coefficients.
 
-    ``minimize_by_admm`` minimises it where it is convex. ``Newton``, for smooth losses, and ``minimize_hinge`` do where
-    the rows are a matrix; the latter wants nothing free. ``minimize_psi`` makes convex problems of one that is not.
-
-    A problem remembers the margins of the last coefficients it saw, and shares them with those made from it.
-
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, size), or Rows
-        M; a matrix should be float64, others are copied.
+    rows : ndarray or scipy LinearOperator of shape (n_rows, size)
+        M. An ndarray if there are unpenalised coefficients.
     weights : ndarray of shape (n_rows,)
-        c, not below 0.
+        c, not negative.
     l2 : float
-        Above 0.
-    loss : {"hinge", "logistic", "psi"} or MarginLoss, default="hinge"
-    n_free : int, default=0
-        How many coefficients at the end are not penalised, such as an intercept; their columns hold 1 and -1.
-    tilt : ndarray of shape (n_rows,), default=None
-        b; None is 0.
+        Positive.
+    loss : {"hinge", "logistic", "psi"}, default="hinge"
+    n_unpenalized : int, default=0
+        Number of coefficients at the end that are not penalised, such as an intercept; their columns hold 1 and -1.
+    linear : ndarray of shape (n_rows,), default=None
+        b; None means 0.
     """
-
-    is_random = False
-    has_curvature_bound = False
 
     def __init__(
         self,
@@ -63,142 +122,105 @@ class MarginProblem:
         weights: np.ndarray,
         l2: float,
         *,
-        loss: str | MarginLoss = "hinge",
-        n_free: int = 0,
-        tilt: np.ndarray | None = None,
+        loss: str = "hinge",
+        n_unpenalized: int = 0,
+        linear: np.ndarray | None = None,
     ):
-        self.rows = rows if hasattr(rows, "times") else Matrix(rows)
-        self.n_rows, self.size = self.n_terms, _ = self.rows.shape
-        self.l2, self.n_free, self.loss = float(l2), n_free, get_margin_loss(loss)
-        self.n_held = self.size - n_free
-        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
-        self.tilt = np.zeros(self.n_rows) if tilt is None else np.asarray(tilt, dtype=np.float64)
-        self._seen = _Seen()
-        self._check()
+        self.rows, self.transposed = rows, rows.T
+        self.n_rows, self.size = rows.shape
+        self.weights, self.l2, self.loss = weights, l2, LOSSES[loss]
+        self.n_unpenalized, self.n_penalized = n_unpenalized, self.size - n_unpenalized
+        self.linear = np.zeros(self.n_rows) if linear is None else linear
 
-    def _check(self) -> None:
-        if not 0.0 < self.l2 < np.inf:
-            raise ValueError(f"l2={self.l2}; it must be a number above 0.")
-        if not 0 <= self.n_free <= self.size:
-            raise ValueError(f"n_free={self.n_free}; it must be between 0 and the {self.size} columns of the rows.")
-        for name in ("weights", "tilt"):
-            vector = getattr(self, name)
-            if vector.shape != (self.n_rows,):
-                raise ValueError(f"{name} has shape {vector.shape} but there are {self.n_rows} rows.")
-            if not np.isfinite(vector).all():
-                raise ValueError(f"{name} has a NaN or an infinite value; all must be finite.")
-        if self.n_rows and self.weights.min() < 0.0:
-            raise ValueError(f"the weight of row {int(self.weights.argmin())} is below 0; a pair counts 0 or more.")
-
-    def with_loss(self, loss: str | MarginLoss, tilt: np.ndarray | None = None) -> MarginProblem:
-        """The same problem with another loss, and with another tilt where one is given."""
+    def as_hinge(self, linear: np.ndarray) -> MarginProblem:
+        """Return the problem with the hinge and another linear term."""
         other = copy.copy(self)
-        other.loss = get_margin_loss(loss)
-        if tilt is not None:
-            other.tilt = tilt
+        other.loss, other.linear = LOSSES["hinge"], linear
         return other
 
-    # what a solver asks before it starts
-
-    @property
-    def name(self) -> str:
-        return f"loss={self.loss.name!r}"
-
-    @property
-    def is_convex(self) -> bool:
-        return self.loss.is_convex
-
-    @property
-    def is_smooth(self) -> bool:
-        return self.loss.is_smooth
-
-    has_curvature_product = is_smooth
-
-    # value and gradient
-
-    def margins(self, coef: np.ndarray) -> np.ndarray:
-        """The margin of each row; not to be written to."""
-        seen = self._seen.last
-        if seen is None or not np.array_equal(seen[0], coef):
-            # one assignment, so that another thread sees both or neither
-            self._seen.last = seen = np.array(coef, dtype=np.float64), self.rows.times(coef)
-        return seen[1]
-
     def value(self, coef: np.ndarray) -> float:
-        """The objective at ``coef``."""
-        margins = self.margins(coef)
-        return (
-            float(self.weights @ self.loss.values(margins))
-            + float(self.tilt @ margins)
-            + 0.5 * float(coef @ self.held_by(coef))
-        )
+        """Return the objective at ``coef``."""
+        margins = self.rows @ coef
+        loss = float(self.weights @ self.loss.values(margins)) + float(self.linear @ margins)
+        return loss + 0.5 * float(coef @ self.penalty_gradient(coef))
 
-    def value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
-        """The objective at ``coef`` and its gradient; one of its subgradients at a kink."""
-        pulled = self.rows.back(self.weights * self.loss.slopes(self.margins(coef)) + self.tilt)
-        return self.value(coef), pulled + self.held_by(coef)
-
-    def held_by(self, coef: np.ndarray) -> np.ndarray:
-        """The penalty's gradient, ``l2 h``, and 0 for the free coefficients."""
+    def penalty_gradient(self, coef: np.ndarray) -> np.ndarray:
+        """Return ``l2 coef``, and 0 for the unpenalised coefficients."""
         gradient = self.l2 * coef
-        gradient[self.n_held :] = 0.0
+        gradient[self.n_penalized :] = 0.0
         return gradient
 
-    def dual_value(self, pulls: np.ndarray) -> float:
-        """A value that the objective does not fall below, from the shares of their weights with which pairs pull.
+    def dual_value(self, dual: np.ndarray) -> float:
+        """Return a lower bound of the objective from one dual variable, between 0 and 1, for each pair.
 
-        With the hinge, any pulls y from 0 to 1 give the bound ``Σ c y - ‖Mᵀ(c y - b)‖² / (2 l2)``; the logistic loss
-        has the entropy of y in the first sum. Pulls that move a free coefficient bound nothing: -inf.
+        For the hinge it is ``Σ c y - ‖Mᵀ(c y - b)‖² / (2 l2)``; the logistic loss has the entropy of y in the first
+        sum. A dual point with a gradient by an unpenalised coefficient gives no bound: -inf.
         """
-        pulled = self.rows.back(self.weights * pulls - self.tilt)
-        held, free = pulled[: self.n_held], pulled[self.n_held :]
-        if np.any(np.abs(free) > BALANCED * self.weights.sum()):
+        gradient = self.transposed @ (self.weights * dual - self.linear)
+        penalized, unpenalized = np.split(gradient, [self.n_penalized])
+        if np.any(np.abs(unpenalized) > BALANCED * self.weights.sum()):
             return -np.inf
-        return float(self.weights @ self.loss.dual_values(pulls)) - float(held @ held) / (2.0 * self.l2)
-
-    # curvature, of rows that are a matrix
-
-    def curvature_at(self, coef: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """A function that multiplies the second derivative at ``coef`` with a vector."""
-        bends, rows = self.weights * self.loss.bends(self.margins(coef)), self.rows
-        bent = np.flatnonzero(bends)
-        if 2 * bent.size < self.n_rows:
-            # of a narrow hinge most rows are straight; the few others are worth a copy, for many products follow
-            rows, bends = rows.part(bent), bends[bent]
-        return lambda direction: rows.back(bends * rows.times(direction)) + self.held_by(direction)
-
-    def curvature_estimate(self, coef: np.ndarray) -> np.ndarray:
-        """The second derivative at ``coef``, or its diagonal where that is too large."""
-        M, bends = self.rows.matrix, self.weights * self.loss.bends(self.margins(coef))
-        held = self.held_by(np.ones(self.size))
-        if self.size > LARGEST_MATRIX:
-            return np.einsum("ij,ij,i->j", M, M, bends) + held
-        scaled = M * np.sqrt(bends)[:, None]
-        matrix = scaled.T @ scaled
-        matrix[np.diag_indices(self.size)] += held
-        return matrix
+        return float(self.weights @ self.loss.dual_values(dual)) - float(penalized @ penalized) / (2.0 * self.l2)
 
 
-class _Seen:
-    """The last coefficients that were looked at, and their margins."""
+# --- The psi loss by the concave-convex procedure ---------------------------------------------------------------------
 
-    last: tuple[np.ndarray, np.ndarray] | None = None
+# minimises a convex problem, starting from the previous result where there is one
+SolveConvex = Callable[[MarginProblem, Result | None], Result]
 
 
-class Matrix:
-    """Rows that are all there."""
+def minimize_psi(problem: MarginProblem, solve: SolveConvex, tol: float) -> Result:
+    """Minimise a problem with the psi loss until its value falls by less than ``tol``.
 
-    def __init__(self, matrix: np.ndarray):
-        self.matrix = np.ascontiguousarray(matrix, dtype=np.float64)
-        if self.matrix.ndim != 2:
-            raise ValueError(f"the rows have shape {self.matrix.shape}; a matrix with one row for each pair is needed.")
-        self.shape = self.matrix.shape
+    ``min(1, (1 - m)₊) = (1 - m)₊ - (-m)₊``: the hinge less another convex function. The second is replaced by its
+    tangent at the current margins, which makes a convex upper bound of the objective. The value never rises. The first
+    margins are those at the minimum of the hinge.
 
-    def times(self, coef: np.ndarray) -> np.ndarray:
-        return self.matrix @ coef
+    Parameters
+    ----------
+    problem : MarginProblem
+        With ``loss="psi"``.
+    solve : callable
+        Takes a convex problem and the previous result, None at first.
+    tol : float
+        Relative to the value.
 
-    def back(self, pulls: np.ndarray) -> np.ndarray:
-        return self.matrix.T @ pulls
-
-    def part(self, places: np.ndarray) -> Matrix:
-        return Matrix(self.matrix[places])
+    Returns
+    -------
+    Result
+        Iterations are summed over all rounds. ``details`` are those of the last solution that was kept, and
+        ``"values"``, the objective after the minimum of the hinge and after each round.
+    """
+    best = latest = solve(problem.as_hinge(problem.linear), None)
+    is_wrong = np.zeros(problem.n_rows, dtype=bool)
+    values = [problem.value(best.coef)]
+    n_iter, all_converged, stop_reason = best.n_iter, best.is_converged, NO_DECREASE
+    for _ in range(MOST_ROUNDS):
+        if latest.is_interrupted:
+            break
+        before, is_wrong = is_wrong, problem.rows @ best.coef < 0.0
+        if np.array_equal(before, is_wrong):  # the same convex problem again
+            break
+        # on a pair in the wrong order the hinge and the tangent add up to max(1, m): its slope is 0
+        latest = solve(problem.as_hinge(problem.linear + problem.weights * is_wrong), latest)
+        n_iter, all_converged = n_iter + latest.n_iter, all_converged and latest.is_converged
+        value = problem.value(latest.coef)
+        decrease = values[-1] - value
+        if decrease > 0.0:  # an inexact solution may be no better
+            best = latest
+            values.append(value)
+        if not decrease > tol * abs(values[-1]):
+            break
+    else:
+        stop_reason, all_converged = f"{MOST_ROUNDS} rounds", False
+    return Result(
+        coef=best.coef,
+        value=values[-1],
+        gradient_norm=latest.gradient_norm,
+        n_iter=n_iter,
+        n_evaluations=n_iter,
+        stop_reason=stop_reason if all_converged or latest.is_converged else latest.stop_reason,
+        is_converged=all_converged,
+        is_interrupted=latest.is_interrupted,
+        details={**best.details, "values": values},
+    )

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.solvers.base import Callback, Minimizable, Result, Solver, Step
-from plackett.solvers.stopping import INTERRUPTED, MAX_ITER, is_finite, require_finite
+from plackett.solvers.base import Callback, Minimizable, Result, Search, Solver, is_finite
 
 MAX_HALVINGS = 40
 SETTLED = "loss changed by less than tol"
@@ -24,8 +23,8 @@ class NewtonDiagonal(Solver):
     Parameters
     ----------
     unit_norm : bool, default=True
-        Whether coefficients are scaled to unit norm. A start other than 0 is scaled too. A start at 0 cannot be: there
-        the direction of the first step is taken, even where the loss is higher on the sphere than at 0.
+        Whether coefficients are scaled to unit norm. A start other than 0 is scaled too. From 0, the first step goes
+        to the unit sphere in the direction of steepest descent, even if the loss is higher there.
     """
 
     name = "newton-diag"
@@ -35,17 +34,10 @@ class NewtonDiagonal(Solver):
         self.unit_norm = unit_norm
 
     def check(self, objective: Minimizable) -> None:
-        if objective.is_random:
-            raise self._refuse("a loss that is the same at every look", objective, "draws anew", 'solver="sgd"')
+        self._check_deterministic(objective)
         if not objective.has_curvature_bound:
-            hint = (
-                'solver="lbfgs"'
-                if objective.is_smooth
-                else 'solver="newton"'
-                if objective.is_convex
-                else 'solver="sgd"'
-            )
-            raise self._refuse("a loss with curvature_bound", objective, "has none", hint)
+            hint = "lbfgs" if objective.is_smooth else "newton" if objective.is_convex else "sgd"
+            raise self._mismatch("a loss with curvature_bound", objective, "has none", f'solver="{hint}"')
 
     def minimize(
         self,
@@ -58,74 +50,47 @@ class NewtonDiagonal(Solver):
         random_state: Any = None,
     ) -> Result:
         self.check(objective)
-        search = _Search(objective, start, self.unit_norm)
-        stop_reason, is_interrupted = "", False
-        try:
-            while not stop_reason:
-                before, was_at_zero = search.value, search.is_at_zero()
-                if search.n_iter >= max_iter:
-                    stop_reason = MAX_ITER
-                elif not search.step():
-                    stop_reason = NO_STEP
-                else:
-                    stop_reason = search.show(callback)
-                    if not stop_reason and abs(before - search.value) < tol and not was_at_zero:
-                        stop_reason = SETTLED
-        except KeyboardInterrupt:
-            stop_reason, is_interrupted = INTERRUPTED, True
-        return search.result(stop_reason, is_interrupted)
+        return _Descent(objective, start, tol, self.unit_norm).run(max_iter, callback)
 
 
-class _Search:
-    def __init__(self, objective: Minimizable, start: np.ndarray, unit_norm: bool):
-        self.objective, self.unit_norm = objective, unit_norm
-        self.n_iter, self.n_evaluations = 0, 1
-        self.coef = self._scaled(np.array(start, dtype=np.float64))
-        self.value, self.gradient = objective.value_and_gradient(self.coef)
-        require_finite(self.value, self.gradient)
+class _Descent(Search):
+    def __init__(self, objective: Minimizable, start: np.ndarray, tol: float, unit_norm: bool):
+        self.unit_norm, self.tol = unit_norm, tol
+        self.change = np.inf  # of the value in the last step
+        super().__init__(objective, self._scaled(np.array(start, dtype=np.float64)))
 
     def is_at_zero(self) -> bool:
-        """Whether the next step leaves 0 for the unit sphere, where values are not comparable with that at 0."""
+        """Return whether the next step leaves 0 for the unit sphere, where values are not comparable with that at 0."""
         return self.unit_norm and not self.coef.any()
 
+    def check(self) -> None:
+        if self.change < self.tol:
+            self.stop_reason, self.is_converged = SETTLED, True
+
+    def stall(self) -> None:
+        self.stop_reason, self.is_converged = NO_STEP, True
+
     def step(self) -> bool:
-        """Move to where the loss is lower; False when even the shortest step does not get there."""
+        """Move to a point with a lower loss; False if even the shortest step does not lower it."""
         bound = self.objective.curvature_bound_diagonal(self.coef)
-        # a column that nothing depends on has no curvature and no gradient
+        # a column without influence has neither curvature nor gradient
         step = np.divide(self.gradient, bound, out=np.zeros_like(self.gradient), where=bound > 0.0)
         if not step.any():
             return False
         tried = self.coef
         for halvings in range(MAX_HALVINGS):
             coef = self._scaled(self.coef - 0.5**halvings * step)
-            if np.array_equal(coef, tried):  # too short for rounding to show
+            if np.array_equal(coef, tried):  # too short at working precision
                 return False
             tried = coef
             value, gradient = self.objective.value_and_gradient(coef)
             self.n_evaluations += 1
             if is_finite(value, gradient) and (value < self.value or self.is_at_zero()):
+                self.change = np.inf if self.is_at_zero() else abs(self.value - value)
                 self.coef, self.value, self.gradient = coef, value, gradient
-                self.n_iter += 1
                 return True
         return False
 
     def _scaled(self, coef: np.ndarray) -> np.ndarray:
         norm = np.linalg.norm(coef)
         return coef / norm if self.unit_norm and norm > 0.0 else coef
-
-    def show(self, callback: Callback | None) -> str:
-        if callback is None:
-            return ""
-        return callback(Step(self.n_iter, self.coef, self.value, float(np.linalg.norm(self.gradient)))) or ""
-
-    def result(self, stop_reason: str, is_interrupted: bool) -> Result:
-        return Result(
-            coef=self.coef,
-            value=self.value,
-            gradient_norm=float(np.linalg.norm(self.gradient)),
-            n_iter=self.n_iter,
-            n_evaluations=self.n_evaluations,
-            stop_reason=stop_reason,
-            is_converged=stop_reason in (SETTLED, NO_STEP),
-            is_interrupted=is_interrupted,
-        )

@@ -1,8 +1,7 @@
-"""A change of variables in which the objective is round.
+"""A change of variables that conditions the objective well.
 
-Conditioning decides how long a fit takes: columns on scales six decades apart, or a hundred columns that say the same,
-cost thousands of evaluations. Solvers therefore work on ``u = R coef`` with ``RᵀR`` near the second derivative. The
-objective and its minimum are those of the coefficients; only the path changes.
+Badly scaled or redundant columns cost thousands of evaluations. Solvers therefore work on ``u = R coef`` with ``RᵀR``
+near the second derivative. The objective and its minimum do not change, only the path does.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ RIDGE = 1e-9  # on the scaled matrix, whose diagonal is 1: redundant columns lea
 
 
 class Scaling:
-    """``u = R coef``, from a rough second derivative: a matrix, its diagonal, or None for no change at all."""
+    """``u = R coef``, from a rough second derivative: a matrix, its diagonal, or None for the identity."""
 
     def __init__(self, estimate: np.ndarray | None, size: int):
         self._root: np.ndarray | None = None
@@ -28,37 +27,38 @@ class Scaling:
             self._root = _root(estimate / np.outer(self._scale, self._scale))
 
     def to_coef(self, u: np.ndarray) -> np.ndarray:
-        """The coefficients of scaled variables."""
+        """Return the coefficients of scaled variables."""
         return (u if self._root is None else _solve(self._root, u, transposed=True)) / self._scale
 
     def from_coef(self, coef: np.ndarray) -> np.ndarray:
-        """The scaled variables of coefficients."""
+        """Return the scaled variables of coefficients."""
         stretched = coef * self._scale
         return stretched if self._root is None else self._root.T @ stretched
 
     def pull(self, gradient: np.ndarray) -> np.ndarray:
-        """The gradient by the scaled variables.
+        """Return the gradient by the scaled variables.
 
-        Its norm is about the root of twice the distance, in value, to the minimum, whatever the scale of the columns.
+        Its squared norm is about twice the distance of the value from the minimum, for any scale of the columns.
         """
         shrunk = gradient / self._scale
         return shrunk if self._root is None else _solve(self._root, shrunk, transposed=False)
 
     def is_converged(self, gradient: np.ndarray, tol: float) -> bool:
-        """Whether the gradient is at most ``tol``, by the coefficients and by the scaled variables."""
+        """Return whether the gradient is at most ``tol``, by the coefficients and by the scaled variables."""
         return float(np.linalg.norm(gradient)) <= tol and float(np.linalg.norm(self.pull(gradient))) <= tol
 
     def is_near(self, gradient: np.ndarray, tol: float) -> bool:
-        """Whether the value is within tol² of the minimum: all there is when rounding keeps the gradient up.
+        """Return whether the value is within tol² of the minimum, where rounding keeps the gradient above ``tol``.
 
-        Only what rounding can explain passes, relative to the largest columns: the scaling is an estimate.
+        The gradient may exceed ``tol`` only by rounding, relative to the largest columns, since the scaling is an
+        estimate.
         """
         by_coef, by_scaled = float(np.linalg.norm(gradient)), float(np.linalg.norm(self.pull(gradient)))
         return by_scaled <= tol and by_coef <= max(tol, ROUNDING * float(self._scale.max(initial=1.0)))
 
 
 def _root(matrix: np.ndarray) -> np.ndarray | None:
-    """The lower Cholesky factor of a matrix with unit diagonal, with as little on its diagonal as it takes."""
+    """Return the lower Cholesky factor of a matrix with unit diagonal, with the smallest ridge that allows one."""
     if not np.isfinite(matrix).all():
         return None
     ridge = RIDGE

@@ -8,28 +8,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.solvers.base import Callback, Minimizable, Result, Solver, Step
-from plackett.solvers.stopping import INTERRUPTED, MAX_ITER, is_finite, require_finite
+from plackett.solvers.base import Callback, Minimizable, Result, Search, Solver, is_finite
 
 RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)  # those that the ListMLE papers choose from
-SAMPLE = 200  # terms that rates are tried on
-PATIENCE, LOWER = 3, 0.5  # after so many passes in vain the rate is lowered
+SAMPLE = 200  # terms on which rates are tried
+PATIENCE, LOWER = 3, 0.5  # passes without a gain before the rate is lowered, and the factor
 SETTLED = "loss changed by less than the threshold"
 DIVERGED = "diverged: lower learning_rate"
 
 
 class SGD(Solver):
-    """A step down the gradient of one query after another, in a new random order on every pass.
+    """Gradient steps on one query after another, in a new random order on every pass.
 
-    It works with every loss, also one that draws at random, has kinks or is not convex, and it comes near a minimum
-    rather than to it. The coefficients given back are the best of all those at the end of a pass, the start included.
-    ``max_iter`` counts passes; the papers that train ListMLE this way allow 500.
+    It works with every loss, including random, non-smooth and non-convex ones, and approaches a minimum without
+    reaching it. It returns the best coefficients of the start and the ends of all passes. ``max_iter`` counts passes;
+    the papers that train ListMLE this way allow 500.
 
     Parameters
     ----------
     learning_rate : float or "auto", default="auto"
         Length of the steps, the same in all passes. ``"auto"`` tries 0.1, 0.01, …, 0.00001 on up to 200 queries and
-        takes the best; after three passes in vain it goes on from the best coefficients with half the rate.
+        takes the best; after three passes without a gain it continues from the best coefficients with half the rate.
     threshold : float, default=None
         It counts as converged when the mean loss of a pass differs from that of the pass before by less than this, in
         absolute terms. None takes ``tol``.
@@ -62,22 +61,9 @@ class SGD(Solver):
         random_state: Any = None,
     ) -> Result:
         self.check(objective)
-        is_auto = self.learning_rate == "auto"
         threshold = tol if self.threshold is None else self.threshold
-        search = _Search(objective, start, np.random.default_rng(random_state))
-        stop_reason, is_interrupted = "", False
-        try:
-            search.rate = search.best_rate() if is_auto else float(self.learning_rate)
-            while not stop_reason:
-                if search.n_iter >= max_iter:
-                    stop_reason = MAX_ITER
-                else:
-                    before = search.point
-                    search.make_pass(self.decay)
-                    stop_reason = search.show(callback) or search.judge(before, threshold, is_auto)
-        except KeyboardInterrupt:
-            stop_reason, is_interrupted = INTERRUPTED, True
-        return search.result(stop_reason, is_interrupted)
+        rng = np.random.default_rng(random_state)
+        return _Passes(objective, start, self.learning_rate, self.decay, threshold, rng).run(max_iter, callback)
 
 
 class _Point(NamedTuple):
@@ -86,18 +72,67 @@ class _Point(NamedTuple):
     gradient: np.ndarray
 
 
-class _Search:
-    """The point after the last pass, and the best point at the end of any."""
+class _Passes(Search):
+    """The point after the last pass, and the best point at the end of any pass."""
 
-    def __init__(self, objective: Minimizable, start: np.ndarray, rng: np.random.Generator):
-        self.objective, self.rng, self.rate = objective, rng, 0.0
-        self.n_iter, self.n_evaluations, self.n_in_vain = 0, 1, 0
-        coef = np.array(start, dtype=np.float64)
-        self.point = self.best = _Point(coef, *objective.value_and_gradient(coef))
-        require_finite(self.best.value, self.best.gradient)
+    def __init__(
+        self,
+        objective: Minimizable,
+        start: np.ndarray,
+        rate: float | str,
+        decay: float,
+        threshold: float,
+        rng: np.random.Generator,
+    ):
+        super().__init__(objective, start)
+        self.is_auto, self.decay, self.threshold, self.rng = rate == "auto", decay, threshold, rng
+        self.rate = 0.0 if self.is_auto else float(rate)
+        self.n_without_gain = 0
+        self.before: _Point | None = None
+        self.point = self.best = _Point(self.coef, self.value, self.gradient)
 
-    def best_rate(self) -> float:
-        """The rate of which one pass over some terms leaves the lowest loss on them."""
+    def step(self) -> bool:
+        """Make a pass over all terms."""
+        if self.rate == 0.0:
+            self.rate = self._best_rate()
+        self.before = self.point
+        rate = self.rate / (1.0 + self.decay * self.n_iter)
+        point = self._descend(self.rng.permutation(self.objective.n_terms), rate)
+        self.n_evaluations += 1
+        if not self.objective.is_random and np.isfinite(point.value):  # the mean is over coefficients of the whole pass
+            with np.errstate(over="ignore", invalid="ignore"):
+                point = _Point(point.coef, *self.objective.value_and_gradient(point.coef))
+            self.n_evaluations += 1
+        if not is_finite(point.value, point.gradient) or not np.isfinite(point.coef).all():
+            point = self.point._replace(value=np.inf)
+        self.point = point
+        self.coef, self.value, self.gradient = point
+        if point.value < self.best.value:
+            self.best = point
+        return True
+
+    def check(self) -> None:
+        """Stop when the loss has settled; under ``"auto"``, lower the rate when passes do not help."""
+        if self.before is None:
+            return
+        change = self.point.value - self.before.value
+        if abs(change) < self.threshold:
+            self.stop_reason, self.is_converged = SETTLED, True
+            return
+        if not isfinite(change) and not self.is_auto:
+            self.stop_reason = DIVERGED
+            return
+        self.n_without_gain = 0 if self.point is self.best else self.n_without_gain + 1
+        if self.is_auto and (self.n_without_gain >= PATIENCE or not isfinite(change)):
+            self.point, self.rate, self.n_without_gain = self.best, LOWER * self.rate, 0
+
+    def result(self, **details: Any) -> Result:
+        """Return the best point; a pass counts as one evaluation."""
+        self.coef, self.value, self.gradient = self.best
+        return super().result(learning_rate=self.rate)
+
+    def _best_rate(self) -> float:
+        """Return the rate with which one pass over some terms leaves the lowest loss on them."""
         sample = self.rng.permutation(self.objective.n_terms)[:SAMPLE]
         losses = []
         for rate in RATES:
@@ -105,42 +140,15 @@ class _Search:
             losses.append(self._descend(sample, 0.0, coef).value)
         return RATES[int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))]
 
-    def make_pass(self, decay: float) -> None:
-        rate = self.rate / (1.0 + decay * self.n_iter)
-        point = self._descend(self.rng.permutation(self.objective.n_terms), rate)
-        self.n_iter += 1
-        self.n_evaluations += 1
-        if not self.objective.is_random and np.isfinite(point.value):  # the pass's mean is that of points left behind
-            with np.errstate(over="ignore", invalid="ignore"):
-                point = _Point(point.coef, *self.objective.value_and_gradient(point.coef))
-            self.n_evaluations += 1
-        if not is_finite(point.value, point.gradient) or not np.isfinite(point.coef).all():
-            point = self.point._replace(value=np.inf)
-        self.point = point
-        if point.value < self.best.value:
-            self.best = point
-
-    def judge(self, before: _Point, threshold: float, is_auto: bool) -> str:
-        """The reason to end after a pass, or nothing; under ``"auto"`` the rate is lowered when passes do not help."""
-        change = self.point.value - before.value
-        if abs(change) < threshold:
-            return SETTLED
-        if not isfinite(change) and not is_auto:
-            return DIVERGED
-        self.n_in_vain = 0 if self.point is self.best else self.n_in_vain + 1
-        if is_auto and (self.n_in_vain >= PATIENCE or not isfinite(change)):
-            self.point, self.rate, self.n_in_vain = self.best, LOWER * self.rate, 0
-        return ""
-
     def _descend(self, terms: np.ndarray, rate: float, start: np.ndarray | None = None) -> _Point:
-        """Steps along the terms in their order: the point after them, the mean loss and gradient on the way."""
-        # a new array: objectives may remember the one they saw last
+        """Step along the terms in their order; return the point after them, and the mean loss and gradient."""
+        # a new array: objectives may cache by the array they saw last
         coef = np.array(self.point.coef if start is None else start)
         total, sum_of_gradients = 0.0, np.zeros_like(coef)
-        look = self.objective.term_value_and_gradient
+        evaluate = self.objective.term_value_and_gradient
         with np.errstate(over="ignore", invalid="ignore"):  # too high a rate shows in the values
             for term in terms.tolist():
-                value, gradient = look(coef, term)
+                value, gradient = evaluate(coef, term)
                 total += value
                 if not isfinite(total):
                     break
@@ -148,22 +156,3 @@ class _Search:
                 coef -= rate * gradient
         n_terms = max(1, len(terms))
         return _Point(coef, total / n_terms, sum_of_gradients / n_terms)
-
-    def show(self, callback: Callback | None) -> str:
-        if callback is None:
-            return ""
-        coef, value, gradient = self.point
-        return callback(Step(self.n_iter, coef, value, float(np.linalg.norm(gradient)))) or ""
-
-    def result(self, stop_reason: str, is_interrupted: bool) -> Result:
-        return Result(
-            coef=self.best.coef,
-            value=self.best.value,
-            gradient_norm=float(np.linalg.norm(self.best.gradient)),
-            n_iter=self.n_iter,
-            n_evaluations=self.n_evaluations,  # a pass counts as one
-            stop_reason=stop_reason,
-            is_converged=stop_reason == SETTLED,
-            is_interrupted=is_interrupted,
-            details={"learning_rate": self.rate},
-        )

@@ -240,7 +240,7 @@ def test_losses_and_solvers_that_do_not_fit_say_so_at_once():
         ValueError, match=r'solver="lbfgs" needs a smooth loss; PairwiseHinge\(\) has kinks. Try solver="newton"'
     ):
         fitted(loss="hinge", solver="lbfgs")
-    with pytest.raises(ValueError, match=r'solver="lbfgs" needs a loss that is the same at every look'):
+    with pytest.raises(ValueError, match=r'solver="lbfgs" needs a deterministic loss'):
         fitted(loss=pk.losses.ListMLE(ties="random"), solver="lbfgs")
     with pytest.raises(ValueError, match="solver='adam' is not known; choose auto, lbfgs"):
         fitted(solver="adam")

@@ -51,7 +51,7 @@ def test_pairs_are_those_of_the_equation(shares):
     it = Lists()
     fits = AdmmFits(it.X, it.labels, it.indptr, None if shares is None else np.array(shares))
     queries, weights = np.array([3, 0, 2]), np.array([2.0, 0.5, 1.5])
-    found = fits._pairs(queries, weights)
+    found = fits.pairs(queries, weights)
     better, worse, counts = it.pairs(queries, weights, shares)
     np.testing.assert_allclose(found.rows[found.better], it.X[better])
     np.testing.assert_allclose(found.rows[found.worse], it.X[worse])
@@ -60,18 +60,18 @@ def test_pairs_are_those_of_the_equation(shares):
 
 def test_products_of_the_score_form_are_those_of_written_out_rows():
     it = Lists()
-    pairs = AdmmFits(it.X, it.labels, it.indptr)._pairs(np.arange(4), np.ones(4))
+    pairs = AdmmFits(it.X, it.labels, it.indptr).pairs(np.arange(4), np.ones(4))
     form, rng = ScoreForm(pairs), np.random.default_rng(1)
     M = pairs.rows[pairs.better] - pairs.rows[pairs.worse]
     w, pulls = rng.normal(size=3), rng.normal(size=pairs.n)
-    np.testing.assert_allclose(form.times(w), M @ w)
-    np.testing.assert_allclose(form.back(pulls), M.T @ pulls)
-    assert form.shape == M.shape
+    np.testing.assert_allclose(form.rows @ w, M @ w)
+    np.testing.assert_allclose(form.rows.T @ pulls, M.T @ pulls)
+    assert form.rows.shape == M.shape
 
 
 def test_rows_of_the_preference_form_are_signed_and_concatenated():
     it = Lists()
-    pairs = AdmmFits(it.X, it.labels, it.indptr)._pairs(np.arange(4), np.ones(4))
+    pairs = AdmmFits(it.X, it.labels, it.indptr).pairs(np.arange(4), np.ones(4))
     form = PreferenceForm(pairs)
     for t in range(pairs.n):
         x, other = pairs.rows[pairs.better[t]], pairs.rows[pairs.worse[t]]

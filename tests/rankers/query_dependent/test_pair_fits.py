@@ -8,6 +8,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.svm import SVC
 
 import plackett as pk
+from plackett.rankers.query_dependent.admm_fits import AdmmFits
 from plackett.rankers.query_dependent.pair_fits import (
     KernelForm,
     PairFits,
@@ -34,6 +35,12 @@ TWO_TARGETS = neighbors(([0, 1, 2, 3], [1.6, 1.2, 0.8, 0.4]), ([2, 0], [3.0, 1.0
 KERNELS = {"rbf": rbf_kernel, "laplacian": laplacian_kernel}
 
 
+def make_fits(Z, labels, indptr, is_admm, **settings):
+    if is_admm:
+        return AdmmFits(Z, labels, indptr, is_bilinear=True, **settings)
+    return PairFits(Z, labels, indptr, **settings)
+
+
 class Space:
     """Lists with the features of a kernel."""
 
@@ -43,7 +50,7 @@ class Space:
         self.Z, _ = factor(self.K)
 
     def fits(self, is_admm=False, **settings):
-        return PairFits(self.Z, self.lists.labels, self.lists.indptr, is_admm=is_admm, **settings)
+        return make_fits(self.Z, self.lists.labels, self.lists.indptr, is_admm, **settings)
 
     def preference(self, coef):
         B = coef.reshape(self.Z.shape[1], -1)
@@ -98,7 +105,7 @@ def test_values_and_penalty_of_a_model_are_those_of_the_kernel():
 @pytest.mark.parametrize("is_ordered", [False, True])
 def test_a_model_and_the_coefficients_of_its_problem_belong_together(is_ordered):
     it, rng = Space(), np.random.default_rng(2)
-    pairs = it.fits()._pairs(np.array([0, 2]), np.ones(2))
+    pairs = it.fits().pairs(np.array([0, 2]), np.ones(2))
     form = KernelForm(pairs, is_ordered=is_ordered)
     coef = form.from_model(bilinear(pairs.rows, pairs.better, pairs.worse, rng.normal(size=pairs.n)))
     model = form.to_model(coef)
@@ -111,7 +118,7 @@ def test_a_model_and_the_coefficients_of_its_problem_belong_together(is_ordered)
 
 def test_the_ordered_form_is_the_printed_problem_in_coefficients_of_a_factor():
     it, rng = Space(), np.random.default_rng(3)
-    pairs = it.fits()._pairs(np.array([0, 2]), np.ones(2))
+    pairs = it.fits().pairs(np.array([0, 2]), np.ones(2))
     first, second, signs, weights = in_both_orders((pairs.better, pairs.worse, pairs.weights))
     K = product_kernel(pairs.rows @ pairs.rows.T, first, second)
     form, alpha, intercept = KernelForm(pairs, is_ordered=True), rng.normal(size=signs.size), 0.7
@@ -119,7 +126,7 @@ def test_the_ordered_form_is_the_printed_problem_in_coefficients_of_a_factor():
     coef = np.append(Z.T @ alpha, intercept)
     np.testing.assert_allclose(form.rows @ coef, signs * (K @ alpha + intercept), atol=1e-6)
     assert coef[:-1] @ coef[:-1] == pytest.approx(alpha @ K @ alpha)
-    assert form.n_free == 1
+    assert form.n_unpenalized == 1
     np.testing.assert_allclose(form.weights, weights)
 
 
@@ -251,7 +258,7 @@ def test_rankers_learn_preferences(kernel, solver):
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "psi"])
 def test_targets_without_pairs_have_coefficients_of_zero(loss, is_admm):
     Z = np.eye(5)
-    fits = PairFits(Z, np.array([1.0, 1.0, 0.0, 0.0, 2.0]), np.array([0, 2, 4, 5]), is_admm=is_admm)
+    fits = make_fits(Z, np.array([1.0, 1.0, 0.0, 0.0, 2.0]), np.array([0, 2, 4, 5]), is_admm)
     found = fits.solve(neighbors(([0, 1], [1, 2]), ([2], [3])), loss, np.array([1.0, 0.1]), **SETTINGS)
     assert not found.coef.any()
     assert not found.objective.any()
@@ -260,7 +267,7 @@ def test_targets_without_pairs_have_coefficients_of_zero(loss, is_admm):
 
 @pytest.mark.parametrize("is_admm", [False, True])
 def test_equal_documents_have_coefficients_of_zero(is_admm):
-    fits = PairFits(np.ones((4, 1)), np.array([3.0, 2.0, 1.0, 0.0]), np.array([0, 4]), is_admm=is_admm)
+    fits = make_fits(np.ones((4, 1)), np.array([3.0, 2.0, 1.0, 0.0]), np.array([0, 4]), is_admm)
     found = fits.solve(everybody(1), "hinge", np.array([0.1]), **SETTINGS)
     np.testing.assert_allclose(found.coef, 0.0, atol=1e-12)
     assert found.objective[0, 0] == pytest.approx(1.0)

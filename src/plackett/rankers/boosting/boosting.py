@@ -13,7 +13,7 @@ from plackett.rankers.base import Interrupted, Normalized
 from plackett.rankers.fitting import DEFAULT_METRIC, HeldBack
 from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.progress import Progress
-from plackett.solvers.stopping import INTERRUPTED
+from plackett.solvers.base import INTERRUPTED
 from plackett.validation import check_positive_int, is_sparse
 
 ALL_ROUNDS = "all rounds were used"

@@ -26,7 +26,7 @@ from plackett.rankers.boosting.discovery import (
 from plackett.rankers.fitting import NO_IMPROVEMENT, HeldBack, is_better
 from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.progress import Progress
-from plackett.solvers.stopping import INTERRUPTED
+from plackett.solvers.base import INTERRUPTED
 from plackett.validation import check_choice, check_positive_int, feature_labels
 
 FEATURE, MIXTURE, BEFORE = 0, 1, 2  # what enters a step of BL-FeatureRank

@@ -15,7 +15,7 @@ from plackett.rankers.base import Interrupted
 from plackett.rankers.fitting import Validation, Watch
 from plackett.rankers.linear_scores import LinearScores, check_vector
 from plackett.rankers.progress import Progress
-from plackett.solvers.stopping import INTERRUPTED
+from plackett.solvers.base import INTERRUPTED
 from plackett.validation import check_positive_int, is_sparse, largest_values
 
 NO_MISTAKES = "an epoch without mistakes"

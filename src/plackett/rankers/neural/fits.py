@@ -21,8 +21,8 @@ from plackett.rankers.neural.adam import Adam
 from plackett.rankers.neural.data import Batch, TrainingData, scores_of
 from plackett.scorers.neural import Net
 from plackett.solvers import Step
+from plackett.solvers.base import INTERRUPTED, MAX_ITER
 from plackett.solvers.lbfgs import LBFGS
-from plackett.solvers.stopping import INTERRUPTED, MAX_ITER
 
 ALL_EPOCHS = "max_epochs reached"
 WORK_FOR_THREADS = 1e7  # products, some milliseconds of a processor

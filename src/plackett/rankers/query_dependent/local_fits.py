@@ -1,4 +1,8 @@
-"""Models of target queries, each fitted to its neighbours; all of them share one copy of the documents."""
+"""Models of target queries that are linear in the features, each fitted to its neighbours by the compiled solver.
+
+Hundreds of small problems share one copy of the documents. A problem takes milliseconds, less than a solver in Python
+spends on its own bookkeeping. The model of all queries is a single large problem, which ``Newton`` solves on all cores.
+"""
 
 from __future__ import annotations
 
@@ -22,22 +26,22 @@ from plackett.scorers.linear import LinearScorer
 from plackett.solvers import Newton
 
 LOSSES = ("hinge", "logistic", "psi")
-LARGEST_ROTATION = 512  # columns up to which the documents are turned so that their columns do not correlate
+LARGEST_ROTATION = 512  # columns up to which the documents are rotated so that their columns do not correlate
 DOCS_PER_BLOCK = 1 << 14
-LEAST_TOL = 1e-12  # share of the objective below which a duality gap is not asked of the solver of all queries
-BATCHES_PER_JOB = 8  # so that no worker waits long for the last one
+LEAST_TOL = 1e-12  # smallest relative duality gap that is requested from Newton
+BATCHES_PER_JOB = 8  # balances the load of the workers
 
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """What was found for some targets, one entry per strength of the penalty and target.
+    """Solutions of some targets, one entry per strength of the penalty and target.
 
     Attributes
     ----------
     coef : ndarray of shape (n_strengths, n_targets, n_features)
     objective : ndarray of shape (n_strengths, n_targets)
     gap : ndarray of shape (n_strengths, n_targets)
-        The objective is at most this far above its minimum; NaN where it is not convex.
+        Bound on the distance of the objective from its minimum; NaN if it is not convex.
     n_steps : ndarray of shape (n_strengths, n_targets)
     is_converged : ndarray of bool, shape (n_strengths, n_targets)
     """
@@ -49,28 +53,32 @@ class Solutions:
     is_converged: np.ndarray
 
     @staticmethod
-    def of(coef: np.ndarray, known: np.ndarray) -> Solutions:
-        """From the coefficients, and value, gap, steps and whether they converged in the last axis of ``known``."""
-        value, gap, n_steps, is_converged = np.moveaxis(known, -1, 0)
+    def of(coef: np.ndarray, stats: np.ndarray) -> Solutions:
+        """Return solutions from arrays; the last axis of ``stats`` has objective, gap, steps and convergence."""
+        value, gap, n_steps, is_converged = np.moveaxis(stats, -1, 0)
         return Solutions(coef, value, gap, n_steps.astype(np.int64), is_converged.astype(bool))
 
     @staticmethod
     def join(parts: list[Solutions], axis: int = 1) -> Solutions:
-        """All targets, one part after the other; with axis 0, all strengths."""
+        """Concatenate parts along the targets, or with axis 0 along the strengths."""
         names = [field.name for field in fields(Solutions)]
         return Solutions(*(np.concatenate([getattr(part, name) for part in parts], axis=axis) for name in names))
 
+    def with_coef(self, coef: np.ndarray) -> Solutions:
+        """Return the solutions with coefficients of another basis."""
+        return replace(self, coef=coef)
+
     def worst_gap(self) -> float:
-        """The largest gap relative to its objective; NaN where nothing is known."""
+        """Return the largest gap relative to its objective; NaN if there is none."""
         known = np.isfinite(self.gap) & (self.objective > 0)
         return float((self.gap[known] / self.objective[known]).max()) if known.any() else np.nan
 
 
 class LocalFits:
-    """Training documents, made ready for many fits to some of their queries.
+    """Training documents, prepared for many fits to some of their queries.
 
-    Minimises ``Σ_q s_q π_q 2 / (N_q (N_q - 1)) Σ L(w·(x_i - x_j)) + (l2 / 2) ‖w‖²`` for each target, π being its
-    weights of the queries and s the share of a query.
+    Minimises ``Σ_q s_q π_q 2 / (N_q (N_q - 1)) Σ L(w·(x_i - x_j)) + (l2 / 2) ‖w‖²`` for each target, with the target's
+    weights π of the queries and the share s of each query.
 
     Parameters
     ----------
@@ -79,11 +87,11 @@ class LocalFits:
     labels : ndarray of shape (n_docs,)
     indptr : ndarray of shape (n_queries + 1,)
     shares : ndarray of shape (n_queries,), default=None
-        What the queries count, sum 1; None: all the same.
+        Sample weights of the queries, with sum 1; None means equal weights.
     is_pair : bool, default=False
-        Whether functions are preferences ``f(x, x') = u·x + v·x' + c`` of their own, both orders of a pair counting
-        half. Swapping documents and sign changes nothing in their objective, so that u = -v and c = 0 at its minimum:
-        the model is ``u·(x - x')`` with twice the penalty.
+        Whether functions are preferences ``f(x, x') = u·x + v·x' + c``, with both orders of a pair counting half. The
+        objective is invariant to swapping documents and sign, so that u = -v and c = 0 at its minimum: the model is
+        ``u·(x - x')`` with twice the penalty.
     """
 
     def __init__(
@@ -108,15 +116,15 @@ class LocalFits:
 
     @property
     def size(self) -> int:
-        """Coefficients of one model."""
+        """Return the number of coefficients of one model."""
         return self.X.shape[1]
 
     @cached_property
-    def _turned(self) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray | None]:
-        """The documents in axes along which they do not correlate, with their plan; their spread there, and the axes.
+    def _rotated(self) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray | None]:
+        """Return the documents on uncorrelated axes as the compiled solver takes them, their variances, and the axes.
 
-        Turning changes neither margins nor the length of the coefficients, and lets one diagonal matrix make the steps
-        of all fits short and few, whatever the strength of the penalty.
+        A rotation changes neither margins nor the length of the coefficients. With it one diagonal matrix
+        preconditions all fits, for any strength of the penalty.
         """
         X, axes = self.X, None
         if X.shape[1] <= LARGEST_ROTATION:
@@ -126,12 +134,10 @@ class LocalFits:
                 X[self.indptr[first] : self.indptr[last]] = self._centred(first, last) @ axes
         else:
             spread = np.concatenate([self._variances(part) for part in np.array_split(np.arange(X.shape[1]), 16)])
-        plan = pair_plan(self.lists)
-        data = (np.ascontiguousarray(X), self.indptr, plan.run_end, plan.steps, plan.indptr)
-        return data, np.maximum(spread, 0.0), axes
+        return native_lists(np.ascontiguousarray(X), self.lists), np.maximum(spread, 0.0), axes
 
     def _centred(self, first: int, last: int, columns: Any = slice(None)) -> np.ndarray:
-        """Rows of some queries less their query's mean, in float64: pairs stay what they are, offsets vanish."""
+        """Return rows of some queries less their query's mean, in float64; differences within a query do not change."""
         rows, indptr = slice(self.indptr[first], self.indptr[last]), self.indptr[first:last] - self.indptr[first]
         X = self.X[rows][:, columns].astype(np.float64)
         lengths = np.diff(self.indptr[first : last + 1])
@@ -139,7 +145,7 @@ class LocalFits:
         return X
 
     def _balanced(self, first: int, last: int, columns: Any = slice(None)) -> np.ndarray:
-        """Centred rows, so weighted that their products are means over pairs."""
+        """Return centred rows, weighted such that their products are means over pairs."""
         X = self._centred(first, last, columns)
         lengths = np.diff(self.indptr[first : last + 1])
         X *= np.sqrt(np.repeat(self._per_document[first:last], lengths) / self.n_queries)[:, None]
@@ -177,17 +183,21 @@ class LocalFits:
         neighbors : Neighbors
         loss : {"hinge", "logistic", "psi"}
         strengths : ndarray of shape (n_strengths,)
-            l2, falling; each fit starts where the one before ended.
+            l2, falling; each fit starts where the previous one ended.
         start : ndarray of shape (n_features,) or (n_targets, n_features), default=None
             Coefficients to start from; None means zeros.
         tol : float, default=1e-3
-            Share of its minimum that an objective may be above it.
+            Largest distance of an objective from its minimum, relative to the minimum.
         max_iter : int, default=500
-            Newton steps of one fit.
+            Maximum number of Newton steps of one fit.
         n_jobs : int or None, default=None
             Workers of joblib; None takes those of ``joblib.parallel_config``, or else one thread per core.
         on_done : callable, default=None
-            Called for every target that is finished.
+            Called for each finished target.
+
+        Returns
+        -------
+        Solutions
         """
         start, jobs = np.zeros(self.size) if start is None else start, workers(n_jobs)
         found = [Solutions.of(np.zeros((strengths.size, 0, self.size)), np.zeros((strengths.size, 0, 4)))]
@@ -203,23 +213,25 @@ class LocalFits:
     def _batches(
         self, neighbors: Neighbors, ranges: list[tuple[int, int]], start: np.ndarray, *settings: Any
     ) -> Iterator[Any]:
-        """Calls for joblib that solve the targets of one range each."""
+        """Return calls for joblib that solve the targets of one range each."""
         from joblib import delayed
 
-        data, spread, axes = self._turned
+        data, spread, axes = self._rotated
         starts = np.broadcast_to(start if axes is None else start @ axes, (neighbors.n_targets, self.size))
+        loss, strengths, *others = settings
+        strengths = 2.0 * strengths if self.is_pair else strengths
         return (
-            delayed(_solve_batch)(
-                data, spread, _some(neighbors, begin, end, self.pair_weights), starts[begin:end], self.is_pair,
-                *settings,
+            delayed(solve_lists)(
+                data, spread, _slice(neighbors, begin, end, self.pair_weights), starts[begin:end], loss, strengths,
+                *others,
             )
             for begin, end in ranges
         )  # fmt: skip
 
     def _finished(self, found: Solutions) -> Solutions:
-        """What the batches found, in the axes of X; turned all at once, so that batches do not matter."""
-        _, _, axes = self._turned
-        return found if axes is None else replace(found, coef=found.coef @ axes.T)
+        """Rotate the coefficients back, all at once, so that the result does not depend on the batches."""
+        _, _, axes = self._rotated
+        return found if axes is None else found.with_coef(found.coef @ axes.T)
 
     def solve_uniform(
         self,
@@ -231,9 +243,9 @@ class LocalFits:
         max_iter: int = 500,
         n_jobs: int | None = None,
     ) -> Solutions:
-        """The model in which all queries count alike; one target in the answer."""
+        """Fit the model in which all queries have the same weight; the result has one target."""
         options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "n_jobs": n_jobs}
-        alike = everybody(self.n_queries)
+        alike = uniform_neighbors(self.n_queries)
         if loss == "psi":
             return self.solve(alike, loss, strengths, start=start, **options)
         kind = PairwiseHinge("all") if loss == "hinge" else PairwiseLogistic("all")
@@ -245,7 +257,7 @@ class LocalFits:
             for strength in strengths.tolist():
                 objective.penalty.l2 = l2 = 2.0 * strength if self.is_pair else strength
                 near = tol * min(1.0, slope @ slope / (4.0 * l2 * max(at_zero, 1e-300)))
-                if near < LEAST_TOL:  # no pairs, or a penalty so strong that gaps are but rounding
+                if near < LEAST_TOL:  # no pairs, or a penalty so strong that gaps are only rounding
                     found.append(self.solve(alike, loss, np.array([strength]), **options))
                     coef = found[-1].coef[0, 0]
                     continue
@@ -259,39 +271,42 @@ class LocalFits:
         return Solutions.join(found, axis=0)
 
 
-def everybody(n_queries: int) -> Neighbors:
-    """The neighbours of one target with which all queries count alike."""
+def uniform_neighbors(n_queries: int) -> Neighbors:
+    """Return neighbours of one target that give all queries the same weight."""
     every = np.arange(n_queries)
     return Neighbors(np.array([0, n_queries]), every, np.ones(n_queries), np.full(n_queries, np.nan))
 
 
 def gradient_within(gap: float, l2: float) -> float:
-    """A gradient's norm at which the value is clearly within ``gap`` of the minimum, by the penalty's curvature l2."""
+    """Return a gradient norm at which the value is within ``gap`` of the minimum, by the penalty's curvature l2."""
     return float(np.sqrt(2.0 * l2 * gap)) / 2.0
 
 
-def _some(neighbors: Neighbors, begin: int, end: int, pair_weights: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Neighbours of targets ``begin`` to ``end``, and what one of their pairs counts."""
+def _slice(neighbors: Neighbors, begin: int, end: int, pair_weights: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the neighbours of targets ``begin`` to ``end``, and the weight of each of their pairs."""
     own = slice(int(neighbors.indptr[begin]), int(neighbors.indptr[end]))
     queries = np.ascontiguousarray(neighbors.queries[own], dtype=np.int64)
     return neighbors.indptr[begin : end + 1] - own.start, queries, neighbors.weights[own] * pair_weights[queries]
 
 
-def _solve_batch(data, spread, neighbors, starts, is_pair, loss, strengths, tol, max_iter) -> Solutions:
-    """Solutions of some targets; a function of the module, so that processes can be sent it."""
-    n_targets, size = starts.shape
-    coef, known = np.empty((strengths.size, n_targets, size)), np.empty((strengths.size, n_targets, 4))
-    coef[0] = starts
+def native_lists(X: np.ndarray, lists: QueryLists) -> tuple[np.ndarray, ...]:
+    """Return documents in label order and the plan of their pairs, as the compiled solver takes them."""
+    plan = pair_plan(lists)
+    return X, lists.indptr, plan.run_end, plan.steps, plan.indptr
+
+
+def solve_lists(data, spread, neighbors, starts, loss, strengths, tol, max_iter) -> Solutions:
+    """Solve some targets by the compiled solver; a module-level function, so that processes can receive it."""
+    (n_targets, size), n = starts.shape, strengths.size
+    coef, stats = np.empty((n * n_targets, size)), np.empty((n * n_targets, 4))
+    coef[:n_targets] = starts
     solve = getattr(_native.rankers, f"local_{loss}")
-    strengths = 2.0 * strengths if is_pair else strengths
-    solve(
-        *data, spread, *neighbors, strengths, tol, max_iter, coef.reshape(-1, size), known.reshape(-1, 4),
-    )  # fmt: skip
-    return Solutions.of(coef, known)
+    solve(*data, spread, *neighbors, strengths, tol, max_iter, coef, stats)
+    return Solutions.of(coef.reshape(n, n_targets, size), stats.reshape(n, n_targets, 4))
 
 
 def workers(n_jobs: int | None) -> int:
-    """Workers to ask joblib for: as told, as its configuration says, or one per core."""
+    """Return the number of joblib workers: as given, as configured in joblib, or one per core."""
     from joblib import effective_n_jobs
     from joblib.parallel import get_active_backend
 
@@ -302,7 +317,7 @@ def workers(n_jobs: int | None) -> int:
 
 
 def batches(n_targets: int, n_jobs: int) -> list[tuple[int, int]]:
-    """Ranges of targets that are worked through together."""
+    """Return ranges of targets that are solved together."""
     n_batches = min(n_targets, max(1, n_jobs * BATCHES_PER_JOB))
     edges = np.linspace(0, n_targets, n_batches + 1).round().astype(int).tolist()
     return list(itertools.pairwise(edges))

@@ -154,15 +154,16 @@ class QueryModels(Normalized):
         return self._fits(rows, lists.labels[lists.order], documents.indptr, shares)
 
     def _fits(self, rows: np.ndarray, labels: np.ndarray, indptr: np.ndarray, shares: np.ndarray | None) -> LocalFits:
-        if self._is_bilinear:
-            from plackett.rankers.query_dependent.pair_fits import PairFits
-
-            return PairFits(rows, labels, indptr, shares, is_admm=self.solver == "admm", max_bytes=self.max_bytes)
+        data, is_pair = (rows, labels, indptr, shares), self.function == "pair"
         if self.solver == "admm":
             from plackett.rankers.query_dependent.admm_fits import AdmmFits
 
-            return AdmmFits(rows, labels, indptr, shares, is_pair=self.function == "pair", max_bytes=self.max_bytes)
-        return LocalFits(rows, labels, indptr, shares, is_pair=self.function == "pair")
+            return AdmmFits(*data, is_pair=is_pair, is_bilinear=self._is_bilinear, max_bytes=self.max_bytes)
+        if self._is_bilinear:
+            from plackett.rankers.query_dependent.pair_fits import PairFits
+
+            return PairFits(*data, max_bytes=self.max_bytes)
+        return LocalFits(*data, is_pair=is_pair)
 
     def _options(self) -> dict[str, Any]:
         return {"tol": self.tol, "max_iter": self.max_iter, "n_jobs": self.n_jobs}

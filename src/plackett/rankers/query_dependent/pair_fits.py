@@ -2,64 +2,209 @@
 
 The kernel of two pairs is ``k(x, z) k(x', z')``, as it is of ``"rbf"`` and ``"laplacian"`` kernels of concatenated
 documents. With features such that ``k(x, z) = φ(x)·φ(z)``, preferences are ``f(x, x') = φ(x)ᵀ B φ(x') + c`` and the
-penalty is the squared length of B. Both orders of a pair count half, so that swapping documents and sign, ``-Bᵀ`` for B
-and ``-c`` for c, changes nothing in the objective: it has a minimum at an antisymmetric B and c = 0. Among
-antisymmetric functions the kernel is
+penalty is the squared length of B. Both orders of a pair count half. The objective is invariant to swapping documents
+and sign (``-Bᵀ`` for B and ``-c`` for c), so it has a minimum at an antisymmetric B and c = 0. Among antisymmetric
+functions the kernel is
 
     ½ [k(a, a') k(b, b') - k(a, b') k(b, a')]
 
-for pairs (a, b) and (a', b'), and each pair has to be met in one order only, with its full weight.
+for pairs (a, b) and (a', b'), and each pair is needed in one order only, with its full weight.
+
+With a factor ``K = Z Zᵀ`` of the kernel matrix of pairs, the margin of pair t is ``z_t·w``. So the problem is that of
+``LocalFits`` on other lists: one list per neighbour, in which a document z_t for each pair must rank above a document
+of zeros.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from plackett.rankers.query_dependent.margin_fits import Form, MarginFits, Pairs
-from plackett.scorers.kernel import factor
+from plackett.data.queries import QueryLists
+from plackett.rankers.query_dependent.local_fits import (
+    LocalFits,
+    Solutions,
+    native_lists,
+    solve_lists,
+    uniform_neighbors,
+)
+from plackett.rankers.query_dependent.neighbors import Neighbors
+from plackett.scorers.kernel import check_bytes, factor
 
 
-class PairFits(MarginFits):
+class Pairs(NamedTuple):
+    """The documents of a target's neighbours, and their pairs.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_docs, n_features)
+    better, worse : ndarrays of shape (n_pairs,)
+        Places in ``rows``.
+    query_weights : ndarray of shape (n_queries,)
+        Weight of each pair of a neighbour, positive.
+    counts : ndarray of shape (n_queries,)
+        Number of pairs of each neighbour.
+    """
+
+    rows: np.ndarray
+    better: np.ndarray
+    worse: np.ndarray
+    query_weights: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def n(self) -> int:
+        return self.better.size
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Return the weight of each pair."""
+        return np.repeat(self.query_weights, self.counts)
+
+    @property
+    def in_both_orders(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return first and second documents of all ordered pairs, +1 if the first is better else -1, and weights."""
+        return (
+            np.concatenate([self.better, self.worse]),
+            np.concatenate([self.worse, self.better]),
+            np.repeat([1.0, -1.0], self.n),
+            np.tile(0.5 * self.weights, 2),
+        )
+
+
+class PairFits(LocalFits):
     """As ``LocalFits``, for preferences ``f(x, x') = x·B x'`` with an antisymmetric B.
 
-    The coefficients of a model are those of B, row by row.
+    The coefficients of a model are those of B, row by row. The pairs of a target are written out while it is solved.
 
     Parameters
     ----------
     X : ndarray of shape (n_docs, n_features)
         Features of documents, whose products are kernel values.
     labels, indptr, shares : as in ``LocalFits``
-    is_admm : bool, default=False
-        The problem as it is printed in Dai and Wang (2019, §3.2): both orders of each pair, an intercept, inexact ADMM.
     max_bytes : float
-        Largest matrix of kernel values between pairs.
+        Largest array that is made for one target.
     """
+
+    def __init__(self, *args: Any, max_bytes: float = np.inf, **options: Any):
+        super().__init__(*args, **options)
+        self.max_bytes = max_bytes
 
     @property
     def size(self) -> int:
         return self.X.shape[1] ** 2
 
-    def _form(self, pairs: Pairs) -> Form:
-        return KernelForm(pairs, is_ordered=self.is_admm)
-
     def _bytes(self, n_pairs: int) -> tuple[int, str]:
-        n = 2 * n_pairs if self.is_admm else n_pairs
-        return 8 * n * n, f"kernel values of {n:,} {'ordered ' if self.is_admm else ''}pairs with each other"
+        """Return the size of the largest array for this many pairs, and what it holds."""
+        return 8 * n_pairs * n_pairs, f"kernel values of {n_pairs:,} pairs with each other"
+
+    @cached_property
+    def _run_end(self) -> np.ndarray:
+        """Return for each document the end of its run of equal labels."""
+        bounds = self.lists.levels.bounds
+        return np.repeat(bounds[1:], np.diff(bounds))
+
+    @cached_property
+    def _n_worse(self) -> np.ndarray:
+        """Return for each document the number of worse documents of its query."""
+        return np.repeat(self.indptr[1:], np.diff(self.indptr)) - self._run_end
+
+    @cached_property
+    def _n_pairs(self) -> np.ndarray:
+        """Return the number of pairs of each query."""
+        return np.diff(np.concatenate([[0], np.cumsum(self._n_worse)])[self.indptr])
+
+    def pairs(self, queries: np.ndarray, weights: np.ndarray) -> Pairs:
+        """Return the pairs of queries with these weights; pairs of weight 0 are left out."""
+        weights = weights * self.pair_weights[queries]
+        queries, weights = queries[weights > 0], weights[weights > 0]
+        lengths = np.diff(self.indptr)[queries]
+        ends = np.cumsum(lengths)
+        n_docs = int(lengths.sum())
+        docs = np.arange(n_docs) + np.repeat(self.indptr[queries] - (ends - lengths), lengths)
+        n_worse = self._n_worse[docs]
+        better = np.repeat(np.arange(n_docs), n_worse)
+        first_worse = np.arange(n_docs) + self._run_end[docs] - docs
+        pair_starts = np.cumsum(n_worse) - n_worse
+        worse = np.arange(better.size) + np.repeat(first_worse - pair_starts, n_worse)
+        return Pairs(self.X[docs].astype(np.float64), better, worse, weights, self._n_pairs[queries])
+
+    def _batches(
+        self, neighbors: Neighbors, ranges: list[tuple[int, int]], start: np.ndarray, *settings: Any
+    ) -> Iterator[Any]:
+        from joblib import delayed
+
+        totals = np.concatenate([[0], np.cumsum(self._n_pairs[neighbors.queries])])[neighbors.indptr]
+        n_bytes, what = self._bytes(int(np.diff(totals).max(initial=0)))
+        check_bytes(n_bytes, self.max_bytes, what, "Take fewer neighbours or function='score', or raise max_bytes.")
+        starts = np.broadcast_to(start, (neighbors.n_targets, self.size))
+        return (
+            delayed(_solve_batch)(self, neighbors, begin, end, starts[begin:end], *settings) for begin, end in ranges
+        )
+
+    def _finished(self, found: Solutions) -> Solutions:
+        return found
+
+    def solve_uniform(self, loss: str, strengths: np.ndarray, **options: Any) -> Solutions:
+        """Fit the model in which all queries have the same weight."""
+        return self.solve(uniform_neighbors(self.n_queries), loss, strengths, **options)
+
+    def solve_target(
+        self, pairs: Pairs, loss: str, strengths: np.ndarray, start: np.ndarray, tol: float, max_iter: int
+    ) -> Solutions:
+        """Fit the models of one target for all strengths; each fit starts where the previous one ended."""
+        form = KernelForm(pairs)
+        n_lists = pairs.counts.size
+        is_pair = np.ones(pairs.n + n_lists, dtype=bool)
+        is_pair[np.cumsum(pairs.counts + 1) - 1] = False  # the document of zeros at the end of each list
+        rows = np.zeros((is_pair.size, form.rows.shape[1]))
+        rows[is_pair] = form.rows
+        lists = QueryLists(is_pair.astype(np.float64), np.concatenate([[0], np.cumsum(pairs.counts + 1)]))
+        spread = np.einsum("ij,ij,i->j", form.rows, form.rows, form.weights)
+        every = np.array([0, n_lists]), np.arange(n_lists), pairs.query_weights
+        starts = form.from_model(start)[None]
+        found = solve_lists(native_lists(rows, lists), spread, every, starts, loss, strengths, tol, max_iter)
+        return found.with_coef(np.array([[form.to_model(coef)] for coef in found.coef[:, 0]]))
 
 
-class KernelForm(Form):
-    """Signed values of a function at some pairs, in coefficients w of a factor ``K = Z Zᵀ`` of their kernel matrix.
+def _solve_batch(fits: PairFits, neighbors: Neighbors, begin, end, starts, *settings) -> Solutions:
+    """Solve targets ``begin`` to ``end``; a module-level function, so that processes can receive it."""
+    loss, strengths, tol, max_iter = settings
+    found = []
+    for target, start in zip(range(begin, end), starts, strict=True):
+        queries, weights, _ = neighbors.of(target)
+        found.append(fits.solve_target(fits.pairs(queries, weights), loss, strengths, start, tol, max_iter))
+    return Solutions.join(found)
+
+
+class KernelForm:
+    """Values of a preference function at some pairs, in coefficients w of a factor ``K = Z Zᵀ`` of their kernel matrix.
 
     With the kernel's own coefficients α, values are ``K α`` and the penalty is ``αᵀ K α``; with ``w = Zᵀ α`` they are
     ``Z w`` and ``wᵀ w``.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    is_ordered : bool, default=False
+        Take both orders of each pair, and an unpenalised intercept in the last column, as the paper prints it.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, size)
+        Z, signed and with the intercept's column if ordered.
+    weights : ndarray of shape (n_rows,)
+    n_unpenalized : int
     """
 
-    def __init__(self, pairs: Pairs, *, is_ordered: bool):
-        self.docs = pairs.rows
+    def __init__(self, pairs: Pairs, *, is_ordered: bool = False):
+        self.docs, self.n_unpenalized = pairs.rows, int(is_ordered)
         K = pairs.rows @ pairs.rows.T
-        if is_ordered:  # both orders of each pair, and an intercept
-            self.n_free = 1
+        if is_ordered:
             self.first, self.second, signs, self.weights = pairs.in_both_orders
             Z, self.pivots = factor(product_kernel(K, self.first, self.second))
             self.rows = signs[:, None] * np.hstack([Z, np.ones((signs.size, 1))])
@@ -70,14 +215,14 @@ class KernelForm(Form):
         self._triangle = Z[self.pivots]
 
     def to_model(self, coef: np.ndarray) -> np.ndarray:
-        """Of all α with ``w = Zᵀ α``, the one that is 0 but at the pivots."""
+        """Return the coefficients of the model, through the α with ``w = Zᵀ α`` that is 0 except at the pivots."""
         alpha = np.zeros(self.first.size)
         alpha[self.pivots] = self._solve(coef[: self.pivots.size], transposed=True)
         return bilinear(self.docs, self.first, self.second, alpha)
 
     def from_model(self, model: np.ndarray) -> np.ndarray:
-        """The part of the model that lies in the space of these pairs: what agrees with it at the pivots."""
-        coef = np.zeros(self.pivots.size + self.n_free)
+        """Return the w that agrees with the model at the pivots: its projection on the space of these pairs."""
+        coef = np.zeros(self.pivots.size + self.n_unpenalized)
         if model.any():
             B = model.reshape(self.docs.shape[1], -1)
             first, second = self.docs[self.first[self.pivots]], self.docs[self.second[self.pivots]]
@@ -92,14 +237,14 @@ class KernelForm(Form):
 
 
 def product_kernel(K: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Kernel values between ordered pairs of documents, from those between documents."""
+    """Return kernel values between ordered pairs of documents, from those between documents."""
     values = K[np.ix_(first, first)]
     values *= K[np.ix_(second, second)]
     return values
 
 
 def antisymmetric_kernel(K: np.ndarray, better: np.ndarray, worse: np.ndarray) -> np.ndarray:
-    """The same in the space of antisymmetric functions."""
+    """Return kernel values between pairs in the space of antisymmetric functions."""
     values = product_kernel(K, better, worse)
     crossed = K[np.ix_(better, worse)]
     values -= crossed * crossed.T
@@ -108,7 +253,7 @@ def antisymmetric_kernel(K: np.ndarray, better: np.ndarray, worse: np.ndarray) -
 
 
 def bilinear(rows: np.ndarray, first: np.ndarray, second: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """The antisymmetric part of ``Σ α φ(a) φ(b)ᵀ`` over pairs (a, b), flat."""
+    """Return the antisymmetric part of ``Σ α φ(a) φ(b)ᵀ`` over pairs (a, b), flattened."""
     S = np.zeros((len(rows), len(rows)))
     np.add.at(S, (first, second), alpha)
     return (rows.T @ (0.5 * (S - S.T)) @ rows).reshape(-1)

@@ -24,7 +24,7 @@ from plackett.rankers.boosting.boosting import ALL_ROUNDS, Rounds
 from plackett.rankers.fitting import DEFAULT_METRIC, NO_IMPROVEMENT, HeldBack
 from plackett.rankers.progress import Progress
 from plackett.rankers.trees.open_params import OpenParams
-from plackett.solvers.stopping import INTERRUPTED
+from plackett.solvers.base import INTERRUPTED
 from plackett.validation import check_number, check_positive_int, check_seed, is_sparse, plain
 
 NO_SPLIT = "no split is left that helps"
