@@ -27,8 +27,9 @@ check: .venv/installed-check
 KERNEL_TESTS := tests/_native tests/data tests/losses tests/metrics tests/scorers tests/solvers tests/text \
     tests/objective tests/evaluation/test_significance.py tests/rankers/test_read_only.py \
     $(addprefix tests/rankers/,linear boosting trees query_dependent refinement recommendation)
-WITH_BUILD = $(BUILD) $(BIN)/cmake -G Ninja -S . -B build/$@ -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
-    -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
+# only for the instruction set that is loaded here
+WITH_BUILD = $(BUILD) $(BIN)/cmake -G Ninja -S . -B build/$@ $(ZIG_OPTIONS) -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
+    -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPLACKETT_BUILDS=$$($(BIN)/python -c 'from plackett import _native; print(_native.build)')
 # worker processes have the installed build, and other last bits
 TEST_BUILD = PLACKETT_TEST_BUILD=build/$@ $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
     --deselect tests/rankers/query_dependent/test_ranker.py::test_results_do_not_depend_on_workers
@@ -59,7 +60,7 @@ portable: .venv/build-tools
 bench: .venv/installed-test
 	$(BIN)/python -m benchmarks
 
-# e.g. make dist PYTHONS="python3.11 python3.12": a wheel for 3.11 and one for all versions from 3.12 on
+# e.g. make dist PYTHONS="python3.11 python3.12 python3.13": a wheel for 3.11 and one for 3.12 and later, tried in both
 PYTHONS = $(PYTHON)
 dist: .venv/bin/python
 	$(BIN)/python tools/dist.py $(PYTHONS)
@@ -77,7 +78,9 @@ clean:
 # The kernels are compiled at installation, by the system's compiler or, where there is none, by one from the package index.
 COMPILER := $(shell command -v c++ || command -v g++ || command -v clang++)
 ZIG := $(abspath .venv/bin/zig)
-BUILD := $(if $(COMPILER),,CXX=$(ZIG)-c++ CMAKE_ARGS="-DCMAKE_AR=$(ZIG)-ar -DCMAKE_RANLIB=$(ZIG)-ranlib")
+# cmake's trials do not link: zig would compile its C++ library for them, and then once more for the kernels
+ZIG_OPTIONS := $(if $(COMPILER),,-DCMAKE_AR=$(ZIG)-ar -DCMAKE_RANLIB=$(ZIG)-ranlib -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY)
+BUILD := $(if $(COMPILER),,CXX=$(ZIG)-c++ CMAKE_ARGS="$(ZIG_OPTIONS)")
 INSTALL := PATH="$(abspath $(BIN)):$$PATH" $(BUILD) $(PIP) --no-build-isolation
 # For developers a changed kernel is compiled again at the next import. That runs cmake: only where it is on the path.
 EDITABLE := $(if $(shell command -v cmake),-C editable.rebuild=true) -e

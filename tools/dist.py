@@ -3,7 +3,8 @@
     python tools/dist.py [PYTHON ...]
 
 The wheels come from the sdist, so that it is known to be complete. On Linux zig compiles them for an old glibc,
-whatever this system has. From Python 3.12 on one wheel serves all later versions; name a 3.11 beside it for its own.
+whatever this system has. One wheel serves Python 3.12 and later and is tried with each of them that is named; 3.11 has
+its own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DIST, WORK = ROOT / "dist", ROOT / "build" / "dist"
 GLIBC = (2, 28)
+ABI = """
+import sys, sysconfig
+is_stable = sys.version_info >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED")
+print("abi3" if is_stable else sysconfig.get_config_var("SOABI"))
+"""
 TRIAL = """
 import shutil
 import numpy as np
@@ -66,9 +72,14 @@ def zig(interpreter: Path) -> dict[str, str]:
         tool.write_text(f'#!/bin/sh\nexec "{program}" {words} "$@"\n')
         tool.chmod(0o755)
     folder = interpreter.parent
+    options = {
+        "CMAKE_AR": folder / "zig-ar",
+        "CMAKE_RANLIB": folder / "zig-ranlib",
+        "CMAKE_TRY_COMPILE_TARGET_TYPE": "STATIC_LIBRARY",  # a linked trial would compile zig's C++ library once more
+    }
     return {
         "CXX": str(folder / "zig-c++"),
-        "CMAKE_ARGS": f"-DCMAKE_AR={folder / 'zig-ar'} -DCMAKE_RANLIB={folder / 'zig-ranlib'}",
+        "CMAKE_ARGS": " ".join(f"-D{name}={value}" for name, value in options.items()),
     }
 
 
@@ -94,9 +105,13 @@ def main() -> None:
     run(environment(sys.executable, "sdist", "build"), "-m", "build", "--sdist", "--outdir", DIST, ROOT)
     (sdist,) = DIST.glob("*.tar.gz")
     print(f"{sdist.relative_to(ROOT)}: {sdist.stat().st_size / 2**20:.2f} MiB")
+    wheels: dict[str, Path] = {}
     for python in pythons:
-        wheel = build(python, sdist)
-        print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size / 2**20:.2f} MiB")
+        abi = run(python, "-c", ABI).strip()
+        if abi not in wheels:
+            wheels[abi] = build(python, sdist)
+            print(f"{wheels[abi].relative_to(ROOT)}: {wheels[abi].stat().st_size / 2**20:.2f} MiB")
+        wheel = wheels[abi]
         trial = environment(python, "trial", str(wheel))
         said = run(trial, "-c", TRIAL, PATH=str(trial.parent))
         print(f"  {run(trial, '--version').strip()}, no compiler: {said.strip()}")
