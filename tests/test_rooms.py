@@ -94,9 +94,9 @@ TO_MEND = {
     ("cli/training/summary.py", "._feature_labels"),
     ("cli/train.py", "._takes_parts"),
     ("cli/tune.py", "._check_parameters"),
-    ("exports/form.py", "._predict_grouped"),
-    ("exports/net_form.py", "._predict_grouped"),
-    ("exports/net_form.py", "._shape"),
+    ("exports/forms/linear.py", "._predict_grouped"),
+    ("exports/forms/nets.py", "._predict_grouped"),
+    ("exports/forms/nets.py", "._shape"),
     ("exports/parity.py", "._check_queries"),
     ("exports/parity.py", "._predict_grouped"),
     ("rankers/query_dependent/function_space.py", "._factor"),
@@ -104,9 +104,6 @@ TO_MEND = {
 CIRCLES_TO_MEND: list[set[str]] = []
 NAMES_TO_MEND = {
     ("cli/train.py", "type(estimator).__name__ not in WATCH_TRAINING"),
-    ("exports/form.py", "parent.__name__ == 'NeuralRanker'"),
-    ("exports/form.py", "parent.__name__ in _OF_TREES"),
-    ("exports/form.py", "parent.__name__ in _WHY_NOT"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Linear rankers, trees and nets in the formats of other tools, each checked by computing its scores anew.
+"""Linear rankers, trees and nets in the formats of other tools, checked by recomputing their scores.
 
-The room is named ``exports`` because a package ``plackett.export`` would hide the function ``plackett.export``.
+The package is named ``exports`` because a package ``plackett.export`` would hide the function ``plackett.export``.
 """

@@ -1,11 +1,15 @@
-"""The learning-to-rank plugins of Elasticsearch, OpenSearch and Solr: JSON with a weight and a normaliser by name.
+"""Models for the learning-to-rank plugins of Elasticsearch, OpenSearch and Solr: JSON that refers to features by name.
 
-Both compute ``Σ_j w_j n_j(x_j)`` in float32, n_j being one of
+All compute in float32. Linear models are ``Σ_j w_j n_j(x_j)``, n_j being one of
 
 - min-max: ``(x - minimum) / (maximum - minimum)``, the minimum below the maximum;
 - standard: ``(x - mean) / deviation``, the deviation positive;
 
-or nothing. Neither has an intercept: see ``LinearForm.without_intercept``.
+or the identity. They have no intercept: see ``LinearForm.without_intercept``. Trees are nested and added up in order.
+
+- Elasticsearch and OpenSearch, ``model/xgboost+json``: left ("yes") where ``x < split_condition``. A feature whose
+  query does not match a document is 0, or in newer versions missing; then ``missing`` names the side of 0.
+- Solr, ``MultipleAdditiveTreesModel``: left where ``x <= threshold + 0.000001``, that sum being taken in float32.
 """
 
 from __future__ import annotations
@@ -15,15 +19,30 @@ from typing import Any
 
 import numpy as np
 
-from plackett.exports.form import LinearForm, names_for
-from plackett.exports.single import as_range, check_single, scores_in_single
+from plackett.exports.float32 import (
+    as_range,
+    check_depth,
+    check_single,
+    decimal,
+    just_above,
+    nodes_in_single,
+    scores_in_single,
+)
+from plackett.exports.forms.linear import LinearForm, names_for
+from plackett.exports.forms.trees import Nodes, TreeForm
+from plackett.exports.plain_json import to_json, to_json_lines
 
-_SOLR_MODEL = "org.apache.solr.ltr.model.LinearModel"
+SLACK = np.float32(1e-6)  # what Solr adds to thresholds
+_SOLR_LINEAR = "org.apache.solr.ltr.model.LinearModel"
+_SOLR_TREES = "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"
 _SOLR_NORM = "org.apache.solr.ltr.norm."
 
 
+# ---- linear models -----------------------------------------------------------------------------------------------
+
+
 def write_elasticsearch(form: LinearForm, *, name: str, target: str = "elasticsearch") -> str:
-    """The body of ``POST _ltr/_featureset/FEATURES/_createmodel``."""
+    """Return the body of ``POST _ltr/_featureset/FEATURES/_createmodel``."""
     form, names = _prepared(form, target)
     model: dict[str, Any] = {
         "type": "model/linear",
@@ -33,17 +52,17 @@ def write_elasticsearch(form: LinearForm, *, name: str, target: str = "elasticse
     for feature, key in enumerate(names):
         kind, first, second = _norm(form, feature)
         if kind == "minmax":
-            # in this order: a maximum that is read first must be above the smallest positive number
+            # the minimum first: a maximum that is read first must be above the smallest positive number
             norms[key] = {"min_max": {"minimum": first, "maximum": second}}
         elif kind == "standard":
             norms[key] = {"standard": {"mean": first, "standard_deviation": second}}
     if norms:
         model["feature_normalizers"] = norms
-    return _as_json({"model": {"name": name, "model": model}})
+    return to_json({"model": {"name": name, "model": model}})
 
 
 def score_elasticsearch(content: str, X: np.ndarray, names: list[str]) -> np.ndarray:
-    """What the plugin makes of rows whose columns have these names."""
+    """Return the scores that the plugin gives rows whose columns have these names."""
     model = json.loads(content)["model"]["model"]
     found = model.get("feature_normalizers", {})
     norms: list[Any] = []
@@ -59,13 +78,13 @@ def score_elasticsearch(content: str, X: np.ndarray, names: list[str]) -> np.nda
 
 
 def write_solr(form: LinearForm, *, name: str, store: str | None) -> str:
-    """The body of ``PUT /solr/COLLECTION/schema/model-store``."""
+    """Return the body of ``PUT /solr/COLLECTION/schema/model-store``."""
     form, names = _prepared(form, "solr")
     features = []
     for feature, key in enumerate(names):
         kind, first, second = _norm(form, feature)
         entry: dict[str, Any] = {"name": key}
-        if kind == "minmax":  # parameters of normalisers are texts
+        if kind == "minmax":  # parameters of normalisers are strings
             entry["norm"] = {
                 "class": f"{_SOLR_NORM}MinMaxNormalizer",
                 "params": {"min": f"{first}", "max": f"{second}"},
@@ -76,15 +95,12 @@ def write_solr(form: LinearForm, *, name: str, store: str | None) -> str:
                 "params": {"avg": f"{first}", "std": f"{second}"},
             }
         features.append(entry)
-    model: dict[str, Any] = {"class": _SOLR_MODEL, "name": name}
-    if store is not None:
-        model["store"] = store
     weights = dict(zip(names, form.weights.tolist(), strict=True))
-    return _as_json({**model, "features": features, "params": {"weights": weights}})
+    return to_json({**_solr_head(_SOLR_LINEAR, name, store), "features": features, "params": {"weights": weights}})
 
 
 def score_solr(content: str, X: np.ndarray, names: list[str]) -> np.ndarray:
-    """What Solr makes of rows whose columns have these names."""
+    """Return the scores that Solr gives rows whose columns have these names."""
     model = json.loads(content)
     found = {entry["name"]: entry.get("norm") for entry in model["features"]}
     norms: list[Any] = []
@@ -107,7 +123,7 @@ def _prepared(form: LinearForm, target: str) -> tuple[LinearForm, list[str]]:
 
 
 def _norm(form: LinearForm, feature: int) -> tuple[str, float, float]:
-    """A normaliser: its kind, and its ends or its mean and deviation; ``"none"`` for one that would change nothing."""
+    """Return a normaliser: its kind, and its range or its mean and deviation; ``"none"`` for the identity."""
     offset, scale = float(form.offset[feature]), float(form.scale[feature])
     if (offset, scale) == (0.0, 1.0):
         return "none", 0.0, 1.0
@@ -120,5 +136,101 @@ def _of_range(low: Any, high: Any) -> tuple[np.float32, np.float32]:
     return low32, np.float32(high) - low32
 
 
-def _as_json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+# ---- trees -------------------------------------------------------------------------------------------------------
+
+
+def write_elasticsearch_trees(form: TreeForm, *, name: str, target: str = "elasticsearch") -> str:
+    """Return the body of ``POST _ltr/_featureset/FEATURES/_createmodel``."""
+    names, nodes = _prepared_trees(form, target)
+    limits = just_above(nodes.thresholds)
+    numbers, depths = (part.tolist() for part in nodes.in_trees())
+
+    def split(node: int, left: Any, right: Any) -> dict[str, Any]:
+        yes, no = left["nodeid"], right["nodeid"]
+        return {
+            "nodeid": numbers[node],
+            "depth": depths[node],
+            "split": names[nodes.features[node]],
+            "split_condition": decimal(limits[node]),
+            "yes": yes,
+            "no": no,
+            "missing": yes if limits[node] > 0.0 else no,
+            "children": [left, right],
+        }
+
+    roots = nodes.nested(split, lambda node: {"nodeid": numbers[node], "leaf": decimal(nodes.values[node])})
+    model = {"type": "model/xgboost+json", "definition": []}
+    return to_json_lines({"model": {"name": name, "model": model}}, "definition", roots)
+
+
+def score_elasticsearch_trees(content: str, X: np.ndarray, names: list[str]) -> np.ndarray:
+    """Return the scores that the plugin gives rows whose columns have these names."""
+    columns = {name: column for column, name in enumerate(names)}
+
+    def parts(node: dict[str, Any]) -> Any:
+        if "leaf" in node:
+            return node["leaf"]
+        return columns[node["split"]], node["split_condition"], *node["children"]
+
+    trees = json.loads(content)["model"]["model"]["definition"]
+    return Nodes.read(trees, parts, np.float32).scores(X, is_strict=True)
+
+
+def write_solr_trees(form: TreeForm, *, name: str, store: str | None) -> str:
+    """Return the body of ``PUT /solr/COLLECTION/schema/model-store``."""
+    names, nodes = _prepared_trees(form, "solr")
+    limits = before_slack(nodes.thresholds)
+
+    def split(node: int, left: Any, right: Any) -> dict[str, Any]:
+        feature, threshold = names[nodes.features[node]], f"{decimal(limits[node])}"  # Solr reads numbers as strings
+        return {"feature": feature, "threshold": threshold, "left": left, "right": right}
+
+    roots = nodes.nested(split, lambda node: {"value": f"{decimal(nodes.values[node])}"})
+    used = nodes.used if nodes.used.size else np.arange(1)  # Solr refuses a model without features
+    model = _solr_head(_SOLR_TREES, name, store)
+    model["features"] = [{"name": names[feature]} for feature in used]
+    trees = [{"weight": "1", "root": root} for root in roots]
+    return to_json_lines({**model, "params": {"trees": []}}, "trees", trees)
+
+
+def score_solr_trees(content: str, X: np.ndarray, names: list[str]) -> np.ndarray:
+    """Return the scores that Solr gives rows whose columns have these names."""
+    columns = {name: column for column, name in enumerate(names)}
+
+    def parts(node: dict[str, Any]) -> Any:
+        if "value" in node:
+            return float(node["value"])
+        return columns[node["feature"]], np.float32(float(node["threshold"])) + SLACK, node["left"], node["right"]
+
+    roots = [tree["root"] for tree in json.loads(content)["params"]["trees"]]
+    return Nodes.read(roots, parts, np.float32).scores(X)
+
+
+def before_slack(limits: np.ndarray) -> np.ndarray:
+    """Return thresholds that become these limits when Solr adds its 0.000001.
+
+    Where no float32 does, they become the largest reachable number below. That holds for limits within 0.000004 of 0,
+    which come out lower by up to 3e-13 (0 comes out as 0), and for some negative ones, which come out as their
+    neighbour. None comes out larger, so that 0 never changes sides.
+    """
+    best = limits - SLACK
+    reached = np.full_like(limits, -np.inf)
+    start = best
+    for steps in range(-2, 3):
+        tried = start
+        for _ in range(abs(steps)):
+            tried = np.nextafter(tried, np.float32(np.copysign(np.inf, steps)))
+        found = tried + SLACK
+        is_better = (found <= limits) & (found > reached)
+        best, reached = np.where(is_better, tried, best), np.where(is_better, found, reached)
+    return best
+
+
+def _prepared_trees(form: TreeForm, target: str) -> tuple[list[str], Nodes]:
+    names = names_for(form, target)
+    check_depth(form, target)
+    return names, nodes_in_single(form, target)
+
+
+def _solr_head(kind: str, name: str, store: str | None) -> dict[str, Any]:
+    return {"class": kind, "name": name, **({} if store is None else {"store": store})}

@@ -1,4 +1,4 @@
-"""Whether what was written scores as the ranker does, on rows that were given."""
+"""Whether an exported model gives the scores of its ranker."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.exports.form import dense_rows
 from plackett.exports.forms import Form
+from plackett.exports.forms.linear import dense_rows
 from plackett.validation import count_of
 
 TOLERANCE = 1e-5
@@ -25,9 +25,9 @@ class Parity:
     ----------
     n_rows : int
     difference : float
-        The largest between two scores of a row.
+        The largest difference between the two scores of a row.
     spread : float
-        Between the largest and the smallest score of the ranker; the size of the largest one where all are equal.
+        The range of the ranker's scores; the size of the largest one where all are equal.
     """
 
     n_rows: int
@@ -47,7 +47,7 @@ class Parity:
 def check_parity(score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: Form, X: Any, target: str) -> Parity:
     """Compare the scores of an exported model with those of the ranker.
 
-    The ranker scores the rows in float64 also where X is float32, so that what differs is the target's.
+    The ranker scores the rows in float64 even if X is float32, so that all rounding is the target's.
 
     Raises
     ------
@@ -76,11 +76,11 @@ def check_parity(score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: F
 
 
 def _reason(form: Form, rows: Any) -> str:
-    """The feature that loses most when its values become float32, which is what most targets read."""
+    """Return advice about the feature that changes scores most when its values become float32."""
     shares = np.zeros(form.n_features)
     with np.errstate(over="ignore", invalid="ignore"):
         for feature in range(form.n_features):
             values = dense_rows(rows.T, feature, feature + 1).ravel()
-            shares[feature] = form.lost(feature, values, values.astype(np.float32).astype(np.float64))
+            shares[feature] = form.rounding_error(feature, values, values.astype(np.float32).astype(np.float64))
     worst = int(np.argmax(np.where(np.isnan(shares), -1.0, shares)))
-    return form.advice(worst) if shares[worst] > 0.0 else ""
+    return form.rounding_advice(worst) if shares[worst] > 0.0 else ""

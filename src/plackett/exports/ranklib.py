@@ -1,33 +1,39 @@
-"""RankLib's text of a linear regression: ``0:constant 1:weight 2:weight …``, features counted from 1.
+"""RankLib's text files: a linear regression, or the trees of a LambdaMART; features are counted from 1.
 
-Of RankLib's models this is the one that is linear in the raw features and has a constant: the score is
-``constant + Σ_j w_j x_j`` in float64, the features being read as float32. (A coordinate ascent is the same
-without a constant.) RankLib scales features within each list if asked to, never over all rows, so that the scaling of
-the ranker is folded into the weights: exact but for rounding.
+A linear regression, ``0:constant 1:weight 2:weight …``, is the one model of RankLib that is linear in the raw features
+and has a constant: the score is ``constant + Σ_j w_j x_j`` in float64, with features read as float32. RankLib scales
+features within each list or not at all. The scaling of the ranker is folded into the weights: exact up to rounding.
+
+Trees are XML. RankLib goes left where ``x <= threshold``, reads features, thresholds and leaves as float32 and adds up
+in float32. It joins lines after removing leading tabs, so nothing but tabs and line breaks may stand between two tags.
 """
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import numpy as np
 
-from plackett.exports.form import LinearForm
+from plackett.exports.float32 import check_depth, decimal, nodes_in_single
+from plackett.exports.forms.linear import LinearForm
+from plackett.exports.forms.trees import LEAF, Nodes, TreeForm
 
 
-def write_ranklib(form: LinearForm) -> str:
-    """A model file for RankLib's ``-load`` and for the type ``model/ranklib`` of search engines."""
+def write_linear(form: LinearForm) -> str:
+    """Return a model file for RankLib's ``-load`` and for the type ``model/ranklib`` of search engines."""
     with np.errstate(over="ignore", invalid="ignore"):
         weights, constant = form.folded()
     if not np.isfinite([*weights, constant]).all():
         raise ValueError(
-            f"the scales of this {form.ranker} are so small that its weights, divided by them, grow beyond all "
-            "numbers. Scale the columns before training."
+            f"the scales of this {form.ranker} are so small that its weights, divided by them, overflow. "
+            "Scale the columns before training."
         )
     pairs = " ".join(f"{feature}:{weight!r}" for feature, weight in enumerate([constant, *weights.tolist()]))
     return f"## Linear Regression\n## {form.ranker} by plackett\n{pairs}\n"
 
 
-def score_ranklib(content: str, X: np.ndarray) -> np.ndarray:
-    """What RankLib makes of rows: lines that begin with ## are passed over, key 0 is the constant."""
+def score_linear(content: str, X: np.ndarray, names: list[str] | None = None) -> np.ndarray:
+    """Return RankLib's scores of rows: it skips lines that begin with ##; key 0 is the constant."""
     (line,) = (line for line in content.splitlines() if line.strip() and not line.startswith("##"))
     by_key = {int(key): float(value) for key, _, value in (pair.partition(":") for pair in line.split())}
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported later
@@ -36,3 +42,48 @@ def score_ranklib(content: str, X: np.ndarray) -> np.ndarray:
         for key, weight in by_key.items():
             scores += weight * values[:, key - 1]
     return scores
+
+
+def write_trees(form: TreeForm) -> str:
+    """Return a model file for RankLib's ``-load`` and for the type ``model/ranklib`` of search engines."""
+    check_depth(form, "ranklib")
+    nodes = nodes_in_single(form, "ranklib")
+    lines = ["## LambdaMART", f"## {form.ranker} by plackett", f"## No. of trees = {nodes.n_trees}", "", "<ensemble>"]
+    for tree, root in enumerate(nodes.starts[:-1].tolist()):
+        lines += [f'\t<tree id="{tree + 1}" weight="1.0">', *_tree_lines(nodes, root), "\t</tree>"]
+    return "\n".join([*lines, "</ensemble>", ""])
+
+
+def _tree_lines(nodes: Nodes, root: int) -> list[str]:
+    """Return the lines of a tree."""
+    lines: list[str] = []
+    # nodes to write, and lines that close those written
+    stack: list[tuple[int | str, int, str]] = [(root, 2, "<split>")]
+    while stack:
+        node, depth, opening = stack.pop()
+        tabs = "\t" * depth
+        if isinstance(node, str):
+            lines.append(tabs + node)
+            continue
+        lines.append(tabs + opening)
+        stack.append(("</split>", depth, ""))
+        if nodes.features[node] == LEAF:
+            lines.append(f"{tabs}\t<output> {decimal(nodes.values[node])} </output>")
+            continue
+        lines.append(f"{tabs}\t<feature> {nodes.features[node] + 1} </feature>")
+        lines.append(f"{tabs}\t<threshold> {decimal(nodes.thresholds[node])} </threshold>")
+        stack.append((int(nodes.right[node]), depth + 1, '<split pos="right">'))
+        stack.append((int(nodes.left[node]), depth + 1, '<split pos="left">'))
+    return lines
+
+
+def score_trees(content: str, X: np.ndarray, names: list[str] | None = None) -> np.ndarray:
+    """Return RankLib's scores of rows: it skips lines that begin with #, and reads the others as XML."""
+    lines = (line.strip() for line in content.splitlines() if not line.startswith("#"))
+    ensemble = ElementTree.fromstring("".join(lines))
+
+    def parts(node: ElementTree.Element) -> float | tuple:
+        first = float(node[0].text or "")
+        return first if node[0].tag == "output" else (int(first) - 1, float(node[1].text or ""), node[2], node[3])
+
+    return Nodes.read([tree[0] for tree in ensemble], parts, np.float32).scores(X)

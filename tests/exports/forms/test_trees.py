@@ -12,11 +12,12 @@ from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 
 import plackett as pk
-from plackett.exports import tree_engines
-from plackett.exports.form import linear_form
-from plackett.exports.targets import TREE_TARGETS, build
-from plackett.exports.tree_form import TreeForm, tree_form
-from plackett.exports.tree_single import at_or_below, decimal
+from plackett.exports import engines
+from plackett.exports.float32 import at_or_below, decimal
+from plackett.exports.forms.linear import linear_form
+from plackett.exports.forms.trees import TreeForm, tree_form
+from plackett.exports.targets import TARGETS as ALL_TARGETS
+from plackett.exports.targets import build
 from plackett.rankers.trees.flat_trees import FlatTrees
 from tests.exports import tree_formulas
 from tests.exports.test_targets import of_onnxruntime
@@ -24,6 +25,7 @@ from tests.exports.test_targets import of_onnxruntime
 pytest.importorskip("lightgbm")
 
 NAMES = ['title "bm25"', "größe ✓", "trees", "page rank", "a,b", '"trees": []']
+TARGETS = ALL_TARGETS[TreeForm]
 IN_SINGLE = ["elasticsearch", "opensearch", "solr", "ranklib", "onnx"]
 
 
@@ -82,7 +84,7 @@ def rows_at_thresholds(form, rows, n_rows=60):
     return rows
 
 
-@pytest.mark.parametrize("target", TREE_TARGETS)
+@pytest.mark.parametrize("target", TARGETS)
 def test_scores_are_those_of_the_ranker(target, ranker, lists):
     content = exported(ranker, target, feature_names=NAMES, check=lists)
     rows = np.concatenate([lists.X[:40], rows_at_thresholds(tree_form(ranker), lists.X)])
@@ -93,14 +95,14 @@ def test_scores_are_those_of_the_ranker(target, ranker, lists):
     assert build(ranker, target, feature_names=NAMES, check=rows).parity.relative < 2e-6
 
 
-@pytest.mark.parametrize("target", TREE_TARGETS)
+@pytest.mark.parametrize("target", TARGETS)
 def test_a_model_from_a_file_is_exported_as_it_was(target, ranker, tmp_path):
     ranker.save(tmp_path / "model.plackett")
     loaded = pk.load(tmp_path / "model.plackett")
     assert exported(loaded, target, feature_names=NAMES) == exported(ranker, target, feature_names=NAMES)
 
 
-@pytest.mark.parametrize("target", TREE_TARGETS)
+@pytest.mark.parametrize("target", TARGETS)
 def test_without_a_split_there_is_a_constant(target, lists):
     X, labels = np.ones((20, 6)), np.arange(20) % 3
     constants = ((pk.TreeRanker("squared"), labels.mean()), (pk.LightGBMRanker(), 0.0), (pk.RankBoost(), 0.0))
@@ -140,14 +142,14 @@ def three_splits(splits):
 def test_no_float32_changes_sides_of_any_threshold(splits, target):
     trees = FlatTrees.of([three_splits(splits)], 2)
     form = TreeForm(trees, 16.0, ["a", "b"], "TreeRanker")
-    content = TREE_TARGETS[target].write(form, **({} if target == "ranklib" else {"name": "m"}))
+    content = TARGETS[target].write(form, **({} if target == "ranklib" else {"name": "m"}))
     near = at_or_below(np.array([threshold for _, threshold in splits]))
     neighbours = [np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)]
     values = np.unique([near, *neighbours, near * 0]).astype(float)
     rows = np.stack(np.meshgrid(values, values), axis=-1).reshape(-1, 2)
     exact = [tree_formulas.of_arrays(trees, 16.0, row) for row in rows]
     np.testing.assert_array_equal(as_the_target_computes(target, content, rows, ["a", "b"]), exact)
-    np.testing.assert_array_equal(TREE_TARGETS[target].score(content, rows, ["a", "b"]), exact)
+    np.testing.assert_array_equal(TARGETS[target].score(content, rows, ["a", "b"]), exact)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -162,7 +164,7 @@ def test_onnxruntime_changes_no_sides_either(dtype):
     for limit in thresholds:
         trees = FlatTrees.of([three_splits([(0, limit), (1, limit), (1, 0.5)])], 2)
         form = TreeForm(trees, 16.0, None, "TreeRanker")
-        content = TREE_TARGETS["onnx"].write(form, name="m", dtype=dtype)
+        content = TARGETS["onnx"].write(form, name="m", dtype=dtype)
         exact = [tree_formulas.of_arrays(trees, 16.0, row) for row in rows]
         np.testing.assert_array_equal(of_onnxruntime(content, rows), exact)
 
@@ -182,12 +184,12 @@ def test_the_slack_of_solr_is_taken_off_before_it_is_added():
     sizes = 10.0 ** draws.uniform(-5.4, 30, 20_000)  # from 0.000004 on
     powers = 2.0 ** np.arange(-17, 100)
     limits = np.concatenate([sizes, powers, np.nextafter(powers, 0), [0.0]]).astype(np.float32)
-    np.testing.assert_array_equal(tree_engines.before_slack(limits) + np.float32(1e-6), limits)
+    np.testing.assert_array_equal(engines.before_slack(limits) + np.float32(1e-6), limits)
 
 
 def test_where_no_float32_gives_a_threshold_solr_has_one_just_below_it():
     limits = np.array([1e-35, 3e-8, -1e-35, -1e-9, *-(10.0 ** np.linspace(-12, 20, 4000))], dtype=np.float32)
-    found = tree_engines.before_slack(limits) + np.float32(1e-6)
+    found = engines.before_slack(limits) + np.float32(1e-6)
     assert (found <= limits).all()
     assert (limits - found <= 2.3e-13 + 2.4e-7 * np.abs(limits)).all()
     assert found[0] == 0.0
@@ -243,24 +245,24 @@ def test_onnx_takes_any_number_of_rows_and_both_precisions(lists):
 def test_the_check_finds_a_threshold_that_is_compared_wrongly(lists, monkeypatch):
     ranker = pk.TreeRanker("squared", n_rounds=3, min_data_in_leaf=3).fit(lists)
     rows = rows_at_thresholds(tree_form(ranker), lists.X)
-    monkeypatch.setattr(tree_engines, "just_above", lambda thresholds: thresholds)  # x < t for x <= t
-    monkeypatch.setattr(tree_engines, "before_slack", lambda thresholds: thresholds)
+    monkeypatch.setattr(engines, "just_above", lambda thresholds: thresholds)  # x < t for x <= t
+    monkeypatch.setattr(engines, "before_slack", lambda thresholds: thresholds)
     for target in ("elasticsearch", "solr"):
         with pytest.raises(ValueError, match=f"{target} would score row .* Nothing was written"):
             pk.export(ranker, target, feature_names=NAMES, check=rows)
 
 
-@pytest.mark.parametrize("target", TREE_TARGETS)
+@pytest.mark.parametrize("target", TARGETS)
 def test_the_check_finds_a_leaf_that_was_written_wrongly(target, lists, monkeypatch):
     ranker = pk.TreeRanker("squared", n_rounds=3, min_data_in_leaf=3).fit(lists)
-    right = TREE_TARGETS[target]
+    right = TARGETS[target]
 
     def wrong(form, **options):
         trees = form.trees.first(form.trees.n_trees)
         trees.values_ = trees.values_ * 1.001
         return right.write(replace(form, trees=trees), **options)
 
-    monkeypatch.setitem(TREE_TARGETS, target, replace(right, write=wrong))
+    monkeypatch.setitem(TARGETS, target, replace(right, write=wrong))
     with pytest.raises(ValueError, match=f"{target} would score row"):
         exported(ranker, target, feature_names=NAMES, check=lists)
 

@@ -1,4 +1,4 @@
-"""What targets are written from if a ranker's score is linear in the raw features, or why it is not."""
+"""Rankers whose score is linear in the raw features."""
 
 from __future__ import annotations
 
@@ -14,22 +14,7 @@ from plackett.rankers.base import Normalized, Ranker
 from plackett.rankers.linear_scores import LinearScores
 from plackett.validation import count_of, feature_number, is_sparse
 
-ROUNDING = 2.5e-7  # what float32, in which a scaler may have learned, leaves of 1
-
-# by the name of the class; subclasses of these have the same reason
-_WHY_NOT = {
-    "KernelRanker": "its scores are sums of kernel values, not linear in the features",
-    "BoostedTrees": "its trees are kept by its own package, which writes them itself (ranker.model_)",
-    "DiffRank": "its scores add up the places of a document in its list, so that they depend on the other documents",
-    "FeatureRank": "it orders a list as a whole, so that a document's place depends on the other documents",
-    "BLFeatureRank": "it orders a list as a whole, so that a document's place depends on the other documents",
-    "QueryDependentRanker": "it has a model for each query, not one for all",
-    "Refiner": "it refines the ranking of its own lists by their judgements",
-    "PersonalityDiagnosis": "it scores the items of a user by the ratings of others, not by features",
-    "Pipeline": "only rankers themselves are exported; instead of a step before the ranker, use its normalize=",
-}
-
-_OF_TREES = ("FlatBoostedTrees", "RankBoost")
+ROUNDING = 2.5e-7  # relative, of scalers fitted in float32
 
 
 @dataclass(frozen=True)
@@ -44,11 +29,11 @@ class LinearForm:
     names : list of str or None
         Of the features, in the order of the columns.
     scaling : {"none", "standard", "minmax"}
-        What the offset and the scale are: nothing; a centre and a spread; a smallest value and a range.
+        Whether offset and scale are unused, a centre and a spread, or a minimum and a range.
     ranker : str
         Name of the ranker's class.
     first_index : int or None
-        The number of the first feature in the file that the ranker was fitted to; None for arrays.
+        Number of the first feature in the training file; None for arrays.
     """
 
     weights: np.ndarray
@@ -64,36 +49,35 @@ class LinearForm:
     def n_features(self) -> int:
         return self.weights.size
 
-    def call(self, feature: int) -> str:
-        """What to call a feature in a message."""
+    def label(self, feature: int) -> str:
+        """Return the name of a feature in messages."""
         return feature_number(feature, self.first_index) if self.names is None else f"feature {self.names[feature]!r}"
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """The formula, in float64."""
+        """Return the scores of rows by the formula, in float64."""
         return self.intercept + ((X - self.offset) / self.scale) @ self.weights
 
     def folded(self) -> tuple[np.ndarray, float]:
-        """Weights of the raw features and the intercept that goes with them, for targets that do not scale."""
+        """Return weights of the raw features and their intercept, for targets that do not scale."""
         weights = self.weights / self.scale
         return weights, float(self.intercept - self.offset @ weights)
 
-    def lost(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
-        """By how much scores change at most when the values of a feature are rounded."""
+    def rounding_error(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
+        """Return the largest change of a score when the values of a feature are rounded."""
         largest = float(np.max(np.abs(values - rounded), initial=0.0))
         return abs(float(self.weights[feature] / self.scale[feature])) * largest
 
-    def advice(self, feature: int) -> str:
-        """What to do about such a change."""
+    def rounding_advice(self, feature: int) -> str:
+        """Return what to do about such a change."""
         return (
-            f"Its values are read as float32, in which those of {self.call(feature)} lose most: move or scale that "
+            f"Its values are read as float32, in which those of {self.label(feature)} lose most: move or scale that "
             "column before training. "
         )
 
     def without_intercept(self) -> LinearForm:
-        """The same scores with an intercept of 0, for targets that have none.
+        """Return the same scores with an intercept of 0, for targets that have none.
 
-        The feature with the largest weight is measured from another offset: its share of the score then differs by the
-        intercept, whatever its value.
+        The offset of the feature with the largest weight changes, so that its term includes the intercept.
         """
         if self.intercept == 0.0:
             return self
@@ -101,16 +85,16 @@ class LinearForm:
         if self.weights[feature] == 0.0:
             raise ValueError(
                 f"every weight of this {self.ranker} is 0, so that all documents have the same score, "
-                f"{self.intercept:.6g}; without an intercept there is no way to say that."
+                f"{self.intercept:.6g}; a model without an intercept cannot express that."
             )
         offset = self.offset.copy()
-        with np.errstate(over="ignore"):  # targets refuse an offset that is beyond all numbers
+        with np.errstate(over="ignore"):  # targets reject an offset that overflowed
             offset[feature] -= self.intercept * self.scale[feature] / self.weights[feature]
         return replace(self, offset=offset, intercept=0.0)
 
 
 def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> LinearForm:
-    """The linear form of a fitted ranker.
+    """Return the linear form of a fitted ranker.
 
     Parameters
     ----------
@@ -118,7 +102,7 @@ def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> Line
         Without ``normalize``, or with one that scales columns by what it learned from the training data: ``"minmax"``,
         ``"zscore"``, scikit-learn's ``MinMaxScaler``, ``StandardScaler``, ``MaxAbsScaler`` or ``RobustScaler``.
     feature_names : sequence of str, default=None
-        In the order of the columns; None takes the names of the data that the ranker was fitted to, if they had any.
+        In the order of the columns; None uses the names of the training data, if it has any.
 
     Returns
     -------
@@ -150,25 +134,47 @@ def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> Line
     numbers = np.concatenate([form.weights, form.offset, form.scale, [form.intercept]])
     if not np.isfinite(numbers).all() or (form.scale <= 0.0).any():
         raise ValueError(
-            f"this {form.ranker} has a weight or a scale that is no finite number, or a scale that is not positive."
+            f"this {form.ranker} has a weight or a scale that is not a finite number, or a scale that is not positive."
         )
     return form
 
 
 def _refusal(ranker: Any) -> str:
-    """Why a ranker has no linear form."""
-    name = type(ranker).__name__
-    reasons = [_WHY_NOT[parent.__name__] for parent in type(ranker).__mro__ if parent.__name__ in _WHY_NOT]
+    """Return why a ranker has no linear form."""
+    from sklearn.pipeline import Pipeline
+
+    from plackett.rankers.boosting.diff_rank import DiffRank
+    from plackett.rankers.boosting.feature_rank import FeatureRank
+    from plackett.rankers.boosting.rankboost import RankBoost
+    from plackett.rankers.kernel.ranker import KernelRanker
+    from plackett.rankers.neural.ranker import NeuralRanker
+    from plackett.rankers.query_dependent.ranker import QueryDependentRanker
+    from plackett.rankers.recommendation.personality import PersonalityDiagnosis
+    from plackett.rankers.refinement.refiner import Refiner
+    from plackett.rankers.trees.boosted_trees import BoostedTrees
+    from plackett.rankers.trees.flat_boosted_trees import FlatBoostedTrees
+
+    reasons: dict[Any, str] = {
+        KernelRanker: "its scores are sums of kernel values, not linear in the features",
+        BoostedTrees: "its trees are kept by its own package, which writes them itself (ranker.model_)",
+        DiffRank: "its scores are sums of positions in the list, so that they depend on the other documents",
+        FeatureRank: "it orders a list as a whole, so that the position of a document depends on the other documents",
+        QueryDependentRanker: "it has a model for each query, not one for all",
+        Refiner: "it refines the ranking of its own lists by their judgements",
+        PersonalityDiagnosis: "it scores the items of a user by the ratings of others, not by features",
+        Pipeline: "only rankers themselves are exported; instead of a step before the ranker, use its normalize=",
+        Ranker: "its scores are not known to be linear in the features",
+    }
     if isinstance(ranker, type):
         return f"a fitted ranker is needed, not the class {ranker.__name__}."
-    if any(parent.__name__ == "NeuralRanker" for parent in type(ranker).__mro__):
-        return f"{name} has no linear form: its scores are those of a net, which net_form gives."
-    if any(parent.__name__ in _OF_TREES for parent in type(ranker).__mro__):
-        return f"{name} has no linear form: its scores are sums of trees, which tree_form gives."
-    if reasons:
-        return f"{name} cannot be exported: {reasons[0]}."
-    if isinstance(ranker, Ranker):
-        return f"{name} cannot be exported: its scores are not known to be linear in the features."
+    name = type(ranker).__name__
+    if isinstance(ranker, NeuralRanker):
+        return f"{name} has no linear form: its scores are those of a net, which net_form returns."
+    if isinstance(ranker, FlatBoostedTrees | RankBoost):
+        return f"{name} has no linear form: its scores are sums of trees, which tree_form returns."
+    for cls, reason in reasons.items():
+        if isinstance(ranker, cls):
+            return f"{name} cannot be exported: {reason}."
     return (
         f"{name} cannot be exported: it is not one of the linear rankers (LinearRanker, AdaRank, PRank, SVMMap), nor "
         "one of trees (TreeRanker, LightGBMRanker, XGBoostRanker, RankBoost), nor a net (NeuralRanker)."
@@ -176,7 +182,7 @@ def _refusal(ranker: Any) -> str:
 
 
 def column_scaling(ranker: Normalized, n_features: int) -> tuple[np.ndarray, np.ndarray, str]:
-    """What is subtracted from each column, what it is then divided by, and what these are."""
+    """Return the offset and the scale of each column, and what kind of scaling they are."""
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
     scaler = ranker.normalizer_
@@ -211,11 +217,11 @@ def column_scaling(ranker: Normalized, n_features: int) -> tuple[np.ndarray, np.
 
 
 def _of_min_max(scaler: Any) -> tuple[np.ndarray, np.ndarray]:
-    """What ``MinMaxScaler`` computes, ``x * scale_ + min_``, as an offset and a scale."""
+    """Return what ``MinMaxScaler`` computes, ``x * scale_ + min_``, as an offset and a scale."""
     scale = 1.0 / _float64(scaler.scale_)
     offset = -_float64(scaler.min_) * scale
     low, width = _float64(scaler.data_min_), _float64(scaler.data_range_)
-    # the numbers of the data, which read better, where nothing but rounding lies between
+    # prefer the numbers of the data, which are easier to read, where they differ by rounding only
     is_same = (abs(offset - low) <= ROUNDING * scale) & (abs(scale - width) <= ROUNDING * scale)
     return np.where(is_same, low, offset), np.where(is_same, width, scale)
 
@@ -225,15 +231,15 @@ def _float64(numbers: np.ndarray) -> np.ndarray:
 
 
 def checked_names(names: Sequence[str], n_features: int) -> list[str]:
-    """As many names as features, all of them texts that can be written."""
+    """Return the names; raise unless there is one per feature, and all are strings that UTF-8 can encode."""
     if isinstance(names, str):
-        raise ValueError(f"feature_names must be a list with one name per feature, not the text {names!r}.")
+        raise ValueError(f"feature_names must be a list with one name per feature, not the string {names!r}.")
     names = list(names)
     if len(names) != n_features:
         raise ValueError(f"there are {count_of(len(names), 'feature name')} but the model has {n_features:,} features.")
     for place, name in enumerate(names):
         if not isinstance(name, str):
-            raise ValueError(f"feature_names[{place}] is {name!r}; names are texts.")
+            raise ValueError(f"feature_names[{place}] is {name!r}; names must be strings.")
         try:
             name.encode()
         except UnicodeEncodeError:
@@ -242,14 +248,14 @@ def checked_names(names: Sequence[str], n_features: int) -> list[str]:
 
 
 class Named(Protocol):
-    """A form of any kind, as far as its names go."""
+    """A form of any kind, with the names of its features."""
 
     @property
     def names(self) -> list[str] | None: ...
 
 
 def names_for(form: Named, target: str) -> list[str]:
-    """Names by which a target can find the features: there, not empty, and no two alike."""
+    """Return the names of the features; raise unless they are known, not empty and distinct."""
     if form.names is None:
         raise ValueError(
             f"{target} finds features by their names, and this model was fitted to columns without names. "
@@ -266,6 +272,6 @@ def names_for(form: Named, target: str) -> list[str]:
 
 
 def dense_rows(X: Any, first: int, last: int) -> np.ndarray:
-    """Some rows of X as a float64 array."""
+    """Return some rows of X as a float64 array."""
     rows = X[first:last]
     return np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)

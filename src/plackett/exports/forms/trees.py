@@ -1,23 +1,113 @@
-"""What targets are written from if a ranker's score is a sum of trees over the raw features, or why it is not."""
+"""Rankers whose score is a sum of trees over the raw features."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from plackett.exports.form import checked_names
-from plackett.exports.tree_nodes import LEAF, Nodes
+from plackett import _native
+from plackett.exports.forms.linear import checked_names
 from plackett.rankers.boosting.rankboost import RankBoost
-from plackett.rankers.trees.flat_boosted_trees import FlatBoostedTrees
 from plackett.rankers.trees.flat_trees import FlatTrees
 from plackett.rankers.trees.lightgbm_trees import LightGBMTrees
 from plackett.rankers.trees.other_trees import XGBoostRanker
 from plackett.rankers.trees.zero_trees import ZeroTrees
 from plackett.validation import feature_number
+
+LEAF = -1
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes of all trees; tree ``t`` owns ``starts[t]:starts[t + 1]``, its root first, parents before children.
+
+    A split has a feature, a threshold and two next nodes; a leaf has the feature -1 and a value. Thresholds and values
+    are both float32 or both float64.
+    """
+
+    starts: np.ndarray
+    features: np.ndarray
+    thresholds: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    values: np.ndarray
+
+    @property
+    def n_trees(self) -> int:
+        return self.starts.size - 1
+
+    @property
+    def used(self) -> np.ndarray:
+        """The features that splits use, in the order of the columns."""
+        return np.unique(self.features[self.features != LEAF])
+
+    def in_trees(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the number of each node within its tree, from 0 for the root, and its depth."""
+        numbers = np.arange(self.features.size) - np.repeat(self.starts[:-1], np.diff(self.starts))
+        depths = np.zeros(self.features.size, dtype=np.int64)
+        for node in np.flatnonzero(self.features != LEAF):
+            depths[self.left[node]] = depths[self.right[node]] = depths[node] + 1
+        return numbers, depths
+
+    def nested(self, split: Callable[[int, Any, Any], Any], leaf: Callable[[int], Any]) -> list[Any]:
+        """Return the roots of all trees, built by ``leaf(node)`` and ``split(node, left, right)``."""
+        built: list[Any] = [None] * self.features.size
+        features, left, right = self.features.tolist(), self.left.tolist(), self.right.tolist()
+        for node in reversed(range(len(built))):
+            built[node] = leaf(node) if features[node] == LEAF else split(node, built[left[node]], built[right[node]])
+        return [built[start] for start in self.starts[:-1].tolist()]
+
+    @classmethod
+    def read(cls, roots: Iterable[Any], parts: Callable[[Any], Any], dtype: Any) -> Nodes:
+        """Return the nodes of nested trees.
+
+        ``parts`` returns the value of a leaf, or feature, threshold, left and right of a split.
+        """
+        starts = [0]
+        features: list[int] = []
+        children: list[list[int]] = []
+        numbers: list[tuple[float, float]] = []
+        for root in roots:
+            stack: list[tuple[Any, int, int]] = [(root, -1, 0)]
+            while stack:
+                node, parent, side = stack.pop()
+                place, found = len(features), parts(node)
+                if parent >= 0:
+                    children[parent][side] = place
+                children.append([0, 0])
+                if isinstance(found, tuple):
+                    feature, threshold, left, right = found
+                    features.append(feature)
+                    numbers.append((threshold, 0.0))
+                    stack += [(right, place, 1), (left, place, 0)]
+                else:
+                    features.append(LEAF)
+                    numbers.append((0.0, found))
+            starts.append(len(features))
+        thresholds, values = np.array(numbers, dtype=dtype).reshape(-1, 2).T
+        left, right = np.array(children, dtype=np.int64).reshape(-1, 2).T
+        whole = np.array(starts), np.array(features, dtype=np.int64)
+        return cls(*whole, thresholds.copy(), left.copy(), right.copy(), values.copy())
+
+    def scores(self, X: np.ndarray, *, is_strict: bool = False) -> np.ndarray:
+        """Return sums over all trees, computed in the precision of the nodes.
+
+        A row goes left where ``x < threshold`` (``is_strict``) or ``x <= threshold``.
+        """
+        dtype, last = self.values.dtype, self.features.max(initial=LEAF)
+        if last >= X.shape[1]:
+            raise ValueError(f"a tree splits by column {last}, but X has {X.shape[1]} columns.")
+        scores = np.zeros(X.shape[0], dtype=dtype)
+        with np.errstate(over="ignore"):  # what float32 cannot hold is infinite in the target too
+            rows = np.ascontiguousarray(X, dtype=dtype)
+        _native.rankers.exported_tree_scores(
+            rows, self.starts, self.features, self.thresholds, self.left, self.right, self.values, is_strict, scores
+        )
+        return scores
 
 
 @dataclass(frozen=True)
@@ -34,7 +124,7 @@ class TreeForm:
     ranker : str
         Name of the ranker's class.
     first_index : int or None
-        The number of the first feature in the file that the ranker was fitted to; None for arrays.
+        Number of the first feature in the training file; None for arrays.
     """
 
     trees: FlatTrees
@@ -47,16 +137,16 @@ class TreeForm:
     def n_features(self) -> int:
         return self.trees.n_features_
 
-    def call(self, feature: int) -> str:
-        """What to call a feature in a message."""
+    def label(self, feature: int) -> str:
+        """Return the name of a feature in messages."""
         return feature_number(feature, self.first_index) if self.names is None else f"feature {self.names[feature]!r}"
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """The formula, in float64."""
+        """Return the scores of rows by the formula, in float64."""
         return self.trees.predict(X, self.intercept)
 
     def nodes(self) -> Nodes:
-        """All trees in float64; an intercept, or that there is no tree at all, is one leaf before them."""
+        """Return all trees in float64, after a tree of one leaf if there is an intercept, or no tree at all."""
         trees, first = self.trees, int(self.intercept != 0.0 or self.trees.n_trees == 0)
         constant = np.full(first, self.intercept)
         nothing = np.zeros(first)
@@ -69,26 +159,21 @@ class TreeForm:
             np.concatenate([constant, trees.values_]),
         )
 
-    def lost(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
-        """The share of rows that change sides of a threshold when the values of a feature are rounded."""
+    def rounding_error(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
+        """Return the share of rows that change sides of a threshold when the values of a feature are rounded."""
         thresholds = np.sort(self.trees.thresholds_[self.trees.features_ == feature])
         return float(np.mean(np.searchsorted(thresholds, values) != np.searchsorted(thresholds, rounded)))
 
-    def advice(self, feature: int) -> str:
-        """What to do about such rows."""
+    def rounding_advice(self, feature: int) -> str:
+        """Return what to do about such rows."""
         return (
-            f"Its values are read as float32, in which those of {self.call(feature)} cross thresholds most often: "
+            f"Its values are read as float32, in which those of {self.label(feature)} cross thresholds most often: "
             "train and check with rows that are float32. "
         )
 
 
-def is_made_of_trees(ranker: Any) -> bool:
-    """Whether ``tree_form`` is the one to ask about a ranker."""
-    return isinstance(ranker, FlatBoostedTrees | RankBoost)
-
-
 def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeForm:
-    """The trees of a fitted ranker.
+    """Return the trees of a fitted ranker.
 
     Parameters
     ----------
@@ -96,7 +181,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
         Trees without ``base_score``; XGBoost's of dense rows; RankBoost, whose thresholds are trees of one split,
         without ``normalize``.
     feature_names : sequence of str, default=None
-        In the order of the columns; None takes the names of the data that the ranker was fitted to, if they had any.
+        In the order of the columns; None uses the names of the training data, if it has any.
 
     Returns
     -------
@@ -143,7 +228,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
 
 
 def _stumps(ranker: RankBoost) -> FlatTrees:
-    """The rounds of a RankBoost as trees with two leaves, 0 and α."""
+    """Return the rounds of a RankBoost as trees with two leaves, 0 and α."""
     if ranker.normalizer_ is not None:
         raise ValueError(
             f"{type(ranker).__name__} with normalize={ranker.normalize!r} cannot be exported: its thresholds are of "

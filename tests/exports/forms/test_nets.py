@@ -110,7 +110,10 @@ def test_names_and_formula_stand_in_the_file():
 @pytest.mark.parametrize(
     ("params", "reason"),
     [
-        ({"attention": 1, "heads": 1}, "NeuralRanker with attention=1 cannot be exported: .*the others of their list"),
+        (
+            {"attention": 1, "heads": 1},
+            "with attention=1 cannot be exported: .*other documents of its list",
+        ),
         ({"normalize": "query-zscore"}, "NeuralRanker with normalize='query-zscore' cannot.*scaled within each query"),
         ({"normalize": QuantileTransformer()}, "QuantileTransformer.*cannot be exported: it does more than move"),
         ({"normalize": MinMaxScaler(clip=True)}, "MinMaxScaler.*cannot be exported: it clips"),
@@ -126,7 +129,7 @@ def test_scores_that_depend_on_more_are_refused_with_the_reason(params, reason):
 
 @pytest.mark.parametrize("target", ["elasticsearch", "opensearch", "solr", "ranklib"])
 def test_engines_have_no_form_for_nets(target):
-    with pytest.raises(ValueError, match=f"cannot be exported to {target}, which has no form for nets. Export it to o"):
+    with pytest.raises(ValueError, match=f"cannot be exported to {target}, which has no format for nets"):
         pk.export(fitted(max_epochs=1), target, feature_names=NAMES)
 
 

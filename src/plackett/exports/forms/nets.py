@@ -1,4 +1,4 @@
-"""What targets are written from if a ranker is a net that scores each document by itself, or why it is not."""
+"""Rankers that are nets and score each document by itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from plackett.exports.form import LinearForm, checked_names, column_scaling
+from plackett.exports.forms.linear import LinearForm, checked_names, column_scaling
 from plackett.rankers.neural.ranker import NeuralRanker
 from plackett.scorers.plain_net import PlainNet
 
@@ -47,40 +47,35 @@ class NetForm:
         return self.offset.size
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """The formula, in float64."""
+        """Return the scores of rows by the formula, in float64."""
         return self.net.scores((X - self.offset) / self.scale)
 
     def steepest(self) -> LinearForm:
-        """About how much a feature can add at most, as a linear form: its weights are sums over all ways to the score.
+        """Return about how much each feature can change a score, as a linear form.
 
-        They are exact bounds for ReLU and tanh, whose slopes are at most 1.
+        Its weights are sums over all paths to the score: exact bounds for ReLU and tanh, whose slopes are at most 1.
         """
-        ways = reduce(lambda found, weight: np.abs(found) @ np.abs(weight), self.net.weights[::-1])[0]
-        return LinearForm(ways, 0.0, self.offset, self.scale, self.names, self.scaling, self.ranker, self.first_index)
+        bounds = reduce(lambda found, weight: np.abs(found) @ np.abs(weight), self.net.weights[::-1])[0]
+        return LinearForm(bounds, 0.0, self.offset, self.scale, self.names, self.scaling, self.ranker, self.first_index)
 
-    def lost(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
-        """By about how much scores change at most when the values of a feature are rounded."""
-        return self.steepest().lost(feature, values, rounded)
+    def rounding_error(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
+        """Return about the largest change of a score when the values of a feature are rounded."""
+        return self.steepest().rounding_error(feature, values, rounded)
 
-    def advice(self, feature: int) -> str:
-        """What to do about such a change."""
-        return self.steepest().advice(feature)
-
-
-def is_a_net(ranker: Any) -> bool:
-    """Whether ``net_form`` is the one to ask about a ranker."""
-    return isinstance(ranker, NeuralRanker)
+    def rounding_advice(self, feature: int) -> str:
+        """Return what to do about such a change."""
+        return self.steepest().rounding_advice(feature)
 
 
 def net_form(ranker: Any, feature_names: Sequence[str] | None = None) -> NetForm:
-    """The net of a fitted ranker.
+    """Return the net of a fitted ranker.
 
     Parameters
     ----------
     ranker : NeuralRanker
-        Without attention, and scaled as ``linear_form`` takes it.
+        Without attention, and with a ``normalize`` that ``linear_form`` accepts.
     feature_names : sequence of str, default=None
-        In the order of the columns; None takes the names of the data that the ranker was fitted to, if they had any.
+        In the order of the columns; None uses the names of the training data, if it has any.
 
     Returns
     -------
@@ -98,8 +93,8 @@ def net_form(ranker: Any, feature_names: Sequence[str] | None = None) -> NetForm
     shape = ranker._shape()
     if shape.attention:
         raise ValueError(
-            f"{name} with attention={shape.attention} cannot be exported: documents are scored in sight of the others "
-            "of their list, so that a score depends on these. Fit it with attention=0."
+            f"{name} with attention={shape.attention} cannot be exported: the score of a document depends on the "
+            "other documents of its list. Fit it with attention=0."
         )
     offset, scale, scaling = column_scaling(ranker, shape.n_inputs)
     names = ranker.feature_names_ if feature_names is None else feature_names

@@ -1,0 +1,132 @@
+"""Models in float32, in which search engines compute: whether it can hold their numbers, and their scores in it.
+
+A float32 is at or below a threshold t exactly if it is at or below the largest float32 that is not above t. Trees are
+written with that number in place of t, so that no document whose features are float32 changes sides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plackett.exports.forms.linear import LinearForm
+from plackett.exports.forms.trees import LEAF, Nodes, TreeForm
+
+LARGEST_ERROR = 1e-6  # of a number written as float32, relative to what it is used for
+ELSEWHERE = "json, ranklib or onnx with dtype='float64'"  # targets with more digits
+DEEPEST = 200  # nested splits: readers fail at some depth, those of JSON at 1,000 brackets
+_LIMIT = float(np.finfo(np.float32).max)
+
+
+def check_single(form: LinearForm, target: str, *, instead: str = ELSEWHERE) -> None:
+    """Raise for weights and scales that float32 cannot hold: the target would read 0 or infinity."""
+    limits = np.finfo(np.float32)
+    least, most = float(limits.tiny), float(limits.max)
+    largest = np.abs(form.weights).max(initial=0.0)
+    for feature in range(form.n_features):
+        weight, offset, scale = (float(part[feature]) for part in (form.weights, form.offset, form.scale))
+        what = None
+        if abs(weight) > most or abs(weight - _rounded(weight)) > LARGEST_ERROR * largest:
+            what = f"a weight of {weight:.3g}"
+        elif not least <= scale <= most:
+            what = f"a scale of {scale:.3g}"
+        elif abs(offset) > 0.5 * most * min(scale, 1.0):  # what engines divide by the scale must not overflow
+            what = f"an offset of {offset:.3g}"
+        if what is not None:
+            raise ValueError(
+                f"{form.label(feature)} has {what}, which float32 cannot hold; {target} computes in float32. "
+                f"Scale the column before training, or export to {instead}."
+            )
+
+
+def as_range(low: float, width: float) -> tuple[float, float] | None:
+    """Return both ends of a range, or None where their difference in float32 is too inexact to divide by."""
+    low32, high32 = np.float32(low), _single(low + width)
+    with np.errstate(over="ignore"):
+        is_good = width > 0 and abs(float(high32 - low32) / width - 1.0) <= LARGEST_ERROR
+    return (low, low + width) if is_good else None
+
+
+def scores_in_single(X: np.ndarray, weights: list, norms: list) -> np.ndarray:
+    """Return ``Σ_j w_j n_j(x_j)`` as engines add it up: features in order, every step rounded to float32.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_docs, n_features)
+    weights : list of float
+    norms : list of (subtracted, divisor) or None
+        Both float32.
+    """
+    scores = np.zeros(X.shape[0], dtype=np.float32)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is reported later
+        values = X.astype(np.float32)
+        for feature, (weight, norm) in enumerate(zip(weights, norms, strict=True)):
+            column = values[:, feature]
+            if norm is not None:
+                column = (column - np.float32(norm[0])) / np.float32(norm[1])
+            scores += np.float32(weight) * column
+    return scores
+
+
+def _single(number: float) -> np.float32:
+    with np.errstate(over="ignore"):
+        return np.float32(number)
+
+
+def _rounded(number: float) -> float:
+    return float(_single(number))
+
+
+def nodes_in_single(form: TreeForm, target: str) -> Nodes:
+    """Return the trees with thresholds and leaves in float32; raise where it cannot hold them."""
+    nodes = form.nodes()
+    is_leaf = nodes.features == LEAF
+    with np.errstate(over="ignore"):
+        values = nodes.values.astype(np.float32)
+    leaves, thresholds = nodes.values[is_leaf], nodes.thresholds[~is_leaf]
+    lost = np.abs(leaves - values[is_leaf]) > LARGEST_ERROR * np.abs(leaves).max(initial=0.0)
+    if lost.any():
+        raise ValueError(_refusal(f"this {form.ranker} has a leaf of {leaves[lost][0]:.3g}", target))
+    # the largest float32 itself leaves no room above it for targets that compare by <
+    too_large = (np.abs(thresholds) > _LIMIT) | (thresholds == _LIMIT)
+    if too_large.any():
+        feature = int(nodes.features[~is_leaf][too_large][0])
+        what = f"{form.label(feature)} has a threshold of {thresholds[too_large][0]:.3g}"
+        raise ValueError(_refusal(what, target))
+    return Nodes(
+        nodes.starts, nodes.features, at_or_below(nodes.thresholds), nodes.left, nodes.right,
+        np.where(is_leaf, values, np.float32(0.0)),
+    )  # fmt: skip
+
+
+def check_depth(form: TreeForm, target: str) -> None:
+    """Raise for trees that are nested too deeply to be read."""
+    depth = form.trees.depth()
+    if depth > DEEPEST:
+        raise ValueError(
+            f"a tree of this {form.ranker} is {depth:,} splits deep; {target} nests trees, and more than {DEEPEST} are "
+            "not safely read. Set max_depth, or export to json or onnx."
+        )
+
+
+def at_or_below(numbers: np.ndarray) -> np.ndarray:
+    """Return the largest float32 that is not above each number."""
+    nearest = numbers.astype(np.float32)
+    return np.where(nearest > numbers, np.nextafter(nearest, np.float32(-np.inf)), nearest)
+
+
+def just_above(numbers: np.ndarray) -> np.ndarray:
+    """Return the next float32: ``x <= number`` is ``x < just_above(number)``."""
+    return np.nextafter(numbers, np.float32(np.inf))
+
+
+def decimal(number: np.float32) -> float:
+    """Return a float with few decimals that reads back as this float32, directly or by way of a double."""
+    short = float(str(number))
+    return short if np.float32(short) == number else float(number)
+
+
+def _refusal(what: str, target: str) -> str:
+    return (
+        f"{what}, which float32 cannot hold; {target} computes in float32. Export to json, or to onnx with "
+        "dtype='float64'."
+    )

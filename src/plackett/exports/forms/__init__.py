@@ -1,0 +1,24 @@
+"""What a model is exported from: its score as a linear form, trees, or a net."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plackett.exports.forms.linear import LinearForm, linear_form
+from plackett.exports.forms.nets import NetForm, net_form
+from plackett.exports.forms.trees import TreeForm, tree_form
+from plackett.rankers.boosting.rankboost import RankBoost
+from plackett.rankers.neural.ranker import NeuralRanker
+from plackett.rankers.trees.flat_boosted_trees import FlatBoostedTrees
+
+Form = LinearForm | TreeForm | NetForm
+
+
+def form_of(ranker: Any, feature_names: Sequence[str] | None = None) -> Form:
+    """Return the form of a fitted ranker; raise a ValueError that says why for a ranker that has none."""
+    if isinstance(ranker, NeuralRanker):
+        return net_form(ranker, feature_names)
+    if isinstance(ranker, FlatBoostedTrees | RankBoost):
+        return tree_form(ranker, feature_names)
+    return linear_form(ranker, feature_names)

@@ -1,0 +1,228 @@
+"""ONNX: a graph from an array of features, one row per document, to one score per row."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from plackett import __version__
+from plackett._optional import import_optional
+from plackett.exports.float32 import check_single, nodes_in_single
+from plackett.exports.forms import Form
+from plackett.exports.forms.linear import LinearForm
+from plackett.exports.forms.nets import NetForm
+from plackett.exports.forms.trees import LEAF, Nodes, TreeForm
+
+OPSET = 13
+IR_VERSION = 7  # the oldest that the opset allows, for old runtimes
+ML_OPSET = {"float32": 1, "float64": 5}  # the oldest of "ai.onnx.ml" in which scores are of that precision
+DTYPES = ("float32", "float64")
+
+
+def write_linear(form: LinearForm, *, name: str, dtype: str) -> bytes:
+    """Return a model with input ``features`` (n, n_features) and output ``scores`` (n,), both of ``dtype``."""
+    import_optional("onnx", extra="onnx", needed_for="Exporting to ONNX")
+    from onnx import helper, numpy_helper
+
+    if dtype == "float32":
+        check_single(form, "onnx with dtype='float32'")
+    constants, nodes, last = [], [], "features"
+
+    def add(operation: str, constant: str, values: np.ndarray, result: str) -> None:
+        nonlocal last
+        constants.append(numpy_helper.from_array(values, constant))
+        nodes.append(helper.make_node(operation, [last, constant], [result], name=operation.lower()))
+        last = result
+
+    if form.scaling != "none":  # first, so that large offsets are subtracted before anything is added up
+        add("Sub", "offset", form.offset.astype(dtype), "moved")
+        add("Div", "scale", form.scale.astype(dtype), "scaled")
+    # a matrix of one column: onnxruntime does not multiply rows by a vector
+    add("MatMul", "weights", form.weights.astype(dtype)[:, np.newaxis], "column")
+    add("Squeeze", "axes", np.array([1]), "weighted")
+    add("Add", "intercept", np.array(form.intercept, dtype=dtype), "scores")
+    return _finished_model(form, nodes, constants, name, dtype)
+
+
+def write_trees(form: TreeForm, *, name: str, dtype: str) -> bytes:
+    """Return a model with input ``features`` (n, n_features) and output ``scores`` (n,), both of ``dtype``."""
+    import_optional("onnx", extra="onnx", needed_for="Exporting to ONNX")
+    from onnx import helper, numpy_helper
+
+    if dtype == "float32":
+        operation, attributes = "TreeEnsembleRegressor", _regressor(nodes_in_single(form, "onnx with dtype='float32'"))
+    else:
+        operation, attributes = "TreeEnsemble", _ensemble(form.nodes(), numpy_helper.from_array)
+    trees = helper.make_node(
+        operation, ["features"], ["column"], name="trees", domain="ai.onnx.ml", n_targets=1, **attributes
+    )
+    squeeze = helper.make_node("Squeeze", ["column", "axes"], ["scores"], name="squeeze")
+    constants = [numpy_helper.from_array(np.array([1]), "axes")]
+    return _finished_model(form, [trees, squeeze], constants, name, dtype, ml_opset=ML_OPSET[dtype])
+
+
+def _regressor(nodes: Nodes) -> dict[str, Any]:
+    """Return all nodes, numbered within their trees; the value of a leaf is looked up by tree and number."""
+    is_leaf = nodes.features == LEAF
+    trees = np.repeat(np.arange(nodes.n_trees), np.diff(nodes.starts))
+    numbers = np.arange(is_leaf.size) - nodes.starts[trees]
+
+    def ways(side: np.ndarray) -> list[int]:
+        return np.where(is_leaf, 0, side - nodes.starts[trees]).tolist()
+
+    return {
+        "nodes_treeids": trees.tolist(),
+        "nodes_nodeids": numbers.tolist(),
+        "nodes_featureids": np.where(is_leaf, 0, nodes.features).tolist(),
+        "nodes_modes": np.where(is_leaf, "LEAF", "BRANCH_LEQ").tolist(),
+        "nodes_values": nodes.thresholds.tolist(),
+        "nodes_truenodeids": ways(nodes.left),
+        "nodes_falsenodeids": ways(nodes.right),
+        "target_treeids": trees[is_leaf].tolist(),
+        "target_nodeids": numbers[is_leaf].tolist(),
+        "target_ids": [0] * int(is_leaf.sum()),
+        "target_weights": nodes.values[is_leaf].tolist(),
+    }
+
+
+def _ensemble(nodes: Nodes, as_tensor: Any) -> dict[str, Any]:
+    """Return splits and leaves, each numbered over all trees; a tree of one leaf gets a split with that leaf twice."""
+    is_leaf = nodes.features == LEAF
+    is_lone = np.zeros_like(is_leaf)
+    is_lone[nodes.starts[:-1]] = is_leaf[nodes.starts[:-1]]
+    is_split = ~is_leaf | is_lone
+    leaf_number, split_number = np.cumsum(is_leaf) - 1, np.cumsum(is_split) - 1
+    itself = np.arange(is_leaf.size)
+
+    def ways(side: np.ndarray) -> tuple[list[int], list[int]]:
+        to = np.where(is_lone, itself, side)[is_split]
+        return np.where(is_leaf[to], leaf_number[to], split_number[to]).tolist(), is_leaf[to].astype(np.int64).tolist()
+
+    (left, left_is_leaf), (right, right_is_leaf) = ways(nodes.left), ways(nodes.right)
+    return {
+        "tree_roots": split_number[nodes.starts[:-1]].tolist(),
+        "nodes_featureids": np.where(is_lone, 0, nodes.features)[is_split].tolist(),
+        "nodes_splits": as_tensor(nodes.thresholds[is_split]),
+        "nodes_modes": as_tensor(np.zeros(int(is_split.sum()), dtype=np.uint8)),  # x <= threshold
+        "nodes_truenodeids": left,
+        "nodes_trueleafs": left_is_leaf,
+        "nodes_falsenodeids": right,
+        "nodes_falseleafs": right_is_leaf,
+        "leaf_targetids": [0] * int(is_leaf.sum()),
+        "leaf_weights": as_tensor(nodes.values[is_leaf]),
+    }
+
+
+def write_net(form: NetForm, *, name: str, dtype: str) -> bytes:
+    """Return a model with input ``features`` (n, n_features) and output ``scores`` (n,), both of ``dtype``."""
+    import_optional("onnx", extra="onnx", needed_for="Exporting to ONNX")
+    from onnx import helper, numpy_helper
+
+    _check_net(form, dtype)
+    constants: list[Any] = []
+    nodes: list[Any] = []
+    last = "features"
+
+    def add(operation: str, result: str, *inputs: str, **values: np.ndarray) -> None:
+        """Append a node; its inputs are the last result, then ``inputs``, then constants, named by their keywords."""
+        nonlocal last
+        constants.extend(numpy_helper.from_array(array, constant) for constant, array in values.items())
+        nodes.append(helper.make_node(operation, [last, *inputs, *values], [result], name=result))
+        last = result
+
+    def activate(place: int) -> None:
+        sums, half, one = last, *(np.array(number, dtype=dtype) for number in (0.5, 1.0))
+        if form.net.activation == "silu":
+            add("Sigmoid", f"opened{place}")
+        elif form.net.activation == "gelu":  # opset 13 has no Gelu
+            add("Mul", f"stretched{place}", **{f"stretch{place}": np.array(np.sqrt(0.5), dtype=dtype)})
+            add("Erf", f"erf{place}")
+            add("Add", f"lifted{place}", **{f"one{place}": one})
+            add("Mul", f"opened{place}", **{f"half{place}": half})
+        else:
+            add(form.net.activation.capitalize(), f"active{place}")
+            return
+        add("Mul", f"active{place}", sums)
+
+    if form.scaling != "none":  # first, so that large offsets are subtracted before anything is added up
+        add("Sub", "moved", offset=form.offset.astype(dtype))
+        add("Div", "scaled", scale=form.scale.astype(dtype))
+    for place, (weight, bias) in enumerate(zip(form.net.weights, form.net.biases, strict=True)):
+        if place:
+            activate(place)
+        add("MatMul", f"weighted{place}", **{f"weight{place}": np.ascontiguousarray(weight.T, dtype=dtype)})
+        add("Add", f"sums{place}", **{f"bias{place}": bias.astype(dtype)})
+    add("Squeeze", "scores", axes=np.array([1]))
+    return _finished_model(form, nodes, constants, name, dtype)
+
+
+def _check_net(form: NetForm, dtype: str) -> None:
+    """Reject numbers that the precision cannot hold, and operations that it lacks."""
+    if dtype == "float64":
+        if form.net.activation == "gelu":
+            raise ValueError(
+                "onnx with dtype='float64' has no gelu: runtimes compute its Erf in float32 only. Take "
+                "dtype='float32', or export to json."
+            )
+        return
+    scales_only = replace(form.steepest(), weights=np.ones(form.n_features))
+    check_single(scales_only, "onnx with dtype='float32'", instead="json or onnx with dtype='float64'")
+    largest = max(float(np.abs(array).max(initial=0.0)) for array in (*form.net.weights, *form.net.biases))
+    if largest > float(np.finfo(np.float32).max):
+        raise ValueError(
+            f"this {form.ranker} has a weight of {largest:.3g} in size, which float32 cannot hold. Export to json or "
+            "onnx with dtype='float64'."
+        )
+
+
+def _finished_model(
+    form: Form,
+    nodes: list[Any],
+    constants: list[Any],
+    name: str,
+    dtype: str,
+    ml_opset: int | None = None,
+) -> bytes:
+    """Return the bytes of a model from ``features`` to ``scores``; ``ml_opset`` is the version of "ai.onnx.ml"."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    kind = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
+    graph = helper.make_graph(
+        nodes,
+        name,
+        [helper.make_tensor_value_info("features", kind, ["n", form.n_features])],
+        [helper.make_tensor_value_info("scores", kind, ["n"])],
+        constants,
+    )
+    opsets = [helper.make_opsetid("", OPSET)]
+    if ml_opset is not None:
+        opsets.append(helper.make_opsetid("ai.onnx.ml", ml_opset))
+    model = helper.make_model(
+        graph,
+        opset_imports=opsets,
+        ir_version=IR_VERSION,
+        producer_name="plackett",
+        producer_version=__version__,
+    )
+    about = {"ranker": form.ranker}
+    if form.names is not None:
+        about["feature_names"] = json.dumps(form.names)
+    helper.set_model_props(model, about)
+    onnx.checker.check_model(model)
+    return model.SerializeToString()
+
+
+def score(content: bytes, X: np.ndarray, names: list[str] | None = None) -> np.ndarray:
+    """Return onnxruntime's scores of rows."""
+    runtime = import_optional("onnxruntime", extra="onnx", needed_for="Checking an ONNX model")
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3  # on some machines it warns about unrelated devices
+    session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    (entry,) = session.get_inputs()
+    dtype = np.float64 if entry.type == "tensor(double)" else np.float32
+    with np.errstate(over="ignore"):  # what is not finite is reported later
+        return session.run(["scores"], {entry.name: X.astype(dtype)})[0]
