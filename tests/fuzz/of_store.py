@@ -11,6 +11,7 @@ import numpy as np
 
 from plackett.evaluation.store import fingerprints, runs
 from tests.fuzz.mutations import mutate_bytes, mutate_json, one_of
+from tests.storage.containers import parts_of, sealed, signed
 
 OURS = ()
 SUFFIX = ".run"
@@ -31,17 +32,15 @@ def mutate(seeds, rng):
     change = rng.random()
     if change < 0.2:
         return mutate_bytes(content, rng, seeds)
-    text, _, array = content.partition(b"\n")[2].partition(b"\n")
+    directory, body = parts_of(content)
+    text = json.dumps(directory).encode()
     if change < 0.3:
-        text = text[:-1] + b', "deep": ' + b"[" * int(rng.integers(200_000)) + b"}"
-    elif change < 0.7:
-        text = json.dumps(mutate_json(json.loads(text), rng)).encode()
-    elif change < 0.8:
-        text = mutate_bytes(text, rng)
-    else:
-        array = mutate_bytes(array, rng) if array else rng.bytes(16)
-    whole = text + b"\n" + array
-    return runs._heading(whole) + whole  # signed again
+        return sealed(text[:-1] + b', "deep": ' + b"[" * int(rng.integers(200_000)) + b"}", body)
+    if change < 0.7:
+        return signed(mutate_json(directory, rng), body)
+    if change < 0.8:
+        return sealed(mutate_bytes(text, rng), body)
+    return signed(directory, mutate_bytes(body, rng))
 
 
 def read(path):

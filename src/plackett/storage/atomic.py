@@ -55,9 +55,16 @@ def draft_of(path: str | os.PathLike) -> Iterator[BinaryIO]:
 
 def publish(file: BinaryIO, path: str | os.PathLike) -> None:
     """Move a draft to its place, after its content has reached the disk: a power cut must not leave an empty file."""
+    target = os.path.realpath(path)
     file.flush()
     os.fsync(file.fileno())
-    os.replace(file.name, os.path.realpath(path))
+    os.replace(file.name, target)
+    with contextlib.suppress(OSError):  # not all systems can flush the entry of a folder
+        handle = os.open(os.path.dirname(target), os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextlib.contextmanager
@@ -77,29 +84,6 @@ def draft_folder(path: str | os.PathLike) -> Iterator[str]:
     finally:
         if os.path.lexists(draft) and _is_same(handle, draft):
             shutil.rmtree(draft, ignore_errors=True)
-        os.close(handle)
-
-
-@contextlib.contextmanager
-def locked_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """Yield a new file that is locked until it is closed."""
-    with open(path, "x+b") as file:
-        _locked(file.fileno())
-        yield file
-
-
-@contextlib.contextmanager
-def folder_lock(folder: str | os.PathLike) -> Iterator[None]:
-    """Wait for a folder's lock and hold it; where there are no locks, go on without."""
-    if fcntl is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
         os.close(handle)
 
 

@@ -245,7 +245,7 @@ class Container:
         needed = sum(text.count(mark) * cost for mark, cost in _MEMORY_PER.items())
         if needed > _DIRECTORY_MEMORY + 4 * self.size:
             raise ContainerError("the file is damaged: its directory holds too many values for a file of this size.")
-        return json.loads(text)
+        return json.loads(text.decode("ascii"))
 
     def _checked_entry(self, node: Any) -> Entry:
         shape, offset, order = node["shape"], node["offset"], node.get("order", "C")

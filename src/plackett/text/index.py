@@ -283,8 +283,8 @@ class TextIndex:
 
         The folder changes only when everything was written: a process that is killed leaves the old index or none.
         """
-        facts = {"analyser": self.analyser.parameters(), "fields": list(self.fields), "n_docs": self.n_docs}
-        storage.write_folder(folder, facts, self._arrays)
+        header = {"analyser": self.analyser.parameters(), "fields": list(self.fields), "n_docs": self.n_docs}
+        storage.write_folder(folder, header, self._arrays)
 
     def __len__(self) -> int:
         return self.n_docs
@@ -324,9 +324,9 @@ def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:
     verify : bool, default=True
         Compare every byte with its checksum. False reads less of a large index that can be trusted.
     """
-    facts, arrays = storage.open_folder(folder, verify=verify)
+    header, arrays = storage.open_folder(folder, verify=verify)
     try:
-        index = TextIndex(Analyser(**facts["analyser"]), facts["fields"], arrays, facts["n_docs"])
+        index = TextIndex(Analyser(**header["analyser"]), header["fields"], arrays, header["n_docs"])
         problem = _problem(index, arrays)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         problem = f"{type(error).__name__}: {error}"
@@ -339,7 +339,7 @@ def _problem(index: TextIndex, arrays: Mapping[str, np.ndarray]) -> str | None:
     """What would lead compiled loops astray, or None."""
     n_docs, n_terms = index.n_docs, len(index.terms)
     if type(n_docs) is not int or not index.fields or not all(isinstance(name, str) for name in index.fields):
-        return "its facts are no number of documents and names of fields"
+        return "its header does not hold the number of documents and the names of fields"
     for name, array in arrays.items():
         if array.dtype != _KINDS.get(name.rpartition(".")[2]):
             return f"{name} has another type, {array.dtype}"

@@ -102,7 +102,7 @@ def test_nothing_in_a_file_is_executed(tmp_path):
             return os.mkdir, (str(tmp_path / "sprung"),)
 
     store = RunStore(tmp_path / "store")
-    with pytest.raises(ValueError, match="an array of objects cannot be stored"):
+    with pytest.raises(ValueError, match="array is an array of type object; only numbers"):
         store.put(KEY, {}, np.array([Trap()], dtype=object))
     assert list(store.folder.iterdir()) == []
     store.put(KEY, {}, np.arange(3.0))

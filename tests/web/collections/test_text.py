@@ -231,13 +231,13 @@ def test_an_index_is_kept_by_its_content_and_a_damaged_one_is_built_anew(folder,
     assert len(made) == 1
     assert again.key == first.key
     kept = next(cache.iterdir())
-    arrays = next(kept.glob("arrays-*"))
-    content = bytearray(arrays.read_bytes())
-    content[0] ^= 1
-    arrays.write_bytes(content)
+    path = kept / "index.plackett"
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
     assert open_collection(source, cache=cache).search("wings").docid == ["a.txt"]
     assert len(made) == 2
-    (kept / "index.json").write_text("nonsense")
+    path.write_text("nonsense")
     assert open_collection(source, cache=cache).search("wings").docid == ["a.txt"]
     (source / "b.txt").write_text("wings too")
     changed = open_collection(source, cache=cache)

@@ -1,16 +1,11 @@
-"""Finished results on disk, one file each, so that an interrupted run can resume.
+"""Finished results on disk, one container each, so that an interrupted run can resume.
 
-A file is a line with the format and a checksum of all that follows, a line of JSON (the key, the record), and the
-bytes of the result's array if it has one. It is written beside its place and moved there when it is complete, so that a
-reader finds all of it or nothing, even while other processes write to the folder. Damaged results, and those made from
-anything else, are ignored.
+The header of a file holds the key and the record, and the array of the result, if it has one, is beside it. Files are
+written atomically: any number of processes may use a folder. Damaged results, and those of another key, are ignored.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,13 +15,12 @@ import numpy as np
 
 from plackett.evaluation.store import fingerprints
 from plackett.storage.atomic import remove_abandoned
-from plackett.storage.opening import write_bytes
+from plackett.storage.container import open_container, write_container
 
-FORMAT = "plackett run 2"
+KIND, VERSION = "plackett run", 3
 ENDING = ".run"
 DRAFTS = f"*{ENDING}.plackett-*.part"
 NAME_LENGTH = 32  # of the 64 digits of a key; the file holds them all
-LONGEST_RECORD = 16 << 20  # bytes of JSON; lists of lists take twenty times as much once they are parsed
 
 
 class Record(NamedTuple):
@@ -74,30 +68,23 @@ class RunStore:
         """
         key = fingerprints.of_key(parts)
         try:
-            content = self._path(key).read_bytes()
-        except OSError:
-            return None
-        try:
-            record = _parsed(content, key)
-            return record if kinds is None or has_kinds(record.values, kinds) else None
-        except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
-            return None  # damaged, changed, or not ours: the result is made again
+            with open_container(self._path(key), KIND, VERSION, verify=True) as container:
+                record = Record(container.header["record"], None)
+                if container.header["key"] != key or not isinstance(record.values, dict):
+                    return None
+                if "array" in container.arrays:
+                    record = record._replace(array=container.array("array"))
+        except (OSError, ValueError, KeyError):
+            return None  # missing, damaged, or another file: the result is computed again
+        return record if kinds is None or has_kinds(record.values, kinds) else None
 
     def put(self, parts: Mapping[str, Any], values: Mapping[str, Any], array: np.ndarray | None = None) -> None:
         """Store a record; it is complete on disk when this returns."""
         key = fingerprints.of_key(parts)
-        body: dict[str, Any] = {"key": key, "parts": dict(parts), "record": dict(values)}
-        content = b""
-        if array is not None:
-            if array.dtype.hasobject:
-                raise ValueError("an array of objects cannot be stored; give one of numbers or of text.")
-            body["array"] = {"dtype": array.dtype.str, "shape": array.shape}
-            content = array.tobytes()
-        whole = json.dumps(body).encode() + b"\n" + content
-        path = self._path(key)
-        with write_bytes(path) as file:
-            file.write(_heading(whole) + whole)
-        _sync_folder(self.folder)
+        with write_container(self._path(key), KIND, VERSION) as writer:
+            if array is not None:
+                writer.add("array", array)
+            writer.finish({"key": key, "parts": dict(parts), "record": dict(values)})
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key[:NAME_LENGTH]}{ENDING}"
@@ -117,34 +104,3 @@ def has_kinds(values: Any, kinds: Mapping[str, Any]) -> bool:
         and all(isinstance(values[name], kind) for name, kind in kinds.items())
         and all(isinstance(text, str) for text in values.get("warnings", ()))
     )
-
-
-def _heading(whole: bytes) -> bytes:
-    return f"{FORMAT} {hashlib.sha256(whole).hexdigest()}\n".encode()
-
-
-def _parsed(content: bytes, key: str) -> Record:
-    """The record of a file; ValueError and its like where the file is not what `RunStore.put` wrote under this key."""
-    heading, _, whole = content.partition(b"\n")
-    if heading + b"\n" != _heading(whole):
-        raise ValueError("damaged, or of another format.")
-    text, _, rest = whole.partition(b"\n")
-    if len(text) > LONGEST_RECORD:
-        raise ValueError(f"a record of {len(text):,} bytes.")
-    body = json.loads(text)
-    if body["key"] != key or not isinstance(body["record"], dict):
-        raise ValueError("another result.")
-    if "array" not in body:
-        return Record(body["record"], None)
-    values = np.frombuffer(rest, dtype=np.dtype(body["array"]["dtype"]))  # a view: no shape can ask for memory
-    return Record(body["record"], values.reshape(body["array"]["shape"]).copy())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Let the name survive a power cut as well; not all systems can."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

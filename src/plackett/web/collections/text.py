@@ -18,7 +18,7 @@ from plackett.storage.opening import is_stream
 from plackett.text import TextIndex, build_index, letor_features, open_index, parse_boolean
 from plackett.text.boolean_search import search_boolean, wanted_terms
 from plackett.text.snippets import snippet_of
-from plackett.text.storage import HEADER
+from plackett.text.storage import INDEX_FILE
 from plackett.web.collections.base import Collection, Document, Hits
 from plackett.web.collections.index_cache import content_key, kept_index, stdlib_key
 
@@ -165,7 +165,7 @@ def open_collection(source: str | PathLike | None, *, cache: str | PathLike | No
         raise FileNotFoundError(f"{source} is not there. Give a folder or a file of texts.")
     name = as_text(place.resolve().name) or "documents"
     key = f"{name}-{hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:10]}"
-    if (place / HEADER).is_file():
+    if (place / INDEX_FILE).is_file():
         return TextCollection(open_index(place), name, key)
     if is_stream(source):  # which can be read once, and not recognised again
         return TextCollection(_index_of(source), name, key)
