@@ -99,7 +99,6 @@ TO_MEND = {
     ("exports/forms/nets.py", "._shape"),
     ("exports/parity.py", "._check_queries"),
     ("exports/parity.py", "._predict_grouped"),
-    ("rankers/query_dependent/function_space.py", "._factor"),
 }
 CIRCLES_TO_MEND: list[set[str]] = []
 NAMES_TO_MEND = {

@@ -115,3 +115,16 @@ def check_vector(ranker: Any, name: str, dtype: Any = np.float64) -> None:
     vector = getattr(ranker, name, None)
     if not isinstance(vector, np.ndarray) or vector.dtype != dtype or vector.ndim != 1 or not np.isfinite(vector).all():
         raise ValueError(f"{name} must be a vector of finite numbers.")
+
+
+def check_matrix(ranker: Any, name: str) -> None:
+    """Raise a ValueError if a loaded attribute is not a matrix of finite numbers; make it contiguous."""
+    matrix = getattr(ranker, name, None)
+    if (
+        not isinstance(matrix, np.ndarray)
+        or matrix.ndim != 2
+        or matrix.dtype not in KERNEL_TYPES
+        or not np.isfinite(matrix).all()
+    ):
+        raise ValueError(f"{name} must be a matrix of finite numbers.")
+    setattr(ranker, name, np.ascontiguousarray(matrix))  # as kernels take them

@@ -218,6 +218,13 @@ class KernelScorer(LinearScorer):
             return linalg.solve_triangular(self.X[self.places], weights, lower=True, trans="T", check_finite=False)
         return self._factor @ weights
 
+    def feature_map(self) -> np.ndarray | None:
+        """Return the matrix that takes kernel values to features; None if they are the features."""
+        if not isinstance(self._factor, str):
+            return self._factor
+        triangle = self.X[self.places]
+        return linalg.solve_triangular(triangle, np.eye(triangle.shape[0]), lower=True, check_finite=False).T
+
     def weights_of(self, dual: np.ndarray, support: Any) -> np.ndarray | None:
         """The coefficients that come nearest to scoring by ``dual`` on ``support``; None where there are none."""
         if self.penalty == "coefficients":

@@ -10,9 +10,18 @@ import numpy as np
 from plackett._parameters import Parameters
 from plackett._threads import query_blocks
 from plackett.data.queries import Queries
-from plackett.rankers.query_dependent.table import QueryTable
+from plackett.rankers.linear_scores import check_vector
+from plackett.rankers.query_dependent.table import QueryTable, check_loaded_columns
 from plackett.scorers.linear import LinearScorer
-from plackett.validation import check_positive_int, count_of, feature_number, find_column, is_sparse, plain
+from plackett.validation import (
+    check_choice,
+    check_positive_int,
+    count_of,
+    feature_number,
+    find_column,
+    is_sparse,
+    plain,
+)
 
 DOCS_PER_BLOCK = 16384
 ROWS_PER_COPY = 4096
@@ -256,6 +265,27 @@ class QueryFeatureSource(Parameters):
     def _scale(self, features: np.ndarray) -> None:
         if self.centre is not None:
             features[:, self.scaled] = (features[:, self.scaled].astype(np.float64) - self.centre) * self.factor
+
+    def check_loaded_for(self, n_features: int) -> int:
+        """Raise a ValueError if a loaded source does not fit ``n_features`` columns; return those of the documents."""
+        check_choice(self.kind, "kind", ["none", "matrix", "columns", "mean"])
+        if type(self.n_columns) is not int or (self.kind != "matrix" and self.n_columns != n_features):
+            raise ValueError("the number of columns of the query features is wrong.")
+        columns = check_loaded_columns(self.columns, n_features, "columns")
+        if (self.kind == "columns") != (self.columns is not None):
+            raise ValueError("columns must be those that hold query features.")
+        scaled = check_loaded_columns(self.scaled, len(columns) if self.kind == "columns" else self.n_columns, "scaled")
+        check_loaded_columns(None if self.base_column is None else [self.base_column], n_features, "base_column")
+        if self.depth is not None:
+            check_positive_int(self.depth, "depth")
+        if self.kind != "none" and self.scaled is None:
+            raise ValueError("scaled must be the query features that are numbers.")
+        if self.centre is not None:
+            for name in ("centre", "factor"):
+                check_vector(self, name)
+                if getattr(self, name).size != len(scaled):
+                    raise ValueError(f"{name} must have one number for each of {len(scaled)} query features.")
+        return n_features - len(columns)
 
 
 def _take_columns(X: np.ndarray, columns: np.ndarray) -> np.ndarray:

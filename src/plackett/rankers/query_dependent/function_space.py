@@ -1,27 +1,35 @@
-"""Where scoring functions live: linear in the columns, or in those of a kernel."""
+"""The space of scoring functions: linear in the columns, or in the features of a kernel."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
 from plackett._parameters import Parameters
-from plackett.scorers.kernel import Kernel, Training, check_bytes, exact_scorer, landmark_scorer, settle_gamma
-from plackett.validation import count_of, is_sparse
+from plackett.rankers.linear_scores import KERNEL_TYPES, check_matrix
+from plackett.scorers.kernel import (
+    Kernel,
+    Training,
+    check_bytes,
+    check_kernel,
+    exact_scorer,
+    landmark_scorer,
+    settle_gamma,
+)
+from plackett.validation import check_number, count_of, is_sparse
 
 
 class FunctionSpace(Parameters):
-    """Features of documents whose linear functions are the scoring functions, their length being the penalty.
+    """Features of documents; scoring functions are linear in them, with the squared length as the penalty.
 
     Parameters
     ----------
     kernel : str or callable
-        ``"linear"`` takes the columns as they are.
+        ``"linear"`` takes the columns unchanged.
     gamma, degree, coef0 : float
-        Of the kernel; ``gamma`` may be ``"median"``, one over the median distance between documents (Dai and Wang's
-        choice: not its square), ``"scale"`` or None until :meth:`fit` settles it.
+        Parameters of the kernel. ``gamma`` may be ``"median"``, one over the median distance between documents (Dai
+        and Wang's choice: not its square), ``"scale"`` or None; :meth:`fit` replaces these by a number.
 
     Attributes
     ----------
@@ -29,7 +37,7 @@ class FunctionSpace(Parameters):
     support_ : ndarray, CSR matrix or None
         Documents with which kernel values are computed.
     factor_ : ndarray or None
-        What takes kernel values to features.
+        Maps kernel values to features; None if they are the features.
     """
 
     def __init__(self, kernel: Any = "linear", gamma: Any = "median", degree: float = 3, coef0: float = 1.0):
@@ -44,16 +52,16 @@ class FunctionSpace(Parameters):
 
     @property
     def settled(self) -> Kernel:
-        """The kernel with its parameters, after ``fit``."""
+        """Return the kernel with its parameters, after ``fit``."""
         return Kernel(self.kernel, self.gamma_, self.degree, self.coef0)
 
     def settle(self, X: Any) -> None:
-        """Find a number for gamma."""
+        """Set the number that gamma stands for."""
         self.gamma_ = median_gamma(X) if self.gamma == "median" else settle_gamma(self.gamma, self.kernel, X)
         self.support_ = self.factor_ = None
 
     def fit(self, X: Any, *, landmarks: int | None, random_state: Any, max_bytes: float) -> np.ndarray:
-        """Features of the training documents."""
+        """Return the features of the training documents."""
         self.settle(X)
         if self.is_linear:
             return as_dense(X, max_bytes)
@@ -65,24 +73,39 @@ class FunctionSpace(Parameters):
             scorer = landmark_scorer(
                 kernel, training, n_landmarks=landmarks, selection="k-means++", random_state=random_state, **shared
             )
-        self.support_ = scorer.support
-        factor = scorer._factor
-        if isinstance(factor, str):  # the support's own features are a triangle
-            triangle = scorer.X[scorer.places]
-            factor = linalg.solve_triangular(triangle, np.eye(triangle.shape[0]), lower=True, check_finite=False).T
-        self.factor_ = factor
+        self.support_, self.factor_ = scorer.support, scorer.feature_map()
         return scorer.X
 
     def features(self, X: Any, max_bytes: float = np.inf) -> np.ndarray:
-        """Features of any documents."""
+        """Return the features of any documents."""
         if self.is_linear:
             return as_dense(X, max_bytes)
         values = self.settled.matrix(X, self.support_)
         return values if self.factor_ is None else values @ self.factor_
 
+    def check_loaded_for(self, n_columns: int) -> int:
+        """Raise a ValueError if a loaded space does not take ``n_columns`` columns; return its number of features."""
+        check_kernel(self.kernel)
+        check_number(self.gamma_, "gamma_", above=0.0)
+        check_number(self.degree, "degree", least=1.0)
+        check_number(self.coef0, "coef0")
+        if self.is_linear:
+            return n_columns
+        rows = self.support_.data if is_sparse(self.support_) else self.support_
+        if not isinstance(rows, np.ndarray) or rows.dtype not in KERNEL_TYPES or not np.isfinite(rows).all():
+            raise ValueError("support_ must hold documents.")
+        if len(self.support_.shape) != 2 or self.support_.shape[1] != n_columns:
+            raise ValueError(f"support_ must have {n_columns} columns.")
+        if self.factor_ is None:
+            return self.support_.shape[0]
+        check_matrix(self, "factor_")
+        if self.factor_.shape[0] != self.support_.shape[0]:
+            raise ValueError(f"factor_ must have {self.support_.shape[0]} rows.")
+        return self.factor_.shape[1]
+
 
 def as_dense(X: Any, max_bytes: float) -> np.ndarray:
-    """Rows as one block of memory."""
+    """Return rows as one dense block of memory."""
     if not is_sparse(X):
         return np.ascontiguousarray(X)
     n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
@@ -94,6 +117,6 @@ def as_dense(X: Any, max_bytes: float) -> np.ndarray:
 
 
 def median_gamma(X: Any) -> float:
-    """One over the median distance between documents that differ."""
+    """Return one over the median distance between different documents."""
     squared = settle_gamma("median", "rbf", X)  # one over the median of the squares, which is the square of the median
     return float(np.sqrt(squared))

@@ -14,15 +14,8 @@ from plackett.metrics.measure import Measure
 from plackett.rankers.base import Normalized, check_loaded_normalizer
 from plackett.rankers.fitting import HeldBack
 from plackett.rankers.linear.ranker import _seed
-from plackett.rankers.linear_scores import check_vector
+from plackett.rankers.linear_scores import check_matrix, check_vector
 from plackett.rankers.progress import Progress
-from plackett.rankers.query_dependent.checks import (
-    check_matrix,
-    check_source,
-    check_space,
-    check_training,
-    check_weights,
-)
 from plackett.rankers.query_dependent.features import QueryFeatureSource
 from plackett.rankers.query_dependent.function_space import FunctionSpace
 from plackett.rankers.query_dependent.local_fits import LocalFits, Solutions
@@ -413,9 +406,9 @@ class QueryModels(Normalized):
         n_queries, size = self.coef_.shape
         if not isinstance(self.query_ids_, np.ndarray) or self.query_ids_.shape != (n_queries,):
             raise ValueError(f"there are {n_queries} models, but not as many queries.")
-        check_weights(self.query_weights_, n_queries)
-        n_columns = check_loaded_normalizer(self, check_source(self.source_, self.n_features_in_))
-        width = check_space(self.space_, n_columns)
+        self.query_weights_.check_loaded_for(n_queries)
+        n_columns = check_loaded_normalizer(self, self.source_.check_loaded_for(self.n_features_in_))
+        width = self.space_.check_loaded_for(n_columns)
         if size != (width**2 if self._is_bilinear else width):
             raise ValueError(f"coef_ must have {width} columns, or their square.")
         check_number(self.l2_, "l2_", above=0.0)
@@ -426,7 +419,27 @@ class QueryModels(Normalized):
             if self.uniform_coef_.size != size:
                 raise ValueError(f"uniform_coef_ has {self.uniform_coef_.size} coefficients and coef_ {size}.")
         if self.training_rows_ is not None:
-            check_training(self, n_queries, round(size**0.5) if self._is_bilinear else size)
+            self._check_loaded_training(n_queries, width)
+
+    def _check_loaded_training(self, n_queries: int, n_columns: int) -> None:
+        """Raise a ValueError if bounds or labels do not fit the training documents: compiled code relies on them."""
+        check_matrix(self, "training_rows_")
+        check_vector(self, "training_labels_")
+        indptr, labels = self.training_indptr_, self.training_labels_
+        if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.shape != (n_queries + 1,):
+            raise ValueError(f"training_indptr_ must hold {n_queries + 1} whole numbers.")
+        if indptr[0] != 0 or (np.diff(indptr) < 1).any() or indptr[-1] != labels.size:
+            raise ValueError("training_indptr_ must rise from 0 to the number of labels.")
+        if self.training_rows_.shape != (labels.size, n_columns):
+            raise ValueError(f"training_rows_ must have {labels.size} rows of {n_columns} numbers.")
+        rises = np.diff(labels) > 0
+        rises[indptr[1:-1] - 1] = False
+        if rises.any():
+            raise ValueError("training_labels_ must fall within each query.")
+        if self.training_shares_ is not None:
+            check_vector(self, "training_shares_")
+            if self.training_shares_.shape != (n_queries,) or (self.training_shares_ < 0).any():
+                raise ValueError(f"training_shares_ must hold {n_queries} numbers of at least 0.")
 
 
 def _some_at_a_time(n: int) -> list[np.ndarray]:

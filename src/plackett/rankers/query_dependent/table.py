@@ -128,3 +128,13 @@ def _as_list(column: Any) -> list:
         if hasattr(column, method):
             return getattr(column, method)()
     return list(column)
+
+
+def check_loaded_columns(columns: Any, n: int, name: str) -> list[int]:
+    """Raise a ValueError if a loaded list does not hold different column numbers below ``n``; None is empty."""
+    if columns is None:
+        return []
+    is_list = isinstance(columns, list) and all(type(column) is int and 0 <= column < n for column in columns)
+    if not is_list or len(set(columns)) < len(columns):
+        raise ValueError(f"{name} must be different numbers from 0 to {n - 1}.")
+    return columns

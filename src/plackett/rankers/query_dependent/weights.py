@@ -10,7 +10,8 @@ import numpy as np
 from plackett._parameters import Parameters
 from plackett._threads import deal, one_blas_thread
 from plackett.exceptions import DataWarning, warn
-from plackett.rankers.query_dependent.kernels import get_kernel
+from plackett.rankers.linear_scores import check_matrix
+from plackett.rankers.query_dependent.kernels import Overlap, get_kernel
 from plackett.rankers.query_dependent.neighbors import (
     MORE_FOUND,
     Chosen,
@@ -22,7 +23,7 @@ from plackett.rankers.query_dependent.neighbors import (
     nearest,
     search,
 )
-from plackett.rankers.query_dependent.table import QueryTable
+from plackett.rankers.query_dependent.table import QueryTable, check_loaded_columns
 from plackett.validation import check_choice, check_number, check_positive_int, count_of
 
 WEIGHTS = ("uniform", "individual", "knn", "gaussian", "epanechnikov", "tricube", "rectangular")
@@ -352,6 +353,30 @@ class QueryWeights(Parameters):
         if self.weights in ("uniform", "knn") or not isinstance(self.bandwidth, str):
             return np.full(distances.shape[0], 1.0 if isinstance(self.bandwidth, str) else float(self.bandwidth))
         return median_of_rows(distances)
+
+    def check_loaded_for(self, n_queries: int) -> None:
+        """Raise a ValueError if loaded weights do not have the features of ``n_queries`` training queries."""
+        self._check_parameters()
+        if self.n_queries_ != n_queries or type(self.n_columns_) is not int:
+            raise ValueError(f"there are {n_queries} models, but not as many queries.")
+        if self.numeric_ is not None:
+            check_matrix(self, "numeric_")
+        parts = (self.kernels_, self.kernel_columns_, self.coded_, self.levels_)
+        if any(type(part) is not list or len(part) != len(self.kernels_) for part in parts):
+            raise ValueError("query weights must have a column, codes and levels for each kernel.")
+        check_loaded_columns(self.kernel_columns_, self.n_columns_, "kernel_columns_")
+        n_numeric = 0 if self.numeric_ is None else self.numeric_.shape[1]
+        if n_numeric + len(self.kernels_) != self.n_columns_ or (self.needs_features and not self.n_columns_):
+            raise ValueError("query weights must have the columns of the query features.")
+        if self.numeric_ is not None and self.numeric_.shape[0] != n_queries:
+            raise ValueError(f"numeric_ must have {n_queries} rows.")
+        for kernel, codes, levels in zip(self.kernels_, self.coded_, self.levels_, strict=True):
+            is_of_categories = isinstance(get_kernel(kernel), Overlap)
+            dtype, n_axes = (np.int64, 1) if is_of_categories else (np.float64, 2)
+            if not isinstance(codes, np.ndarray) or codes.dtype != dtype or codes.ndim != n_axes:
+                raise ValueError("coded_ must hold categories or rankings as numbers.")
+            if codes.shape[0] != n_queries or (levels is None) == is_of_categories:
+                raise ValueError(f"coded_ must have {n_queries} rows, and levels_ the categories.")
 
 
 class _Targets(NamedTuple):
