@@ -40,6 +40,9 @@ inline Lanes load_lanes(const float* from) {
 #endif
 }
 inline void store_lanes(Lanes lanes, double* to) { std::memcpy(to, &lanes, sizeof lanes); }
+// Where either is NaN, the second.
+inline Lanes smaller(Lanes a, Lanes b) { return a < b ? a : b; }
+inline Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
 #else
 constexpr Index N_LANES = 2;
 struct Lanes {
@@ -56,6 +59,8 @@ inline void store_lanes(const Lanes& lanes, double* to) { std::memcpy(to, lanes.
 inline Lanes operator+(const Lanes& a, const Lanes& b) { return {{a[0] + b[0], a[1] + b[1]}}; }
 inline Lanes operator*(const Lanes& a, const Lanes& b) { return {{a[0] * b[0], a[1] * b[1]}}; }
 inline Lanes& operator+=(Lanes& a, const Lanes& b) { return a = a + b; }
+inline Lanes smaller(const Lanes& a, const Lanes& b) { return {{a[0] < b[0] ? a[0] : b[0], a[1] < b[1] ? a[1] : b[1]}}; }
+inline Lanes larger(const Lanes& a, const Lanes& b) { return {{a[0] > b[0] ? a[0] : b[0], a[1] > b[1] ? a[1] : b[1]}}; }
 #endif
 
 inline double sum_of_lanes(const Lanes& lanes) {

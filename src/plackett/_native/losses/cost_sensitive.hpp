@@ -106,7 +106,7 @@ inline void prepare(const CostQuery& query, View<const double> scores, View<doub
         state.clear();
         return;
     }
-    for (Index p = 0; p < query.rows.size; ++p) ranked[p] = scores[query.rows[p]];
+    take(scores, query.rows, ranked);
     double highest = -std::numeric_limits<double>::infinity();
     for (Index level = lowest; level > 0; --level) {
         const auto own = query.of_level(ranked, level);
@@ -167,7 +167,7 @@ inline void multiply(const CostQuery& query, const State& state, View<const doub
         for (const Index row : query.rows) product[row] = 0.0;
         return;
     }
-    for (Index p = 0; p < query.rows.size; ++p) ranked[p] = direction[query.rows[p]];
+    take(direction, query.rows, ranked);
     Carried below;
     for (Index level = lowest - 1; level >= 0; --level) {
         const double joining =

@@ -169,7 +169,7 @@ inline void multiply_active(Kind kind, const PairPlan& plan, const ActivePairs& 
     for (Index q = first; q < last; ++q) {
         const QueryPairs pairs = plan.query(q);
         const View<double> values = found.of_query(found.values, plan, q), counts = found.of_query(found.counts, plan, q);
-        for (Index k = 0; k < pairs.n_docs(); ++k) along[k] = direction[pairs.rows[k]];
+        take(direction, pairs.rows, along);
         out.slice(0, pairs.n_docs()).fill(0.0);
         for (Index s = 0; weights[q] > 0.0 && s < pairs.n_steps(); ++s) {
             const Step step = pairs.step(s);

@@ -89,7 +89,7 @@ public:
             below = factors.up(below, level) + gained;
             last = first;
         }
-        for (Index k = 0; k < rows.size; ++k) answer[rows[k]] = weight * o[k];
+        put(weight, out, rows, answer);
         return weight * loss;
     }
 
@@ -103,7 +103,7 @@ public:
             return;
         }
         const Factors factors = prepare(plan, q, scores);
-        for (Index k = 0; k < rows.size; ++k) along[k] = direction[rows[k]];
+        take(direction, rows, along);
         const double* t = along.view().data;
         double* o = out.view().data;
         const double *to = factors.to_worse, *from = factors.from_better;
@@ -130,7 +130,7 @@ public:
             below_along = factors.up(below_along, level) + gained_along;
             last = first;
         }
-        for (Index k = 0; k < rows.size; ++k) product[rows[k]] = weight * o[k];
+        put(weight, out, rows, product);
     }
 
 private:

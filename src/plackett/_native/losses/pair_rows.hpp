@@ -16,7 +16,7 @@ constexpr Index RAGGED = 8;  // rows whose partners begin within this many place
 // Scores of one query in label order, relative to the largest: what follows does not depend on a shift. Gives whether all
 // are numbers; one that is not counts as far below, so that sorting goes on.
 inline bool load(View<const double> scores, View<const Index> rows, View<double> values) {
-    for (Index k = 0; k < rows.size; ++k) values[k] = scores[rows[k]];
+    take(scores, rows, values);
     const double top = largest_of(values.slice(0, rows.size));
     double n_wrong = 0.0;
     double* value = values.data;

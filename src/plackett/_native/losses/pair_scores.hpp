@@ -17,7 +17,7 @@ struct Spread {
 
 // Scores of one query in label order, and where they lie.
 inline Spread gather(View<const double> scores, View<const Index> rows, View<double> values) {
-    for (Index k = 0; k < rows.size; ++k) values[k] = scores[rows[k]];
+    take(scores, rows, values);
     const auto [low, high] = range_of(values.slice(0, rows.size));
     return {0.5 * low + 0.5 * high, 2.0 * (0.5 * high - 0.5 * low)};
 }

@@ -168,7 +168,7 @@ public:
             for (Index s = 0; s < pairs.n_steps(); ++s)
                 loss += take(pairs.step(s), pairs.run_end, s == pairs.n_steps() - 1);
         }
-        for (Index k = 0; k < pairs.n_docs(); ++k) slope[pairs.rows[k]] = weight * pull[k];
+        put(weight, pull, pairs.rows, slope);
         return weight * loss;
     }
 

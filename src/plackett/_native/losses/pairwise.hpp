@@ -56,7 +56,7 @@ private:
         for (Index q = first; q < last; ++q) {
             const View<const Index> rows = this->plan.query(q).rows;
             const View<double> counts = found.of_query(found.counts, this->plan, q);
-            for (Index k = 0; k < rows.size; ++k) out[rows[k]] = times * this->weights[q] * counts[k];
+            put(times * this->weights[q], counts, rows, out);
         }
     }
 };
