@@ -2,8 +2,9 @@
 //
 // A pair costs log(1 + r) with r = e^(f_j - f_i) = up_j * down_i. The factors 1 + r are multiplied up, less 1 so that small
 // r keep their digits: `excess`, one product per worse document, turned into a logarithm before it can overflow. The
-// reciprocals of four of them cost one division. Where scores are further apart than TIGHT, so that four factors may
-// overflow, each pair takes an exponential: log(1 + e^-m) = max(-m, 0) + log(1 + w) with w = e^-|m|.
+// reciprocals of four of them cost one division, or two where that saves more products. Where scores are further apart
+// than TIGHT, so that four factors may overflow, each pair takes an exponential: log(1 + e^-m) = max(-m, 0) + log(1 + w)
+// with w = e^-|m|.
 #pragma once
 #include "losses/pair_scores.hpp"
 
@@ -59,7 +60,7 @@ public:
                 loss += take_logs(excess.slice(block, stop));
             }
         }
-        for (Index k = 0; k < n; ++k) slope[pairs.rows[k]] = weight * out[k];
+        put(weight, out, pairs.rows, slope);
         return weight * loss;
     }
 
@@ -72,8 +73,7 @@ public:
         out.slice(0, n + PAD).fill(0.0);
         if (weight > 0.0) {
             const bool is_wide = !is_tight(prepare(pairs, scores));
-            if constexpr (!is_diagonal)
-                for (Index k = 0; k < n; ++k) along[k] = direction[pairs.rows[k]];
+            if constexpr (!is_diagonal) take(direction, pairs.rows, along);
             along.slice(n, n + PAD).fill(0.0);
             for (Index block = 0; block < n; block += BLOCK) {
                 const Index stop = std::min(block + BLOCK, n);
@@ -87,7 +87,7 @@ public:
                 each_group(pairs.run_end, 0, block, stop, is_wide ? 1 : 4, row, group);
             }
         }
-        for (Index k = 0; k < n; ++k) product[pairs.rows[k]] = weight * out[k];
+        put(weight, out, pairs.rows, product);
     }
 
 private:
@@ -116,17 +116,16 @@ private:
 #pragma omp simd reduction(+ : p0, p1, p2, p3)
         for (Index j = first; j < last; ++j) {
             const double r0 = u[j] * d0, r1 = u[j] * d1, r2 = u[j] * d2, r3 = u[j] * d3;
-            const double e01 = r0 * r1 + (r0 + r1), e23 = r2 * r3 + (r2 + r3), all = e01 * e23 + (e01 + e23);
+            const double both01 = r0 * r1, both23 = r2 * r3;
+            const double e01 = both01 + (r0 + r1), e23 = both23 + (r2 + r3), all = e01 * e23 + (e01 + e23);
             const double inverse = 1.0 / (1.0 + all);
-            const double i01 = inverse * (1.0 + e23), i23 = inverse * (1.0 + e01);
-            const double q0 = r0 * (i01 * (1.0 + r1)), q1 = r1 * (i01 * (1.0 + r0));
-            const double q2 = r2 * (i23 * (1.0 + r3)), q3 = r3 * (i23 * (1.0 + r2));
+            const double i01 = inverse + inverse * e23, i23 = inverse + inverse * e01;
             e[j] = e[j] * all + (e[j] + all);
-            p0 += q0;
-            p1 += q1;
-            p2 += q2;
-            p3 += q3;
-            pull[j] += (q0 + q1) + (q2 + q3);
+            p0 += i01 * (r0 + both01);  // r0 / (1 + r0), as a product that is merged with the sum
+            p1 += i01 * (r1 + both01);
+            p2 += i23 * (r2 + both23);
+            p3 += i23 * (r3 + both23);
+            pull[j] += i01 * (e01 + both01) + i23 * (e23 + both23);
         }
         const double pulls[4] = {p0, p1, p2, p3};
         for (Index r = 0; r < n_rows; ++r) out[i + r] -= pulls[r];
@@ -166,8 +165,7 @@ private:
 #pragma omp simd reduction(+ : s0, s1, s2, s3)
         for (Index j = first; j < last; ++j) {
             const double r0 = u[j] * d0, r1 = u[j] * d1, r2 = u[j] * d2, r3 = u[j] * d3;
-            const double a01 = (1.0 + r0) * (1.0 + r1), a23 = (1.0 + r2) * (1.0 + r3), inverse = 1.0 / (a01 * a23);
-            const double i01 = inverse * a23, i23 = inverse * a01;
+            const double i01 = 1.0 / ((1.0 + r0) * (1.0 + r1)), i23 = 1.0 / ((1.0 + r2) * (1.0 + r3));
             const double q0 = i01 * (1.0 + r1), q1 = i01 * (1.0 + r0), q2 = i23 * (1.0 + r3), q3 = i23 * (1.0 + r2);
             double c0 = r0 * q0 * q0, c1 = r1 * q1 * q1, c2 = r2 * q2 * q2, c3 = r3 * q3 * q3;
             if constexpr (is_diagonal) {
