@@ -51,10 +51,10 @@ template <class Real>
 void row_keys(Rows<const Real> rows, View<std::uint64_t> keys) {
     for (Index i = 0; i < rows.n_rows; ++i) {
         const View<const Real> row = rows[i];
-        std::uint64_t key = 0;
+        std::uint64_t key = 0, place = 0;
         for (Index j = 0; j < row.size; ++j) {
             const auto bits = std::bit_cast<std::uint64_t>(static_cast<double>(row[j]) + 0.0);
-            std::uint64_t mixed = bits + static_cast<std::uint64_t>(j + 1) * 0x9E3779B97F4A7C15u;
+            std::uint64_t mixed = bits + (place += 0x9E3779B97F4A7C15u);
             mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9u;
             mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBu;
             key += mixed ^ (mixed >> 31);
