@@ -37,7 +37,7 @@ ROUNDS: dict[str, dict[str, list[Any]]] = {
     "lambdarank": {"n_rounds": [30, 100, 300], "learning_rate": [0.1]},
     "trees": {"n_rounds": [30, 100, 300], "learning_rate": [0.1]},
     "rank:ndcg": {"n_rounds": [30, 100, 300], "learning_rate": [0.1]},
-    "neural": {"max_epochs": [10, 100]},
+    "neural": {"n_epochs": [10, 100]},
 }
 # What the defaults of a ranker leave open, what would not fit into memory, and what would take too long.
 FIXED: dict[str, dict[str, Any]] = {

@@ -15,7 +15,7 @@ from scipy import sparse
 import plackett as pk
 
 SETTINGS = {  # that make a fit fast, or its result well defined
-    "neural": {"max_epochs": 2, "random_state": 0, "normalize": "maxabs"},
+    "neural": {"n_epochs": 2, "random_state": 0, "normalize": "maxabs"},
     "trees": {"n_rounds": 5},
     "lambdarank": {"n_rounds": 5},
     "rank:ndcg": {"n_rounds": 5},

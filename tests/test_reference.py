@@ -74,7 +74,7 @@ SETTINGS = {  # several fits where an attribute depends on a parameter
     "RankBoost": [{"n_rounds": 3}],
     "PRank": [{"n_epochs": 2}],
     "QueryDependentRanker": [{"n_neighbors": 2}],
-    "NeuralRanker": [{"hidden": (2,), "max_epochs": 2}],
+    "NeuralRanker": [{"hidden": (2,), "n_epochs": 2}],
     **{name: [{"n_rounds": 2}] for name in ("TreeRanker", "LightGBMRanker", "XGBoostRanker", "CatBoostRanker")},
     **{name: [{}] for name in ("DiffRank", "FeatureRank", "BLFeatureRank", "SVMMap")},
     **{name: [{}] for name in ("MultiplicativeRefiner", "LinearRefiner", "RocchioRefiner", "PersonalityDiagnosis")},

@@ -128,7 +128,7 @@ def test_queries_whose_rows_were_changed_since_are_refused_where_they_are_used(t
 
 # --- The same rows in every format -----------------------------------------------------------------------------------
 
-FAST = {"max_iter": 3, "n_rounds": 3, "n_epochs": 3, "max_epochs": 3, "min_data_in_leaf": 1, "random_state": 0}
+FAST = {"max_iter": 3, "n_rounds": 3, "n_epochs": 3, "min_data_in_leaf": 1, "random_state": 0}
 NEEDS = {"neural": "torch", "trees": "lightgbm", "lambdarank": "lightgbm", "rank:ndcg": "xgboost"}
 FORMATS = (sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix)
 KEEPS_ZEROS = (None, "query-unit", "maxabs", "quantile")

@@ -74,12 +74,9 @@ def test_the_summary_shows_what_the_ranker_has(run, lists, name):
     for key, value in SETTINGS[name].items():
         assert facts[key] == (f"{value:g}" if isinstance(value, float) else str(value))
     best = f", best on the validation set: {expected.best_iteration_}"
-    if name == "svm-map":
-        best = f"; {expected.best_iteration_} was best on the validation set, but without --patience the last is kept"
     assert facts[f"{STEPS.get(name, 'step')}s"] == f"{expected.n_iter_}{best}"
     assert facts["stopped"] == expected.stop_reason_
-    if name != "svm-map":
-        assert facts["on validation"] == f"map {expected.best_score_:.4f}"
+    assert facts["on validation"] == f"map {expected.best_score_:.4f}"
     assert ("feature weights" in facts) == (name in TAKE_FEATURES)
     assert ("objective" in facts) == (name == "svm-map")
     assert not {"loss", "l2", "solver", "verbose"} & set(facts)

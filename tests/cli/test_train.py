@@ -16,7 +16,7 @@ from plackett.rankers.registry import ENTRIES
 
 INTERRUPT = """
 import os, signal
-from plackett.rankers.progress import Progress
+from plackett.rankers.monitor import Progress
 
 steps = []
 
@@ -158,14 +158,14 @@ def test_the_default_path_in_json(run):
 
 @pytest.mark.parametrize(("validation", "end"), [([0.5, 0.4, 0.3], "strongest"), ([0.3, 0.4, 0.5], "weakest")])
 def test_a_best_l2_at_an_end_of_the_path_is_noted(run, validation, end, monkeypatch):
-    monkeypatch.setattr("plackett.rankers.fitting.Validation.mean", lambda *_: validation.pop(0))
+    monkeypatch.setattr("plackett.rankers.monitor.ValidationSet.mean", lambda *_: validation.pop(0))
     done = run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "--l2-path", "1,0.1,0.01")
     assert done.stderr == f"the {end} l2 of the path is the best one; --l2-path can go beyond it\n"
 
 
 @pytest.mark.parametrize("validation", [[0.3, 0.5, 0.4], [0.4, 0.4, 0.3]])
 def test_a_best_l2_within_the_path_is_not(run, validation, monkeypatch):
-    monkeypatch.setattr("plackett.rankers.fitting.Validation.mean", lambda *_: validation.pop(0))
+    monkeypatch.setattr("plackett.rankers.monitor.ValidationSet.mean", lambda *_: validation.pop(0))
     assert run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "--l2-path", "1,0.1,0.01").stderr == ""
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import plackett as pk
-from plackett.rankers.fitting import HeldBack
+from plackett.rankers.monitor import ValidationSet
 
 
 def coarse_lists(n_queries=18, seed=0):
@@ -86,7 +86,7 @@ class Recorder(BaseEstimator):
 
     def fit(self, queries, eval_set=None, eval_metric=None):
         if eval_set is not None:
-            type(self).asked.append((eval_metric, HeldBack(eval_set, eval_metric).mean(self.predict(eval_set))))
+            type(self).asked.append((eval_metric, ValidationSet(eval_set, eval_metric).mean(self.predict(eval_set))))
         return self
 
     def predict(self, queries):

@@ -96,7 +96,7 @@ DATA = pk.datasets.make_web_like(6, n_features=5, random_state=0)
 
 def fitted(X=DATA, **params):
     pytest.importorskip("torch", reason="nets need PyTorch: pip install 'plackett[neural]'")
-    ranker = pk.NeuralRanker(**{"hidden": (8, 6), "max_epochs": 3, "random_state": 0, **params})
+    ranker = pk.NeuralRanker(**{"hidden": (8, 6), "n_epochs": 3, "random_state": 0, **params})
     return ranker.fit(DATA) if X is DATA else ranker.fit(X, DATA.y, qid=DATA.qid)
 
 
@@ -130,7 +130,7 @@ def test_the_way_begins_at_the_mean_of_the_training_rows_after_scaling():
 
 
 def test_a_linear_net_is_explained_as_a_linear_ranker_is():
-    net = fitted(hidden=(), optimizer="lbfgs", precision="float64", max_epochs=300)
+    net = fitted(hidden=(), optimizer="lbfgs", precision="float64", n_epochs=300)
     linear = pk.LinearRanker(normalize="zscore").fit(DATA)
     linear.coef_ = net.weights_["output.weight"][0]
     ours, theirs = (ranker.explain(DATA, rows=[3, 1]) for ranker in (net, linear))
@@ -161,4 +161,4 @@ def test_parameters_that_changed_after_the_fit_change_no_explanation(tmp_path):
 
 def test_attention_is_refused_with_the_reason():
     with pytest.raises(NotImplementedError, match=r"depends on the features of all documents of the list"):
-        fitted(attention=1, heads=1, max_epochs=1).explain(DATA)
+        fitted(attention=1, heads=1, n_epochs=1).explain(DATA)

@@ -19,7 +19,7 @@ from tests.storage.containers import array_in, parts_of, signed, with_array
 OURS = ModelFormatError
 SUFFIX = ".plackett"
 
-FAST = {"max_iter": 2, "n_rounds": 2, "n_epochs": 2, "max_epochs": 2, "min_data_in_leaf": 1, "random_state": 0}
+FAST = {"max_iter": 2, "n_rounds": 2, "n_epochs": 2, "min_data_in_leaf": 1, "random_state": 0}
 NEEDS = {"neural": "torch", "trees": "lightgbm", "lambdarank": "lightgbm", "rank:ndcg": "xgboost"}
 RNG = np.random.default_rng(0)
 QID = np.repeat([1, 2, 3], 6)

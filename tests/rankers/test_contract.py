@@ -89,9 +89,15 @@ def test_scores_and_labels_are_asked_for_with_rows_too():
 
 @of_every_ranker
 def test_parameters_can_be_checked_before_there_are_data(ranker):
-    ranker._check_parameters()
+    ranker.check_parameters()
     with pytest.raises(ValueError, match="patience=0"):
-        clone(ranker).set_params(patience=0)._check_parameters()
+        clone(ranker).set_params(patience=0).check_parameters()
+
+
+@pytest.mark.parametrize("ranker", [pk.LinearRanker(), pk.KernelRanker(), pk.PRank(), pk.SVMMap()], ids=str)
+def test_patience_needs_an_eval_set(ranker):
+    with pytest.raises(ValueError, match="patience=3 is about the eval_set, but fit was given none"):
+        ranker.set_params(patience=3).fit(DATA)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import pytest
 
 import plackett as pk
 from plackett.metrics.conventions import Convention
-from plackett.rankers.fitting import HeldBack
+from plackett.rankers.monitor import ValidationSet
 
-FEW = {"max_iter": 4, "n_rounds": 4, "max_epochs": 4, "n_epochs": 4}
+FEW = {"max_iter": 4, "n_rounds": 4, "n_epochs": 4}
 
 
 def coarse_lists(n_queries, seed):
@@ -63,7 +63,7 @@ def test_what_early_stopping_computes_is_what_evaluate_reports(name, convention)
     scores = HELD.X[:, 0] / 3
     measure = pk.metrics.Measure.parse(f"{name}(convention={convention})")
     reported = pk.evaluate(HELD, scores, metrics=name, convention=convention).mean()[name]
-    assert HeldBack(HELD, measure).mean(scores) == reported
+    assert ValidationSet(HELD, measure).mean(scores) == reported
 
 
 def test_early_stopping_by_a_distance_does_not_choose_the_round_with_the_most_ties():

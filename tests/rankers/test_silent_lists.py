@@ -68,7 +68,7 @@ def test_a_ranker_of_single_documents_does_without_qid(make):
 
 def test_attention_depends_on_the_list():
     pytest.importorskip("torch")
-    options = {"hidden": (4,), "heads": 2, "max_epochs": 1, "random_state": 0}
+    options = {"hidden": (4,), "heads": 2, "n_epochs": 1, "random_state": 0}
     ranker = pk.NeuralRanker(attention=1, **options).fit(X, Y, qid=QID)
     with pytest.raises(ValueError, match="qid is missing"):
         ranker.predict(X)
@@ -126,7 +126,7 @@ def test_the_name_of_a_column_is_not_taken_for_an_id():
 # --- Nothing to learn -------------------------------------------------------------------------------------------------
 
 FEW_ROUNDS = {name: {"n_rounds": 2} for name in ("adarank", "rankboost", "trees", "lambdarank", "rank:ndcg")}
-FAST = {**FEW_ROUNDS, "prank": {"random_state": 0}, "neural": {"max_epochs": 1}}
+FAST = {**FEW_ROUNDS, "prank": {"random_state": 0}, "neural": {"n_epochs": 1}}
 POINTWISE = ("regression", "prank")
 
 

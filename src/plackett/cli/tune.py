@@ -114,7 +114,7 @@ def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Conte
         named = contestant_of(name)
         check_names(named.estimator, fixed)
         estimator = with_setting(named.estimator, fixed)
-        if hasattr(estimator, "_check_parameters"):
+        if hasattr(estimator, "check_parameters"):
             parameters.check_values(estimator)
     except (TypeError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
@@ -165,7 +165,7 @@ def _search(
     from plackett.cli.shared import output
     from plackett.evaluation.select.select import select
     from plackett.evaluation.select.selection import in_words
-    from plackett.rankers.progress import Progress
+    from plackett.rankers.monitor import Progress
     from plackett.validation import count_of
 
     done: list[Trial] = []

@@ -54,10 +54,10 @@ def check_parity(score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: F
     ValueError
         If they differ by more than 1e-5 of their spread.
     """
-    queries = ranker._check_queries(X, None, None, needs_labels=False)
+    queries = ranker.check(X)
     rows = queries.X.astype(np.float64)
     doubled = Queries.from_groups(rows, None, queries.ids, queries.indptr, feature_names=queries.feature_names)
-    ours = ranker._predict_grouped(doubled)
+    ours = ranker.predict(doubled)
     theirs = np.concatenate([
         score(dense_rows(rows, first, first + ROWS_PER_BLOCK)) for first in range(0, ours.size, ROWS_PER_BLOCK)
     ]).astype(np.float64)  # fmt: skip

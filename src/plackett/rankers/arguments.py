@@ -1,17 +1,26 @@
-"""Errors about arguments that other packages take, with the line to type here."""
+"""Errors with advice about the arguments of ``fit``, ``predict``, ``score`` and ``explain``."""
 
 from __future__ import annotations
 
 import functools
+import os
 from types import FunctionType
 from typing import Any
 
+from plackett.data.queries import Queries
+from plackett.validation import count_of
+
 CHECKED = ("fit", "predict", "score", "explain")
+_READ = (
+    "Read the files first, with read_parquet or read_letor (cache=True where they may be larger than memory), and give "
+    "the Queries."
+)
+_IN_PARTS = " Only LinearRanker fits {what} part by part."
 _OTHER_NAMES = ("group", "groups", "group_id", "query_id")  # of LightGBM, XGBoost, CatBoost and scikit-learn
 
 
-def advise(cls: type) -> None:
-    """Let the methods of ``cls`` that take qid by name say so where it comes by place or under another name."""
+def check_argument_names(cls: type) -> None:
+    """Wrap the methods of ``cls`` that take qid, to raise an error with advice for qid by position or other names."""
     for name in CHECKED:
         method = cls.__dict__.get(name)
         if isinstance(method, FunctionType):
@@ -51,3 +60,22 @@ def _length(values: Any) -> int | None:
     if shape is not None:
         return shape[0] if len(shape) else None
     return len(values) if hasattr(values, "__len__") else None
+
+
+def check_is_loaded(X: Any, ranker: str, *, is_fit: bool) -> None:
+    """Reject paths, lists of ``Queries`` and Dask collections in place of X, with advice; Dask is not imported."""
+    first = X[0] if isinstance(X, (list, tuple)) and X else X
+    if isinstance(first, (str, os.PathLike)):
+        came, remedy, in_parts = f"the path {os.fspath(first)!r}", _READ, "files"
+    elif isinstance(first, Queries) and first is not X:
+        came, remedy, in_parts = "a Queries", "Join them: Queries.concat(X).", "a list of them"
+    elif hasattr(first, "__dask_graph__") or type(first).__module__.partition(".")[0] == "distributed":
+        came, remedy, in_parts = f"a Dask {type(first).__name__}", "Compute it first.", "Dask collections"
+    elif first is X and isinstance(X, (list, tuple)):
+        raise ValueError(f"X is an empty {type(X).__name__}; {ranker} needs rows of features.")
+    else:
+        return
+    if first is not X:
+        came = f"a {type(X).__name__} of {count_of(len(X), 'item')}, of which the first is {came}"
+    hint = _IN_PARTS.format(what=in_parts) if is_fit else ""
+    raise ValueError(f"X is {came}, but {ranker} needs all rows in one place. {remedy}{hint}")

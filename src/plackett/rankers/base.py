@@ -1,12 +1,33 @@
-"""What every ranker shares: the door for outside arrays, scoring by a measure, saving."""
+"""Base class of the rankers: one ``fit`` for all of them, checked inputs, scoring by a measure, saving.
+
+How a ranker fills in the template of ``fit``:
+
+1. ``__init__`` stores each parameter as given. Budgets are named ``max_iter`` (solvers), ``n_rounds`` (boosting, trees)
+   or ``n_epochs`` (stochastic methods); ``patience``, ``verbose``, ``random_state`` and ``normalize`` mean the same in
+   all rankers. A ranker with the parameter ``normalize`` derives from ``Normalized``.
+2. ``_check_parameters()`` raises an error for parameters without a meaning. ``patience`` is checked here.
+3. ``_learn(training, monitor)`` finds the model and sets the learned attributes. ``training`` holds the checked and
+   scaled queries and one weight per query. Iterations run inside ``monitor.run(budget, total, names)`` and call
+   ``monitor.record(...)``, which measures the validation queries and returns a reason to stop. After the context, the
+   ranker keeps ``monitor.best_state`` or the first ``monitor.n_kept`` steps. Ctrl-C ends the context; without
+   ``monitor.run`` it leaves the ranker as it was.
+4. ``_predict_grouped(queries)`` returns the scores of checked rows.
+
+The template does the rest: it parses ``eval_metric``, checks X, y, qid, ``sample_weight`` and ``eval_set``, fits the
+normalizer, restores the ranker if the fit fails, and sets ``n_queries_``, ``n_iter_``, ``stop_reason_``, ``history_``,
+``best_iteration_`` and ``best_score_``. A ranker whose ``fit`` has further arguments declares its own ``fit`` and
+passes them to ``_fit`` by name; ``_scale`` and ``_learn`` receive them.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,8 +44,8 @@ from plackett.exceptions import DataWarning, warn
 from plackett.losses import get_loss
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.rankers.arguments import advise
-from plackett.rankers.unread import refuse_unread
+from plackett.rankers.arguments import check_argument_names, check_is_loaded
+from plackett.rankers.monitor import DEFAULT_METRIC, FitMonitor, ValidationSet
 from plackett.storage import models
 from plackett.storage.models.sklearn_estimators import is_sklearn, n_columns_of
 from plackett.validation import (
@@ -33,6 +54,7 @@ from plackett.validation import (
     check_labels,
     check_not_masked,
     check_numbers,
+    check_positive_int,
     check_scores,
     count_of,
     feature_labels,
@@ -44,7 +66,18 @@ NAMES_DIFFER = "X (does not have valid|has) feature names"  # as scikit-learn wa
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a fit, after the coefficients found so far were kept."""
+    """Ctrl-C during a fit, after the best iteration so far was kept."""
+
+
+class TrainingSet(NamedTuple):
+    """Training queries, checked and scaled, and the weight of each query; None where all weigh the same."""
+
+    queries: Queries
+    weights: np.ndarray | None = None
+
+    def row_weights(self) -> np.ndarray | None:
+        """Return the weight of each document."""
+        return None if self.weights is None else np.repeat(self.weights, np.diff(self.queries.indptr))
 
 
 class Ranker(BaseEstimator, ABC):
@@ -63,11 +96,135 @@ class Ranker(BaseEstimator, ABC):
     __metadata_request__score: ClassVar = {"qid": True}
 
     loss: Any
+    patience: int | None
+    history_: Any
     _id_for_one_list: ClassVar[str] = repr(ONE_LIST)  # as an error suggests it
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        advise(cls)
+        check_argument_names(cls)
+
+    # --- Fit ----------------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_metric: str | Measure | None = None,
+    ) -> Self:
+        """Fit the ranker to judged lists.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
+        y : array-like of shape (n_docs,)
+            Labels, larger is better. Left out where X is a Queries.
+        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
+            In any row order; None means that all rows are one list.
+        sample_weight : array-like, default=None
+            One weight per query (in order of first appearance) or per row (constant within a query).
+        eval_set : Queries or tuple (X, y, qid), default=None
+            Validation queries, measured after every iteration; the best iteration is kept.
+        eval_metric : str or Measure, default=None
+            Any measure of this library; None takes ``"ndcg@10"``.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, qid=qid, sample_weight=sample_weight, eval_set=eval_set, eval_metric=eval_metric)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_metric: str | Measure | None = None,
+        **details: Any,
+    ) -> Self:
+        """Run the template of ``fit``; ``details`` are further arguments of ``_scale`` and ``_learn``."""
+        self.check_parameters()
+        self._check_patience(eval_set)
+        with self._all_or_nothing():
+            training, monitor = self._prepare_fit(X, y, qid, sample_weight, eval_set, eval_metric, **details)
+            self._learn(training, monitor, **details)
+            self._keep_record(monitor)
+        return self
+
+    def _keep_record(self, monitor: FitMonitor) -> None:
+        """Set the attributes that describe how the fit went, if it ran in iterations; pass an interruption on."""
+        if monitor.stop_reason:
+            self.n_iter_, self.stop_reason_, self.history_ = monitor.n_iter, monitor.stop_reason, monitor.history
+            self.best_iteration_, self.best_score_ = monitor.best_iteration, monitor.best_score
+        if monitor.is_interrupted:
+            raise Interrupted("the fit was interrupted; its best iteration so far was kept.")
+
+    def check_parameters(self) -> None:
+        """Raise a ``ValueError`` for parameters without a meaning, as ``fit`` does before it looks at data."""
+        if getattr(self, "patience", None) is not None:
+            check_positive_int(self.patience, "patience")
+        self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        """Check the parameters of a family of rankers."""
+
+    def _check_patience(self, eval_set: Any) -> None:
+        patience = getattr(self, "patience", None)
+        if patience is not None and eval_set is None and patience != _default_patience(type(self)):
+            raise ValueError(
+                f"patience={patience} is about the eval_set, but fit was given none. Give eval_set, or leave patience "
+                "out."
+            )
+
+    def _prepare_fit(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any, eval_metric: Any, **details: Any
+    ) -> tuple[Any, FitMonitor]:
+        """Check the data and scale it; return what ``_learn`` needs."""
+        measure = Measure.parse(DEFAULT_METRIC if eval_metric is None else eval_metric)
+        training = self._training_set(X, y, qid, sample_weight)
+        training, validation = self._scale(training, self._check_eval_set(eval_set), **details)
+        monitor = FitMonitor(
+            None if validation is None else ValidationSet(validation, measure),
+            getattr(self, "patience", None),
+            is_shown=bool(getattr(self, "verbose", False)),
+        )
+        return training, monitor
+
+    def _training_set(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
+        """Check the training data; rules for missing values belong here too."""
+        queries = self._check_queries(X, y, qid, reset=True)
+        self.n_queries_ = queries.n_queries
+        return TrainingSet(queries, self._check_query_weights(sample_weight, queries))
+
+    def _scale(self, training: Any, validation: Queries | None, **details: Any) -> tuple[Any, Queries | None]:
+        """Transform training and validation queries."""
+        return training, validation
+
+    def _learn(self, *args: Any, **details: Any) -> None:
+        """Find the model and set the learned attributes, from ``training`` and ``monitor``."""
+        raise NotImplementedError(f"{type(self).__name__} has no _learn.")
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Restore the ranker if the fit fails; an interrupted fit keeps what it has found."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except Interrupted:
+            raise
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    # --- Scores -------------------------------------------------------------------------------------------------------
 
     def score(
         self,
@@ -171,21 +328,31 @@ class Ranker(BaseEstimator, ABC):
             if not all(isinstance(one, str) for one in names):
                 raise ValueError(f"{name} must hold texts.")
 
-    @contextlib.contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """A fit that fails leaves the ranker as it was before; one that was interrupted leaves what it has found."""
-        before = self.__dict__.copy()
-        try:
-            yield
-        except Interrupted:
-            raise
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+    # --- Inputs -------------------------------------------------------------------------------------------------------
+
+    def check(self, X: Any, y: Any = None, *, qid: Any = None, needs_labels: bool = False) -> Queries:
+        """Return rows as this ranker takes them: checked against those of ``fit`` and grouped by query.
+
+        Parameters
+        ----------
+        X, y, qid : as in ``score``
+        needs_labels : bool, default=False
+            Whether missing labels are an error; without it labels are ignored.
+
+        Returns
+        -------
+        Queries
+            Its ``in_row_order`` puts values back into the order of the rows given.
+        """
+        check_is_fitted(self)
+        return self._check_queries(X, y, qid, needs_labels=needs_labels)
+
+    def predicts_as(self, cls: type[Ranker]) -> bool:
+        """Return whether scores are computed as in ``cls``, and not by a method that overrides it."""
+        return type(self)._predict_grouped is cls._predict_grouped
 
     def _check_queries(self, X: Any, y: Any, qid: Any, *, needs_labels: bool = True, reset: bool = False) -> Queries:
-        """The one door for outside arrays: checked, grouped by query, labels finite.
+        """Check outside arrays and group them by query; ``reset`` in ``fit``, which learns the columns.
 
         ``row_order`` of the answer leads back to the order of the rows as they were given.
         """
@@ -199,7 +366,7 @@ class Ranker(BaseEstimator, ABC):
                     f"X is a Queries without labels, which {type(self).__name__} needs: Queries(X, y, qid)."
                 )
         else:
-            refuse_unread(X, type(self).__name__, is_fit=reset)
+            check_is_loaded(X, type(self).__name__, is_fit=reset)
             check_not_masked(X, "X")
             check_is_no_column(qid, X)
             if qid is None and not reset:
@@ -278,8 +445,8 @@ class Ranker(BaseEstimator, ABC):
             )
 
     @property
-    def _feature_labels(self) -> list[str] | None:
-        """What users call the columns of ``fit``, by name or by number in the file; None for arrays, as elsewhere."""
+    def feature_labels(self) -> list[str] | None:
+        """Names of the columns of ``fit``, or their numbers in the file; None for arrays."""
         first_index = getattr(self, "first_index_", None)  # models of earlier versions have none
         if self.feature_names_ is None and first_index is None:
             return None
@@ -332,7 +499,7 @@ class Ranker(BaseEstimator, ABC):
         return tags
 
 
-advise(Ranker)
+check_argument_names(Ranker)
 
 
 class Normalized(Ranker):
@@ -340,6 +507,10 @@ class Normalized(Ranker):
 
     normalize: Any
     normalizer_: Any
+
+    def _scale(self, training: Any, validation: Queries | None, **details: Any) -> tuple[Any, Queries | None]:
+        training = training._replace(queries=self._fit_normalizer(training.queries))
+        return training, None if validation is None else self._normalized(validation)
 
     def _fit_normalizer(self, queries: Queries) -> Queries:
         if self.normalize is None:
@@ -361,6 +532,11 @@ class Normalized(Ranker):
     def _normalized(self, queries: Queries) -> Queries:
         """The queries with their columns scaled; where X is mapped from a file, so are the scaled ones."""
         return queries if self.normalizer_ is None else _with_rows(queries, transform(self.normalizer_, queries))
+
+
+@functools.cache
+def _default_patience(cls: type) -> int | None:
+    return inspect.signature(cls).parameters["patience"].default
 
 
 def _columns_of(X: Any) -> list[str] | None:

@@ -89,7 +89,7 @@ class LinearScores(Normalized):
 
     def _column_names(self) -> list[str] | None:
         """Names of the columns that the coefficients belong to; a normalizer may have made others of them."""
-        return self._feature_labels if self.coef_.size == self.n_features_in_ else None
+        return self.feature_labels if self.coef_.size == self.n_features_in_ else None
 
     def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""

@@ -18,7 +18,7 @@ NAMES = ["bm25", "page rank", "age", "größe"]
 
 
 def fitted(**params):
-    return pk.NeuralRanker(**{"hidden": (6, 5), "max_epochs": 3, "random_state": 0, **params}).fit(DATA)
+    return pk.NeuralRanker(**{"hidden": (6, 5), "n_epochs": 3, "random_state": 0, **params}).fit(DATA)
 
 
 def by_onnxruntime(content, rows, dtype=np.float32):
@@ -121,7 +121,7 @@ def test_names_and_formula_stand_in_the_file():
     ids=str,
 )
 def test_scores_that_depend_on_more_are_refused_with_the_reason(params, reason):
-    ranker = fitted(max_epochs=1, **params)
+    ranker = fitted(n_epochs=1, **params)
     for target in ("onnx", "json", "solr"):
         with pytest.raises(ValueError, match=reason):
             pk.export(ranker, target)
@@ -130,18 +130,18 @@ def test_scores_that_depend_on_more_are_refused_with_the_reason(params, reason):
 @pytest.mark.parametrize("target", ["elasticsearch", "opensearch", "solr", "ranklib"])
 def test_engines_have_no_form_for_nets(target):
     with pytest.raises(ValueError, match=f"cannot be exported to {target}, which has no format for nets"):
-        pk.export(fitted(max_epochs=1), target, feature_names=NAMES)
+        pk.export(fitted(n_epochs=1), target, feature_names=NAMES)
 
 
 def test_numbers_that_float32_cannot_hold_are_refused():
     pytest.importorskip("onnx")
-    ranker = fitted(precision="float64", max_epochs=1)
+    ranker = fitted(precision="float64", n_epochs=1)
     ranker.weights_["hidden1.weight"][2, 3] = -1e39
     with pytest.raises(ValueError, match=r"has a weight of 1e\+39 in size, which float32 cannot hold"):
         pk.export(ranker, "onnx")
     pk.export(ranker, "onnx", dtype="float64")
     X = DATA.X.astype(float) * [1.0, 1e-60, 1.0, 1.0]
-    small = pk.NeuralRanker(hidden=3, max_epochs=1, random_state=0).fit(X, DATA.y, qid=DATA.qid)
+    small = pk.NeuralRanker(hidden=3, n_epochs=1, random_state=0).fit(X, DATA.y, qid=DATA.qid)
     with pytest.raises(ValueError, match=r"column 1 has a scale of .*or export to json or onnx with dtype='float64'"):
         pk.export(small, "onnx")
     pk.export(small, "json", check=X)
@@ -151,7 +151,7 @@ def test_a_check_that_fails_names_the_feature_that_float32_spoils():
     pytest.importorskip("onnxruntime")
     X = DATA.X.astype(float)
     X[:, 2] = 1.6e9 + np.arange(X.shape[0])  # seconds, of which float32 keeps every 128th
-    ranker = pk.NeuralRanker(hidden=3, max_epochs=2, random_state=0).fit(X, DATA.y, qid=DATA.qid)
+    ranker = pk.NeuralRanker(hidden=3, n_epochs=2, random_state=0).fit(X, DATA.y, qid=DATA.qid)
     with pytest.raises(ValueError, match=r"onnx would score row .*those of feature 'age' lose most"):
         pk.export(ranker, "onnx", feature_names=NAMES, check=X)
     assert build(ranker, "json", check=X).parity.relative < 1e-5
@@ -163,4 +163,4 @@ def test_a_net_that_changes_the_scores_of_its_parent_is_refused():
             return -super()._predict_grouped(queries)
 
     with pytest.raises(ValueError, match="Mine cannot be exported: its scores are not known to be those of its net"):
-        pk.export(Mine(hidden=2, max_epochs=1).fit(DATA), "json")
+        pk.export(Mine(hidden=2, n_epochs=1).fit(DATA), "json")

@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import plackett as pk
 from plackett.data.queries import QueryLists
 from plackett.rankers.base import Interrupted
+from plackett.rankers.monitor import FitMonitor, ValidationSet
 from plackett.rankers.neural.query_batches import take_queries
 
 torch = pytest.importorskip("torch", reason="nets need PyTorch: pip install 'plackett[neural]'")
@@ -43,13 +44,13 @@ TRAIN, HELD = DATA[:28], DATA[28:]
 
 
 def made(**params):
-    return pk.NeuralRanker(**{"hidden": (8,), "max_epochs": 3, "random_state": 0, **params})
+    return pk.NeuralRanker(**{"hidden": (8,), "n_epochs": 3, "random_state": 0, **params})
 
 
 def exact(**params):
     """L-BFGS in double precision without anything in between, as LinearRanker has it."""
     precise = {"optimizer": "lbfgs", "precision": "float64", "normalize": None, "l2": 1e-2, "tol": 1e-5}
-    return made(**{**precise, "max_epochs": 1000, **params})
+    return made(**{**precise, "n_epochs": 1000, **params})
 
 
 # ---- the optimum -------------------------------------------------------------------------------------------------
@@ -68,7 +69,7 @@ def test_a_linear_net_reaches_the_optimum_of_the_linear_ranker(loss):
 
 def test_adam_over_all_queries_comes_to_the_same_optimum():
     linear = pk.LinearRanker(l2=1e-2, normalize="zscore", tol=1e-8).fit(TRAIN)
-    net = made(hidden=(), l2=1e-2, batch_size=None, learning_rate=0.1, max_epochs=250, precision="float64").fit(TRAIN)
+    net = made(hidden=(), l2=1e-2, batch_size=None, learning_rate=0.1, n_epochs=250, precision="float64").fit(TRAIN)
     np.testing.assert_allclose(net.weights_["output.weight"][0], linear.coef_, atol=1e-3)
 
 
@@ -93,17 +94,17 @@ def test_a_net_learns_what_no_line_can():
     X = rng.normal(size=(600, 2))
     y = (np.abs(X[:, 0]) > 1).astype(int) + (np.abs(X[:, 0]) > 0.4)  # far from 0 on either side
     data = pk.Queries(X, y, np.repeat(np.arange(30), 20))
-    net = made(hidden=(16,), max_epochs=60, learning_rate=0.02, batch_size=8).fit(data)
+    net = made(hidden=(16,), n_epochs=60, learning_rate=0.02, batch_size=8).fit(data)
     assert net.score(data) > 0.97
     assert pk.LinearRanker().fit(data).score(data) < 0.85
 
 
 @pytest.mark.parametrize("loss", pk.losses.loss_names())
 def test_every_loss_falls(loss):
-    ranker = made(loss=loss, max_epochs=8, batch_size=7, learning_rate=0.01).fit(TRAIN)
+    ranker = made(loss=loss, n_epochs=8, batch_size=7, learning_rate=0.01).fit(TRAIN)
     assert len(ranker.history_["objective"]) == ranker.n_iter_ == 8
     assert ranker.history_["objective"][-1] < ranker.history_["objective"][0]
-    assert ranker.stop_reason_ == "max_epochs reached"
+    assert ranker.stop_reason_ == "n_epochs reached"
 
 
 def test_losses_that_draw_are_repeated_by_a_seed():
@@ -133,7 +134,7 @@ def test_taken_queries_have_the_order_and_levels_that_sorting_would_give():
 
 @pytest.mark.parametrize("loss", ["listmle", "p-listmle", "cs-listmle", "hinge"])
 def test_gradients_do_not_depend_on_the_composition_of_batches(loss):
-    ranker = exact(loss=loss, optimizer="adam", attention=1, heads=2, max_epochs=1).fit(TRAIN)
+    ranker = exact(loss=loss, optimizer="adam", attention=1, heads=2, n_epochs=1).fit(TRAIN)
     net = ranker._net(torch.device("cpu"))
     data = neural_data.TrainingData(TRAIN.X, TRAIN.lists, None, net)
     fit = neural_fits.NetFit(net, pk.losses.get_loss(loss), data, l2=0.0)
@@ -181,7 +182,7 @@ def test_attention_can_learn_what_depends_on_the_list():
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(30, 1))
     X = np.where(np.arange(8) < 3, signs, -signs).reshape(-1, 1)
     data = pk.Queries(X, np.tile(np.arange(8) < 3, 30).astype(int), np.repeat(np.arange(30), 8))
-    params = {"hidden": (8,), "activation": "tanh", "max_epochs": 40, "learning_rate": 0.03, "batch_size": 8}
+    params = {"hidden": (8,), "activation": "tanh", "n_epochs": 40, "learning_rate": 0.03, "batch_size": 8}
     assert made(attention=1, heads=2, **params).fit(data).score(data, metric="ndcg@10") > 0.97
     assert made(**params).fit(data).score(data, metric="ndcg@10") < 0.9
 
@@ -253,45 +254,50 @@ def test_small_nets_work_on_one_thread_and_large_ones_on_all(monkeypatch):
 
 
 def test_the_best_epoch_on_the_validation_set_is_kept():
-    ranker = made(max_epochs=200, learning_rate=0.05, patience=4).fit(TRAIN, eval_set=HELD, eval_metric="map")
+    ranker = made(n_epochs=200, learning_rate=0.05, patience=4).fit(TRAIN, eval_set=HELD, eval_metric="map")
     history = ranker.history_["map"]
     assert ranker.stop_reason_ == "no improvement on the validation set"
     assert ranker.n_iter_ == len(history) == ranker.best_iteration_ + 4
     assert ranker.best_score_ == max(history) == history[ranker.best_iteration_ - 1]
     assert ranker.score(HELD, metric="map") == pytest.approx(ranker.best_score_)
-    lower = made(max_epochs=60, learning_rate=0.05, patience=4).fit(TRAIN, eval_set=HELD, eval_metric="kendall")
+    lower = made(n_epochs=60, learning_rate=0.05, patience=4).fit(TRAIN, eval_set=HELD, eval_metric="kendall")
     assert lower.best_score_ == min(lower.history_["kendall"]) < max(lower.history_["kendall"])
     assert -lower.score(HELD, metric="kendall") == pytest.approx(lower.best_score_)
-    triple = made(max_epochs=5, patience=None).fit(TRAIN, eval_set=(HELD.X, HELD.y, HELD.qid))
+    triple = made(n_epochs=5, patience=None).fit(TRAIN, eval_set=(HELD.X, HELD.y, HELD.qid))
     assert len(triple.history_["ndcg@10"]) == 5
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "lbfgs"])
 def test_an_interrupted_fit_keeps_the_best_so_far(optimizer, monkeypatch):
-    calls = []
+    states, record = [], FitMonitor.record
 
-    def interrupt(self, weights):
-        calls.append(weights.copy())
-        if len(calls) == 3:
+    def keep(self, scores, state, **values):
+        states.append(state.copy())
+        return record(self, scores, state, **values)
+
+    def interrupt(self, scores):
+        if len(states) == 3:
             raise KeyboardInterrupt
-        return 1.0 / len(calls)  # the first epoch is the best
+        return 1.0 / len(states)  # the first epoch is the best
 
-    monkeypatch.setattr(neural_fits.NetValidation, "mean", interrupt)
-    ranker = made(optimizer=optimizer, max_epochs=10)
-    with pytest.raises(Interrupted, match="the weights are the best so far"):
+    monkeypatch.setattr(FitMonitor, "record", keep)
+    monkeypatch.setattr(ValidationSet, "mean", interrupt)
+    ranker = made(optimizer=optimizer, n_epochs=10)
+    with pytest.raises(Interrupted, match="its best iteration so far was kept"):
         ranker.fit(TRAIN, eval_set=HELD)
+    assert {len(values) for values in ranker.history_.values()} == {ranker.n_iter_} == {2}
     assert ranker.stop_reason_ == "interrupted"
     assert ranker.best_iteration_ == 1
     found = np.concatenate([array.ravel() for array in ranker.weights_.values()])
-    np.testing.assert_array_equal(found, calls[0].astype(np.float32))
+    np.testing.assert_array_equal(found, states[0].astype(np.float32))
 
 
 def test_warm_start_goes_on_and_a_fit_that_fails_changes_nothing():
-    ranker = made(warm_start=True, batch_size=None, optimizer="lbfgs", tol=1e-12, max_epochs=5, patience=None)
+    ranker = made(warm_start=True, batch_size=None, optimizer="lbfgs", tol=1e-12, n_epochs=5, patience=None)
     with pytest.warns(pk.exceptions.ConvergenceWarning, match="lbfgs stopped after 5 iterations"):
         first = ranker.fit(TRAIN).objective_
-    assert ranker.stop_reason_ == "max_epochs reached"
-    with pytest.warns(pk.exceptions.ConvergenceWarning, match="Raise max_epochs"):
+    assert ranker.stop_reason_ == "n_epochs reached"
+    with pytest.warns(pk.exceptions.ConvergenceWarning, match="Raise n_epochs"):
         assert ranker.fit(TRAIN).objective_ < first
     scores = ranker.predict(HELD)
     ranker.set_params(hidden=(9,))
@@ -301,7 +307,7 @@ def test_warm_start_goes_on_and_a_fit_that_fails_changes_nothing():
 
 
 def test_warm_start_leaves_no_layer_behind():
-    ranker = made(warm_start=True, hidden=(8, 8), attention=1, heads=2, loss="squared", max_epochs=1).fit(TRAIN)
+    ranker = made(warm_start=True, hidden=(8, 8), attention=1, heads=2, loss="squared", n_epochs=1).fit(TRAIN)
     for change, name in (({"attention": 0}, "attention0.attend.scale"), ({"hidden": (8,)}, "hidden1.weight")):
         with pytest.raises(ValueError, match=f"warm_start: the last fit left {name}, for which there is no place now"):
             clone(ranker).set_params(warm_start=False).fit(TRAIN).set_params(warm_start=True, **change).fit(TRAIN)
@@ -366,7 +372,7 @@ def test_rows_that_may_not_be_written_are_left_alone():
 
 
 def test_mixed_precision_is_close_to_single():
-    single, mixed = (made(precision=precision, max_epochs=5).fit(TRAIN) for precision in ("float32", "mixed"))
+    single, mixed = (made(precision=precision, n_epochs=5).fit(TRAIN) for precision in ("float32", "mixed"))
     assert all(array.dtype == np.float32 for array in mixed.weights_.values())
     assert (mixed.predict(HELD) != single.predict(HELD)).any()
     assert mixed.objective_ == pytest.approx(single.objective_, rel=1e-2)
@@ -374,8 +380,8 @@ def test_mixed_precision_is_close_to_single():
 
 
 def test_scores_that_grow_beyond_all_numbers_say_what_to_do(monkeypatch):
-    ranker = made(learning_rate=1e30, max_epochs=20)
-    with pytest.raises(ValueError, match=r"grew beyond all numbers in epoch \d.*Lower learning_rate \(it is 1e\+30\)"):
+    ranker = made(learning_rate=1e30, n_epochs=20)
+    with pytest.raises(ValueError, match=r"overflowed in epoch \d.*Lower learning_rate \(it is 1e\+30\)"):
         ranker.fit(TRAIN)
     assert not hasattr(ranker, "weights_")
     for beyond in ({"learning_rate": 1e39}, {"l2": 1e39}):  # float32 cannot hold them
@@ -388,7 +394,7 @@ def test_scores_that_grow_beyond_all_numbers_say_what_to_do(monkeypatch):
 
     monkeypatch.setattr(neural_fits, "run_epoch", last_step_is_too_long)
     with pytest.raises(ValueError, match="in epoch 1"):
-        made(max_epochs=1).fit(TRAIN)
+        made(n_epochs=1).fit(TRAIN)
 
 
 def test_a_score_beyond_all_numbers_is_no_score():
@@ -421,7 +427,7 @@ def test_a_score_beyond_all_numbers_is_no_score():
         ({"device": "tpu"}, "device='tpu' is not known"),
         ({"learning_rate": 0}, "learning_rate"),
         ({"batch_size": 0}, "batch_size"),
-        ({"max_epochs": 0}, "max_epochs"),
+        ({"n_epochs": 0}, "n_epochs"),
         ({"loss": "hinges"}, "loss='hinges' is not known"),
     ],
 )
@@ -465,7 +471,7 @@ WEIGHTS_ARE_OF_QUERIES = "a query is weighted as a whole; the check gives docume
 
 
 @parametrize_with_checks(
-    [pk.NeuralRanker(hidden=4, max_epochs=3, random_state=0)],
+    [pk.NeuralRanker(hidden=4, n_epochs=3, random_state=0)],
     expected_failed_checks=lambda ranker: {
         "check_sample_weights_not_overwritten": WEIGHTS_ARE_OF_QUERIES,
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_OF_QUERIES,

@@ -116,7 +116,7 @@ def check_seed(seed: int, option: str = "--seed") -> None:
 
 def check_values(estimator: Any) -> None:
     """All that can be wrong with parameters before there are data."""
-    estimator._check_parameters()
+    estimator.check_parameters()
     if getattr(estimator, "normalize", None) is not None:
         from plackett.data.preprocessing.scaling import get_normalizer
 

@@ -103,8 +103,6 @@ def _steps(fitted: Any) -> str:
     """How many steps there were, and which was the best if those after it were dropped."""
     n_steps, kept = fitted.n_iter_, getattr(fitted, "n_rounds_", None)  # which boosted rankers have
     best = fitted.best_iteration_
-    if best is not None and best < n_steps and kept is None and fitted.patience is None:
-        return f"{n_steps:,}; {best:,} was best on the validation set, but without --patience the last is kept"
     if best is not None:
         return f"{n_steps:,}, best on the validation set: {best:,}"
     if kept is not None and kept < n_steps:
@@ -234,6 +232,6 @@ def feature_weights(ranker: Any) -> list[tuple[str, float]]:
         return []
     sums = np.bincount(features, weights=weights) if features.size else np.zeros(0)
     order = np.argsort(-np.abs(sums), kind="stable")
-    labels = ranker._feature_labels
+    labels = ranker.feature_labels
     names = feature_labels(sums.size, None if labels is None or len(labels) < sums.size else labels)
     return [(names[column], float(sums[column])) for column in order.tolist() if sums[column] != 0.0]

@@ -33,7 +33,7 @@ from plackett.evaluation.store.store import Shelf, convention_key
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.rankers.fitting import is_better
+from plackett.rankers.monitor import is_better
 
 WARM_UP_QUERIES = 8
 

@@ -107,10 +107,15 @@ def fit(estimator: Any, train: Queries, validation: Queries | None = None, metri
     """The estimator itself, fitted.
 
     Where there are validation queries, those whose ``fit`` takes queries get them, if they take an ``eval_set``; of the
-    others those of LightGBM and XGBoost whose parameters end rounds early, which they do by their own measures.
+    others those of LightGBM and XGBoost whose parameters end rounds early, which they do by their own measures. A
+    ranker with ``max_iter`` and ``patience=None`` is fitted to its minimum and gets no ``eval_set``: the best iteration
+    on it would be a second, hidden choice on the same queries.
     """
     if takes_queries(estimator):
         is_shown = validation is not None and "eval_set" in parameters_of(estimator.fit)
+        params = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+        if "max_iter" in params and params.get("patience", 1) is None:
+            is_shown = False
         estimator.fit(train, **({"eval_set": validation, "eval_metric": metric} if is_shown else {}))
         return estimator
     stops = _eval_set(estimator, validation) if stops_on_validation(estimator) else {}

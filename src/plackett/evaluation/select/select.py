@@ -24,7 +24,7 @@ from plackett.evaluation.store.settings import Grid, fit_setting, in_one_line, s
 from plackett.evaluation.table import mean_of_counted
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.measure import Measure
-from plackett.rankers.fitting import is_better
+from plackett.rankers.monitor import is_better
 from plackett.validation import check_seed, count_of
 
 DEFAULT_FOLDS = 5
@@ -158,7 +158,7 @@ class _Attempt:
         self.error: Exception | None = None
         self.warnings: list[warnings.WarningMessage] = []
 
-    def ranker(self, judge: _HeldBack | _Folds) -> Any:
+    def ranker(self, judge: _ValidationSet | _Folds) -> Any:
         """The fitted ranker, which is fitted now if it is not at hand."""
         if self.fitted is None:
             return judge.fit(self.estimator)
@@ -167,7 +167,7 @@ class _Attempt:
         return self.fitted
 
 
-def _try(params: dict[str, Any], estimator: Any, judge: _HeldBack | _Folds) -> _Attempt:
+def _try(params: dict[str, Any], estimator: Any, judge: _ValidationSet | _Folds) -> _Attempt:
     value, fitted, error = np.nan, None, None
     with measured() as cost, recorded() as caught:  # those about settings that lose are dropped
         try:
@@ -180,7 +180,7 @@ def _try(params: dict[str, Any], estimator: Any, judge: _HeldBack | _Folds) -> _
     return attempt
 
 
-def _nothing_found(trials: list[Trial], measure: Measure, judge: _HeldBack | _Folds) -> ValueError:
+def _nothing_found(trials: list[Trial], measure: Measure, judge: _ValidationSet | _Folds) -> ValueError:
     error = next((trial.error for trial in trials if trial.error), None)
     if error is None:
         return ValueError(
@@ -194,7 +194,7 @@ def _nothing_found(trials: list[Trial], measure: Measure, judge: _HeldBack | _Fo
 # --- Who decides ------------------------------------------------------------------------------------------------------
 
 
-class _HeldBack:
+class _ValidationSet:
     """Validation queries."""
 
     def __init__(self, train: Queries, validation: Queries, measure: Measure, rules: Convention):
@@ -241,7 +241,7 @@ class _Folds:
 
 def _judge(
     data: Queries, validation: Queries | None, cv: Any, measure: Measure, rules: Convention
-) -> _HeldBack | _Folds:
+) -> _ValidationSet | _Folds:
     for name, queries in {"data": data, "validation": validation}.items():
         if queries is not None and not isinstance(queries, Queries):
             raise TypeError(f"{name} is a {type(queries).__name__}; a Queries is needed: pk.Queries(X, y, qid).")
@@ -250,7 +250,7 @@ def _judge(
         return _Folds(data, DEFAULT_FOLDS if cv is None else cv, measure, rules)
     if cv is not None:
         raise ValueError("either validation or cv decides; give one of them.")
-    return _HeldBack(data, validation, measure, rules)
+    return _ValidationSet(data, validation, measure, rules)
 
 
 def _values(fitted: Any, queries: Queries, measure: Measure, rules: Convention) -> np.ndarray:
@@ -266,7 +266,7 @@ TRIAL = {"value": float, "seconds": float}  # what a record holds
 class _Shelf:
     """Where trials stand in a store; without a store all are missing. Trials that failed are tried again."""
 
-    def __init__(self, store: RunStore | str | os.PathLike | None, judge: _HeldBack | _Folds):
+    def __init__(self, store: RunStore | str | os.PathLike | None, judge: _ValidationSet | _Folds):
         self._store = store if store is None or isinstance(store, RunStore) else RunStore(store)
         self._common: dict[str, Any] = {}
         self.notes: list[str] = []

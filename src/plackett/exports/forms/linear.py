@@ -121,7 +121,7 @@ def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> Line
     >>> form.weights.round(6), round(form.intercept, 6)
     (array([1.]), -1.0)
     """
-    if not isinstance(ranker, LinearScores) or type(ranker)._predict_grouped is not LinearScores._predict_grouped:
+    if not isinstance(ranker, LinearScores) or not ranker.predicts_as(LinearScores):
         raise ValueError(_refusal(ranker))
     check_is_fitted(ranker)
     offset, scale, scaling = column_scaling(ranker, ranker.coef_.size)

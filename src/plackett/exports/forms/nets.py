@@ -88,7 +88,7 @@ def net_form(ranker: Any, feature_names: Sequence[str] | None = None) -> NetForm
     """
     name = type(ranker).__name__
     check_is_fitted(ranker)
-    if type(ranker)._predict_grouped is not NeuralRanker._predict_grouped:
+    if not isinstance(ranker, NeuralRanker) or not ranker.predicts_as(NeuralRanker):
         raise ValueError(f"{name} cannot be exported: its scores are not known to be those of its net.")
     shape = ranker._shape()
     if shape.attention:

@@ -10,9 +10,8 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Interrupted, Normalized
-from plackett.rankers.fitting import DEFAULT_METRIC, HeldBack
 from plackett.rankers.linear_scores import check_vector
-from plackett.rankers.progress import Progress
+from plackett.rankers.monitor import DEFAULT_METRIC, Progress, ValidationSet
 from plackett.solvers.base import INTERRUPTED
 from plackett.validation import check_positive_int, is_sparse
 
@@ -66,7 +65,7 @@ class Boosted(Normalized):
             weights = self._check_query_weights(sample_weight, queries)
             held_back = self._check_eval_set(eval_set)
             queries = self._fit_normalizer(queries)
-            validation = None if held_back is None else HeldBack(self._normalized(held_back), measure)
+            validation = None if held_back is None else ValidationSet(self._normalized(held_back), measure)
             rounds = Rounds(validation, Progress("boosting", self.n_rounds, is_shown=bool(self.verbose)))
             try:
                 with rounds.progress:
@@ -100,7 +99,7 @@ class Boosted(Normalized):
 class Rounds:
     """What is written down after every round."""
 
-    def __init__(self, validation: HeldBack | None, progress: Progress):
+    def __init__(self, validation: ValidationSet | None, progress: Progress):
         self.validation, self.progress = validation, progress
         self.history: dict[str, list] = {}
         self.n_rounds, self.best_round, self.best_value = 0, 0, np.nan

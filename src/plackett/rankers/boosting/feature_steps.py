@@ -23,9 +23,8 @@ from plackett.rankers.boosting.discovery import (
     find_centres,
     find_signs,
 )
-from plackett.rankers.fitting import NO_IMPROVEMENT, HeldBack, is_better
 from plackett.rankers.linear_scores import check_vector
-from plackett.rankers.progress import Progress
+from plackett.rankers.monitor import NO_IMPROVEMENT, Progress, ValidationSet, is_better
 from plackett.solvers.base import INTERRUPTED
 from plackett.validation import check_choice, check_positive_int, feature_labels
 
@@ -114,7 +113,7 @@ class Watch:
         self.best_iteration: int | None = None
         self.best_score: float | None = None
         self._names, self._replay = names, replay
-        self._held_back = None if held_back is None else HeldBack(held_back, metric)
+        self._held_back = None if held_back is None else ValidationSet(held_back, metric)
         if self._held_back is not None:
             self.history[str(self._held_back.measure)] = []
 
@@ -195,7 +194,7 @@ class FeatureSteps(Ranker):
             self.signs_ = find_signs(X, lists, weights)
         else:
             self.centres_ = find_centres(
-                X, lists, self.n_intervals, centre=self.centre, weights=weights, names=self._feature_labels
+                X, lists, self.n_intervals, centre=self.centre, weights=weights, names=self.feature_labels
             )
 
     def _discovery(self) -> Discovery:
@@ -264,7 +263,7 @@ class FeatureSteps(Ranker):
             docid = X.docid
         queries = self._check_queries(X, None, qid, needs_labels=False)
         place = queries.in_row_order(np.arange(queries.n_docs))
-        names = feature_labels(self.n_features_in_, self._feature_labels)
+        names = feature_labels(self.n_features_in_, self.feature_labels)
         return ToExplain(queries, place, queries.X[place], queries.qid[place], names, docid)
 
     def _check_parameters(self) -> None:

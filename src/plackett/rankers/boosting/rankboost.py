@@ -24,8 +24,8 @@ from plackett.rankers.boosting.boosting import (
     named_steps,
     weight_of_edge,
 )
-from plackett.rankers.fitting import NO_IMPROVEMENT
 from plackett.rankers.linear_scores import check_vector, in_row_order
+from plackett.rankers.monitor import NO_IMPROVEMENT
 from plackett.validation import check_choice, check_positive_int
 
 SMALLEST_BOUND = 1e-15  # of the share of pairs in the wrong order
@@ -233,7 +233,7 @@ class RankBoost(Boosted):
 
     def _column_names(self) -> list[str] | None:
         """Names of the columns that have thresholds; a normalizer may have made others of those given."""
-        return self._feature_labels if self.n_columns_ == self.n_features_in_ else None
+        return self.feature_labels if self.n_columns_ == self.n_features_in_ else None
 
     def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""

@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning, warn
 from plackett.objective.objective import Objective
-from plackett.rankers.base import Ranker, _with_rows, check_loaded_normalizer
-from plackett.rankers.fitting import Validation
+from plackett.rankers.base import Ranker, check_loaded_normalizer
 from plackett.rankers.linear.ranker import LinearRanker, _seed
 from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.tied_scores import tie_equal_rows
@@ -27,6 +26,7 @@ from plackett.scorers.kernel import (
     position_scores,
     settle_gamma,
 )
+from plackett.scorers.linear import LinearScorer
 from plackett.validation import (
     check_choice,
     check_number,
@@ -224,13 +224,11 @@ class KernelRanker(LinearRanker):
             random_state=_seed(self.random_state), **shared,
         )  # fmt: skip
 
-    def _validation(self, held_back: Queries, metric: Any, objective: Objective) -> Validation:
-        scaled = self._normalized(held_back)
+    def _validation_scorer(self, validation: Queries, objective: Objective) -> LinearScorer:
         scorer: Any = objective.scorer
         if self.scope == "position":
-            _warn_of_long_lists(scaled, scorer.n_positions)
-        features = _with_rows(scaled, scorer.features(scaled.X, scaled.indptr))
-        return Validation(features, metric, has_intercept=scorer.has_intercept)
+            _warn_of_long_lists(validation, scorer.n_positions)
+        return LinearScorer(scorer.features(validation.X, validation.indptr), has_intercept=scorer.has_intercept)
 
     def _last_coef(self, objective: Objective) -> np.ndarray:
         scorer: Any = objective.scorer

@@ -18,7 +18,7 @@ from plackett.exceptions import NothingToLearnWarning, warn
 from plackett.losses import get_loss
 from plackett.losses.base import Loss
 from plackett.objective.penalties import L2
-from plackett.rankers.fitting import choose_solver
+from plackett.rankers.linear.solve import choose_solver
 
 if TYPE_CHECKING:
     from plackett.rankers.linear.ranker import LinearRanker

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plackett.metrics.measure import Measure
+from plackett.rankers.monitor import FitMonitor
 from plackett.validation import check_numbers
 
 if TYPE_CHECKING:
@@ -77,17 +78,21 @@ def fit_path(template: LinearRanker, X, y, qid, l2, sample_weight, eval_set, eva
     if strengths.size == 0 or strengths[-1] < 0:
         raise ValueError("l2 must hold at least one number, and none below 0.")
     first = clone(template).set_params(l2=float(strengths[0]))
-    first._check_parameters()
-    objective, validation = first._prepare(X, y, qid, sample_weight, eval_set, eval_metric)
+    first.check_parameters()
+    training, monitor = first._prepare_fit(X, y, qid, sample_weight, eval_set, eval_metric)
+    objective, validation = first._objective(training), monitor.validation
+    scorer = None if validation is None else first._validation_scorer(validation.queries, objective)
     start, rankers, means = np.zeros(objective.size), [], []
     for strength in strengths.tolist():
         ranker = _copy_of(first, strength)
         objective.penalty.l2 = 0.0 if objective.loss.is_scale_free else strength
-        ranker._minimize(objective, None, start)
+        monitor = FitMonitor(is_shown=bool(ranker.verbose))
+        ranker._minimize(objective, monitor, start)
+        ranker._keep_record(monitor)
         start = ranker._last_coef(objective)
         rankers.append(ranker)
-        if validation is not None:
-            means.append(validation.mean(start))
+        if validation is not None and scorer is not None:
+            means.append(validation.mean(scorer.scores(start)))
     measure = None if validation is None else validation.measure
     return L2Path(strengths, rankers, measure, np.array(means) if validation is not None else None)
 

@@ -8,17 +8,17 @@ import numpy as np
 
 from plackett.data.queries import Queries, QueryLists
 from plackett.distributed.inputs import is_in_parts, parts_of
+from plackett.distributed.objective import PartitionedObjective
 from plackett.losses import get_loss
-from plackett.losses.base import Loss
 from plackett.metrics.measure import Measure
 from plackett.objective.objective import Objective
 from plackett.objective.penalties import L2
-from plackett.rankers.base import Interrupted
-from plackett.rankers.fitting import Validation, Watch, choose_solver, minimize
+from plackett.rankers.base import TrainingSet
 from plackett.rankers.linear.partitioned import prepare_parts
 from plackett.rankers.linear.paths import L2Path, fit_path
+from plackett.rankers.linear.solve import choose_solver, minimize
 from plackett.rankers.linear_scores import LinearScores
-from plackett.rankers.progress import Progress
+from plackett.rankers.monitor import FitMonitor
 from plackett.scorers.linear import LinearScorer
 from plackett.solvers import get_solver
 from plackett.validation import check_number, check_positive_int
@@ -57,8 +57,8 @@ class LinearRanker(LinearScores):
         then acts on the coefficients of the scaled columns. Needs room for a second X: memory, or disk where X is
         mapped from a file.
     patience : int or None, default=10
-        With a validation set, the fit ends after so many iterations without a better value of its measure, and the
-        coefficients of the best iteration are kept. None records the measure and changes nothing.
+        With an ``eval_set``, the fit ends after this many iterations without a better value of its measure; None never
+        ends it early. The coefficients of the best iteration are kept either way.
     random_state : int, RandomState or None, default=None
         For ``solver="sgd"`` and losses that draw.
     verbose : bool, default=False
@@ -169,35 +169,21 @@ class LinearRanker(LinearScores):
         -------
         self
         """
-        self._check_parameters()
-        with self._all_or_nothing():
-            objective, validation = self._prepare(X, y, qid, sample_weight, eval_set, eval_metric)
-            return self._minimize(objective, validation, self._start(objective))
+        return self._fit(X, y, qid=qid, sample_weight=sample_weight, eval_set=eval_set, eval_metric=eval_metric)
 
-    def _prepare(
-        self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any, eval_metric: Any
-    ) -> tuple[Objective, Validation | None]:
-        """Everything between what was given and a solver."""
-        loss = get_loss(self.loss)
-        if eval_metric is not None:
-            Measure.parse(eval_metric)
+    def _training_set(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> TrainingSet | PartitionedObjective:
         if self._takes_parts and is_in_parts(X):
-            return self._prepare_parts(X, y, qid, sample_weight, eval_set, eval_metric)
-        queries = self._check_queries(X, y, qid, reset=True)
-        self.n_queries_ = queries.n_queries
-        weights = self._check_query_weights(sample_weight, queries)
-        held_back = self._check_eval_set(eval_set)
-        queries = self._fit_normalizer(queries)
-        objective = self._objective(loss, queries, weights)
-        return objective, None if held_back is None else self._validation(held_back, eval_metric, objective)
+            return prepare_parts(self, parts_of(X, y, qid, sample_weight))
+        return super()._training_set(X, y, qid, sample_weight)
 
-    def _prepare_parts(
-        self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any, eval_metric: Any
-    ) -> tuple[Any, Validation | None]:
-        """The same for data in parts; their objective looks to a solver as any other."""
-        objective: Any = prepare_parts(self, parts_of(X, y, qid, sample_weight))
-        held_back = self._check_eval_set(eval_set)
-        return objective, None if held_back is None else self._validation(held_back, eval_metric, objective)
+    def _scale(self, training: Any, validation: Queries | None, **details: Any) -> tuple[Any, Queries | None]:
+        if isinstance(training, TrainingSet):
+            return super()._scale(training, validation)
+        return training, None if validation is None else self._normalized(validation)
+
+    def _learn(self, training: TrainingSet | PartitionedObjective, monitor: FitMonitor) -> None:
+        objective = self._objective(training)
+        self._minimize(objective, monitor, self._start(objective))
 
     def l2_path(
         self,
@@ -234,10 +220,12 @@ class LinearRanker(LinearScores):
         check_number(self.l2, "l2", least=0.0)
         check_number(self.tol, "tol", above=0.0)
         check_positive_int(self.max_iter, "max_iter")
-        if self.patience is not None:
-            check_positive_int(self.patience, "patience")
 
-    def _objective(self, loss: Loss, queries: Queries, weights: np.ndarray | None) -> Objective:
+    def _objective(self, training: TrainingSet | PartitionedObjective) -> Any:
+        """Return what a solver minimises; that of data in parts looks the same to it."""
+        if isinstance(training, PartitionedObjective):
+            return training
+        loss, queries = get_loss(self.loss), training.queries
         loss.check_labels(queries.lists)
         has_intercept = not loss.ignores_shifts
         return Objective(
@@ -245,15 +233,16 @@ class LinearRanker(LinearScores):
             self._scorer(queries, has_intercept),
             queries.lists,
             L2(0.0 if loss.is_scale_free else self.l2, n_free=int(has_intercept)),
-            weights=weights,
+            weights=training.weights,
             random_state=_seed(self.random_state),
         )
 
     def _scorer(self, queries: Queries, has_intercept: bool) -> LinearScorer:
         return LinearScorer(queries.X, has_intercept=has_intercept)
 
-    def _validation(self, held_back: Queries, metric: Any, objective: Objective) -> Validation:
-        return Validation(self._normalized(held_back), metric, has_intercept=objective.scorer.has_intercept)
+    def _validation_scorer(self, validation: Queries, objective: Objective) -> LinearScorer:
+        """Return the scorer of the validation queries, by the coefficients of the objective."""
+        return LinearScorer(validation.X, has_intercept=objective.scorer.has_intercept)
 
     def _start(self, objective: Objective) -> np.ndarray:
         if not self.warm_start or not hasattr(self, "n_iter_"):
@@ -261,7 +250,7 @@ class LinearRanker(LinearScores):
         return self._last_coef(objective)
 
     def _last_coef(self, objective: Objective) -> np.ndarray:
-        """What the last fit found, as coefficients of this objective."""
+        """Return the coefficients of the last fit, as this objective takes them."""
         if self.coef_.size != objective.scorer.n_features:
             raise ValueError(
                 f"warm_start: the last fit had {self.coef_.size} features, this one has {objective.scorer.n_features}."
@@ -272,25 +261,19 @@ class LinearRanker(LinearScores):
         self.coef_ = coef[: scorer.n_features]
         self.intercept_ = float(coef[-1]) if scorer.has_intercept else 0.0
 
-    def _minimize(self, objective: Objective, validation: Validation | None, start: np.ndarray) -> LinearRanker:
-        solver = choose_solver(self.solver, objective.loss)
-        progress = Progress("fitting", self.max_iter, is_shown=bool(self.verbose))
-        watch = Watch(validation, self.patience, progress, ("objective", "gradient_norm"))
+    def _minimize(self, objective: Objective, monitor: FitMonitor, start: np.ndarray) -> None:
+        solver, validation = choose_solver(self.solver, objective.loss), monitor.validation
         result = minimize(
-            objective, solver, start, watch,
+            objective, solver, start, monitor,
+            None if validation is None else self._validation_scorer(validation.queries, objective),
             max_iter=self.max_iter, tol=self.tol, random_state=_seed(self.random_state),
         )  # fmt: skip
         self._keep_coef(result.coef, objective.scorer)
-        self.n_iter_, self.objective_, self.stop_reason_ = result.n_iter, result.value, result.stop_reason
-        self.gradient_norm_, self.solver_, self.history_ = result.gradient_norm, solver.name, watch.history
-        self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score
+        self.objective_, self.gradient_norm_, self.solver_ = result.value, result.gradient_norm, solver.name
         self.n_evaluations_, self.n_products_ = result.n_evaluations, result.n_products
         self.__dict__.pop("duality_gap_", None)
         if "duality_gap" in result.details:
             self.duality_gap_ = result.details["duality_gap"]
-        if result.is_interrupted:
-            raise Interrupted("the fit was interrupted; the coefficients are the best so far.")
-        return self
 
 
 def _seed(random_state: Any) -> int | None:

@@ -10,13 +10,10 @@ from plackett import _native
 from plackett._threads import deal, one_blas_thread, query_blocks
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning, warn
-from plackett.metrics.measure import Measure
-from plackett.rankers.base import Interrupted
-from plackett.rankers.fitting import NO_IMPROVEMENT, Validation, Watch
+from plackett.rankers.base import TrainingSet
 from plackett.rankers.linear_scores import LinearScores
-from plackett.rankers.progress import Progress
+from plackett.rankers.monitor import NO_IMPROVEMENT, FitMonitor
 from plackett.scorers.linear import VALUES_PER_BLOCK, LinearScorer
-from plackett.solvers.base import Result
 from plackett.solvers.cutting_plane import PlaneStep, minimize_by_planes
 from plackett.validation import check_number, check_positive_int
 
@@ -94,10 +91,9 @@ class SVMMap(LinearScores):
     normalize : str, transformer or None, default=None
         How columns are scaled first; see ``LinearRanker``.
     patience : int or None, default=None
-        With a validation set, the fit ends after so many iterations without a better value of its measure, and the
-        coefficients of the best iteration are kept. None records the measure and changes nothing: many planes leave
-        the coefficients as they are, so that waiting for the measure says little, and C is what guards against
-        learning by heart.
+        With an ``eval_set``, the fit ends after this many iterations without a better value of its measure; None never
+        ends it early. The coefficients of the best iteration are kept either way. Many planes leave the coefficients
+        unchanged, so that early stopping is uninformative here; use C against overfitting.
     verbose : bool, default=False
         A progress bar on standard error.
 
@@ -148,44 +144,6 @@ class SVMMap(LinearScores):
         self.patience = patience
         self.verbose = verbose
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        eval_set: Any = None,
-        eval_metric: str | Measure | None = None,
-    ) -> SVMMap:
-        """Find the coefficients.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight, eval_set, eval_metric : as in ``LinearRanker.fit``
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        with self._all_or_nothing():
-            if eval_metric is not None:
-                Measure.parse(eval_metric)
-            queries = self._check_queries(X, y, qid, reset=True)
-            self.n_queries_ = queries.n_queries
-            weights = self._check_query_weights(sample_weight, queries)
-            held_back = self._check_eval_set(eval_set)
-            is_relevant = self._relevant(queries)
-            risk = MarginOfAveragePrecision(self._fit_normalizer(queries).X, is_relevant, queries.indptr, weights)
-            validation = None
-            if held_back is not None:
-                validation = Validation(self._normalized(held_back), eval_metric, has_intercept=False)
-            progress = Progress("fitting", self.max_iter, is_shown=bool(self.verbose))
-            watch = Watch(validation, self.patience, progress, ("objective", "violation"))
-            self._keep(self._minimize(risk, watch), watch)
-            return self
-
     def _check_parameters(self) -> None:
         check_number(self.C, "C", above=0.0)
         check_number(self.tol, "tol", above=0.0)
@@ -193,8 +151,37 @@ class SVMMap(LinearScores):
         check_positive_int(self.max_iter, "max_iter")
         if self.top_k is not None:
             check_positive_int(self.top_k, "top_k")
-        if self.patience is not None:
-            check_positive_int(self.patience, "patience")
+
+    def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
+        queries, weights = training
+        risk = MarginOfAveragePrecision(queries.X, self._relevant(queries), queries.indptr, weights)
+        validation, l2 = monitor.validation, 1.0 / self.C
+        scorer = None if validation is None else LinearScorer(validation.queries.X)
+
+        def record(step: PlaneStep) -> str | None:
+            scores = None if scorer is None else lambda: scorer.scores(step.coef)
+            return monitor.record(scores, step.coef, objective=self.C * step.value, violation=step.violation)
+
+        result = None
+        with one_blas_thread(), monitor.run("max_iter", self.max_iter, ("objective", "violation")):
+            result = minimize_by_planes(risk, risk.size, l2=l2, max_iter=self.max_iter, tol=self.tol, callback=record)
+            monitor.stop(result.stop_reason)
+            coef = monitor.best_state
+            if coef is not None and not np.array_equal(coef, result.coef):
+                bound = result.value - result.details["violation"]
+                result.coef, result.value = coef, risk(coef)[0] + 0.5 * l2 * float(coef @ coef)
+                result.details["violation"] = result.value - bound
+        if result is None:  # interrupted outside the solver, which returns its best coefficients
+            raise KeyboardInterrupt
+        self.coef_, self.intercept_ = result.coef, 0.0
+        self.objective_, self.violation_ = self.C * result.value, result.details["violation"]
+        if not (result.is_converged or result.is_interrupted or result.stop_reason == NO_IMPROVEMENT):
+            warn(
+                f"cutting planes stopped after {result.n_iter} iterations at a violation of {self.violation_:.0e}, "
+                f"above tol={self.tol:g} ({result.stop_reason}). Raise max_iter or tol, lower C, or scale the columns "
+                "(normalize=).",
+                ConvergenceWarning,
+            )
 
     def _relevant(self, queries: Queries) -> np.ndarray:
         lists, lengths = queries.lists, np.diff(queries.indptr)
@@ -212,34 +199,3 @@ class SVMMap(LinearScores):
                 DataWarning,
             )
         return is_relevant
-
-    def _minimize(self, risk: MarginOfAveragePrecision, watch: Watch) -> Result:
-        def note(step: PlaneStep) -> str | None:
-            value, violation = self.C * step.value, step.violation
-            shown = f"objective {value:.6g}  violation {violation:.1e}"
-            return watch.note(step.iteration, step.coef, shown, objective=value, violation=violation)
-
-        l2 = 1.0 / self.C
-        with one_blas_thread(), watch.progress:
-            result = minimize_by_planes(risk, risk.size, l2=l2, max_iter=self.max_iter, tol=self.tol, callback=note)
-            coef = watch.best_coef
-            if watch.keeps_best and coef is not None and not np.array_equal(coef, result.coef):
-                bound = result.value - result.details["violation"]
-                result.coef, result.value = coef, risk(coef)[0] + 0.5 * l2 * float(coef @ coef)
-                result.details["violation"] = result.value - bound
-        return result
-
-    def _keep(self, result: Result, watch: Watch) -> None:
-        self.coef_, self.intercept_ = result.coef, 0.0
-        self.n_iter_, self.stop_reason_, self.history_ = result.n_iter, result.stop_reason, watch.history
-        self.objective_, self.violation_ = self.C * result.value, result.details["violation"]
-        self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score
-        if result.is_interrupted:
-            raise Interrupted("the fit was interrupted; the coefficients are the best so far.")
-        if not result.is_converged and result.stop_reason != NO_IMPROVEMENT:
-            warn(
-                f"cutting planes stopped after {self.n_iter_} iterations at a violation of {self.violation_:.0e}, "
-                f"above tol={self.tol:g} ({self.stop_reason_}). Raise max_iter or tol, lower C, or scale the columns "
-                "(normalize=).",
-                ConvergenceWarning,
-            )

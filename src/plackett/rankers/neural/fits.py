@@ -15,33 +15,15 @@ from plackett._threads import n_threads
 from plackett.exceptions import ConvergenceWarning, warn
 from plackett.losses.base import Loss
 from plackett.losses.transforms import NotPositiveError
-from plackett.metrics.measure import Measure
-from plackett.rankers.fitting import HeldBack, Watch
+from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.neural.adam import Adam
 from plackett.rankers.neural.data import Batch, TrainingData, scores_of
 from plackett.scorers.neural import Net
 from plackett.solvers import Step
-from plackett.solvers.base import INTERRUPTED, MAX_ITER
+from plackett.solvers.base import MAX_ITER
 from plackett.solvers.lbfgs import LBFGS
 
-ALL_EPOCHS = "max_epochs reached"
 WORK_FOR_THREADS = 1e7  # products, some milliseconds of a processor
-
-
-class NetValidation:
-    """Validation queries of a net, as ``Watch`` looks at them."""
-
-    def __init__(self, held_back: HeldBack, net: Net):
-        self._held_back, self._net = held_back, net
-
-    @property
-    def measure(self) -> Measure:
-        return self._held_back.measure
-
-    def mean(self, weights: np.ndarray) -> float:
-        self._net.set_vector(weights)
-        queries = self._held_back.queries
-        return self._held_back.mean(scores_of(self._net, queries.X, queries.indptr))
 
 
 @dataclass
@@ -121,33 +103,24 @@ def _gradient_of(weight: torch.Tensor) -> np.ndarray:
     return np.zeros(tuple(weight.shape)) if weight.grad is None else weight.grad.cpu().numpy()
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a fit ended; its weights are in the net."""
-
-    n_iter: int
-    objective: float
-    stop_reason: str
-    is_interrupted: bool
-
-
-def minimize_at_once(fit: NetFit, watch: Watch, *, max_iter: int, tol: float) -> Outcome:
-    """L-BFGS over all queries."""
+def minimize_at_once(fit: NetFit, monitor: FitMonitor, *, n_epochs: int, tol: float) -> float:
+    """Minimise by L-BFGS over all queries; return the value of the objective."""
     objective: Any = NetObjective(fit)
 
-    def note(step: Step) -> str | None:
-        return watch.note(step.iteration, step.coef, f"objective {step.value:.6g}", objective=step.value)
+    def record(step: Step) -> str | None:
+        return monitor.record(lambda: _validation_scores(fit.net, monitor, step.coef), step.coef, objective=step.value)
 
-    result = LBFGS().minimize(objective, fit.net.vector(), max_iter=max_iter, tol=tol, callback=note)
+    result = LBFGS().minimize(objective, fit.net.vector(), max_iter=n_epochs, tol=tol, callback=record)
     fit.net.set_vector(result.coef)
-    if not (result.is_converged or result.is_interrupted or watch.keeps_best):
+    if result.stop_reason != MAX_ITER:  # of which monitor has its own word
+        monitor.stop(result.stop_reason)
+    if not (result.is_converged or result.is_interrupted or monitor.best_state is not None):
         warn(
             f"lbfgs stopped after {result.n_iter} iterations at gradient norm {result.gradient_norm:.0e}, above "
-            f"tol={tol:g} ({result.stop_reason}). Raise max_epochs or l2, or scale the columns (normalize=).",
+            f"tol={tol:g} ({result.stop_reason}). Raise n_epochs or l2, or scale the columns (normalize=).",
             ConvergenceWarning,
         )
-    reason = ALL_EPOCHS if result.stop_reason == MAX_ITER else result.stop_reason
-    return Outcome(result.n_iter, result.value, reason, result.is_interrupted)
+    return result.value
 
 
 # ---- Adam --------------------------------------------------------------------------------------------------------
@@ -155,33 +128,37 @@ def minimize_at_once(fit: NetFit, watch: Watch, *, max_iter: int, tol: float) ->
 
 def minimize_by_batches(
     fit: NetFit,
-    watch: Watch,
+    monitor: FitMonitor,
     *,
     learning_rate: float,
     batch_size: int | None,
-    max_epochs: int,
+    n_epochs: int,
     rng: np.random.Generator,
-) -> Outcome:
-    """Adam; every epoch deals the queries into batches anew."""
-    objective, epoch, reason = np.nan, 0, None
+) -> None:
+    """Minimise by Adam over batches of queries, drawn anew in every epoch."""
     try:
         adam = Adam(fit.net.penalised, fit.net.free, learning_rate=learning_rate, l2=fit.l2)
-        while reason is None and epoch < max_epochs:
+        for _ in range(n_epochs):
             mean = run_epoch(fit, adam, batch_size, rng)
             weights = fit.net.vector()
             if not (np.isfinite(mean) and np.isfinite(weights).all()):
                 raise FloatingPointError
-            epoch += 1
             objective = mean + fit.l2 * fit.net.penalty()
-            reason = watch.note(epoch, weights, f"objective {objective:.6g}", objective=objective)
+            if monitor.record(lambda: _validation_scores(fit.net, monitor), weights, objective=objective):
+                break
     except FloatingPointError:
         raise ValueError(
-            f"the scores, or their loss, grew beyond all numbers in epoch {epoch + 1}. Lower learning_rate (it is "
+            f"the scores or their loss overflowed in epoch {monitor.n_iter + 1}. Lower learning_rate (it is "
             f"{learning_rate:g}), or scale the columns (normalize=) or the labels."
         ) from None
-    except KeyboardInterrupt:
-        return Outcome(epoch, objective, INTERRUPTED, True)
-    return Outcome(epoch, objective, reason or ALL_EPOCHS, False)
+
+
+def _validation_scores(net: Net, monitor: FitMonitor, weights: np.ndarray | None = None) -> np.ndarray:
+    assert monitor.validation is not None
+    if weights is not None:
+        net.set_vector(weights)
+    queries = monitor.validation.queries
+    return scores_of(net, queries.X, queries.indptr)
 
 
 def run_epoch(fit: NetFit, adam: Adam, batch_size: int | None, rng: np.random.Generator) -> float:

@@ -14,12 +14,10 @@ from plackett.data.queries import Queries, QueryLists
 from plackett.explain.rows import needed_lists
 from plackett.losses import get_loss
 from plackett.losses.base import Loss
-from plackett.metrics.measure import Measure
-from plackett.rankers.base import Interrupted, Normalized, check_loaded_columns
-from plackett.rankers.fitting import HeldBack, Watch
+from plackett.rankers.base import Normalized, TrainingSet, check_loaded_columns
 from plackett.rankers.linear.ranker import NO_LABELS, _seed
 from plackett.rankers.linear_scores import check_vector
-from plackett.rankers.progress import Progress
+from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.tied_scores import tie_equal_rows
 from plackett.scorers.net_shape import LAYERS, NetShape
 from plackett.scorers.plain_net import PlainNet
@@ -60,7 +58,7 @@ class NeuralRanker(Normalized):
         Of Adam.
     batch_size : int or None, default=16
         Queries per step of Adam; None takes all of them at once. Batches are dealt anew for every epoch.
-    max_epochs : int, default=100
+    n_epochs : int, default=100
         Passes over the queries, or iterations of L-BFGS.
     tol : float, default=1e-4
         For ``optimizer="lbfgs"``.
@@ -73,8 +71,8 @@ class NeuralRanker(Normalized):
         How columns are scaled first, as for ``LinearRanker``: nets learn badly from columns of different scales. Sparse
         rows need None, or a transformer that keeps zeros.
     patience : int or None, default=10
-        With a validation set, the fit ends after so many epochs without a better value of its measure, and the weights
-        of the best epoch are kept. None records the measure and changes nothing.
+        With an ``eval_set``, the fit ends after this many epochs without a better value of its measure; None never ends
+        it early. The weights of the best epoch are kept either way.
     random_state : int, RandomState or None, default=None
         For the first weights, the batches and dropout. With a seed, a fit gives the same weights again on the same
         device with the same number of threads. PyTorch's own generators are left alone.
@@ -106,7 +104,7 @@ class NeuralRanker(Normalized):
     --------
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
-    >>> ranker = pk.NeuralRanker(hidden=(16,), max_epochs=20, random_state=0).fit(data.X, data.y, qid=data.qid)
+    >>> ranker = pk.NeuralRanker(hidden=(16,), n_epochs=20, random_state=0).fit(data.X, data.y, qid=data.qid)
     >>> scores = ranker.predict(data.X, qid=data.qid)
     """
 
@@ -129,7 +127,7 @@ class NeuralRanker(Normalized):
         optimizer: str = "adam",
         learning_rate: float = 5e-3,
         batch_size: int | None = 16,
-        max_epochs: int = 100,
+        n_epochs: int = 100,
         tol: float = 1e-4,
         precision: str = "float32",
         device: str = "auto",
@@ -149,7 +147,7 @@ class NeuralRanker(Normalized):
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.batch_size = batch_size
-        self.max_epochs = max_epochs
+        self.n_epochs = n_epochs
         self.tol = tol
         self.precision = precision
         self.device = device
@@ -164,75 +162,25 @@ class NeuralRanker(Normalized):
         """PyTorch; an error that says how to install it where it is missing."""
         return import_optional("torch", extra="neural", needed_for=cls.__name__)
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        eval_set: Any = None,
-        eval_metric: str | Measure | None = None,
-    ) -> NeuralRanker:
-        """Find the weights.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
-        y : array-like of shape (n_docs,)
-            Labels, larger is better. Left out where X is a Queries.
-        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
-            In any row order; None means that all rows are one list.
-        sample_weight : array-like, default=None
-            One weight per query (in order of first appearance) or per row (constant within a query).
-        eval_set : Queries or tuple (X, y, qid), default=None
-            Validation queries, measured after every epoch.
-        eval_metric : str or Measure, default=None
-            Any measure of this library; None takes ``"ndcg@10"``.
-
-        Returns
-        -------
-        self
-        """
-        loss = self._check_parameters()
-        self._check_device()
-        self.import_package()
+    def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
         from plackett.rankers.neural.fits import at_work, choose_device
 
-        device = choose_device(self.device)
-        if eval_metric is not None:
-            Measure.parse(eval_metric)
-        with self._all_or_nothing():
-            queries = self._check_queries(X, y, qid, reset=True)
-            loss.check_labels(queries.lists)
-            self.n_queries_ = queries.n_queries
-            weights = self._check_query_weights(sample_weight, queries)
-            held_back = self._check_eval_set(eval_set)
-            queries = self._fit_normalizer(queries)
-            held = None if held_back is None else HeldBack(self._normalized(held_back), eval_metric)
-            shape = NetShape.of(
-                self.get_params(deep=False), queries.n_features, has_output_bias=not loss.ignores_shifts
-            )
-            batch_size = None if self.optimizer == "lbfgs" else self.batch_size
-            share = 1.0 if batch_size is None else min(1.0, batch_size / queries.n_queries)
-            with at_work(device, self.batch_size, _work(shape, queries, share)):
-                return self._minimize(shape, loss, queries, weights, held, device)
+        loss, queries, device = get_loss(self.loss), training.queries, choose_device(self.device)
+        loss.check_labels(queries.lists)
+        shape = NetShape.of(self.get_params(deep=False), queries.n_features, has_output_bias=not loss.ignores_shifts)
+        batch_size = None if self.optimizer == "lbfgs" else self.batch_size
+        share = 1.0 if batch_size is None else min(1.0, batch_size / queries.n_queries)
+        with at_work(device, self.batch_size, _work(shape, queries, share)):
+            self._minimize(shape, loss, training, monitor, device)
 
-    def _minimize(
-        self,
-        shape: NetShape,
-        loss: Loss,
-        queries: Queries,
-        weights: np.ndarray | None,
-        held: HeldBack | None,
-        device: Any,
-    ) -> NeuralRanker:
+    def _minimize(self, shape: NetShape, loss: Loss, training: TrainingSet, monitor: FitMonitor, device: Any) -> None:
         import torch
 
         from plackett.rankers.neural.data import TrainingData
-        from plackett.rankers.neural.fits import NetFit, NetValidation, minimize_at_once, minimize_by_batches
+        from plackett.rankers.neural.fits import NetFit, minimize_at_once, minimize_by_batches
         from plackett.scorers.neural import Net
 
+        queries, weights = training
         rng = np.random.default_rng(_seed(self.random_state))
         start = self._last_weights(shape) if self.warm_start and hasattr(self, "weights_") else shape.draw(rng)
         dtype = torch.float64 if self.precision == "float64" else torch.float32
@@ -246,27 +194,21 @@ class NeuralRanker(Normalized):
             is_mixed=self.precision == "mixed",
             generator=torch.Generator(device).manual_seed(int(rng.integers(2**63))) if self.dropout else None,
         )
-        progress = Progress("fitting", self.max_epochs, is_shown=bool(self.verbose))
-        validation: Any = None if held is None else NetValidation(held, net)
-        watch = Watch(validation, self.patience, progress, ("objective",))
-        with progress:
+        objective = None
+        with monitor.run("n_epochs", self.n_epochs, ("objective",)):
             if self.optimizer == "lbfgs":
-                outcome = minimize_at_once(fit, watch, max_iter=self.max_epochs, tol=self.tol)
+                objective = minimize_at_once(fit, monitor, n_epochs=self.n_epochs, tol=self.tol)
             else:
-                outcome = minimize_by_batches(
-                    fit, watch,
-                    learning_rate=self.learning_rate, batch_size=self.batch_size, max_epochs=self.max_epochs, rng=rng,
+                minimize_by_batches(
+                    fit, monitor,
+                    learning_rate=self.learning_rate, batch_size=self.batch_size, n_epochs=self.n_epochs, rng=rng,
                 )  # fmt: skip
-        if watch.keeps_best and watch.best_coef is not None:
-            net.set_vector(watch.best_coef)
+        if monitor.best_state is not None:
+            net.set_vector(monitor.best_state)
         self.weights_, self.layers_ = net.arrays(), shape.layers
         self.mean_row_ = _mean_row(queries.X)
-        self.n_iter_, self.objective_ = outcome.n_iter, float(outcome.objective)
-        self.stop_reason_, self.history_ = outcome.stop_reason, watch.history
-        self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score
-        if outcome.is_interrupted:
-            raise Interrupted("the fit was interrupted; the weights are the best so far.")
-        return self
+        last = monitor.history["objective"][-1:] or [np.nan]
+        self.objective_ = float(last[0] if objective is None else objective)
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
         """What each feature adds to each document's score, relative to the mean of its list; not with attention.
@@ -312,7 +254,7 @@ class NeuralRanker(Normalized):
         return explain_additive(
             parts, scaled, needed.queries.qid, scores=self._predict_grouped(needed.queries),
             rows=needed.rows, numbers=needed.numbers, docid=needed.docid,
-            feature_names=self._feature_labels if shape.n_inputs == self.n_features_in_ else None,
+            feature_names=self.feature_labels if shape.n_inputs == self.n_features_in_ else None,
         )  # fmt: skip
 
     @property
@@ -372,7 +314,7 @@ class NeuralRanker(Normalized):
                 raise ValueError(f"warm_start: the last fit left {name}, for which there is no place now. {keep}")
         return self.weights_
 
-    def _check_parameters(self) -> Loss:
+    def _check_parameters(self) -> None:
         loss = get_loss(self.loss)
         loss.check_labels(NO_LABELS)
         NetShape.of(self.get_params(deep=False), 0, has_output_bias=False)  # which checks the layers
@@ -381,16 +323,19 @@ class NeuralRanker(Normalized):
         check_number(self.l2, "l2", least=0.0)
         check_number(self.learning_rate, "learning_rate", above=0.0)
         check_number(self.tol, "tol", above=0.0)
-        check_positive_int(self.max_epochs, "max_epochs")
-        for name in ("batch_size", "patience"):
-            if getattr(self, name) is not None:
-                check_positive_int(getattr(self, name), name)
+        check_positive_int(self.n_epochs, "n_epochs")
+        if self.batch_size is not None:
+            check_positive_int(self.batch_size, "batch_size")
         check_choice(self.precision, "precision", PRECISIONS)
         check_choice(self.optimizer, "optimizer", OPTIMIZERS)
         if self.optimizer == "lbfgs" and (loss.is_random or not loss.is_smooth or self.dropout):
             what = "dropout=0" if self.dropout else "a loss that draws nothing" if loss.is_random else "a smooth loss"
             raise ValueError(f'optimizer="lbfgs" needs {what}; take optimizer="adam".')
-        return loss
+        self._check_device()
+        self.import_package()
+        from plackett.rankers.neural.fits import choose_device
+
+        choose_device(self.device)
 
     def _check_device(self) -> None:
         if not isinstance(self.device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):

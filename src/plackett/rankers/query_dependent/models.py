@@ -12,10 +12,9 @@ from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning, warn
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Normalized, check_loaded_normalizer
-from plackett.rankers.fitting import HeldBack
 from plackett.rankers.linear.ranker import _seed
 from plackett.rankers.linear_scores import check_matrix, check_vector
-from plackett.rankers.progress import Progress
+from plackett.rankers.monitor import Progress, ValidationSet
 from plackett.rankers.query_dependent.features import QueryFeatureSource
 from plackett.rankers.query_dependent.function_space import FunctionSpace
 from plackett.rankers.query_dependent.local_fits import LocalFits, Solutions
@@ -232,7 +231,7 @@ class QueryModels(Normalized):
         most = CANDIDATES[-1:] if self._is_bilinear or self.solver == "admm" else CANDIDATES  # these grow with pairs²
         return [*sorted({min(k, self.n_queries_) for k in most}, reverse=True)]
 
-    def _left_out(self, documents: Queries, measure: Measure) -> tuple[Targets, HeldBack] | None:
+    def _left_out(self, documents: Queries, measure: Measure) -> tuple[Targets, ValidationSet] | None:
         """Some training queries, each to be ranked by a model of the others; None where there are not two."""
         places = queries_to_hold_out(documents)
         if places.size < 2:
@@ -240,10 +239,10 @@ class QueryModels(Normalized):
         held = documents[places]
         rows = self.space_.features(held.X, self.max_bytes)
         targets = Targets(rows, held.indptr, places, None, "neighbors", is_uniform_only=False, is_left_out=True)
-        return targets, HeldBack(held, measure)
+        return targets, ValidationSet(held, measure)
 
     def _choose(
-        self, fits: LocalFits, strengths: np.ndarray, numbers: list[int | None], targets: Targets, held: HeldBack
+        self, fits: LocalFits, strengths: np.ndarray, numbers: list[int | None], targets: Targets, held: ValidationSet
     ) -> None:
         """Choose the strength of the penalty and the number of neighbours on held-out queries."""
         sign = 1.0 if held.measure.higher_is_better else -1.0

@@ -12,7 +12,7 @@ from plackett.data.queries import Queries
 from plackett.explain.explanation import explain_linear
 from plackett.explain.query_dependent import NeighborTable, QueryExplanation
 from plackett.metrics.measure import Measure
-from plackett.rankers.fitting import DEFAULT_METRIC, HeldBack
+from plackett.rankers.monitor import DEFAULT_METRIC, ValidationSet
 from plackett.rankers.query_dependent.local_fits import LOSSES
 from plackett.rankers.query_dependent.models import QueryModels
 from plackett.rankers.query_dependent.targets import Targets
@@ -257,7 +257,7 @@ class QueryDependentRanker(QueryModels):
             fits = self._learn_space(documents, weights)
             held = None
             if held_back is not None:
-                held = self._prepare(held_back, eval_query_features), HeldBack(held_back, measure)
+                held = self._prepare(held_back, eval_query_features), ValidationSet(held_back, measure)
             numbers = self._numbers_of_neighbors()
             self.l2_, self.l2_path_, self.n_neighbors_path_ = float(strengths[0]), None, None
             self.n_neighbors_ = self.query_weights_.n_neighbors = numbers[0]
@@ -437,7 +437,7 @@ class QueryDependentRanker(QueryModels):
 
     def _column_names(self, n_columns: int) -> list[str] | None:
         """Names of the documents' columns; a normalizer may have made others of them."""
-        names = self._feature_labels
+        names = self.feature_labels
         if names is not None and self.source_.columns is not None:
             names = [name for column, name in enumerate(names) if column not in self.source_.columns]
         return names if names is not None and len(names) == n_columns else None

@@ -71,7 +71,7 @@ def _of_features(refiner: RocchioRefiner, queries: Queries, n: int, base_score: 
 
 
 def _names(refiner: Any) -> list[str]:
-    return feature_labels(refiner.n_features_in_, refiner._feature_labels)
+    return feature_labels(refiner.n_features_in_, refiner.feature_labels)
 
 
 def _largest(amounts: np.ndarray, n: int, spelled: Any) -> list[list[Reason]]:

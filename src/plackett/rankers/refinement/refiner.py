@@ -183,7 +183,7 @@ class Refiner(Ranker):
         return [known[key] for key in queries.ids.tolist()]
 
     def _names(self) -> list[str]:
-        return feature_labels(self.n_features_in_, self._feature_labels)
+        return feature_labels(self.n_features_in_, self.feature_labels)
 
     def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""

@@ -21,8 +21,7 @@ from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Interrupted, Ranker
 from plackett.rankers.boosting.boosting import ALL_ROUNDS, Rounds
-from plackett.rankers.fitting import DEFAULT_METRIC, NO_IMPROVEMENT, HeldBack
-from plackett.rankers.progress import Progress
+from plackett.rankers.monitor import DEFAULT_METRIC, NO_IMPROVEMENT, Progress, ValidationSet
 from plackett.rankers.trees.open_params import OpenParams
 from plackett.solvers.base import INTERRUPTED
 from plackett.validation import check_number, check_positive_int, check_seed, is_sparse, plain
@@ -104,7 +103,7 @@ class BoostedTrees(OpenParams, Ranker):
                 weights = weights / weights.mean()  # weights that are all alike change nothing
             held_back = self._check_eval_set(eval_set)
             training = Lists(queries, weights, self._start_of(X, qid, queries, base_score, is_new=True))
-            validation = None if held_back is None else HeldBack(held_back, measure)
+            validation = None if held_back is None else ValidationSet(held_back, measure)
             rounds = Rounds(validation, Progress("growing trees", self._most(validation), is_shown=bool(self.verbose)))
             held_start = None
             if held_back is not None:
@@ -134,7 +133,7 @@ class BoostedTrees(OpenParams, Ranker):
     def _grow(self, training: Lists, held_start: np.ndarray | None, rounds: Rounds) -> str:
         """Work through the rounds; the answer is why they ended. ``held_start`` is that of the validation rows."""
 
-    def _most(self, validation: HeldBack | None) -> int:
+    def _most(self, validation: ValidationSet | None) -> int:
         """Trees at most."""
         if self.n_rounds is not None:
             return self.n_rounds

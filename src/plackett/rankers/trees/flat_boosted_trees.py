@@ -88,7 +88,7 @@ class FlatBoostedTrees(BoostedTrees):
         needed = needed_lists(queries, rows, docid)
         base = None if base is None else base[needed.places]
         some = needed.queries
-        names = feature_labels(some.n_features, self._feature_labels)
+        names = feature_labels(some.n_features, self.feature_labels)
         parts, given, names = self._with_base(self._contributions(some.X), some.X, names, base, base_score)
         return explain_additive(
             parts, given, some.qid, scores=self._scores(some, base),

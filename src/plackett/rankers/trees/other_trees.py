@@ -12,7 +12,7 @@ import numpy as np
 
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.boosting import ALL_ROUNDS, Rounds
-from plackett.rankers.fitting import NO_IMPROVEMENT
+from plackett.rankers.monitor import NO_IMPROVEMENT
 from plackett.rankers.trees.boosted_trees import BoostedTrees, Lists, plain_rows, whole_labels
 from plackett.rankers.trees.flat_boosted_trees import FlatBoostedTrees
 from plackett.rankers.trees.flat_trees import FlatTrees

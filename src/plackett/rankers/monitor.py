@@ -1,0 +1,204 @@
+"""Monitor of a fit: history, validation measure, early stopping, interruption and progress bar."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.metrics.judged import JudgedLists, mean_of_counted
+from plackett.metrics.measure import Measure
+from plackett.solvers.base import INTERRUPTED
+
+DEFAULT_METRIC = "ndcg@10"
+NO_IMPROVEMENT = "no improvement on the validation set"
+SAME = 1e-12  # values that differ by less are equal: sums over rows in another order differ by that
+
+
+class ValidationSet:
+    """Validation queries, and the measure that is computed of their scores."""
+
+    def __init__(self, queries: Queries, metric: str | Measure | None):
+        self.queries, self.measure = queries, Measure.parse(DEFAULT_METRIC if metric is None else metric)
+        self._lists = JudgedLists.of_queries(queries, with_docid=self.measure.rules.needs_docid(self.measure))
+
+    def mean(self, scores: np.ndarray) -> float:
+        """Return the mean over the queries, as ``evaluate`` reports it; NaN if none counts or a score overflowed."""
+        if not np.isfinite(scores).all():
+            return np.nan
+        return mean_of_counted(self.measure.values(self._lists.with_scores(scores)))
+
+    def values(self, scores: np.ndarray) -> np.ndarray:
+        """Return the measure of each query; NaN where it has none."""
+        if not np.isfinite(scores).all():
+            return np.full(self.queries.n_queries, np.nan)
+        table, is_empty = self.measure.rules.table([self.measure], self._lists.with_scores(scores))
+        return np.where(is_empty, np.nan, table)[:, 0]
+
+
+class FitMonitor:
+    """Records the iterations of a fit and decides when it stops early.
+
+    With validation queries the best iteration is the one to keep. ``patience`` iterations without a better value end
+    the fit; None never ends it early.
+
+    Parameters
+    ----------
+    validation : ValidationSet or None, default=None
+    patience : int or None, default=None
+    is_shown : bool, default=False
+        Whether to show a progress bar on standard error.
+
+    Attributes
+    ----------
+    n_iter : int
+        Iterations recorded.
+    history : dict of lists
+        One entry per iteration for each name, and for the validation measure.
+    best_iteration, best_score : int and float, or None without a validation set
+    best_state : object
+        What ``record`` was given as ``state`` in the best iteration.
+    stop_reason : str
+    is_interrupted : bool
+        Whether Ctrl-C ended the fit.
+
+    Examples
+    --------
+    >>> monitor = FitMonitor()
+    >>> with monitor.run("n_rounds", 3, ["objective"]):
+    ...     for step in range(3):
+    ...         if monitor.record(objective=1.0 / (step + 1)):
+    ...             break
+    >>> monitor.n_iter, monitor.stop_reason
+    (3, 'n_rounds reached')
+    """
+
+    def __init__(self, validation: ValidationSet | None = None, patience: int | None = None, *, is_shown: bool = False):
+        self.validation, self.patience = validation, patience
+        self.n_iter = 0
+        self.history: dict[str, list[Any]] = {}
+        self.best_iteration: int | None = None
+        self.best_score: float | None = None
+        self.best_state: Any = None
+        self.stop_reason = ""
+        self.is_interrupted = False
+        self._is_shown = is_shown
+        self._shown: tuple[str, ...] = ()
+        self._progress = Progress("fitting", 0, is_shown=False)
+
+    @property
+    def n_kept(self) -> int:
+        """How many iterations to keep: up to the best one on the validation set, or all."""
+        return self.n_iter if self.best_iteration is None else self.best_iteration
+
+    @contextlib.contextmanager
+    def run(
+        self, budget: str, total: int, names: Sequence[str] = (), *, shown: Sequence[str] | None = None
+    ) -> Iterator[None]:
+        """Run the iterations of a fit inside this context, which ends at Ctrl-C and keeps what was recorded.
+
+        Parameters
+        ----------
+        budget : str
+            Parameter that limits the iterations: ``max_iter``, ``n_rounds`` or ``n_epochs``.
+        total : int
+            Its value, or the number that it stands for.
+        names : sequence of str
+            What is recorded in every iteration, besides the validation measure.
+        shown : sequence of str, default=None
+            Which of them the progress bar shows; None shows all.
+        """
+        self.history = {name: [] for name in names}
+        if self.validation is not None:
+            self.history[str(self.validation.measure)] = []
+        self.stop_reason = f"{budget} reached"
+        self._shown = tuple(names if shown is None else shown)
+        self._progress = Progress("fitting", total, is_shown=self._is_shown)
+        try:
+            with self._progress:
+                yield
+        except KeyboardInterrupt:
+            self.stop(INTERRUPTED)
+
+    def record(self, scores: Callable[[], np.ndarray] | None = None, state: Any = None, **values: float) -> str | None:
+        """Record an iteration; return the reason to stop after it, or None.
+
+        Parameters
+        ----------
+        scores : callable, default=None
+            Returns the scores of the validation queries; called only if there are some.
+        state : object, default=None
+            What restores this iteration; a copy is kept if it is the best so far.
+        **values : float
+            Entries of the history.
+        """
+        validation = None if scores is None else self.validation
+        mean = None if validation is None or scores is None else validation.mean(scores())  # may be interrupted
+        self.n_iter += 1
+        for name, value in values.items():
+            self.history[name].append(value)
+        if validation is not None and mean is not None:
+            self.history[str(validation.measure)].append(mean)
+            if is_better(mean, self.best_score, validation.measure):
+                self.best_iteration, self.best_score, self.best_state = self.n_iter, mean, copy.copy(state)
+        self._progress.advance(self._message() if self._is_shown else "")
+        if self.patience is None or self.best_iteration is None or self.n_iter - self.best_iteration < self.patience:
+            return None
+        return self.stop(NO_IMPROVEMENT)
+
+    def stop(self, reason: str) -> str:
+        """Note why the fit ends, and return it."""
+        self.stop_reason, self.is_interrupted = reason, reason == INTERRUPTED
+        return reason
+
+    def _message(self) -> str:
+        names = [*self._shown, *([] if self.validation is None else [str(self.validation.measure)])]
+        return "  ".join(f"{name.replace('_', ' ')} {self.history[name][-1]:.6g}" for name in names)
+
+
+def is_better(value: float, best: float | None, measure: Measure) -> bool:
+    """Return whether a value is better than the best so far; NaN never is."""
+    if best is None:
+        return not np.isnan(value)
+    return (value - best if measure.higher_is_better else best - value) > SAME
+
+
+class Progress:
+    """A progress bar on standard error that advances by one iteration at a time; silent unless ``is_shown``.
+
+    Examples
+    --------
+    >>> with Progress("fitting", 3, is_shown=False) as progress:
+    ...     progress.advance("objective 0.5")
+    """
+
+    def __init__(self, title: str, total: int, *, is_shown: bool):
+        self._title, self._total, self._is_shown = title, total, is_shown
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Progress:
+        if self._is_shown:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import Progress as Bar
+
+            columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+            self._bar = Bar(*columns, TextColumn("{task.fields[shown]}"), console=Console(stderr=True))
+            self._bar.start()
+            self._task = self._bar.add_task(self._title, total=self._total, shown="")
+        return self
+
+    def advance(self, shown: str = "") -> None:
+        """Advance by one iteration, with a short text about it."""
+        if self._bar is not None:
+            self._bar.update(self._task, advance=1, shown=shown)
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
