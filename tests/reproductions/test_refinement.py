@@ -7,8 +7,7 @@ import plackett as pk
 from plackett.evaluation.trials.feedback import relevance_feedback
 from plackett.reproductions import refinement
 from plackett.reproductions.base import Job, Verdict
-from plackett.reproductions.refinement import MRR, PAPER_MRR, SORTED
-from plackett.reproductions.refinement_rivals import JudgedSorted, RankSVMOfList
+from plackett.reproductions.refinement import MRR, PAPER_MRR, SORTED, JudgedSorted, RankSVMOfList
 
 
 @pytest.fixture(scope="module")

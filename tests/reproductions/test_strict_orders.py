@@ -4,9 +4,23 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.reproductions.strict_orders import agreement_with_relevance, strict_labels, with_strict_order
+from plackett.reproductions.strict_orders import strict_labels, with_strict_order
 
 NAN = np.nan
+
+
+def agreement_with_relevance(systems):
+    """Share of the pairs of different relevance, ranked by the same system, whose better document has the lower rank.
+
+    Above one half says that rank 1 is the best.
+    """
+    right = wrong = 0
+    for query in systems:
+        better = query.y[:, None] > query.y
+        for ranks in query.X.T:  # a comparison with NaN is False
+            right += int(np.sum(better & (ranks[:, None] < ranks)))
+            wrong += int(np.sum(better & (ranks[:, None] > ranks)))
+    return right / (right + wrong)
 
 
 def test_the_lowest_mean_rank_gets_the_highest_label():

@@ -14,8 +14,8 @@ PAPERS = {
     "featurerank": "plackett.reproductions.featurerank",
     "refinement": "plackett.reproductions.refinement",
     "p-listmle": "plackett.reproductions.p_listmle",
-    "qsvm": "plackett.reproductions.qsvm",
-    "kernel-cs-listmle": "plackett.reproductions.kernel_cs_listmle",
+    "qsvm": "plackett.reproductions.qsvm.tables",
+    "kernel-cs-listmle": "plackett.reproductions.kernel_cs_listmle.tables",
 }
 
 

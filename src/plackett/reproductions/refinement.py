@@ -16,9 +16,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from plackett.data import datasets
 from plackett.data.feedback.movielens import read_movielens, read_movies
+from plackett.data.preprocessing.scaling import QueryZScore
 from plackett.data.queries import Queries
 from plackett.evaluation.compare.cost import measured
 from plackett.evaluation.table import Evaluation
@@ -26,6 +28,9 @@ from plackett.evaluation.trials.feedback import FeedbackResult, relevance_feedba
 from plackett.evaluation.trials.recommendation import recommendation
 from plackett.exceptions import ConvergenceWarning
 from plackett.metrics.measure import Measure
+from plackett.rankers.linear.ranker import LinearRanker
+from plackett.rankers.refinement.base_score import as_base_score
+from plackett.rankers.refinement.kept_judgements import pin_judged
 from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
 from plackett.reproductions.base import (
@@ -41,7 +46,6 @@ from plackett.reproductions.base import (
     of_claim,
     of_gaps,
 )
-from plackett.reproductions.refinement_rivals import JudgedSorted, RankSVMOfList
 
 OHSUMED, MOVIELENS = "ohsumed/letor2", "movielens-100k"
 CUTOFFS = (1, 3, 5, 10, 15, 20, 25)
@@ -66,6 +70,41 @@ ALL_OF_TWO = (
 )
 
 Tables = Mapping[str, Evaluation]
+
+
+class JudgedSorted(BaseEstimator):
+    """No learning: documents judged relevant first, those judged irrelevant last, the base ranking in between."""
+
+    scores_: np.ndarray
+
+    def fit(self, queries: Queries, judgements: np.ndarray, *, base_score: Any) -> JudgedSorted:
+        self.scores_ = pin_judged(as_base_score(base_score, queries), judgements, qid=queries.qid)
+        return self
+
+
+class RankSVMOfList(BaseEstimator):
+    """RankSVM on the judged documents of each list alone, with the base score as an additional feature.
+
+    Features are z-scores within the list. Lists whose judgements are all equal keep the base ranking.
+    """
+
+    scores_: np.ndarray
+
+    def __init__(self, l2: float = 0.1):
+        self.l2 = l2
+
+    def fit(self, queries: Queries, judgements: np.ndarray, *, base_score: Any) -> RankSVMOfList:
+        base = as_base_score(base_score, queries)
+        rows = queries.X.toarray() if hasattr(queries.X, "toarray") else np.asarray(queries.X)
+        features = QueryZScore().fit_transform(np.column_stack([rows, base]), qid=queries.qid)
+        self.scores_ = base.astype(float)
+        for first, last in itertools.pairwise(queries.indptr):
+            own, judged = features[first:last], judgements[first:last]
+            is_judged = ~np.isnan(judged)
+            if np.unique(judged[is_judged]).size > 1:
+                svm = LinearRanker(loss="hinge", l2=self.l2).fit(own[is_judged], judged[is_judged])
+                self.scores_[first:last] = svm.predict(own)
+        return self
 
 
 def refiners(job: Job) -> dict[str, dict[str, Any]]:

@@ -72,17 +72,3 @@ def strict_labels(ranks: np.ndarray, indptr: np.ndarray) -> np.ndarray:
         # whole numbers, so that equal means are equal sums to the last digit
         labels[start:stop] = rankdata(-np.where(np.isnan(own), last + 1.0, own).sum(axis=1))
     return labels
-
-
-def agreement_with_relevance(systems: Queries) -> float:
-    """Share of the pairs of different relevance, ranked by the same system, whose better document has the lower rank.
-
-    Above one half says that rank 1 is the best.
-    """
-    right = wrong = 0
-    for query in systems:
-        better = query.y[:, None] > query.y
-        for ranks in query.X.T:  # a comparison with NaN is False
-            right += int(np.sum(better & (ranks[:, None] < ranks)))
-            wrong += int(np.sum(better & (ranks[:, None] > ranks)))
-    return right / (right + wrong)

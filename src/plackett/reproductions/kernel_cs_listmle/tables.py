@@ -25,7 +25,7 @@ from plackett.reproductions.base import (
     of_gaps,
     of_number,
 )
-from plackett.reproductions.kernel_cs_listmle_protocols import (
+from plackett.reproductions.kernel_cs_listmle.protocols import (
     BASELINES,
     COLUMNS,
     KERNELS,

@@ -19,9 +19,9 @@ from plackett.losses import CSListMLE
 from plackett.rankers.kernel.ranker import KernelRanker
 from plackett.rankers.linear.ranker import LinearRanker
 from plackett.rankers.registry import ranker
-from plackett.reproductions import kernel_cs_listmle_appendix as appendix
 from plackett.reproductions.base import Job
-from plackett.reproductions.kernel_cs_listmle_appendix import FirstRows, first_rows, ndcg_of_own_top, ranked_labels
+from plackett.reproductions.kernel_cs_listmle import appendix
+from plackett.reproductions.kernel_cs_listmle.appendix import FirstRows, first_rows, ndcg_of_own_top, ranked_labels
 from plackett.solvers import NewtonDiagonal
 
 ORIGINAL, STAND_IN = "mslr-web10k", "mslr-sample"

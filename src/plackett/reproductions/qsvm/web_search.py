@@ -22,7 +22,7 @@ from plackett.evaluation.compare.cost import measured
 from plackett.metrics.measure import Measure
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
 from plackett.reproductions.base import Job
-from plackett.reproductions.qsvm_simulations import MRE, chosen_and_refitted, documents, predict
+from plackett.reproductions.qsvm.simulations import MRE, chosen_and_refitted, documents, predict
 
 ORIGINAL, STAND_IN = "yahoo/set1", "mslr-sample"
 NEEDS = (ORIGINAL, STAND_IN)

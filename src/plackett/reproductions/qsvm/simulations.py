@@ -17,7 +17,7 @@ from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning
 from plackett.metrics.measure import Measure
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
-from plackett.reproductions.qsvm_printed import METHODS
+from plackett.reproductions.qsvm.printed import METHODS
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "rank-SVM": {"weights": "uniform"},

@@ -22,7 +22,6 @@ from plackett.evaluation.compare.cost import measured
 from plackett.exceptions import ConvergenceWarning
 from plackett.rankers.query_dependent.models import L2_GRID
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
-from plackett.reproductions import qsvm_web
 from plackett.reproductions.base import (
     Item,
     Job,
@@ -36,7 +35,8 @@ from plackett.reproductions.base import (
     of_gaps,
     of_number,
 )
-from plackett.reproductions.qsvm_printed import (
+from plackett.reproductions.qsvm import web_search as qsvm_web
+from plackett.reproductions.qsvm.printed import (
     MEASURES,
     METHODS,
     TABLE_1,
@@ -49,7 +49,7 @@ from plackett.reproductions.qsvm_printed import (
     TABLE_6_SECONDS,
     Printed,
 )
-from plackett.reproductions.qsvm_simulations import OPTIONS, Cell, Draws, mean_and_error, simulate
+from plackett.reproductions.qsvm.simulations import OPTIONS, Cell, Draws, mean_and_error, simulate
 
 TOLERANCE = 0.06  # for a mean
 N_REPLICATIONS = 50
