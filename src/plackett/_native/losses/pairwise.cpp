@@ -1,7 +1,6 @@
 // Bindings of pairwise losses.
-#include "losses/pairwise.hpp"
-
 #include "core/bind.hpp"
+#include "losses/pairwise.hpp"
 
 namespace plackett {
 
