@@ -45,7 +45,7 @@ SANITIZER = LD_PRELOAD="$$($(COMPILER) -print-file-name=libasan.so) $$($(COMPILE
 sanitize: .venv/installed-test
 	@test -n "$(COMPILER)" || { echo "make sanitize needs gcc, whose sanitizers it loads" >&2; exit 1; }
 	$(WITH_BUILD) -DPLACKETT_SANITIZE=ON && $(BIN)/cmake --build build/$@
-	$(SANITIZER) $(TEST_BUILD) --deselect tests/data/test_mapped.py::test_fits_evaluations_and_comparisons_take_a_small_share_of_the_rows
+	$(SANITIZER) $(TEST_BUILD) --deselect tests/storage/test_mapped.py::test_fits_evaluations_and_comparisons_take_a_small_share_of_the_rows
 
 # Compiled, not run: other processors and systems, with the headers of this Python.
 TARGETS := aarch64-linux-gnu x86_64-macos aarch64-macos

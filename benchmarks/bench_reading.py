@@ -13,7 +13,8 @@ import numpy as np
 
 from benchmarks.timing import Result, best_of, peer
 from plackett._threads import n_threads
-from plackett.data.letor.read import read_letor, write_letor
+from plackett.data.letor.read import read_letor
+from plackett.data.letor.write import write_letor
 from plackett.data.queries import Queries
 
 FILE_BYTES = 300_000_000

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plackett.data import columns
+from plackett.data import text_table as columns
 from plackett.data.queries import Queries
 from plackett.data.trec import (
     LARGEST_LABEL,

@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import plackett as pk
-from plackett.data.mapped import is_mapped
 from plackett.data.sources import sources
 from plackett.distributed import local, partition
 from plackett.distributed.loading import from_arrays, from_queries
@@ -25,6 +24,7 @@ from plackett.losses.transforms import Linear
 from plackett.objective.objective import Objective
 from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
+from plackett.storage.mapped import is_mapped
 
 MADE = pk.datasets.make_web_like(60, n_features=7, random_state=3)
 X = (MADE.X - MADE.X.mean(0)) / (MADE.X.std(0) + 1e-9)

@@ -22,7 +22,7 @@ import plackett as pk
 from plackett._threads import set_n_threads
 from plackett.data import datasets
 from plackett.data.datasets.published import Fold
-from plackett.data.letor.read import write_letor
+from plackett.data.letor.write import write_letor
 from plackett.evaluation.splits import LetorFolds, QueryKFold, as_folds, check_folds, with_validation
 from plackett.exceptions import DatasetNotFoundError
 

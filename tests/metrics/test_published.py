@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data.score_file import read_scores
+from plackett.data.text_table import read_scores
 from plackett.data.trec import Run
 
 CUTOFFS = range(1, 11)

@@ -110,7 +110,7 @@ def _load(data: str, scores: str, *, is_name: bool, zero_based: bool, cache: boo
 
     source = rereadable(data)
     if is_name or inputs.is_letor(source):
-        from plackett.data.score_file import read_scores
+        from plackett.data.text_table import read_scores
 
         queries = inputs.load_queries([source], zero_based=zero_based, cache=cache)
         values = read_scores(scores)

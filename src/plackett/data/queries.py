@@ -11,10 +11,10 @@ import numpy as np
 from plackett.data.column_roles import warn_of_frame
 from plackett.data.describe import Description, describe
 from plackett.data.grouping import as_objects, check_is_no_column, group_rows
-from plackett.data.mapped import is_mapped, stack_rows, take_rows
 from plackett.data.query_lists import Levels as Levels
 from plackett.data.query_lists import QueryLists as QueryLists
 from plackett.data.text_column import TextColumn, as_str_array, docids_of_comments
+from plackett.storage.mapped import is_mapped, stack_rows, take_rows
 from plackett.validation import as_csr, check_labels, check_not_masked, count_of, feature_labels, is_sparse, plain
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from plackett import _native
-from plackett.data.mapped import stack_rows, take_bytes
+from plackett.storage.mapped import stack_rows, take_bytes
 
 _DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
 _SMALL = 1 << 20  # bytes that may be wasted

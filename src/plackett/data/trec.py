@@ -11,9 +11,9 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from plackett.data.columns import UTF8_MARK, WIDEST, Words, as_numbers, as_text, collect, read_words
 from plackett.data.grouping import Groups, group_rows, is_missing
 from plackett.data.queries import Queries
+from plackett.data.text_table import UTF8_MARK, WIDEST, Words, as_numbers, as_text, collect, read_words
 from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of, open_bytes, write_bytes
 from plackett.validation import check_labels, check_scores, count_of, plain

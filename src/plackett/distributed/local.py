@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.data.mapped import Spill, is_mapped
 from plackett.data.queries import Queries
 from plackett.distributed.loading import n_bytes
 from plackett.distributed.tree_sum import add_up, leaf, root
+from plackett.storage.mapped import Spill, is_mapped
 from plackett.validation import is_sparse
 
 IN_MEMORY_BYTES = 1 << 28  # further rows go to memory-mapped temporary files

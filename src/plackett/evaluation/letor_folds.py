@@ -11,10 +11,10 @@ import numpy as np
 
 from plackett.data import datasets
 from plackett.data.datasets.published import FOLD_FILES, N_FOLDS, Fold, fold_parts
-from plackett.data.folders import find_file, find_folder
 from plackett.data.letor.read import read_letor
 from plackett.data.queries import Queries
 from plackett.exceptions import DatasetNotFoundError
+from plackett.storage.file_names import find_file, find_folder
 
 PART_NAMES = tuple(f"S{number}" for number in range(1, N_FOLDS + 1))
 PART_FILES = ("{part}.txt", "{part}")

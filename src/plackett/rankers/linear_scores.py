@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
-from plackett.data.mapped import values_from
 from plackett.data.preprocessing.blocks import goes_by_query
 from plackett.data.queries import Queries
+from plackett.data.query_blocks import values_from
 from plackett.rankers.base import Normalized, check_loaded_columns
 from plackett.scorers.linear import LinearScorer
 

@@ -12,7 +12,7 @@ from typing import IO, Any, BinaryIO
 
 from plackett._optional import import_optional
 from plackett.storage.atomic import draft_of, publish
-from plackett.storage.unpacking import Unpacked, unpacker_of
+from plackett.storage.decompression import Unpacked, unpacker_of
 
 BLOCK = 1 << 20
 

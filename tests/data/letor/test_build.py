@@ -14,8 +14,8 @@ from plackett.data.letor import cache as letor_cache
 from plackett.data.letor import parse as letor_parse
 from plackett.data.letor import text as letor_text
 from plackett.data.letor.read import read_letor
-from plackett.data.mapped import Spill, is_mapped
 from plackett.exceptions import DataFormatError, DataWarning
+from plackett.storage.mapped import Spill, is_mapped
 
 
 @pytest.fixture

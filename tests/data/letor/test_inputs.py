@@ -17,7 +17,8 @@ from hypothesis import given, settings
 
 from plackett.data.letor import parse as letor_parse
 from plackett.data.letor import text as letor_text
-from plackett.data.letor.read import read_letor, write_letor
+from plackett.data.letor.read import read_letor
+from plackett.data.letor.write import write_letor
 from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
 from tests.storage.containers import parts_of, signed

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plackett.data.letor.read import read_letor, write_letor
+from plackett.data.letor.read import read_letor
+from plackett.data.letor.write import write_letor
 from plackett.data.queries import Queries
 
 

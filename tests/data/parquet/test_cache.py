@@ -8,7 +8,8 @@ import pytest
 import plackett as pk
 from plackett.data.parquet import cache as parquet_cache
 from plackett.data.parquet import rows as parquet_rows
-from plackett.data.parquet.read import read_parquet, write_parquet
+from plackett.data.parquet.read import read_parquet
+from plackett.data.parquet.write import write_parquet
 from plackett.data.sources import read_queries
 
 pa = pytest.importorskip("pyarrow")

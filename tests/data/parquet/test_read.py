@@ -13,7 +13,8 @@ from scipy import sparse
 
 import plackett as pk
 from plackett.data.parquet import rows as parquet_rows
-from plackett.data.parquet.read import read_parquet, write_parquet
+from plackett.data.parquet.read import read_parquet
+from plackett.data.parquet.write import write_parquet
 from plackett.exceptions import DataFormatError
 
 pa = pytest.importorskip("pyarrow")

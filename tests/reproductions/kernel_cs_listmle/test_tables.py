@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data.letor.read import write_letor
+from plackett.data.letor.write import write_letor
 from plackett.reproductions.base import Job, Verdict
 from plackett.reproductions.kernel_cs_listmle import protocols, tables
 from plackett.reproductions.kernel_cs_listmle.protocols import (

@@ -42,7 +42,7 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
         from plackett.rankers.refinement.base_score import as_base_score
 
         return queries, as_base_score(read_trec_run(source), queries)
-    from plackett.data.score_file import read_scores
+    from plackett.data.text_table import read_scores
 
     scores = read_scores(source)
     if scores.size != queries.n_docs:

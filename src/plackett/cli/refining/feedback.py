@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plackett.cli.shared import inputs, output
-from plackett.data.columns import UTF8_MARK
+from plackett.data.text_table import UTF8_MARK
 from plackett.exceptions import DataFormatError
 from plackett.storage.opening import Stream, name_of, open_to_examine, rereadable
 

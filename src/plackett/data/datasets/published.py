@@ -14,8 +14,8 @@ import numpy as np
 from plackett.data.datasets.catalogue import CATALOGUE, FIVE_PARTS, DatasetInfo
 from plackett.data.documents import collections as text_collections
 from plackett.data.documents.collections import TextCollection
-from plackett.data.folders import find_file, find_folder
 from plackett.exceptions import DataFormatError, DatasetNotFoundError, DataWarning
+from plackett.storage.file_names import find_file, find_folder
 from plackett.validation import check_choice
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from plackett.data.documents.markup import text_of_html, text_of_markdown
 from plackett.exceptions import DataFormatError
+from plackett.storage.decompression import LONGEST_LINE
 from plackett.storage.opening import is_stream, name_of, open_bytes
-from plackett.storage.unpacking import LONGEST_LINE
 
 ID_KEYS = ("id", "_id", "docid", "doc_id")
 MARKDOWN = (".md", ".markdown")

@@ -9,9 +9,9 @@ import os
 from collections.abc import Iterator
 from typing import IO, Any, BinaryIO
 
-from plackett.data.columns import UTF8_MARK, quote
 from plackett.data.feedback.clicks import CLICKED_ABOVE_SKIPPED, STRATEGIES, check_list
 from plackett.data.feedback.feedback import Feedback
+from plackett.data.text_table import UTF8_MARK, quote
 from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of, open_bytes
 from plackett.validation import check_choice

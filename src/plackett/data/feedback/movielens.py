@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from plackett.data.columns import UTF8_MARK, as_numbers, collect, quote, read_words
+from plackett.data.text_table import UTF8_MARK, as_numbers, collect, quote, read_words
 from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of, open_bytes
 from plackett.validation import count_of

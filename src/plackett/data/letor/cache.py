@@ -20,11 +20,11 @@ from plackett.data.cache import CacheFile
 from plackett.data.grouping import Groups, group_rows
 from plackett.data.letor.parse import Options, ParsedRows, id_runs, parse_into
 from plackett.data.letor.text import Chunk
-from plackett.data.mapped import BLOCK_BYTES, RowSpill, Spill, n_bytes
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataWarning, warn
 from plackett.storage.container import ContainerWriter
+from plackett.storage.mapped import BLOCK_BYTES, RowSpill, Spill, n_bytes
 
 MAX_WIDTHS = 16  # each width of X has a file of its own; wider rows than the last of these are kept as pairs
 _ROOM_BYTES = 1 << 25  # dense rows of a wave in memory; those of a wave that needs more are kept as pairs until written

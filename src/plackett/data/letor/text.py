@@ -14,8 +14,8 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from plackett import _native
+from plackett.storage.decompression import Unpacked
 from plackett.storage.opening import name_of, open_bytes
-from plackett.storage.unpacking import Unpacked
 
 WAVE_BYTES = 1 << 24  # read at once, while the wave before is parsed
 CHUNK_BYTES = 1 << 20  # parsed at once by one thread

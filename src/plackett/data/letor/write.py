@@ -1,4 +1,4 @@
-"""From ``Queries`` back to LETOR text that reads as the same numbers, ids and comments."""
+"""Writing queries as LETOR text that reads back as the same numbers, ids and comments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plackett._threads import deal, n_threads
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, docids_of_comments
 from plackett.storage.opening import write_bytes
-from plackett.validation import check_csr, is_sparse
+from plackett.validation import check_choice, check_csr, is_sparse, plain
 
 CELLS_PER_BLOCK = 1 << 18
 _LONGEST_NUMBER = 26  # sign, 24 digits with the zeros in front, a point
@@ -43,8 +43,40 @@ class _Decimals(NamedTuple):
     bounds: np.ndarray
 
 
-def write(queries: Queries, target: object, first_index: int, comments: bool, zeros: bool | None) -> None:
-    """See ``write_letor``."""
+def write_letor(
+    queries: Queries, target: object, *, first_index: int = 1, comments: bool = True, zeros: bool | None = None
+) -> None:
+    r"""Write queries as LETOR text, such that ``read_letor`` gives back the same values, ids and comments.
+
+    Numbers are written with the fewest decimals that read back to the same float32 or float64. NaN features are written
+    as ``NULL``. What the format cannot hold is refused: rows without a label, query ids with blanks or ``#``, comments
+    with line breaks. Not kept: feature names, and whether ids that are whole numbers were text.
+
+    Parameters
+    ----------
+    queries : Queries
+    target : path, "-" or binary file object
+        "-" is standard output. A path that ends in .gz, .xz, .bz2 or .zst is compressed; a file changes only when all
+        was written.
+    first_index : {1, 0}, default=1
+        The index of the first column.
+    comments : bool, default=True
+        Whether to write comments behind ``#``; without comments, ``docid = NAME`` where document names are known.
+    zeros : bool, default=None
+        Whether to write values that are 0. None writes those of a dense X and leaves out those of a sparse one. The
+        last column of the first row is written in any case, so that the number of columns is kept.
+
+    Examples
+    --------
+    >>> import sys
+    >>> data = Queries([[0.5, 0.0], [0.1, 7.0]], y=[2, 0], qid=["a", "a"], docid=["GX1", "GX2"])
+    >>> write_letor(data, sys.stdout.buffer)  # doctest: +SKIP
+    2 qid:a 1:0.5 2:0 #docid = GX1
+    0 qid:a 1:0.1 2:7 #docid = GX2
+    """
+    if not isinstance(queries, Queries):
+        raise TypeError(f"queries is {type(queries).__name__}; write_letor needs a Queries.")
+    check_choice(plain(first_index), "first_index", (1, 0))
     check_csr(queries.X)
     rows = _Rows(
         queries.X,

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._threads import query_blocks
+from plackett.data.parquet.part_writer import Layout, PartWriter
 from plackett.data.parquet.rows import ParquetRows
-from plackett.data.parquet.write import Layout, PartWriter
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.atomic import draft_folder

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from plackett.data.grouping import group_rows
-from plackett.data.parquet.arrange import arrange, joined
+from plackett.data.parquet.arrange import joined
 from plackett.data.parquet.cache import read_mapped
 from plackett.data.parquet.rows import ParquetRows, opened
-from plackett.data.parquet.write import PartWriter, check_layout
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import files_of
-from plackett.validation import check_labels, check_positive_int
+from plackett.validation import check_labels
 
 
 def read_parquet(
@@ -66,9 +65,10 @@ def read_parquet(
     Examples
     --------
     >>> import tempfile, os
+    >>> import plackett as pk
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "lists.parquet")
-    ...     write_parquet(Queries([[0.5], [0.1]], y=[1, 0], qid=["a", "a"], feature_names=["bm25"]), path)
+    ...     pk.write_parquet(Queries([[0.5], [0.1]], y=[1, 0], qid=["a", "a"], feature_names=["bm25"]), path)
     ...     data = read_parquet(path)
     >>> data, data.feature_names
     (Queries(1 query, 2 documents, 1 feature, labels 0..1), ['bm25'])
@@ -78,78 +78,14 @@ def read_parquet(
         raise ValueError(f"row_groups are those of one file, but {len(files)} files were given.")
     columns = {"label": label, "qid": qid, "docid": docid, "features": features}
     if cache is False or cache is None:
-        return _in_memory(_rows_of(files, row_groups, **columns))
+        return _in_memory(rows_of(files, row_groups, **columns))
     if row_groups is not None:
         raise ValueError("a cache holds whole files; give either cache or row_groups.")
-    return read_mapped(files, None if cache is True else cache, lambda: _rows_of(files, None, **columns), columns)
+    return read_mapped(files, None if cache is True else cache, lambda: rows_of(files, None, **columns), columns)
 
 
-def write_parquet(
-    data: Any,
-    target: Any,
-    *,
-    partitions: int = 1,
-    rows_per_group: int = 65_536,
-    compression: str = "zstd",
-    label: str = "label",
-    qid: str = "qid",
-    docid: str = "docid",
-    features: Sequence[str] | None = None,
-    memory: int = 1 << 30,
-) -> None:
-    """Write judged lists as Parquet such that neither a file nor a row group splits a query.
-
-    One row per document; columns for query id, document name and label (the latter two where there are any), then the
-    features under their names, or as ``feature_21`` by their numbers in the file, or as ``column_20``. A label NaN,
-    "not judged", becomes null. Rows of a ``Queries`` are written in the order of ``data.grouped``;
-    ``data.in_groups(values)`` puts values per row into that order.
-
-    Parameters
-    ----------
-    data : Queries, or path, folder, pattern or sequence of these
-        The names are those of Parquet files whose rows are put in order: queries in order of first appearance, the rows
-        of each side by side. They may be larger than memory.
-    target : path
-        Of the file, or, where there are several, of the folder, which must be empty or not there: its files are
-        ``part-00000.parquet``, ... Nothing is to be seen there before all was written.
-    partitions : int, default=1
-        Files, of about equally many rows; fewer where there are not enough queries.
-    rows_per_group : int, default=65536
-        Rows of a row group, about. A query with more has a group of its own.
-    compression : {"zstd", "snappy", "gzip", "lz4", "brotli", "none"}, default="zstd"
-    label, qid, docid : str
-        Names of these columns, in files that are read as well as in those that are written.
-    features : sequence of str, default=None
-        Of files that are read, the feature columns; None takes all others.
-    memory : int, default=2**30
-        Bytes that putting files in order may take, about; beside them a few for each query, and scratch files of the
-        size of X beside the target.
-
-    Examples
-    --------
-    >>> import tempfile, os
-    >>> data = Queries([[0.5], [0.1], [0.9]], y=[1, 0, 2], qid=["a", "a", "b"], feature_names=["bm25"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_parquet(data, os.path.join(folder, "lists.parquet"))
-    ...     read_parquet(os.path.join(folder, "lists.parquet"))
-    Queries(2 queries, 3 documents, 1 feature, labels 0..2)
-    """
-    layout = check_layout(target, label, qid, docid, partitions, rows_per_group, compression)
-    if isinstance(data, Queries):
-        if features is not None:
-            raise ValueError("features goes with files; a Queries has its columns.")
-        if not data.n_docs:
-            raise ValueError("the queries have no documents; there is nothing to write.")
-        with PartWriter(target, data.n_docs, layout) as writer:
-            writer.write(data.grouped)
-        return
-    files = files_of(data)
-    has_labels = label != "label" or has_column(files[0], label)  # a file without labels may be put in order as well
-    rows = _rows_of(files, None, label=label if has_labels else None, qid=qid, docid=docid, features=features)
-    arrange(rows, target, layout, check_positive_int(memory, "memory"))
-
-
-def _rows_of(files: list[str], row_groups: tuple[int, int] | None, **columns: Any) -> ParquetRows:
+def rows_of(files: list[str], row_groups: tuple[int, int] | None, **columns: Any) -> ParquetRows:
+    """Return the rows of some files, which must have any."""
     rows = ParquetRows(files, row_groups, **columns)
     if not rows.n_rows:
         raise DataFormatError(rows.name, None, "no rows found.")

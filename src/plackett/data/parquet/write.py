@@ -1,186 +1,79 @@
-"""Whole queries to Parquet files whose row groups never split one; nothing appears before all of it was written."""
+"""Writing queries as Parquet: from memory, or from Parquet files that may be larger than memory."""
 
 from __future__ import annotations
 
-import errno
-import json
-import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
-
-from plackett._optional import import_optional
-from plackett._threads import query_blocks
-from plackett.data.column_roles import check_feature_names
-from plackett.data.parquet.rows import METADATA
-from plackett.data.parquet.sums import SummedFile
+from plackett.data.parquet.arrange import arrange
+from plackett.data.parquet.part_writer import PartWriter, check_layout
+from plackett.data.parquet.read import has_column, rows_of
 from plackett.data.queries import Queries
-from plackett.storage.atomic import draft_folder
-from plackett.storage.opening import name_of, write_bytes
-from plackett.validation import check_choice, check_csr, is_sparse
-
-COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
-PAGE_BYTES = 1 << 16  # of one column: who reads row by row holds a page of each
-_PACKED = (".gz", ".xz", ".bz2", ".zst")
+from plackett.storage.file_names import files_of
+from plackett.validation import check_positive_int
 
 
-class Layout(NamedTuple):
-    """How rows are laid out: names of the columns, rows in a group, number of files, compression."""
+def write_parquet(
+    data: Any,
+    target: Any,
+    *,
+    partitions: int = 1,
+    rows_per_group: int = 65_536,
+    compression: str = "zstd",
+    label: str = "label",
+    qid: str = "qid",
+    docid: str = "docid",
+    features: Sequence[str] | None = None,
+    memory: int = 1 << 30,
+) -> None:
+    """Write judged lists as Parquet such that neither a file nor a row group splits a query.
 
-    label: str
-    qid: str
-    docid: str
-    partitions: int
-    rows_per_group: int
-    compression: str
+    One row per document; columns for query id, document name and label (the latter two where there are any), then the
+    features under their names, or as ``feature_21`` by their numbers in the file, or as ``column_20``. A label NaN,
+    "not judged", becomes null. Rows of a ``Queries`` are written in the order of ``data.grouped``;
+    ``data.in_groups(values)`` puts values per row into that order.
 
-    def rows_at_once(self, n_rows: int) -> int:
-        """Rows of a group, such that files of equal size end where groups do."""
-        in_a_file = max(1, -(-n_rows // self.partitions))
-        return -(-in_a_file // -(-in_a_file // self.rows_per_group))
+    Parameters
+    ----------
+    data : Queries, or path, folder, pattern or sequence of these
+        The names are those of Parquet files whose rows are put in order: queries in order of first appearance, the rows
+        of each side by side. They may be larger than memory.
+    target : path
+        Of the file, or, where there are several, of the folder, which must be empty or not there: its files are
+        ``part-00000.parquet``, ... Nothing is to be seen there before all was written.
+    partitions : int, default=1
+        Files, of about equally many rows; fewer where there are not enough queries.
+    rows_per_group : int, default=65536
+        Rows of a row group, about. A query with more has a group of its own.
+    compression : {"zstd", "snappy", "gzip", "lz4", "brotli", "none"}, default="zstd"
+    label, qid, docid : str
+        Names of these columns, in files that are read as well as in those that are written.
+    features : sequence of str, default=None
+        Of files that are read, the feature columns; None takes all others.
+    memory : int, default=2**30
+        Bytes that putting files in order may take, about; beside them a few for each query, and scratch files of the
+        size of X beside the target.
 
-
-class PartWriter:
-    """Takes queries, in pieces, until all ``n_rows`` of them are there; one file, or a folder of parts."""
-
-    def __init__(self, target: Any, n_rows: int, layout: Layout):
-        self._target, self._n_rows, self._layout = target, n_rows, layout
-        self._parquet = import_optional("pyarrow.parquet", extra="frames", needed_for="write_parquet")
-        self._stack, self._file = ExitStack(), ExitStack()
-        self._writer: Any = None
-        self._schema: Any = None
-        self._n_files = self._n_written = 0
-
-    def __enter__(self) -> PartWriter:
-        if self._layout.partitions > 1:
-            self._folder = self._stack.enter_context(_folder_at_once(self._target))
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        try:
-            with self._stack, self._file:  # what is still open is closed, or taken away where there is an error
-                if error is not None:
-                    raise error
-        except OSError as found:
-            if found.filename is None and found.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                reason = found.strerror or str(found)  # numpy tells how much was written, and no number
-                target = name_of(self._target)
-                raise OSError(found.errno or errno.ENOSPC, f"could not be written ({reason})", target) from found
-            raise
-
-    def write(self, queries: Queries) -> None:
-        """Append whole queries, in groups; a new file begins where the one before has its share of the rows."""
-        check_csr(queries.X)
-        for first, last in query_blocks(queries.indptr, self._layout.rows_at_once(self._n_rows)):
-            part = queries[first:last]
-            share = self._n_rows * self._n_files / self._layout.partitions
-            table = _as_table(part, self._layout)
-            if self._writer is None or (self._n_files < self._layout.partitions and self._n_written >= share):
-                self._begin_file(table.schema)
-            if table.schema != self._schema:
-                table = table.cast(self._schema)
-            self._writer.write_table(table, row_group_size=max(1, table.num_rows))
-            self._n_written += table.num_rows
-
-    def _begin_file(self, schema: Any) -> None:
-        self._file.close()
-        self._schema = schema if self._schema is None else self._schema
-        target = self._target
-        if self._layout.partitions > 1:
-            target = os.path.join(self._folder, f"part-{self._n_files:05d}.parquet")
-        file = SummedFile(self._file.enter_context(write_bytes(target)))
-        ids = [name for name in (self._layout.qid, self._layout.docid) if name in self._schema.names]
-        writer = self._parquet.ParquetWriter(
-            file,
-            self._schema,
-            compression=self._layout.compression,
-            use_dictionary=ids[:1],  # scores and counts seldom repeat, and names never do
-            write_statistics=ids[:1],
-            data_page_size=PAGE_BYTES,
-            write_page_checksum=True,
-        )
-        self._file.callback(file.finish)
-        self._writer = self._file.enter_context(writer)
-        self._file.callback(file.hold)  # the writer ends after it, with the footer
-        self._n_files += 1
-
-
-def check_layout(
-    target: Any, label: str, qid: str, docid: str, partitions: int, rows_per_group: int, compression: str
-) -> Layout:
-    """The arguments of ``write_parquet``, checked."""
-    from plackett.validation import check_positive_int
-
-    check_choice(compression, "compression", COMPRESSIONS)
-    layout = Layout(
-        label,
-        qid,
-        docid,
-        check_positive_int(partitions, "partitions"),
-        check_positive_int(rows_per_group, "rows_per_group"),
-        compression,
-    )
-    if isinstance(target, (str, os.PathLike)) and target != "-":
-        path = os.fspath(target)
-        if path.endswith(_PACKED):
-            raise ValueError(
-                f"{path}: Parquet is compressed inside; choose compression= and a name without that ending."
-            )
-        parent = os.path.dirname(os.path.abspath(path))
-        if not os.path.isdir(parent):
-            raise FileNotFoundError(errno.ENOENT, f"there is no folder to write {os.path.basename(path)} to", parent)
-        if partitions == 1 and os.path.isdir(path):
-            raise IsADirectoryError(f"{path} is a folder. Name a file, or ask for more than one of the partitions.")
-        if partitions > 1 and os.path.exists(path) and not (os.path.isdir(path) and not os.listdir(path)):
-            raise FileExistsError(f"{path} exists and is not an empty folder. Remove it, or choose another name.")
-    elif partitions > 1:
-        raise ValueError(f"partitions={partitions} needs the name of a folder to write to.")
-    return layout
-
-
-@contextmanager
-def _folder_at_once(target: Any) -> Iterator[str]:
-    """A folder to write to, which takes its name at the end; an error leaves nothing behind."""
-    path = os.path.abspath(os.fspath(target))
-    with draft_folder(path) as draft:
-        yield draft
-        os.replace(draft, path)
-
-
-def _as_table(queries: Queries, layout: Layout) -> Any:
-    pa = import_optional("pyarrow", extra="frames", needed_for="write_parquet")
-    names = queries.feature_names or [name.replace(" ", "_") for name in queries.feature_labels]
-    columns = {layout.qid: _as_ids(queries.ids, "query", pa).take(pa.array(queries.query_of_row))}
-    if queries.docid is not None:
-        columns[layout.docid] = _as_ids(queries.docid, "document", pa)
-    if queries.y is not None:
-        columns[layout.label] = pa.array(queries.y, from_pandas=True)  # not judged: null
-    check_feature_names(names, columns, "write_parquet(..., qid=...).")
-    X = queries.X.toarray() if is_sparse(queries.X) else queries.X
-    columns |= {name: pa.array(column) for name, column in zip(names, np.ascontiguousarray(X.T), strict=True)}
-    noted = {
-        "features": "unnamed" if queries.feature_names is None else "named",
-        "first_index": queries.first_index,
-    }
-    return pa.table(columns).replace_schema_metadata({METADATA: json.dumps(noted).encode()})
-
-
-def _as_ids(ids: np.ndarray, what: str, pa: Any) -> Any:
-    if ids.dtype.kind in "iu":
-        return pa.array(ids)
-    texts = ids.tolist()
-    if all(type(text) is str for text in texts):
-        try:
-            return pa.array(texts, type=pa.large_string())
-        except UnicodeEncodeError as error:
-            raise ValueError(f"a {what} id holds bytes that are no text: {error.object!r}.") from error
-    other = next(text for text in texts if type(text) is not str)
-    some = next((text for text in texts if type(text) is str), None)
-    if some is not None:
-        raise ValueError(
-            f"{what} ids are text in one place ({some!r}) and something else in another ({other!r}), but a column of "
-            "Parquet holds one kind. Make all of them text."
-        )
-    raise ValueError(f"{what} ids must be whole numbers or text in Parquet, but one is {other!r}.")
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> import plackett as pk
+    >>> data = Queries([[0.5], [0.1], [0.9]], y=[1, 0, 2], qid=["a", "a", "b"], feature_names=["bm25"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parquet(data, os.path.join(folder, "lists.parquet"))
+    ...     pk.read_parquet(os.path.join(folder, "lists.parquet"))
+    Queries(2 queries, 3 documents, 1 feature, labels 0..2)
+    """
+    layout = check_layout(target, label, qid, docid, partitions, rows_per_group, compression)
+    if isinstance(data, Queries):
+        if features is not None:
+            raise ValueError("features goes with files; a Queries has its columns.")
+        if not data.n_docs:
+            raise ValueError("the queries have no documents; there is nothing to write.")
+        with PartWriter(target, data.n_docs, layout) as writer:
+            writer.write(data.grouped)
+        return
+    files = files_of(data)
+    has_labels = label != "label" or has_column(files[0], label)  # a file without labels may be put in order as well
+    rows = rows_of(files, None, label=label if has_labels else None, qid=qid, docid=docid, features=features)
+    arrange(rows, target, layout, check_positive_int(memory, "memory"))

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from plackett.data.mapped import blocks_of, is_large, rows_from
 from plackett.data.preprocessing.scaling import QueryNormalizer
 from plackett.data.queries import Queries, as_rows
+from plackett.data.query_blocks import blocks_of, rows_from
+from plackett.storage.mapped import is_large
 from plackett.validation import check_finite, is_sparse
 
 # transformers of scikit-learn that learn from one part of the rows after the other

@@ -17,7 +17,6 @@ import numpy as np
 
 from plackett._threads import set_n_threads
 from plackett._warnings import recorded
-from plackett.data.mapped import travelling
 from plackett.data.queries import Queries
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import Contestant
@@ -34,6 +33,7 @@ from plackett.metrics.conventions import Convention
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.monitor import is_better
+from plackett.storage.mapped import travelling
 
 WARM_UP_QUERIES = 8
 

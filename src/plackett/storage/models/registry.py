@@ -31,15 +31,6 @@ def register(cls: _Class) -> _Class:
     -------
     cls
 
-    Examples
-    --------
-    >>> from sklearn.base import BaseEstimator
-    >>> @register
-    ... class Constant(BaseEstimator):
-    ...     def __init__(self, value=0.0):
-    ...         self.value = value
-    >>> registered(f"{Constant.__module__}.Constant") is Constant
-    True
     """
     name = _public_name(cls)
     known = BY_NAME.get(name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from plackett.data.letor.read import write_letor
+from plackett.data.letor.write import write_letor
 from plackett.data.queries import Queries
 from plackett.data.trec import Qrels, Run, write_qrels, write_trec_run
 from plackett.validation import check_choice

@@ -12,9 +12,9 @@ from scipy import sparse
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, RobustScaler
 
 import plackett as pk
-from plackett.data import mapped
-from plackett.data.mapped import Spill, is_mapped, stack_rows, take_rows, travelling
 from plackett.evaluation.store import fingerprints
+from plackett.storage import mapped
+from plackett.storage.mapped import Spill, is_mapped, stack_rows, take_rows, travelling
 
 
 @pytest.fixture(autouse=True)
@@ -250,7 +250,7 @@ def test_another_process_finds_the_rows_while_this_one_lives(both):
     _, in_file = both
     chosen = in_file[::2]
     code = (
-        "import sys; import pickle; from plackett.data.mapped import is_mapped\n"
+        "import sys; import pickle; from plackett.storage.mapped import is_mapped\n"
         "queries = pickle.loads(sys.stdin.buffer.read())\n"
         "assert is_mapped(queries.X); print(float(queries.X.sum(dtype='f8')), queries.n_docs)"
     )
@@ -341,7 +341,7 @@ def test_fits_evaluations_and_comparisons_take_a_small_share_of_the_rows(tmp_pat
 def test_a_disk_that_is_full_is_named_with_a_way_out(tmp_path):
     script = (
         "import resource, sys, numpy as np\n"
-        "from plackett.data.mapped import Spill\n"
+        "from plackett.storage.mapped import Spill\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))\n"
         "spill = Spill(np.float64, sys.argv[1])\n"
         "try:\n"

@@ -16,8 +16,8 @@ import plackett as pk
 from plackett.data.documents.read import read_documents
 from plackett.data.feedback.log import read_feedback
 from plackett.data.feedback.movielens import read_movielens, read_movies
-from plackett.data.score_file import read_scores
 from plackett.data.sources import read_queries, sources
+from plackett.data.text_table import read_scores
 from plackett.storage.file_names import is_parquet
 from plackett.storage.opening import Stream, first_bytes, is_stream, open_bytes, open_to_examine, rereadable
 

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from plackett.data.score_file import read_scores
+from plackett.data.text_table import read_scores
 from plackett.exceptions import DataFormatError
 
 

@@ -13,16 +13,12 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from plackett._threads import query_blocks
 from plackett.storage.container import file_identity
 from plackett.validation import is_sparse
-
-if TYPE_CHECKING:
-    from plackett.data.queries import Queries
 
 BLOCK_BYTES = 1 << 22  # in memory at once
 SPILL_ABOVE = 1 << 22  # less is simply copied
@@ -145,7 +141,7 @@ class RowSpill:
         return X
 
 
-def _folder_of(X: Any) -> str | None:
+def folder_of(X: Any) -> str | None:
     """Where the file lies that X is mapped from."""
     found: Any = _map_under(X.data if is_sparse(X) else X)
     if found is None:
@@ -162,7 +158,7 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
     width = n_bytes(X) // max(1, X.shape[0])
     if rows.size * width <= SPILL_ABOVE or not is_mapped(X):
         return X[rows]
-    spill = RowSpill(_folder_of(X))
+    spill = RowSpill(folder_of(X))
     step = max(1, BLOCK_BYTES // max(1, width))
     for start in range(0, rows.size, step):
         spill.append(X[rows[start : start + step]])
@@ -177,7 +173,7 @@ def stack_rows(parts: list) -> Any:
 
             return sparse.vstack(parts, format="csr")
         return np.concatenate(parts)
-    spill = RowSpill(next(folder for folder in map(_folder_of, parts) if folder is not None))
+    spill = RowSpill(next(folder for folder in map(folder_of, parts) if folder is not None))
     all_sparse = all(map(is_sparse, parts))
     dtype = np.result_type(*(part.dtype for part in parts))
     for part in parts:
@@ -196,36 +192,10 @@ def take_bytes(buffer: np.ndarray, blocks: Iterable[np.ndarray], size: int) -> n
             chosen[filled : filled + places.size] = buffer[places]
             filled += places.size
         return chosen
-    spill = Spill(np.uint8, _folder_of(buffer))
+    spill = Spill(np.uint8, folder_of(buffer))
     for places in blocks:
         spill.append(buffer[places])
     return spill.finish((size,))
-
-
-def blocks_of(queries: Queries) -> list[tuple[int, int]]:
-    """Ranges of whole queries that go into memory one at a time; they depend on the data alone."""
-    width = max(1, n_bytes(queries.X) // max(1, queries.n_docs))
-    return query_blocks(queries.indptr, max(1, BLOCK_BYTES // width))
-
-
-def rows_from(queries: Queries, compute: Callable[[Queries], Any]) -> Any:
-    """``compute(queries)``, an X of as many rows, which for each query depends on this query alone.
-
-    Where X is mapped from a file and large, so is the answer, computed for some queries at a time.
-    """
-    if not is_large(queries.X):
-        return compute(queries)
-    spill = RowSpill(_folder_of(queries.X))
-    for first, last in blocks_of(queries):
-        spill.append(compute(queries[first:last]))
-    return spill.finish()
-
-
-def values_from(queries: Queries, compute: Callable[[Queries], np.ndarray]) -> np.ndarray:
-    """``compute(queries)``, one value per row, as ``rows_from``."""
-    if not is_large(queries.X):
-        return compute(queries)
-    return np.concatenate([compute(queries[first:last]) for first, last in blocks_of(queries)])
 
 
 # --- On the way to another process ------------------------------------------------------------------------------------

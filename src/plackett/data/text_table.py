@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple
 
 import numpy as np
 
 from plackett.exceptions import DataFormatError
-from plackett.storage.unpacking import Unpacked
+from plackett.storage.decompression import Unpacked
+from plackett.storage.opening import name_of, open_bytes
 
 BLOCK = 1 << 22  # bytes split at a time: small enough for the masks below to stay near the processor
 SHOWN = 80  # characters of a bad line that a message quotes
@@ -189,3 +191,22 @@ def _is_number(word: bytes, dtype: type) -> bool:
     except (ValueError, OverflowError):
         return False
     return b"_" not in word  # Python reads 1_000 as 1000; no ranking tool writes that
+
+
+def read_scores(source: str | os.PathLike | IO) -> np.ndarray:
+    """One number per line, in the order of the rows they belong to; plain or compressed, ``"-"`` for standard input.
+
+    Blank lines may stand at the end only: elsewhere they would shift all that follows.
+    """
+    name = name_of(source)
+    with open_bytes(source) as file:
+        lines, (words,) = collect(read_words(file, 1, name=name, expected="score"), (0,))
+    is_shifted = lines != np.arange(1, lines.size + 1)
+    if is_shifted.any():
+        line = int(np.argmax(is_shifted)) + 1
+        raise DataFormatError(name, line, "expected one number, found a blank line or a comment.")
+    scores = as_numbers(words, np.float64, lines, name=name, what="score")
+    missing = np.isnan(scores)
+    if missing.any():
+        raise DataFormatError(name, int(np.argmax(missing)) + 1, "a NaN has no place in an order; expected a number.")
+    return scores

@@ -1,0 +1,38 @@
+"""Computing on queries that may not fit into memory, some whole queries at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from plackett._threads import query_blocks
+from plackett.data.queries import Queries
+from plackett.storage.mapped import BLOCK_BYTES, RowSpill, folder_of, is_large, n_bytes
+
+
+def blocks_of(queries: Queries) -> list[tuple[int, int]]:
+    """Ranges of whole queries that go into memory one at a time; they depend on the data alone."""
+    width = max(1, n_bytes(queries.X) // max(1, queries.n_docs))
+    return query_blocks(queries.indptr, max(1, BLOCK_BYTES // width))
+
+
+def rows_from(queries: Queries, compute: Callable[[Queries], Any]) -> Any:
+    """``compute(queries)``, an X of as many rows, which for each query depends on this query alone.
+
+    Where X is mapped from a file and large, so is the answer, computed for some queries at a time.
+    """
+    if not is_large(queries.X):
+        return compute(queries)
+    spill = RowSpill(folder_of(queries.X))
+    for first, last in blocks_of(queries):
+        spill.append(compute(queries[first:last]))
+    return spill.finish()
+
+
+def values_from(queries: Queries, compute: Callable[[Queries], np.ndarray]) -> np.ndarray:
+    """``compute(queries)``, one value per row, as ``rows_from``."""
+    if not is_large(queries.X):
+        return compute(queries)
+    return np.concatenate([compute(queries[first:last]) for first, last in blocks_of(queries)])
