@@ -30,7 +30,6 @@ def register(cls: _Class) -> _Class:
     Returns
     -------
     cls
-
     """
     name = _public_name(cls)
     known = BY_NAME.get(name)
