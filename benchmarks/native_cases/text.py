@@ -76,7 +76,7 @@ def _phrases() -> Callable[[], object]:
 
 
 def _boolean() -> Callable[[], object]:
-    from plackett.text.boolean_search import search_boolean
+    from plackett.text.boolean import search_boolean
 
     index, queries = _made()
     asked = [" OR ".join(query) for query in queries[:30]]

@@ -206,7 +206,7 @@ def test_the_built_in_corpus_is_searched_by_its_queries(lists_folder, run):
         (["index", "torn.csv", "-o", "i"], 1, "torn.csv, line 3: this row does not have 2 cells"),
         (["index", "same.csv", "-o", "i"], 1, "same.csv, line 1: two columns have the same name, among title, title."),
         (["index", "numbers.jsonl", "-o", "i"], 1, "numbers.jsonl holds no document with text."),
-        (["index", "docs.jsonl", "docs.jsonl", "-o", "i"], 1, "the id 'd1' stands at two documents"),
+        (["index", "docs.jsonl", "docs.jsonl", "-o", "i"], 1, "the id 'd1' belongs to two documents"),
         (["index", "docs.jsonl", "-o", "i", "--fields", "name"], 1, "name"),
         (["index", "docs.jsonl", "-o", "i", "--fields", ","], 2, "--fields names no field."),
         (["index", "docs.jsonl", "-o", "i", "--collection", "trec"], 2, "--collection takes one of"),

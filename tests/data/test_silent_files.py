@@ -21,7 +21,7 @@ from plackett.exceptions import DataFormatError, DataWarning
 from plackett.storage import checksums
 from plackett.storage.atomic import draft_folder, draft_of
 from plackett.storage.container import ContainerError
-from plackett.text.index import build_index, open_index
+from plackett.text import build_index, open_index
 
 # --- Temporary files --------------------------------------------------------------------------------------------------
 
@@ -30,7 +30,7 @@ import os, shutil, signal, sys
 import numpy as np
 import plackett as pk
 from plackett.storage.container import ContainerError
-from plackett.text.index import build_index
+from plackett.text import build_index
 os.chdir(sys.argv[1])
 data = pk.Queries(np.eye(4), y=[0, 1, 0, 1], qid=[1, 1, 2, 2])
 model = pk.ranker("regression").fit(data.X, data.y, qid=data.qid)

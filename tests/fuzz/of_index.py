@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from plackett.exceptions import DataFormatError
-from plackett.text import storage
-from plackett.text.index import build_index, open_index
+from plackett.text import build_index, open_index, storage
 from tests.fuzz.mutations import mutate_array, mutate_bytes, mutate_json, one_of
 from tests.fuzz.outcomes import our_errors
 from tests.storage.containers import array_in, parts_of, signed, with_array

@@ -91,7 +91,7 @@ def test_queries_are_read_by_their_binding(query, expected):
         ("wings (lift", 11, r'expected "\)" for the bracket at character 7'),
         ("wings) lift", 5, r'at character 6: expected the end of the query or an operator, found "\)"'),
         ("()", 1, r'expected a word.*, found "\)"'),
-        ('wings "lift drag', 6, "at character 7: this quote is never closed"),
+        ('wings "lift drag', 6, "at character 7: this quote is not closed"),
         ("#and 'a'", 5, r'expected "\(" after #and, found "a"'),
         ("#and ('a' 'b')", 10, r'expected "," or "\)", found "b"'),
         ("#near ('a')", 0, 'expected #and, #or, #not or a word in quotes, found "#near"'),

@@ -10,7 +10,8 @@ import pytest
 
 from plackett.data.documents.collections import TextCollection
 from plackett.exceptions import DataFormatError
-from plackett.text import Analyser, build_index, open_index, storage
+from plackett.text import Analyser, build_index, open_index
+from plackett.text.index import INDEX_FILE, open_folder, write_folder
 from plackett.text.weighting import RANKERS
 from tests.storage.containers import parts_of, signed
 
@@ -118,7 +119,7 @@ def test_a_new_index_takes_the_place_of_the_old(tmp_path):
     build_index(["something else"]).save(tmp_path)
     assert open_index(tmp_path).n_docs == 1
     assert old.search("boats")[0].docid == "b"  # what is open stays what it was
-    assert os.listdir(tmp_path) == [storage.INDEX_FILE]
+    assert os.listdir(tmp_path) == [INDEX_FILE]
 
 
 def test_a_failed_save_leaves_the_old_index(tmp_path, monkeypatch):
@@ -153,7 +154,7 @@ def test_a_killed_process_leaves_the_old_index_and_its_litter_is_swept(tmp_path)
     assert litter
     assert open_index(tmp_path).n_docs == 4
     build_index(["other"]).save(tmp_path)
-    assert os.listdir(tmp_path) == [storage.INDEX_FILE]
+    assert os.listdir(tmp_path) == [INDEX_FILE]
     assert open_index(tmp_path).n_docs == 1
 
 
@@ -163,10 +164,10 @@ def test_other_folders_are_left_alone(tmp_path):
         small().save(tmp_path)
     assert os.listdir(tmp_path) == ["thesis.txt"]
     (tmp_path / "site").mkdir()
-    (tmp_path / "site" / storage.INDEX_FILE).write_text("mine")
+    (tmp_path / "site" / INDEX_FILE).write_text("mine")
     with pytest.raises(FileExistsError, match=r"holds index\.plackett and is no index"):
         small().save(tmp_path / "site")
-    assert (tmp_path / "site" / storage.INDEX_FILE).read_text() == "mine"
+    assert (tmp_path / "site" / INDEX_FILE).read_text() == "mine"
     with pytest.raises(NotADirectoryError, match="an index needs a folder"):
         small().save(tmp_path / "thesis.txt")
     with pytest.raises(DataFormatError, match="it is not an index"):
@@ -177,7 +178,7 @@ def test_other_folders_are_left_alone(tmp_path):
 
 def test_every_damaged_byte_of_an_array_is_noticed(tmp_path):
     small().save(tmp_path)
-    path = tmp_path / storage.INDEX_FILE
+    path = tmp_path / INDEX_FILE
     content = path.read_bytes()
     for entry in parts_of(content)[0]["arrays"].values():
         damaged = bytearray(content)
@@ -189,7 +190,7 @@ def test_every_damaged_byte_of_an_array_is_noticed(tmp_path):
 
 def test_a_file_that_is_cut_is_noticed(tmp_path):
     small().save(tmp_path)
-    path = tmp_path / storage.INDEX_FILE
+    path = tmp_path / INDEX_FILE
     path.write_bytes(path.read_bytes()[:-1])
     for verify in (True, False):
         with pytest.raises(DataFormatError, match="the file is damaged: its end is missing"):
@@ -198,7 +199,7 @@ def test_a_file_that_is_cut_is_noticed(tmp_path):
 
 def test_an_index_of_another_version_is_refused(tmp_path):
     small().save(tmp_path)
-    path = tmp_path / storage.INDEX_FILE
+    path = tmp_path / INDEX_FILE
     directory, body = parts_of(path.read_bytes())
     path.write_bytes(signed(directory | {"version": 2}, body))
     with pytest.raises(DataFormatError, match=r"it has version 2 of the format .* Build the index anew"):
@@ -207,9 +208,9 @@ def test_an_index_of_another_version_is_refused(tmp_path):
 
 def rewrite(folder, change):
     """The index with other header or arrays but right checksums: what a wrong program, not a broken disk, leaves."""
-    header, arrays = storage.open_folder(folder)
+    header, arrays = open_folder(folder)
     change(header, arrays)
-    storage.write_folder(folder, header, arrays)
+    write_folder(folder, header, arrays)
 
 
 def wrong_document(header, arrays):
@@ -326,7 +327,7 @@ def test_arrays_that_do_not_fit_together_are_refused(tmp_path, change):
 )
 def test_directories_that_describe_no_index_are_refused(tmp_path, change):
     small().save(tmp_path)
-    path = tmp_path / storage.INDEX_FILE
+    path = tmp_path / INDEX_FILE
     directory, body = parts_of(path.read_bytes())
     change(directory)
     path.write_bytes(signed(directory, body))
@@ -338,12 +339,12 @@ def test_what_cannot_be_indexed_is_refused():
     for documents, options, message in [
         ([], {}, "no document to index"),
         ({}, {}, "no field to index"),
-        ("text", {}, "body is one text"),
+        ("text", {}, "body is one string"),
         (["a", None], {}, "body of document 1 is None"),
         ({"a": ["x"], "b": ["x", "y"]}, {}, "b has 2 texts but a has 1"),
         ({"whole": ["x"]}, {}, "a field is named 'whole'"),
         ({"a.b": ["x"]}, {}, "a field is named 'a.b'"),
-        (["a", "b"], {"docid": [1, "1"]}, "the id '1' stands at two documents"),
+        (["a", "b"], {"docid": [1, "1"]}, "the id '1' belongs to two documents"),
         (["a", "b"], {"docid": [1]}, "docid has 1 ids but there are 2"),
         (["a", "b"], {"urls": ["u"]}, "urls has 1 entries but there are 2"),
         (["a", "b"], {"links": [[0, 2]]}, "links names the document 2, but there are 2"),
@@ -365,7 +366,7 @@ def test_a_data_frame_is_its_columns():
     frame = pd.DataFrame({"number": [7, 8], "title": ["On wings", "Boats"], "body": ["lift", "float"]})
     index = build_index(frame, fields=["title", "body"], docid=frame["number"])
     assert index.document("8") == {"title": "Boats", "body": "float"}
-    with pytest.raises(ValueError, match="number of document 0 is 7; text is needed"):
+    with pytest.raises(ValueError, match="number of document 0 is 7; it must be a string"):
         build_index(frame)
     with pytest.raises(TypeError, match="give an Analyser"):
         build_index(["a"], analyser="english")

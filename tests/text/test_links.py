@@ -73,7 +73,7 @@ def test_wrong_parameters_are_refused():
             pagerank([[0, 1]], 2, **options)
     with pytest.raises(ValueError, match=r"links has shape \(3, 3\)"):
         pagerank(coo_matrix((3, 3)), 2)
-    with pytest.raises(ValueError, match="links holds 'x'; documents are given by their place"):
+    with pytest.raises(ValueError, match="links holds 'x'; documents are given by position"):
         pagerank([["x", "y"]], 2)
     with pytest.raises(ValueError, match=r"names the document 0\.5"):
         pagerank([[0.5, 1]], 2)

@@ -57,7 +57,7 @@ def index(
     _check_encoding(encoding)
     known = _collection(sources, collection)
     from plackett.text import Analyser, build_index
-    from plackett.text.storage import check_folder
+    from plackett.text.index import check_folder
 
     check_folder(target)  # before the work and not after it
     analyser = Analyser(stop_words=None if all_words else "english", stemmer=stem)

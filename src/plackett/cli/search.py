@@ -84,7 +84,7 @@ def _matches(
 ) -> tuple[list[str], list[float], list[str]]:
     """The best of the documents that match, by the words that they may hold; the number of all is a note."""
     from plackett.cli.shared import output
-    from plackett.text.boolean_search import search_boolean
+    from plackett.text.boolean import search_boolean
     from plackett.validation import count_of
 
     found = search_boolean(index, words, k, ranker, field)

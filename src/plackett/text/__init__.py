@@ -1,9 +1,10 @@
-"""Text: an index of several fields, rankers that need no training, Boolean queries, features of pairs, PageRank."""
+"""Text: an index with fields, rankers without training, Boolean queries, features of pairs, PageRank."""
 
 from plackett.text.analyse import Analyser
 from plackett.text.boolean import BooleanSyntaxError, parse_boolean
+from plackett.text.build import build_index
 from plackett.text.features import letor_features
-from plackett.text.index import TextIndex, build_index, open_index
+from plackett.text.index import TextIndex, open_index
 from plackett.text.links import pagerank
 from plackett.text.search import Hit, Hits
 from plackett.text.weighting import (

@@ -1,4 +1,4 @@
-"""From text to terms: words in lower case, without stop words, perhaps stemmed."""
+"""Text analysis: words in lower case, without stop words, optionally stemmed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from plackett._optional import import_optional
 from plackett.validation import check_positive_int
 
-# the words that Lucene's English analyser drops: those without a meaning of their own, and no others
+# the stop words of Lucene's English analyser
 ENGLISH_STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -22,29 +22,28 @@ ENGLISH_STOP_WORDS = frozenset(
 )
 
 _ASCII_WORD = re.compile(r"[a-zA-Z0-9]+")
-# soft hyphen, zero width joiner, word joiner, byte order mark, selectors of a letter's variant: nobody types them
+# soft hyphen, zero width joiner, word joiner, byte order mark, variation selectors: not typed in queries
 _INVISIBLE = "\u00ad\u200d\u2060\ufe00-\ufe0f\ufeff"
-_UNSEEN = re.compile(f"[{_INVISIBLE}]+")
+_INVISIBLE_RUN = re.compile(f"[{_INVISIBLE}]+")
 
 
 class Analyser:
-    """Cuts a text into terms; the same for documents and queries.
+    """Splits a text into terms; documents and queries need the same one.
 
     A word is a run of letters, digits and the marks that belong to them, of any script; ``_`` and ``-`` separate words.
-    Text beyond ASCII is brought to the normal form NFKC first, so that an accent is the same however it was typed, and
-    invisible characters such as soft hyphens are left out.
-    Scripts that write no blanks between words give long terms: cut such texts before.
+    Text beyond ASCII is normalised to NFKC first, so that equal letters have equal codes, and invisible characters such
+    as soft hyphens are removed. Scripts without blanks between words give long terms: segment such texts before.
 
-    Calling it returns the list of terms, so that it serves as ``analyzer=`` of scikit-learn's vectorizers.
+    Calling it returns the list of terms. It can be the ``analyzer=`` of scikit-learn's vectorizers.
 
     Parameters
     ----------
     stop_words : "english", None or iterable of str, default="english"
-        Words that are dropped, however they are written, before stemming. "english" are the 33 words of Lucene's
-        English analyser.
+        Words that are dropped, in upper or lower case, before stemming. "english" are the 33 words of Lucene's English
+        analyser.
     stemmer : str, default=None
-        Language of a Snowball stemmer such as "english" or "german", which needs the extra ``text``; None keeps words
-        as they are.
+        Language of a Snowball stemmer such as "english" or "german", which needs the extra ``text``; None does not
+        stem.
     lowercase : bool, default=True
     min_length : int, default=1
         Words with fewer characters are dropped.
@@ -78,7 +77,7 @@ class Analyser:
 
     def __call__(self, text: str) -> list[str]:
         dropped, min_length = self._dropped, self.min_length
-        words = self._cut(text)
+        words = self._words(text)
         if min_length > 1:
             words = [word for word in words if len(word) >= min_length]
         if dropped and self.lowercase:
@@ -88,8 +87,8 @@ class Analyser:
         return words if self._stem is None else self._stem(words)
 
     def sequence(self, text: str) -> list[str | None]:
-        """The terms in order, with None in the place of each dropped word: what phrases are compared by."""
-        words = self._cut(text)
+        """Return the terms in order, with None for each dropped word, as phrases need them."""
+        words = self._words(text)
         terms = words if self._stem is None else self._stem(words)
         return [
             None if len(word) < self.min_length or word.lower() in self._dropped else term
@@ -97,21 +96,21 @@ class Analyser:
         ]
 
     def spans(self, text: str) -> list[tuple[str | None, int, int]]:
-        """``(term, start, stop)`` of every word, None for the dropped ones; places are those of ``text`` itself."""
+        """Return ``(term, start, stop)`` of every word in ``text``, the term being None for dropped words."""
         found = []
         for match in _word_pattern(text).finditer(text):
             terms = self.sequence(match[0])
             found.append((terms[0] if len(terms) == 1 else None, match.start(), match.end()))
         return found
 
-    def _cut(self, text: str) -> list[str]:
+    def _words(self, text: str) -> list[str]:
         text = _normal(text)
         if self.lowercase:
             text = text.lower()
         return _word_pattern(text).findall(text)
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters as plain values; ``Analyser(**params)`` is the same analyser."""
+        """Return the parameters as plain values; ``Analyser(**params)`` is the same analyser."""
         stop_words = list(self.stop_words) if isinstance(self.stop_words, tuple) else self.stop_words
         return {
             "stop_words": stop_words,
@@ -140,12 +139,12 @@ def _check_words(stop_words: Any) -> tuple[str, ...]:
         raise ValueError(f"stop_words={stop_words!r} is not known; give 'english', None or a list of words.") from None
     for word in words:
         if not isinstance(word, str):
-            raise ValueError(f"stop_words holds {word!r}; words are text.")
+            raise ValueError(f"stop_words holds {word!r}; words must be strings.")
     return tuple(sorted(set(words)))
 
 
 def _normal(text: str) -> str:
-    return text if text.isascii() else _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+    return text if text.isascii() else _INVISIBLE_RUN.sub("", unicodedata.normalize("NFKC", text))
 
 
 def _from_params(params: dict[str, Any]) -> Analyser:
@@ -158,9 +157,9 @@ def _word_pattern(text: str) -> re.Pattern[str]:
 
 @functools.cache
 def _unicode_word() -> re.Pattern[str]:
-    r"""Letters and digits, with the marks after them: ``\w`` alone cuts Indic words at their vowel signs."""
+    r"""Letters and digits, with the marks after them: ``\w`` alone splits Indic words at their vowel signs."""
     ranges: list[list[int]] = []
-    for code in range(0x20000):  # beyond lie ideographs, and a few selectors of their variants
+    for code in range(0x20000):  # beyond are ideographs and variation selectors
         if unicodedata.category(chr(code)) in ("Mn", "Mc"):
             if ranges and ranges[-1][1] == code - 1:
                 ranges[-1][1] = code
@@ -171,19 +170,19 @@ def _unicode_word() -> re.Pattern[str]:
 
 
 def _snowball(language: str):
-    """A function from a list of words to the list of their stems."""
+    """Return a function from a list of words to the list of their stems."""
     package = import_optional("Stemmer", extra="text", needed_for=f"Analyser(stemmer={language!r})")
     if language not in package.algorithms():
         known = ", ".join(package.algorithms())
         raise ValueError(f"stemmer={language!r} is not known; choose one of {known}.")
     stemmer = package.Stemmer(language)
-    # one text after another brings the same words: keep their stems as the same objects
+    # texts share words: cache their stems, as shared objects
     stems: dict[str, str] = {}
 
     def stem(words: list[str]) -> list[str]:
         for word in words:
             if word not in stems:
-                stems[word] = sys.intern(stemmer.stemWord(word) or word)  # porter's leaves nothing of "s"
+                stems[word] = sys.intern(stemmer.stemWord(word) or word)  # the Porter stem of "s" is empty
         return [stems[word] for word in words]
 
     return stem

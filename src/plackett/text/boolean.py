@@ -1,6 +1,6 @@
 """Boolean queries: AND, OR, NOT, brackets and phrases, or the ``#and (...)`` form of the SMART system.
 
-A query is read into a tree of nodes; a node matches a set of documents.
+A query is parsed into a tree of nodes; a node matches a set of documents.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from plackett import _native
+from plackett.text.search import Hits
+from plackett.text.weighting import Ranker
 
 if TYPE_CHECKING:
     from plackett.text.index import TextIndex
@@ -28,7 +30,7 @@ _OPERAND = 'a word, a phrase in quotes, NOT or "("'
 
 
 class BooleanSyntaxError(ValueError):
-    """A Boolean query that cannot be read; ``query`` and ``position`` (characters from 0) tell where."""
+    """A Boolean query that cannot be parsed; the error is at ``position`` (characters from 0) of ``query``."""
 
     def __init__(self, query: str, position: int, message: str):
         self.query, self.position, self.message = query, position, message
@@ -44,7 +46,7 @@ def _in_one_line(query: str) -> str:
 
 
 def _around(query: str, position: int) -> tuple[str, int]:
-    """What of a long query is shown, and the place of ``position`` in it."""
+    """Return the part of a long query that is shown, and where ``position`` is in it."""
     first, last = max(position - _SHOWN, 0), min(position + _SHOWN, len(query))
     before, after = "…" if first > 0 else "", "…" if last < len(query) else ""
     return f"{before}{query[first:last]}{after}", position - first + len(before)
@@ -52,7 +54,7 @@ def _around(query: str, position: int) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Word:
-    """Documents with a word; the analyser may drop it, or cut it into several terms, which then are a phrase."""
+    """Documents with a word; if the analyser splits it into several terms, these are a phrase."""
 
     text: str
 
@@ -104,20 +106,24 @@ Node = Word | Phrase | And | Or | Not
 
 
 def parse_boolean(query: str) -> Node:
-    """The tree of a Boolean query.
+    """Return the tree of a Boolean query.
 
-    ``NOT`` binds closest, then ``AND``, then ``OR``; all three in capitals, so that "and" is a word like any other.
-    Words side by side are joined by ``AND``. A query that begins with ``#`` is read as the SMART system's, such as
+    ``NOT`` binds closest, then ``AND``, then ``OR``. Operators are in capitals; "and" is a word like any other.
+    Adjacent words are joined by ``AND``. A query that begins with ``#`` has the syntax of the SMART system, such as
     ``#and ('titles', #or ('content', #not ('articles')))``.
 
     Parameters
     ----------
     query : str
 
+    Returns
+    -------
+    Word, Phrase, And, Or or Not
+
     Raises
     ------
     BooleanSyntaxError
-        Says where the query cannot be read, and what was expected there.
+        With the position of the error and what was expected there.
 
     Examples
     --------
@@ -184,7 +190,7 @@ class _Parser:
         for match in _TOKEN.finditer(query):
             kind = match.lastgroup
             if kind == "quote":
-                message = f"at character {match.start() + 1}: this quote is never closed"
+                message = f"at character {match.start() + 1}: this quote is not closed"
                 raise BooleanSyntaxError(query, match.start(), message)
             if kind is not None:
                 text = match[kind]
@@ -193,7 +199,7 @@ class _Parser:
 
     def parse(self) -> Node:
         node = self._either(0)
-        if self.tokens.next.kind != "end":  # everything else would have continued the query
+        if self.tokens.next.kind != "end":  # any other token would have continued the query
             raise self.tokens.fail("the end of the query or an operator")
         return node
 
@@ -287,9 +293,9 @@ class _SmartParser:
 
 
 def matches(node: Node, index: TextIndex, field: str) -> np.ndarray:
-    """Which documents a query matches, True or False for each.
+    """Return whether each document matches a query.
 
-    A word that the analyser drops is left out of the query together with its operator; a query of such words alone
+    A word that the analyser drops is left out of the query together with its operator. A query of such words alone
     matches nothing.
     """
     found = _mask(node, index, field)
@@ -303,10 +309,10 @@ def _mask(node: Node, index: TextIndex, field: str) -> np.ndarray | None:
         inner = _mask(node.part, index, field)
         return None if inner is None else ~inner
     if not isinstance(node, (And, Or)):
-        raise TypeError(f"a Boolean query is text or what parse_boolean made of it, not {type(node).__name__}.")
+        raise TypeError(f"a Boolean query is text or a result of parse_boolean, not {type(node).__name__}.")
     combine = np.logical_and if isinstance(node, And) else np.logical_or
     answer = None
-    for part in node.parts:  # one after the other: a query of many words does not hold a mask for each
+    for part in node.parts:  # one at a time: a query of many words does not need a mask for each
         mask = _mask(part, index, field)
         if answer is None:
             answer = mask
@@ -327,8 +333,8 @@ def _mask_of_words(node: Word | Phrase, index: TextIndex, field: str) -> np.ndar
     mask = _mask_of_term(terms[0], index, field)
     for term in terms[1:]:
         mask &= _mask_of_term(term, index, field)
-    is_order_asked = len(sequence) > 1 and (isinstance(node, Phrase) or index.has_positions)
-    return _in_order(sequence, mask, index, field) if is_order_asked else mask
+    needs_order = len(sequence) > 1 and (isinstance(node, Phrase) or index.has_positions)
+    return _in_order(sequence, mask, index, field) if needs_order else mask
 
 
 def _mask_of_term(term: str, index: TextIndex, field: str) -> np.ndarray:
@@ -340,7 +346,7 @@ def _mask_of_term(term: str, index: TextIndex, field: str) -> np.ndarray:
 
 
 def _in_order(sequence: list[str | None], mask: np.ndarray, index: TextIndex, field: str) -> np.ndarray:
-    """Those of the documents in ``mask`` that hold the terms side by side; None in a phrase stands for any one word."""
+    """Return the documents of ``mask`` that hold the terms in sequence; None in a phrase matches any one word."""
     parts = index.sequences(field)
     wanted = np.array([-1 if term is None else index.vocabulary.get(term, -2) for term in sequence], dtype=np.int32)
     docs = np.flatnonzero(mask)
@@ -352,3 +358,51 @@ def _in_order(sequence: list[str | None], mask: np.ndarray, index: TextIndex, fi
     answer = np.zeros_like(mask)
     answer[docs[found]] = True
     return answer
+
+
+class BooleanHits(NamedTuple):
+    """The best of the matching documents, the number of all that match, and the terms that ranked them."""
+
+    hits: Hits
+    n_matching: int
+    terms: list[str]
+
+
+def search_boolean(
+    index: TextIndex, query: str | Node, k: int = 10, ranker: str | Ranker = "bm25", field: str | None = None
+) -> BooleanHits:
+    """Return the ``k`` best of the documents that a Boolean query matches.
+
+    Matching documents are ordered by the score of ``ranker`` for the words and phrases that are not negated. With equal
+    scores, or without such words, they keep the order of the index.
+
+    Parameters
+    ----------
+    index : TextIndex
+    query : str or Node
+        As for ``TextIndex.match``.
+    k, ranker, field : as for ``TextIndex.search``
+
+    Returns
+    -------
+    BooleanHits
+    """
+    node = parse_boolean(query) if isinstance(query, str) else query
+    places = index.match(node, field)
+    terms = positive_terms(index, node)
+    scores: np.ndarray = index.scores(terms, places, ranker, field) if terms else np.zeros(places.size)
+    best = np.argsort(-scores, kind="stable")[:k]
+    return BooleanHits(Hits(index.docid[places[best]], scores[best], places[best]), places.size, terms)
+
+
+def positive_terms(index: TextIndex, node: Node) -> list[str]:
+    """Return the terms of a Boolean query that are not negated."""
+    return [term for text in _positive(node) for term in index.analyser(text)]
+
+
+def _positive(node: Node) -> list[str]:
+    if isinstance(node, Not):
+        return []
+    if isinstance(node, (And, Or)):
+        return [text for part in node.parts for text in _positive(part)]
+    return [node.text]

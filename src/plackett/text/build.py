@@ -1,4 +1,4 @@
-"""Building an index: texts are analysed and counted, field by field over one vocabulary."""
+"""Building an index from texts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,92 @@ from typing import Any
 
 import numpy as np
 
+from plackett.data.documents.collections import TextCollection
 from plackett.data.text_column import TextColumn
 from plackett.text.analyse import Analyser
+from plackett.text.index import WHOLE, TextIndex, check_fields
+from plackett.text.links import as_links
+from plackett.validation import check_choice
 
-WHOLE = "whole"
 _SUFFIXES = ("indptr", "docs", "tf")
 
 
-def build(
+def build_index(
+    documents: TextCollection | Mapping[str, Sequence[str]] | Sequence[str],
+    *,
+    docid: Sequence[Any] | None = None,
+    fields: Sequence[str] | None = None,
+    analyser: Analyser | None = None,
+    positions: bool = False,
+    links: str | Any = None,
+    urls: Sequence[str] | None = None,
+    store: bool = True,
+) -> TextIndex:
+    """Return an index of texts.
+
+    Parameters
+    ----------
+    documents : TextCollection, mapping from field to texts, data frame, or sequence of texts
+        The columns of a data frame are fields. A sequence of texts is one field, "body".
+    docid : sequence, default=None
+        One distinct id per document; None uses those of the collection, or numbers from 0.
+    fields : sequence of str, default=None
+        The fields to index; None means all.
+    analyser : Analyser, default=None
+        None means ``Analyser()``.
+    positions : bool, default=False
+        Store the order of words, which phrases need.
+    links : array of shape (n_links, 2) or (n_links, 3), scipy sparse matrix, or str, default=None
+        Rows of (from, to) or (from, to, weight), documents by position; or a kind of links of the collection.
+    urls : sequence of str, default=None
+        One per document, "" where there is none.
+    store : bool, default=True
+        Store the texts, for snippets.
+
+    Returns
+    -------
+    TextIndex
+
+    Examples
+    --------
+    >>> index = build_index({"title": ["On wings", "On boats"], "body": ["Wings lift.", "Boats float on water."]})
+    >>> index
+    TextIndex(2 documents, 5 terms, fields title, body)
+    >>> index.search("wing or wings?")
+    Hits(1 document)
+    >>> index.match("float AND NOT wings")
+    array([1])
+    """
+    if isinstance(documents, TextCollection):
+        docid = documents.docid if docid is None else docid
+        if isinstance(links, str):
+            check_choice(links, "links", tuple(documents.links))
+            links = documents.links[links]
+        texts: Mapping[str, Sequence[str]] = documents.fields
+    else:
+        if isinstance(links, str):
+            raise ValueError(f"links={links!r} names a kind of link of a TextCollection; give an array here.")
+        texts = _as_fields(documents)
+    if fields is not None:
+        texts = {field: texts[field] for field in check_fields(fields, tuple(texts))}
+    analyser = Analyser() if analyser is None else analyser
+    if not isinstance(analyser, Analyser):
+        raise TypeError(f"analyser is {analyser!r}; give an Analyser, such as Analyser(stemmer='english').")
+    arrays, n_docs = _arrays_of(texts, docid, analyser, positions, urls, store)
+    if links is not None:
+        arrays["links"] = as_links(links, n_docs)
+    return TextIndex(analyser, list(texts), arrays, n_docs)
+
+
+def _as_fields(documents: Any) -> Mapping[str, Sequence[str]]:
+    if isinstance(documents, Mapping):
+        return documents
+    if hasattr(documents, "columns"):  # a data frame, which may iterate over the names of its columns
+        return {name: documents[name] for name in documents.columns}
+    return {"body": documents}
+
+
+def _arrays_of(
     texts: Mapping[str, Sequence[str]],
     docid: Sequence[Any] | None,
     analyser: Analyser,
@@ -23,7 +101,7 @@ def build(
     urls: Sequence[str] | None,
     store: bool,
 ) -> tuple[dict[str, np.ndarray], int]:
-    """The arrays of an index, and the number of its documents."""
+    """Return the arrays of an index, and the number of its documents."""
     columns = {name: _check_texts(name, column) for name, column in texts.items()}
     n_docs = _check_fields(columns)
     names = _check_docid(docid, n_docs)
@@ -55,12 +133,12 @@ def build(
 
 
 def _count(columns: Mapping[str, list[str]], analyser: Analyser, positions: bool):
-    """Counts of shape (fields · documents, terms), the terms in alphabetical order, and the sequences if asked for."""
+    """Return counts of shape (fields · documents, terms), the sorted terms, and with ``positions`` the sequences."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     rows: Iterable = itertools.chain.from_iterable(columns.values())
     sequences = None
-    if positions:  # analysed once, and both counted and kept
+    if positions:  # analysed once, then both counted and stored
         sequences = [analyser.sequence(text) for text in rows]
         rows = sequences
     vectorizer = CountVectorizer(analyzer=_kept_terms if positions else analyser, dtype=np.int32)
@@ -95,18 +173,18 @@ def _store_column(arrays: dict[str, np.ndarray], name: str, texts: list[str], do
         place = next(place for place, text in enumerate(texts) if text == error.object)
         raise ValueError(
             f"{name} of document {docid[place]!r} holds half a surrogate pair at character {error.start}, "
-            "which is no text. Decode the source again."
+            "which cannot be encoded. Decode the source again."
         ) from error
     arrays[f"{name}.bytes"], arrays[f"{name}.bounds"] = column.buffer, column.bounds
 
 
 def _check_texts(name: str, texts: Sequence[str]) -> list[str]:
     if isinstance(texts, (str, bytes)):
-        raise ValueError(f"{name} is one text; a list with one text per document is needed.")
+        raise ValueError(f"{name} is one string; a list with one text per document is needed.")
     column = list(texts)
     for place, text in enumerate(column):
         if not isinstance(text, str):
-            raise ValueError(f"{name} of document {place} is {text!r}; text is needed, '' where there is none.")
+            raise ValueError(f"{name} of document {place} is {text!r}; it must be a string, '' for no text.")
     return column
 
 
@@ -129,15 +207,15 @@ def _check_fields(columns: Mapping[str, list[str]]) -> int:
 
 def _check_docid(docid: Sequence[Any] | None, n_docs: int) -> list[str]:
     if isinstance(docid, (str, bytes)):
-        raise ValueError(f"docid is one text, {docid!r}; a list with one id per document is needed.")
+        raise ValueError(f"docid is the string {docid!r}; a list with one id per document is needed.")
     names = [str(place) for place in range(n_docs)] if docid is None else [str(name) for name in docid]
     if len(names) != n_docs:
         raise ValueError(f"docid has {len(names)} ids but there are {n_docs} documents.")
     for name in names:
         if "\0" in name:
-            raise ValueError(f"the id {name!r} holds a null character, which arrays of text lose. Give another id.")
+            raise ValueError(f"the id {name!r} holds a null character, which NumPy drops. Give another id.")
     if len(set(names)) < n_docs:
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"the id {twice!r} stands at two documents; ids must differ.")
+        raise ValueError(f"the id {twice!r} belongs to two documents; ids must differ.")
     return names

@@ -1,4 +1,4 @@
-"""Features of (query, document) pairs, as the LETOR collections have them."""
+"""Features of (query, document) pairs, as in the LETOR collections."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ def letor_features(
     fields: Sequence[str] | None = None,
     rankers: Mapping[str, str | Ranker] | None = None,
 ) -> Queries:
-    """Features of pairs of queries and documents, with the names that LETOR and MSLR use.
+    """Return features of pairs of queries and documents, with the names of LETOR and MSLR.
 
-    For each field, and for the whole where there are several: ``covered_terms`` (terms of the query in the document)
-    and their ``ratio`` to the terms of the query, ``length``, ``idf`` (sum over the covered terms), and over the terms
-    of the query that the field holds anywhere the sum, min, max, mean and variance of ``tf``, of ``normalized_tf`` (by
-    the length) and of ``tfidf``; ``boolean`` (1 when the document has all terms of the query); the scores
-    ``vector_space``, ``bm25``, ``lmir_abs``, ``lmir_dir`` and ``lmir_jm``. A term that stands in the query twice counts
+    For each field, and for the whole if there are several: ``covered_terms`` (terms of the query in the document) and
+    their ``ratio`` to the terms of the query, ``length``, ``idf`` (sum over the covered terms); the sum, min, max, mean
+    and variance of ``tf``, of ``normalized_tf`` (by the length) and of ``tfidf`` over the terms of the query that occur
+    in the field of any document; ``boolean`` (1 if the document has all terms of the query); the scores
+    ``vector_space``, ``bm25``, ``lmir_abs``, ``lmir_dir`` and ``lmir_jm``. A term that occurs in the query twice counts
     twice. The idf is that of the vector space model. The length of a document is that of its whole.
 
-    For the query: ``query_terms``, their number, and ``query_idf``, the sum over those that are known. For the document
-    ``pagerank``, ``inlinks`` and ``outlinks`` where the index has links, ``url_slashes`` and ``url_length`` where it
-    has addresses.
+    For the query: ``query_terms``, their number, and ``query_idf``, the sum over those in the vocabulary. For the
+    document: ``pagerank``, ``inlinks`` and ``outlinks`` if the index has links, ``url_slashes`` and ``url_length`` if
+    it has URLs.
 
     Parameters
     ----------
     index : TextIndex
     queries : mapping from query id to text
     candidates : Run, Qrels, or mapping from query id to document ids
-        The pairs, query by query; a run of ``index.run(queries)``, say.
+        The pairs, query by query, such as a run of ``index.run(queries)``.
     qrels : Qrels, default=None
-        Where the labels come from; None leaves the answer without labels, or takes ``candidates`` if these are Qrels.
+        Source of the labels; None means ``candidates`` if these are Qrels, otherwise no labels.
     unjudged : float, default=0
-        Label of a pair that ``qrels`` does not list; NaN stands for "not judged".
+        Label of a pair that ``qrels`` does not list; NaN means "not judged".
     fields : sequence of str, default=None
-        The fields that are looked at, "whole" being one; None takes all.
+        The fields to use, which may include "whole"; None means all.
     rankers : mapping from column to ranker, default=None
         Other rankers for the columns of scores, such as ``{"bm25": BM25(k1=0.9)}``.
 
@@ -114,14 +114,14 @@ def _fields_of(index: TextIndex) -> list[str]:
 
 
 def _scorers(rankers: Mapping[str, str | Ranker] | None) -> dict[str, Ranker]:
-    given = {} if rankers is None else dict(rankers)
-    for column in given:
+    chosen = {} if rankers is None else dict(rankers)
+    for column in chosen:
         check_choice(column, "rankers", tuple(_SCORES))
-    return {column: get_ranker(given.get(column, name)) for column, name in _SCORES.items()}
+    return {column: get_ranker(chosen.get(column, name)) for column, name in _SCORES.items()}
 
 
 def _pairs(queries: Mapping[str, Any], candidates: Any) -> tuple[list[str], list[str], np.ndarray]:
-    """Query ids, document ids, and the bounds of each query among them."""
+    """Return query ids, document ids, and the bounds of each query among them."""
     if isinstance(candidates, (Run, Qrels)):
         table: Mapping[str, Any] = candidates.to_dict()
     else:
@@ -139,7 +139,7 @@ def _pairs(queries: Mapping[str, Any], candidates: Any) -> tuple[list[str], list
 
 def _names_of(qid: object, names: Any) -> list[str]:
     if isinstance(names, (str, bytes)):
-        raise ValueError(f"candidates of the query {qid!r} are one text, {names!r}; a list of document ids is needed.")
+        raise ValueError(f"candidates of the query {qid!r} are the string {names!r}; a list of document ids is needed.")
     return [str(name) for name in names]
 
 
@@ -164,9 +164,9 @@ def _field_table(
     bounds: np.ndarray,
     scorers: Mapping[str, Ranker],
 ) -> dict[str, np.ndarray]:
-    """The columns of one field, by name."""
+    """Return the columns of one field, by name."""
     postings, n_queries = index.postings(field), n_query_terms.size
-    terms, times, query_of = known.held_by(postings)
+    terms, times, query_of = known.found_in(postings)
     term_bounds = np.searchsorted(query_of, np.arange(n_queries + 1))
     pairs = PairTerms(terms, times, term_bounds, docs, bounds)
     counts = pair_counts(postings, pairs)

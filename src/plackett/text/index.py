@@ -1,48 +1,52 @@
-"""An index of texts: several fields, one vocabulary, kept in a folder and mapped into memory when opened."""
+"""An index of texts: several fields over one vocabulary, saved in a folder and memory-mapped when opened."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from plackett import _native
-from plackett.data.documents.collections import TextCollection
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.data.trec import Run
 from plackett.exceptions import DataFormatError
-from plackett.text import boolean, search, storage
+from plackett.storage.atomic import DRAFT
+from plackett.storage.container import MAGIC, ContainerError, open_container, write_container
+from plackett.storage.opening import first_bytes
+from plackett.text import boolean, search
 from plackett.text.analyse import Analyser
-from plackett.text.links import as_links, pagerank
+from plackett.text.links import pagerank
 from plackett.text.postings import Postings
-from plackett.text.search import Hits, Impacts
-from plackett.text.snippets import snippet_of
+from plackett.text.search import Hits, Impacts, snippet_of
 from plackett.text.weighting import Factors, Ranker
 from plackett.validation import check_choice, count_of
 
 WHOLE = "whole"
-# what arrays hold, by the end of their names
+KIND, VERSION = "plackett text index", 1  # raise it when the meaning of the header or of an array changes
+INDEX_FILE = "index.plackett"
+# type of each array, by the last part of its name
 _KINDS = {
     **dict.fromkeys(("indptr", "bounds", "sequence_bounds"), np.dtype(np.int64)),
     **dict.fromkeys(("docs", "tf", "sequence"), np.dtype(np.int32)),
     **dict.fromkeys(("terms", "bytes"), np.dtype(np.uint8)),
     "links": np.dtype(np.float64),
 }
-_CONTENTS = {"bounds": "bytes", "sequence_bounds": "sequence"}  # what lies between bounds
-_IMPACTS_KEPT = 4  # a number per posting each
-_FACTORS_KEPT = 64  # some numbers per document and term each
+_CONTENTS = {"bounds": "bytes", "sequence_bounds": "sequence"}  # the array that bounds divide
+_IMPACTS_KEPT = 4  # each has a number per posting
+_FACTORS_KEPT = 64  # each has some numbers per document and term
 
 
 class TextIndex:
-    """Documents by field, made searchable; from :func:`build_index` or :func:`open_index`.
+    """Searchable documents with fields; made by :func:`build_index` or :func:`open_index`.
 
-    The field ``"whole"`` holds the text of all others. Documents are named by their id outside and by their place
-    0..n_docs − 1 in arrays.
+    The field ``"whole"`` is the text of all others. Users name documents by id; arrays by position, 0 to n_docs − 1.
 
     Attributes
     ----------
@@ -54,7 +58,7 @@ class TextIndex:
         Rows of (from, to, weight).
     urls : TextColumn or None
     has_positions : bool
-        Whether the order of words was kept, so that phrases can be found.
+        Whether the order of words was stored, which phrases need.
     """
 
     def __init__(self, analyser: Analyser, fields: Sequence[str], arrays: Mapping[str, np.ndarray], n_docs: int):
@@ -70,13 +74,13 @@ class TextIndex:
 
     @cached_property
     def terms(self) -> list[str]:
-        """The vocabulary in alphabetical order; a term's number is its place here."""
+        """The vocabulary in alphabetical order; the number of a term is its position here."""
         text = self._arrays["terms"].tobytes().decode("utf-8")
         return text.split("\n") if text else []
 
     @cached_property
     def vocabulary(self) -> dict[str, int]:
-        """Term -> its number."""
+        """The number of each term."""
         return {term: number for number, term in enumerate(self.terms)}
 
     @property
@@ -115,13 +119,13 @@ class TextIndex:
         return TextColumn(self._arrays[f"{name}.bytes"], self._arrays[f"{name}.bounds"])
 
     def _source(self, field: str | None) -> str:
-        """The field whose arrays hold this field: the only one is the whole."""
+        """Return the field whose arrays hold this field; a single field is also the whole."""
         if field is not None:
             check_choice(field, "field", (*self.fields, WHOLE))
         return self._sources[field]
 
     def postings(self, field: str | None = None) -> Postings:
-        """Which documents hold which term how often, in one field; None means the whole."""
+        """Return the postings of one field; None means the whole."""
         name = self._source(field)
         if name not in self._postings:
             indptr, docs, tf = (self._arrays[f"{name}.{part}"] for part in ("indptr", "docs", "tf"))
@@ -129,63 +133,63 @@ class TextIndex:
         return self._postings[name]
 
     def counts(self, field: str | None = None):
-        """The counts as a scipy CSC matrix of shape (n_docs, n_terms)."""
+        """Return the counts as a scipy CSC matrix of shape (n_docs, n_terms)."""
         from scipy.sparse import csc_matrix
 
         postings = self.postings(field)
         return csc_matrix((postings.tf, postings.docs, postings.indptr), shape=(self.n_docs, self.n_terms))
 
     def factors(self, field: str | None, ranker: Ranker) -> Factors:
-        """A ranker's numbers for a field, computed once."""
+        """Return the factors of a ranker for a field, cached."""
         key = (self._source(field), ranker)
-        factors = _used(self._factors, key)
+        factors = _cached(self._factors, key)
         if factors is None:
             factors = ranker.factors(self.postings(field))
-            _keep(self._factors, key, factors, _FACTORS_KEPT)
+            _cache(self._factors, key, factors, _FACTORS_KEPT)
         return factors
 
     def impacts(self, field: str | None, ranker: Ranker) -> Impacts:
-        """What each posting adds to a score; kept for the few rankers that came last."""
+        """Return what each posting adds to a score, cached for the rankers used last."""
         key = (self._source(field), ranker)
-        values = _used(self._impacts, key)
+        values = _cached(self._impacts, key)
         if values is None:
             values = search.impacts_of(self.postings(field), self.factors(field, ranker))
-            for forgotten in _keep(self._impacts, key, values, _IMPACTS_KEPT):
-                self._computed.pop(forgotten, None)  # its next single queries do not pay for all postings again
+            for evicted in _cache(self._impacts, key, values, _IMPACTS_KEPT):
+                self._computed.pop(evicted, None)  # or its next query would compute all impacts again
         return values
 
     def has_impacts(self, field: str | None, ranker: Ranker, *, n_postings: int) -> bool:
-        """Whether the impacts are there or should be, after ``n_postings`` more would be computed without them."""
+        """Return whether impacts are cached, or should be now that ``n_postings`` more are needed."""
         key = (self._source(field), ranker)
         if key not in self._impacts:
             self._computed[key] = self._computed.get(key, 0) + n_postings
         return key in self._impacts or self._computed.get(key, 0) > self.postings(field).docs.size
 
     def place(self, docid: str) -> int:
-        """The place of a document by its id."""
+        """Return the position of a document by its id."""
         try:
             return self._place_of[str(docid)]
         except KeyError:
             raise KeyError(f"the index has no document {docid!r}.") from None
 
     def text(self, docid: str, field: str) -> str:
-        """The stored text of a field of a document."""
+        """Return the stored text of a field of a document."""
         check_choice(field, "field", self.fields)
         if f"{field}.bounds" not in self._arrays:
             raise ValueError("this index holds no texts; it was built with store=False.")
         return self._column(field)[self.place(docid)]
 
     def document(self, docid: str) -> dict[str, str]:
-        """All stored fields of a document."""
+        """Return all stored fields of a document."""
         return {field: self.text(docid, field) for field in self.fields}
 
     def title(self, docid: str) -> str:
-        """The field "title" in one line, or the id where there is none."""
+        """Return the field "title" in one line, or the id if there is none."""
         text = self.text(docid, "title") if "title" in self.fields and "title.bounds" in self._arrays else ""
         return " ".join(text.split()) or str(docid)
 
     def snippet(self, docid: str, query: str | Sequence[str], *, field: str | None = None, width: int = 160) -> str:
-        """The part of a stored text that holds most of the query's terms, in one line.
+        """Return the part of a stored text with the most terms of the query, in one line.
 
         Parameters
         ----------
@@ -194,7 +198,11 @@ class TextIndex:
         field : str, default=None
             None means the last field, which is the body where there is one.
         width : int, default=160
-            Characters at most, without the dots that mark what was left out.
+            Maximum number of characters, without the dots that mark omissions.
+
+        Returns
+        -------
+        str
         """
         wanted = set(self.analyser(query) if isinstance(query, str) else query)
         field = field or ("body" if "body" in self.fields else self.fields[-1])
@@ -203,22 +211,22 @@ class TextIndex:
     def search(
         self, query: str | Sequence[str], k: int = 10, ranker: str | Ranker = "bm25", field: str | None = None
     ) -> Hits:
-        """The ``k`` documents with the highest scores among those that hold a term of the query.
+        """Return the ``k`` documents with the highest scores among those with a term of the query.
 
         Parameters
         ----------
         query : str or sequence of terms
-            A text is analysed as the documents were; terms are taken as they are.
+            A text is analysed as the documents were; terms are used as they are.
         k : int, default=10
         ranker : str or ranker, default="bm25"
             "bm25", "vector-space", "lm-jm", "lm-dirichlet", "lm-absolute", or an object such as ``BM25(k1=0.9)``.
         field : str, default=None
-            The field that is searched; None means the whole.
+            The field to search; None means the whole.
 
         Returns
         -------
         Hits
-            The best first; equal scores in the order of the documents.
+            The best first; ties in the order of the documents.
         """
         return search.search(self, query, k, ranker, field)
 
@@ -229,13 +237,13 @@ class TextIndex:
         ranker: str | Ranker = "bm25",
         field: str | None = None,
     ) -> np.ndarray:
-        """The scores of documents, with the query's terms in them or not.
+        """Return the scores of documents, whether or not they have terms of the query.
 
         Parameters
         ----------
         query, ranker, field : as for ``search``
-        docs : array-like of places, default=None
-            None scores all documents in their order.
+        docs : array-like of positions, default=None
+            None scores all documents.
 
         Returns
         -------
@@ -251,7 +259,7 @@ class TextIndex:
         field: str | None = None,
         tag: str | None = None,
     ) -> Run:
-        """The best ``k`` documents of many queries, on all threads, as a run that ``evaluate`` takes.
+        """Return the best ``k`` documents of many queries as a run for ``evaluate``, computed on all threads.
 
         Parameters
         ----------
@@ -259,32 +267,49 @@ class TextIndex:
         k, ranker, field : as for ``search``
         tag : str, default=None
             Name of the run; None means that of the ranker.
+
+        Returns
+        -------
+        Run
         """
         return search.run(self, queries, k, ranker, field, tag)
 
     def match(self, query: str | boolean.Node, field: str | None = None) -> np.ndarray:
-        """The places of the documents that a Boolean query matches, rising.
+        """Return the positions of the documents that a Boolean query matches, in rising order.
 
-        ``AND``, ``OR`` and ``NOT`` in capitals, brackets, and phrases in double quotes where the index has positions;
-        words side by side are joined by AND. See :func:`parse_boolean`.
+        Parameters
+        ----------
+        query : str or Node
+            ``AND``, ``OR`` and ``NOT`` in capitals, brackets, and phrases in double quotes if the index has positions.
+            Adjacent words are joined by AND. See :func:`parse_boolean`.
+        field : str, default=None
+            The field to search; None means the whole.
+
+        Returns
+        -------
+        ndarray of int
         """
         node = boolean.parse_boolean(query) if isinstance(query, str) else query
         return np.flatnonzero(boolean.matches(node, self, self._source(field)))
 
     def sequences(self, field: str) -> list[tuple[np.ndarray, np.ndarray]]:
-        """``(term numbers in order, bounds by document)`` of the fields that make up ``field``; -1: a dropped word."""
+        """Return (term numbers in order, bounds by document) of each field in ``field``; -1 marks a dropped word."""
         if not self.has_positions:
             raise ValueError("phrases need an index with positions: build_index(..., positions=True).")
         names = self.fields if field == WHOLE else (field,)
         return [(self._arrays[f"{name}.sequence"], self._arrays[f"{name}.sequence_bounds"]) for name in names]
 
     def save(self, folder: str | os.PathLike) -> None:
-        """Write the index to a folder, in the place of an index that is there.
+        """Write the index to a folder, replacing an index that is there.
 
-        The folder changes only when everything was written: a process that is killed leaves the old index or none.
+        The replacement is atomic: a process that is killed leaves the old index or none.
+
+        Parameters
+        ----------
+        folder : path
         """
         header = {"analyser": self.analyser.parameters(), "fields": list(self.fields), "n_docs": self.n_docs}
-        storage.write_folder(folder, header, self._arrays)
+        write_folder(folder, header, self._arrays)
 
     def __len__(self) -> int:
         return self.n_docs
@@ -294,37 +319,41 @@ class TextIndex:
         return f"TextIndex({documents}, {terms}, fields {', '.join(self.fields)})"
 
 
-def _used(store: OrderedDict, key: Any) -> Any:
-    """The value of a key, which becomes the one used last; None where there is none."""
+def _cached(store: OrderedDict, key: Any) -> Any:
+    """Return a cached value and mark it as used last; None if there is none."""
     value = store.get(key)
     if value is not None:
-        with contextlib.suppress(KeyError):  # another thread may have forgotten it just now
+        with contextlib.suppress(KeyError):  # another thread may have evicted it
             store.move_to_end(key)
     return value
 
 
-def _keep(store: OrderedDict, key: Any, value: Any, at_most: int) -> list[Any]:
-    """Put a value among those that were used last; returns the keys of what is forgotten for it."""
+def _cache(store: OrderedDict, key: Any, value: Any, at_most: int) -> list[Any]:
+    """Cache a value; return the keys that were evicted."""
     store[key] = value
-    forgotten = []
-    with contextlib.suppress(KeyError):  # another thread may do so, too
+    evicted = []
+    with contextlib.suppress(KeyError):  # another thread may evict, too
         while len(store) > at_most:
-            forgotten.append(store.popitem(last=False)[0])
-    return forgotten
+            evicted.append(store.popitem(last=False)[0])
+    return evicted
 
 
 def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:
-    """The index that ``save`` wrote to a folder, mapped into memory.
+    """Return the index that ``save`` wrote to a folder, memory-mapped.
 
-    Nothing in the folder is run. What is damaged is refused with a `DataFormatError`.
+    Nothing in the folder is executed. A damaged index raises a `DataFormatError`.
 
     Parameters
     ----------
     folder : path
     verify : bool, default=True
-        Compare every byte with its checksum. False reads less of a large index that can be trusted.
+        Compare every byte with its checksum. False opens a large, trusted index faster.
+
+    Returns
+    -------
+    TextIndex
     """
-    header, arrays = storage.open_folder(folder, verify=verify)
+    header, arrays = open_folder(folder, verify=verify)
     try:
         index = TextIndex(Analyser(**header["analyser"]), header["fields"], arrays, header["n_docs"])
         problem = _problem(index, arrays)
@@ -336,7 +365,7 @@ def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:
 
 
 def _problem(index: TextIndex, arrays: Mapping[str, np.ndarray]) -> str | None:
-    """What would lead compiled loops astray, or None."""
+    """Return what is inconsistent in a file, before compiled loops rely on it; None if nothing is."""
     n_docs, n_terms = index.n_docs, len(index.terms)
     if type(n_docs) is not int or not index.fields or not all(isinstance(name, str) for name in index.fields):
         return "its header does not hold the number of documents and the names of fields"
@@ -358,20 +387,20 @@ def _problem(index: TextIndex, arrays: Mapping[str, np.ndarray]) -> str | None:
             return f"{name} does not fit its content"
     for numbers, _ in index.sequences(WHOLE) if index.has_positions else ():
         if numbers.size and not -1 <= int(numbers.min()) <= int(numbers.max()) < n_terms:
-            return "the order of words names terms that are not there"
+            return "the order of words names terms that do not exist"
     if index.links is not None:
         ends, weights = index.links[:, :2], index.links[:, 2]
         if not ((ends >= 0) & (ends < n_docs) & (ends == np.floor(ends))).all():
-            return "links lead to documents that are not there"
+            return "links lead to documents that do not exist"
         if not ((weights >= 0) & np.isfinite(weights)).all():
             return "links have weights that are negative or not finite"
     return None
 
 
 def _fault(postings: Postings, place: int) -> str:
-    """What is wrong with one posting of a file."""
+    """Return what is wrong with one posting of a file."""
     if not 0 <= int(postings.docs[place]) < postings.n_docs:
-        return "name documents that are not there"
+        return "name documents that do not exist"
     return "count a term less than once" if postings.tf[place] < 1 else "do not name rising documents"
 
 
@@ -380,83 +409,54 @@ def _are_bounds(bounds: np.ndarray, n_parts: int, end: int) -> bool:
     return bool(is_long_enough and bounds[0] == 0 and bounds[-1] == end and (bounds[1:] >= bounds[:-1]).all())
 
 
-def build_index(
-    documents: TextCollection | Mapping[str, Sequence[str]] | Sequence[str],
-    *,
-    docid: Sequence[Any] | None = None,
-    fields: Sequence[str] | None = None,
-    analyser: Analyser | None = None,
-    positions: bool = False,
-    links: str | Any = None,
-    urls: Sequence[str] | None = None,
-    store: bool = True,
-) -> TextIndex:
-    """An index of texts.
+def write_folder(folder: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write ``header`` (values of JSON) and ``arrays`` to a folder; an index that is there is replaced."""
+    place = Path(folder)
+    check_folder(place)
+    place.mkdir(parents=True, exist_ok=True)
+    with write_container(place / INDEX_FILE, KIND, VERSION) as writer:
+        for name, array in arrays.items():
+            writer.add(name, array.astype(array.dtype.newbyteorder("<"), copy=False))
+        writer.finish(header)
 
-    Parameters
-    ----------
-    documents : TextCollection, mapping from field to texts, data frame, or sequence of texts
-        The columns of a data frame are fields. A sequence of texts is one field, "body".
-    docid : sequence, default=None
-        One id per document, different ones; None takes those of the collection, or numbers from 0.
-    fields : sequence of str, default=None
-        The fields that are indexed; None takes all.
-    analyser : Analyser, default=None
-        None means ``Analyser()``.
-    positions : bool, default=False
-        Keep the order of words, which phrases need.
-    links : array of shape (n_links, 2) or (n_links, 3), scipy sparse matrix, or str, default=None
-        Rows of (from, to) or (from, to, weight), documents by place; or the name of a kind of the collection's links.
-    urls : sequence of str, default=None
-        One per document, "" where there is none.
-    store : bool, default=True
-        Keep the texts, for snippets.
 
-    Examples
-    --------
-    >>> index = build_index({"title": ["On wings", "On boats"], "body": ["Wings lift.", "Boats float on water."]})
-    >>> index
-    TextIndex(2 documents, 5 terms, fields title, body)
-    >>> index.search("wing or wings?")
-    Hits(1 document)
-    >>> index.match("float AND NOT wings")
-    array([1])
+def check_folder(folder: str | os.PathLike) -> None:
+    """Raise an error unless ``folder`` is new or empty, or holds an index."""
+    place = Path(folder)
+    if not place.exists():
+        return
+    if not place.is_dir():
+        raise NotADirectoryError(f"{place} is a file; an index needs a folder of its own.")
+    names = sorted(os.listdir(place))
+    foreign = [name for name in names if re.sub(f"{DRAFT}$", "", name) != INDEX_FILE]
+    if INDEX_FILE in names and first_bytes(place / INDEX_FILE, len(MAGIC)) != MAGIC:
+        foreign = [INDEX_FILE]
+    if foreign:
+        raise FileExistsError(f"{place} holds {foreign[0]} and is no index. Give a new or an empty folder.")
+
+
+def open_folder(folder: str | os.PathLike, *, verify: bool = True) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the header and the arrays of a folder, these mapped into memory and read-only.
+
+    With ``verify`` every byte is compared with its checksum; without, only the directory of the file is.
     """
-    from plackett.text.build import build
-
-    if isinstance(documents, TextCollection):
-        docid = documents.docid if docid is None else docid
-        if isinstance(links, str):
-            check_choice(links, "links", tuple(documents.links))
-            links = documents.links[links]
-        texts: Mapping[str, Sequence[str]] = documents.fields
-    else:
-        if isinstance(links, str):
-            raise ValueError(f"links={links!r} names a kind of link of a TextCollection; give an array here.")
-        texts = _as_fields(documents)
-    if fields is not None:
-        texts = {field: texts[field] for field in check_fields(fields, tuple(texts))}
-    analyser = Analyser() if analyser is None else analyser
-    if not isinstance(analyser, Analyser):
-        raise TypeError(f"analyser is {analyser!r}; give an Analyser, such as Analyser(stemmer='english').")
-    arrays, n_docs = build(texts, docid, analyser, positions, urls, store)
-    if links is not None:
-        arrays["links"] = as_links(links, n_docs)
-    return TextIndex(analyser, list(texts), arrays, n_docs)
-
-
-def _as_fields(documents: Any) -> Mapping[str, Sequence[str]]:
-    if isinstance(documents, Mapping):
-        return documents
-    if hasattr(documents, "columns"):  # a data frame: iterating it may give the names of its columns
-        return {name: documents[name] for name in documents.columns}
-    return {"body": documents}
+    place = Path(folder)
+    if not place.exists():
+        raise FileNotFoundError(f"{place} does not exist; build_index(...).save(folder) makes an index.")
+    path = place / INDEX_FILE
+    if not path.is_file():
+        raise DataFormatError(str(place), None, f"it holds no {INDEX_FILE}, so it is not an index.")
+    try:
+        with open_container(path, KIND, VERSION, verify=verify) as container:
+            return container.header, {name: container.mapped(name, "r") for name in container.arrays}
+    except ContainerError as error:
+        raise DataFormatError(str(path), None, f"{error} Build the index anew.") from error
 
 
 def check_fields(fields: Sequence[str], known: Sequence[str]) -> list[str]:
-    """The names of fields as a list."""
+    """Return the names of fields as a list; raise for one that is not known."""
     if isinstance(fields, str):
-        raise ValueError(f"fields is one text, {fields!r}; a list of names is needed.")
+        raise ValueError(f"fields is the string {fields!r}; a list of names is needed.")
     for field in fields:
         check_choice(field, "fields", known)
     return list(fields)

@@ -12,7 +12,7 @@ from plackett.validation import check_csr, check_number, check_positive_int, is_
 
 
 def as_links(links: Any, n_docs: int) -> np.ndarray:
-    """Links as rows of (from, to, weight), sorted; a link that is given twice has the sum of the weights."""
+    """Return links as sorted rows of (from, to, weight); the weights of duplicates are added up."""
     from scipy.sparse import coo_matrix
 
     if is_sparse(links):
@@ -28,9 +28,7 @@ def as_links(links: Any, n_docs: int) -> np.ndarray:
         if rows.size == 0:
             rows = rows.reshape(0, 2)
         if rows.dtype.kind not in "iuf":
-            raise ValueError(
-                f"links holds {plain(rows.flat[0])!r}; documents are given by their place, numbers from 0."
-            )
+            raise ValueError(f"links holds {plain(rows.flat[0])!r}; documents are given by position, numbers from 0.")
         if rows.ndim != 2 or rows.shape[1] not in (2, 3):
             raise ValueError(f"links has shape {rows.shape}; rows of (from, to) or (from, to, weight) are needed.")
         source, target = rows[:, 0], rows[:, 1]
@@ -50,30 +48,32 @@ def as_links(links: Any, n_docs: int) -> np.ndarray:
 
 
 def link_degrees(links: np.ndarray, n_docs: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many links lead to each document, and from it."""
+    """Return the number of links to each document, and from it."""
     source, target = links[:, 0].astype(np.int64), links[:, 1].astype(np.int64)
     return np.bincount(target, minlength=n_docs), np.bincount(source, minlength=n_docs)
 
 
 def pagerank(links: Any, n_docs: int, *, damping: float = 0.85, tol: float = 1e-12, max_iter: int = 1000) -> np.ndarray:
-    """PageRank: where a reader who follows links, and now and then jumps to any document, is found.
+    """Return the PageRank of each document.
 
-    From a document without links the reader jumps to any document. Links are followed by their weights.
+    It is the stationary distribution of a reader who follows a link, chosen by its weight, with probability ``damping``
+    and jumps to a random document otherwise, or always from a document without links.
 
     Parameters
     ----------
     links : array of shape (n_links, 2) or (n_links, 3), or scipy sparse matrix of shape (n_docs, n_docs)
-        Rows of (from, to) or (from, to, weight), documents by place.
+        Rows of (from, to) or (from, to, weight), documents by position.
     n_docs : int
     damping : float, default=0.85
         Probability of following a link, from 0 to below 1.
     tol : float, default=1e-12
-        Iterations end when the ranks change by less in all.
+        Iterations end when the sum of all changes is smaller.
     max_iter : int, default=1000
 
     Returns
     -------
-    ndarray of shape (n_docs,), with the sum 1
+    ndarray of shape (n_docs,)
+        Sums to 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One field of an index: which documents hold a term and how often, and the sums that rankers need."""
+"""The postings of one field of an index, and the sums over them that rankers need."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import numpy as np
 
 
 class Postings:
-    """Term by term the documents that hold it, rising, and how often.
+    """For each term, the documents with it in rising order, and its count in each.
 
     Parameters
     ----------
     indptr : ndarray of int64 of shape (n_terms + 1,)
         Term ``t`` owns the postings ``indptr[t]:indptr[t + 1]``.
     docs, tf : ndarray of int32 of shape (n_postings,)
-        The document by its place in the collection, and the count of the term in it.
+        The document by its position in the collection, and the count of the term in it.
     n_docs : int
-        All documents of the collection. One without this field counts as an empty one.
+        All documents of the collection, including those without text in this field.
 
     Attributes
     ----------
     lengths, distinct : ndarray of shape (n_docs,)
-        Terms of each document, and different terms.
+        Number of terms of each document, and of distinct terms.
     df, cf : ndarray of shape (n_terms,)
-        Documents that hold a term, and its count in all of them.
+        Number of documents with a term, and its count in all of them.
     """
 
     def __init__(self, indptr: np.ndarray, docs: np.ndarray, tf: np.ndarray, n_docs: int):
@@ -64,5 +64,5 @@ class Postings:
         return np.repeat(np.arange(self.n_terms), self.df)
 
     def docs_of(self, term: int) -> np.ndarray:
-        """The documents that hold a term, rising."""
+        """Return the documents with a term, in rising order."""
         return self.docs[self.indptr[term] : self.indptr[term + 1]]

@@ -1,9 +1,9 @@
-"""Searching an index: a query becomes term numbers, their postings are added up, the best documents are kept."""
+"""Ranked search of an index, scores of given documents, and snippets."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from plackett import _native
 from plackett._threads import deal, query_blocks
 from plackett.data.trec import Run
+from plackett.text.analyse import Analyser
 from plackett.text.postings import Postings
 from plackett.text.weighting import Factors, Ranker, get_ranker
 from plackett.validation import check_positive_int, count_of
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 _POSTINGS_PER_BLOCK = 1 << 18
 _QUERIES_PER_BLOCK = 16
-_room = threading.local()
+ELLIPSIS = "…"  # in snippets
+_work = threading.local()
 
 
 class Hit(NamedTuple):
@@ -32,7 +34,7 @@ class Hit(NamedTuple):
 
 
 class Hits:
-    """Documents that were found, the best first; iterating gives each as ``(docid, score)``.
+    """Documents that were found, the best first; iterating yields each as ``(docid, score)``.
 
     Attributes
     ----------
@@ -59,25 +61,25 @@ class Hits:
 
 
 class QueryTerms(NamedTuple):
-    """The terms of queries, query by query: their numbers, how often each stands there, and in which query."""
+    """The terms of queries: their numbers, how often each occurs, and in which query."""
 
     numbers: np.ndarray
     times: np.ndarray
     query_of: np.ndarray
 
-    def held_by(self, postings: Postings) -> QueryTerms:
-        """Those of the terms that a field holds, within a query the rarest first.
+    def found_in(self, postings: Postings) -> QueryTerms:
+        """Return the terms that occur in a field, the rarest of a query first.
 
-        All sums are taken in this order, so that a document has the same score whoever computes it.
+        All sums are taken in this order, so that every way to compute a score gives the same bits.
         """
         df = postings.indptr[self.numbers + 1] - postings.indptr[self.numbers]
-        order = np.lexsort((df, self.query_of))  # equally rare ones stay in the order of their numbers
+        order = np.lexsort((df, self.query_of))  # equally rare terms in the order of their numbers
         order = order[df[order] > 0]
         return QueryTerms(self.numbers[order], self.times[order], self.query_of[order])
 
 
 def terms_of(index: TextIndex, query: str | Sequence[str]) -> list[str]:
-    """The terms of a query: a text is analysed, a sequence is taken as it is."""
+    """Return the terms of a query: a text is analysed, a sequence is used as it is."""
     if isinstance(query, str):
         return index.analyser(query)
     if isinstance(query, bytes) or not isinstance(query, Iterable):
@@ -90,7 +92,7 @@ def terms_of(index: TextIndex, query: str | Sequence[str]) -> list[str]:
 
 
 def known_terms(index: TextIndex, *queries: Sequence[str]) -> QueryTerms:
-    """Those of the terms that the index knows, rising within a query."""
+    """Return the terms that are in the vocabulary, by rising number within a query."""
     vocabulary = index.vocabulary
     numbers, times, query_of = [], [], []
     for query, terms in enumerate(queries):
@@ -107,14 +109,14 @@ def known_terms(index: TextIndex, *queries: Sequence[str]) -> QueryTerms:
 
 
 class Impacts(NamedTuple):
-    """What every posting adds to the score of its document, and the most of each term; empty unless all are above 0."""
+    """What each posting adds to the score of its document, and each term's maximum; empty unless all are above 0."""
 
     numbers: np.ndarray
     highest: np.ndarray
 
 
 def impacts_of(postings: Postings, factors: Factors) -> Impacts:
-    """What every posting adds to the score of its document."""
+    """Return what each posting adds to the score of its document."""
     out = np.empty(postings.docs.size)
     arrays = (postings.indptr, postings.docs, postings.tf, factors.of_term, factors.of_doc)
 
@@ -126,10 +128,10 @@ def impacts_of(postings: Postings, factors: Factors) -> Impacts:
 
 
 def _highest(postings: Postings, values: np.ndarray) -> np.ndarray:
-    """The highest value of each term, 0 for one without postings."""
+    """Return the highest value of each term; 0 for a term without postings."""
     highest = np.zeros(postings.n_terms)
-    is_held = postings.df > 0
-    highest[is_held] = np.maximum.reduceat(values, postings.indptr[:-1][is_held])
+    has_postings = postings.df > 0
+    highest[has_postings] = np.maximum.reduceat(values, postings.indptr[:-1][has_postings])
     return highest
 
 
@@ -143,10 +145,10 @@ class _WeighedPostings(NamedTuple):
 
 
 def _weighed_postings(index: TextIndex, field: str | None, ranker: Ranker, terms: np.ndarray) -> _WeighedPostings:
-    """The impacts of all postings where they are worth it, otherwise of those of the query alone.
+    """Return the impacts of all postings where that pays off, otherwise those of the query's postings.
 
-    One query does not pay for the impacts of a whole index; many do. So those of single queries are computed until as
-    many have been as the index holds, which is never more than twice the work of knowing beforehand.
+    One query does not pay for the impacts of a whole index; many do. Impacts are computed query by query until as many
+    were computed as the index holds. This is never more than twice the work of the better choice.
     """
     postings = index.postings(field)
     starts, stops = postings.indptr[terms], postings.indptr[terms + 1]
@@ -175,7 +177,7 @@ def _best(
     index: TextIndex, words: Sequence[str], k: int, ranker: Ranker, field: str | None
 ) -> tuple[np.ndarray, np.ndarray]:
     postings = index.postings(field)
-    terms, times, query_of = known_terms(index, words).held_by(postings)
+    terms, times, query_of = known_terms(index, words).found_in(postings)
     if not terms.size:
         return np.zeros(0), np.zeros(0, dtype=np.int32)
     factors, weighed = index.factors(field, ranker), _weighed_postings(index, field, ranker, terms)
@@ -184,18 +186,18 @@ def _best(
     scores, places = np.empty(k), np.empty(k, dtype=np.int32)
     found = _native.text.best(
         weighed.indptr, weighed.docs, weighed.impacts.numbers, weighed.impacts.highest, weighed.terms, times,
-        scale, base, factors.prior_or_empty(), weight_of_prior, *factors.prior_range, *_room_for(index.n_docs),
+        scale, base, factors.prior_or_empty(), weight_of_prior, *factors.prior_range, *_work_arrays(index.n_docs),
         scores, places,
     )  # fmt: skip
     return scores[:found], places[:found]
 
 
-def _room_for(n_docs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Room of this thread: a number and a mark per document, all zero, which who uses it leaves so; and a list."""
-    if getattr(_room, "n_docs", 0) < n_docs:
-        _room.sums, _room.is_met = np.zeros(n_docs), np.zeros(n_docs, dtype=np.uint8)
-        _room.met, _room.n_docs = np.empty(n_docs + 1, dtype=np.int32), n_docs
-    return _room.sums[:n_docs], _room.is_met[:n_docs], _room.met
+def _work_arrays(n_docs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return work arrays of this thread: sums and marks per document, all zero before and after use, and a list."""
+    if getattr(_work, "n_docs", 0) < n_docs:
+        _work.sums, _work.is_met = np.zeros(n_docs), np.zeros(n_docs, dtype=np.uint8)
+        _work.met, _work.n_docs = np.empty(n_docs + 1, dtype=np.int32), n_docs
+    return _work.sums[:n_docs], _work.is_met[:n_docs], _work.met
 
 
 def scores(
@@ -207,7 +209,7 @@ def scores(
 ) -> np.ndarray:
     """See ``TextIndex.scores``."""
     ranker, postings = get_ranker(ranker), index.postings(field)
-    terms, times, query_of = known_terms(index, terms_of(index, query)).held_by(postings)
+    terms, times, query_of = known_terms(index, terms_of(index, query)).found_in(postings)
     factors = index.factors(field, ranker)
     scale, base, weight_of_prior = factors.constants(terms, times, query_of, 1)
     if docs is None:
@@ -227,7 +229,7 @@ def scores(
 
 
 def check_places(docs: Sequence[int] | np.ndarray, n_docs: int) -> np.ndarray:
-    """``docs`` as places of documents."""
+    """Return ``docs`` as an array of positions of documents; raise if one is out of range."""
     places = np.asarray(docs)
     if places.size == 0:
         return np.zeros(0, dtype=np.int32)
@@ -249,13 +251,13 @@ class PairTerms(NamedTuple):
     pair_bounds: np.ndarray
 
     def count_bounds(self) -> np.ndarray:
-        """Where the counts of each query begin: one per document and term."""
+        """Return where the counts of each query begin: one count per document and term."""
         sizes = np.diff(self.term_bounds) * np.diff(self.pair_bounds)
         return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def pair_counts(postings: Postings, pairs: PairTerms) -> np.ndarray:
-    """How often each document holds each term of its query, document by document."""
+    """Return how often each term of its query occurs in each document, document by document."""
     bounds = pairs.count_bounds()
     counts = np.empty(int(bounds[-1]), dtype=np.int32)
     _native.text.pair_counts(
@@ -266,7 +268,7 @@ def pair_counts(postings: Postings, pairs: PairTerms) -> np.ndarray:
 
 
 def pair_sums(factors: Factors, pairs: PairTerms, counts: np.ndarray) -> np.ndarray:
-    """The sum of impacts of each pair."""
+    """Return the sum of impacts of each pair."""
     sums = np.empty(pairs.docs.size)
     _native.text.pair_sums(
         factors.form, factors.discount, factors.of_term, factors.of_doc, pairs.terms, pairs.times, pairs.term_bounds,
@@ -285,7 +287,7 @@ def run(
     ids = list(queries)
     words = [terms_of(index, queries[qid]) for qid in ids]
     if len(ids) > _QUERIES_PER_BLOCK:
-        index.impacts(field, ranker)  # once, before the threads ask for them
+        index.impacts(field, ranker)  # computed once, before the threads need them
     index.vocabulary  # noqa: B018
 
     def answer(first: int, last: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -299,3 +301,42 @@ def run(
     values = np.concatenate([values for values, _ in found]) if found else np.zeros(0)
     rank = np.concatenate([np.arange(1, length + 1) for length in lengths]) if found else np.zeros(0, dtype=np.int64)
     return Run(qid, index.docid[places], values, rank, ranker.name if tag is None else tag)
+
+
+def snippet_of(text: str, terms: Set[str], analyser: Analyser, width: int) -> str:
+    """Return the ``width`` characters of ``text`` with the most different ``terms``, the first such part.
+
+    It is cut between words; white space becomes one blank, and dots mark omissions.
+    """
+    width = check_positive_int(width, "width")
+    text = " ".join(text.split())
+    if len(text) <= width:
+        return text
+    words = analyser.spans(text)
+    hits = [(start, stop, term) for term, start, stop in words if term in terms]
+    best_start, best_stop, most = 0, 0, 0
+    for place, (start, _, _) in enumerate(hits):
+        inside, end = set(), start
+        for _, stop, term in hits[place:]:
+            if stop - start > width:
+                break
+            if term not in inside:
+                inside.add(term)
+                end = stop
+        if len(inside) > most:
+            best_start, best_stop, most = start, end, len(inside)
+    # a few words of context before the first hit, if they fit
+    lead = min(width // 5, width - (best_stop - best_start))
+    first = min(max(best_start - lead, 0), len(text) - width) if most else 0
+    last = first + width
+    if first > 0:
+        first = min(_next_blank(text, first - 1) + 1, best_start)
+    if last < len(text):
+        cut = text.rfind(" ", first, last + 1)
+        last = cut if cut > first else last
+    return f"{ELLIPSIS if first > 0 else ''}{text[first:last].strip()}{ELLIPSIS if last < len(text) else ''}"
+
+
+def _next_blank(text: str, start: int) -> int:
+    found = text.find(" ", start)
+    return len(text) if found < 0 else found

@@ -1,13 +1,12 @@
 """Rankers that need no training: BM25, the vector space model and three language models.
 
-Natural logarithms; sums go over the terms of the query, a term that stands there twice counting twice. ``tf`` is the
-count of a term in the document, ``dl`` the number of terms of the document, ``u`` that of its different terms, ``df``
-the number of documents with the term, ``N`` that of all documents, ``p`` the share of the term in all text. All of them
-belong to the field that is searched. Terms that the field does not hold are skipped.
+Logarithms are natural. Sums are over the terms of the query; a term that occurs twice counts twice. ``tf`` is the count
+of a term in the document, ``dl`` the number of terms of the document, ``u`` that of its distinct terms, ``df`` the
+number of documents with the term, ``N`` that of all documents, ``p`` the share of the term in all text. All of them
+refer to the field that is searched. Terms that do not occur in the field are skipped.
 
-Every score is split alike: what a posting adds, in one of three forms (``_native/text/weighting.hpp``); what a term
-adds to every document; and what each term of the query adds to a document by what that document is, whether it holds
-the term or not.
+Every score has three parts: what a posting adds, in one of three forms (``_native/text/weighting.hpp``); what a term
+adds to every document; and what each term of the query adds to a document whether or not it has the term.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from plackett.validation import check_choice, check_number
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """A ranker's numbers for one field; ``score = Σ impacts / query norm + Σ base + |query| · prior``.
+    """The numbers of a ranker for one field; ``score = Σ impacts / query norm + Σ base + |query| · prior``.
 
     Attributes
     ----------
     form, discount : int, float
         The form of an impact, and its discount.
     of_term, of_doc : ndarray of shape (n_terms,), (n_docs,)
-        What goes into it.
+        Its factors.
     base : ndarray of shape (n_terms,) or None
         What a term adds to the score of every document.
     prior : ndarray of shape (n_docs,)
-        What each term of the query adds to the score of this document; empty where it is nothing.
+        What each term of the query adds to the score of this document; None for nothing.
     query_weight : ndarray of shape (n_terms,) or None
         The weight of a term in the query, whose norm divides the sum.
     """
@@ -53,7 +52,7 @@ class Factors:
     def constants(
         self, terms: np.ndarray, times: np.ndarray, query_of: np.ndarray, n_queries: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """``(scale, base, weight of the prior)`` of each query; ``query_of`` says which query a term belongs to."""
+        """Return ``(scale, base, weight of the prior)`` of each query; ``query_of`` is the query of each term."""
         scale: np.ndarray = np.ones(n_queries)
         base: np.ndarray = np.zeros(n_queries)
         weight_of_prior: np.ndarray = np.zeros(n_queries)
@@ -88,9 +87,9 @@ class BM25:
     Parameters
     ----------
     k1 : float, default=1.2
-        How slowly further occurrences of a term stop counting; 0 counts presence alone.
+        Saturation: the higher, the more further occurrences of a term count; 0 counts presence only.
     b : float, default=0.75
-        How much long documents are held back, from 0 to 1.
+        Length normalisation, from 0 to 1.
     idf : {"lucene", "robertson"}, default="lucene"
         ``ln(1 + (N − df + ½) / (df + ½))``, or without the 1, which is negative for terms in more than half of the
         documents.
@@ -131,7 +130,7 @@ class VectorSpace:
         check_choice(self.idf, "idf", ("smooth", "plain"))
 
     def term_weights(self, postings: Postings) -> np.ndarray:
-        """The idf of each term."""
+        """Return the idf of each term."""
         if self.idf == "smooth":
             return np.log((1.0 + postings.n_docs) / (1.0 + postings.df)) + 1.0
         return np.log(max(postings.n_docs, 1) / (1.0 + postings.df))
@@ -235,7 +234,7 @@ RANKERS: Mapping[str, type[Ranker]] = {
 
 
 def get_ranker(ranker: str | Ranker) -> Ranker:
-    """A ranker by name with its defaults, or the ranker itself.
+    """Return a ranker by name with its defaults, or the ranker itself.
 
     Examples
     --------

@@ -16,9 +16,9 @@ from plackett.data.documents.read import Document as ReadDocument
 from plackett.data.documents.read import as_text, columns_of, read_documents
 from plackett.storage.opening import is_stream
 from plackett.text import TextIndex, build_index, letor_features, open_index, parse_boolean
-from plackett.text.boolean_search import search_boolean, wanted_terms
-from plackett.text.snippets import snippet_of
-from plackett.text.storage import INDEX_FILE
+from plackett.text.boolean import positive_terms, search_boolean
+from plackett.text.index import INDEX_FILE
+from plackett.text.search import snippet_of
 from plackett.web.collections.base import Collection, Document, Hits
 from plackett.web.collections.index_cache import content_key, kept_index, stdlib_key
 
@@ -82,7 +82,7 @@ class TextCollection(Collection):
         return Document(docid, self.index.title(docid), self.index.document(docid))
 
     def _terms(self, query: str, base: str) -> list[str]:
-        return wanted_terms(self.index, parse_boolean(query)) if base == BOOLEAN else self.index.analyser(query)
+        return positive_terms(self.index, parse_boolean(query)) if base == BOOLEAN else self.index.analyser(query)
 
     def _find(self, query: str, base: str, k: int) -> Hits:
         if base == BOOLEAN:
