@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import plackett as pk
 from plackett import _native
 from plackett.rankers.boosting.diff_rank import DiffRank
 from tests.rankers.boosting.feature_lists import make_data, slow_h, training_of
@@ -122,3 +123,9 @@ def test_pair_weights_of_narrow_and_wide_scores_match_a_loop_over_pairs(width, t
 def test_prec_is_checked_by_fit():
     with pytest.raises(ValueError, match="top_k=0; it must be a whole number"):
         DiffRank(top_k=0).fit([[1.0], [2]], [0, 1])
+
+
+def test_defaults_pass_over_the_features_ten_times():
+    rng = np.random.default_rng(1)
+    queries = pk.Queries(rng.normal(size=(60, 5)), rng.integers(0, 3, 60), np.repeat(np.arange(10), 6))
+    assert pk.DiffRank().fit(queries).n_iter_ == 10 * queries.n_features

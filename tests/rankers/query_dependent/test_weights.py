@@ -382,3 +382,29 @@ def test_errors_about_targets(monkeypatch):
     ranked = QueryWeights("gaussian", kernels={0: "mallows"}).fit([[(1, 2, 3)]])
     with pytest.raises(ValueError, match="ranks 2 items, but 3 in fit"):
         ranked.of_new([[(1, 2)]])
+
+
+# --- Targets that are left out ----------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(3)
+LEFT_OUT_FEATURES = np.round(RNG.normal(size=(30, 3)), 1)
+LEFT_OUT_MIXED = np.column_stack([LEFT_OUT_FEATURES.astype(object), RNG.choice(["news", "shop"], 30)])
+
+
+@pytest.mark.parametrize("weights", ["knn", "gaussian", "tricube", "rectangular"])
+@pytest.mark.parametrize("n_neighbors", [1, 4, None])
+@pytest.mark.parametrize("has_kernel", [False, True])
+@pytest.mark.filterwarnings("ignore:no training query is near enough")
+def test_a_query_that_is_left_out_has_the_neighbours_of_a_new_one(weights, n_neighbors, has_kernel):
+    if weights == "knn" and n_neighbors is None:
+        n_neighbors = 30
+    rows, kernels = (LEFT_OUT_MIXED, {3: "overlap"}) if has_kernel else (LEFT_OUT_FEATURES, None)
+    options = {"n_neighbors": n_neighbors, "bandwidth": 0.9, "kernels": kernels}
+    found = QueryWeights(weights, **options).fit(rows).of_observed(np.arange(30), is_left_out=True)
+    for target in range(30):
+        others = np.delete(np.arange(30), target)
+        expected = QueryWeights(weights, **options).fit(rows[others]).of_new(rows[[target]])
+        queries, shares, distances = found.of(target)
+        np.testing.assert_array_equal(queries, others[expected.queries])
+        np.testing.assert_allclose(shares / 30, expected.weights / 29)
+        np.testing.assert_array_equal(distances, expected.distances)

@@ -621,3 +621,18 @@ def test_trees_that_are_too_deep_are_not_explained():
     assert ranker.trees_.depth() == n
     with pytest.raises(ValueError, match="more than 1,000 splits deep"):
         ranker.explain(TRAIN)
+
+
+@pytest.mark.parametrize("name", ["trees", "lambdarank", "rank:ndcg"])
+def test_trees_are_small_and_without_validation_queries_few(name):
+    pytest.importorskip("xgboost" if name == "rank:ndcg" else "lightgbm")
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60 * 6, 15))
+    y = (X @ rng.normal(size=15) + 4 * rng.normal(size=len(X)) > 3).astype(float)
+    queries = pk.Queries(X, y, np.repeat(np.arange(60), 6))
+    train, validation = queries[:40], queries[40:]
+    ranker = pk.ranker(name).fit(train)
+    assert ranker.n_iter_ == 100
+    assert pk.ranker(name, patience=None).fit(train, eval_set=validation).n_iter_ == 300
+    assert pk.ranker(name, n_rounds=7).fit(train).n_iter_ == 7
+    assert np.diff(ranker.trees_.starts_).max() <= 15  # nodes of a tree with 7 or 8 leaves

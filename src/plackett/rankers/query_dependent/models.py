@@ -1,4 +1,4 @@
-"""Models of queries: fitted to training queries, and to those near a query that was not among them."""
+"""Models of queries: fitted to the training queries, and to the neighbours of new queries."""
 
 from __future__ import annotations
 
@@ -15,29 +15,23 @@ from plackett.rankers.base import Normalized, check_loaded_normalizer
 from plackett.rankers.linear.ranker import _seed
 from plackett.rankers.linear_scores import check_matrix, check_vector
 from plackett.rankers.monitor import Progress, ValidationSet
+from plackett.rankers.query_dependent.choice import CANDIDATES, CHOOSING_TOL, L2_GRID, choose, queries_to_hold_out
 from plackett.rankers.query_dependent.features import QueryFeatureSource
 from plackett.rankers.query_dependent.function_space import FunctionSpace
 from plackett.rankers.query_dependent.local_fits import LocalFits, Solutions
-from plackett.rankers.query_dependent.neighbor_choice import (
-    CANDIDATES,
-    CHOOSING_TOL,
-    first_within_one_error,
-    queries_to_hold_out,
-)
 from plackett.rankers.query_dependent.neighbors import Neighbors, mixed
 from plackett.rankers.query_dependent.targets import Targets, score_lists
 from plackett.rankers.query_dependent.weights import QueryWeights
 from plackett.validation import check_choice, check_number, check_numbers, count_of, largest_values
 
-L2_GRID = tuple(10.0 ** ((31 - step) / 10) for step in range(1, 62))  # Dai and Wang's, from strong to weak
 MOST_MODELS_KEPT = 10_000  # of queries that were not in fit
 TARGETS_AT_ONCE = 1024
-BYTES_OF_PATH = 1 << 28  # of coefficients along a path that are held at a time
+BYTES_OF_PATH = 1 << 28  # of coefficients along a path that are in memory at a time
 ALL_CONVERGED = "all models converged"
 
 
 class QueryModels(Normalized):
-    """What ``QueryDependentRanker`` does between its data and its scores; its parameters are described there."""
+    """The steps of ``QueryDependentRanker`` from data to models and from models to scores."""
 
     weights: str
     n_neighbors: int | str | None
@@ -81,16 +75,16 @@ class QueryModels(Normalized):
 
     @property
     def _is_bilinear(self) -> bool:
-        """Whether models are preferences between two documents that are no differences of scores."""
+        """Return whether models are preferences between two documents that are not differences of scores."""
         return self.function == "pair" and not FunctionSpace(self.kernel).is_linear
 
     @property
     def depends_on_list(self) -> bool:
-        """Whether a document is scored by the model of its query, or its list matters in another way."""
+        """Return whether the score of a document depends on its query or list."""
         return self.weights != "uniform" or self.function == "pair" or super().depends_on_list
 
     def _strengths(self) -> np.ndarray:
-        """The strengths of the penalty, falling."""
+        """Return the strengths of the penalty, falling."""
         if isinstance(self.l2, str):
             check_choice(self.l2, "l2", ["grid"])
             return np.array(L2_GRID)
@@ -98,11 +92,11 @@ class QueryModels(Normalized):
             return np.array([check_number(self.l2, "l2", above=0.0)])
         strengths = np.sort(check_numbers(self.l2, "l2"))[::-1]
         if strengths.size == 0 or not strengths[-1] > 0:
-            raise ValueError(f"l2={self.l2!r} must hold at least one number, and all above 0.")
+            raise ValueError(f"l2={self.l2!r} must hold at least one number, and only positive ones.")
         return strengths.copy()
 
     def _query_weights(self, kernels: Mapping | None) -> QueryWeights:
-        """The weights; of several numbers of neighbours, with the smallest."""
+        """Return the weights, with the smallest of several numbers of neighbours."""
         if isinstance(self.n_neighbors, str):
             check_choice(self.n_neighbors, "n_neighbors", ["auto"])
         n_neighbors = CANDIDATES[-1] if isinstance(self.n_neighbors, str) else self.n_neighbors
@@ -114,12 +108,12 @@ class QueryModels(Normalized):
     # ---- from data to models -----------------------------------------------------------------------------------------
 
     def _learn_queries(self, queries: Queries, matrix: Any, *, has_ids: bool) -> Queries:
-        """Take in the training queries: their ids, their features and their weights. The answer is the documents."""
+        """Set ids, features and weights of the training queries; return the documents without query features."""
         self.n_queries_, self.query_ids_, self.has_ids_ = queries.n_queries, queries.ids, has_ids
         self.source_ = QueryFeatureSource()
         setting = self.query_features
         if self.weights in ("uniform", "individual"):
-            setting, matrix = "none", None  # nothing is compared, and no column is lost
+            setting, matrix = "none", None  # queries are not compared, and all columns stay with the documents
         documents, features = self.source_.fit(
             queries, setting, matrix, depth=self.query_depth, base_column=self.base_column,
             scale=self.scale_query_features, kernels=self.query_kernels,
@@ -131,7 +125,7 @@ class QueryModels(Normalized):
         return documents
 
     def _learn_space(self, documents: Queries, weights: np.ndarray | None) -> LocalFits:
-        """Take in the documents; the answer is the machine that fits models to them."""
+        """Set the space of functions; return the object that fits models to the documents."""
         with np.errstate(over="ignore"):
             squares = documents.n_docs * (largest_values(documents.X) ** 2).sum()
         if not np.isfinite(squares):
@@ -185,9 +179,10 @@ class QueryModels(Normalized):
             np.broadcast_to(values[0], self.n_queries_).copy() for values in (found.objective, found.gap)
         )
         self.n_iter_ = int(found.n_steps.max(initial=0))
-        self.stop_reason_ = self._look_back(found)
+        self.stop_reason_ = self._warn_unconverged(found)
 
-    def _look_back(self, found: Solutions) -> str:
+    def _warn_unconverged(self, found: Solutions) -> str:
+        """Warn if some models did not converge; return the stop reason."""
         n_unfinished = int((~found.is_converged).sum())
         if n_unfinished == 0:
             return ALL_CONVERGED
@@ -202,7 +197,7 @@ class QueryModels(Normalized):
         return reason
 
     def _keep_training(self, fits: LocalFits) -> None:
-        """Keep what models of new queries are fitted to, in arrays that can be saved."""
+        """Keep the training documents, to which models of new queries are fitted, in arrays that can be saved."""
         self._fits_kept = None
         self.training_rows_ = self.training_labels_ = self.training_indptr_ = self.training_shares_ = None
         self.training_bytes_ = 0
@@ -223,7 +218,7 @@ class QueryModels(Normalized):
     # ---- the strength of the penalty and the number of neighbours ----------------------------------------------------
 
     def _numbers_of_neighbors(self) -> list[int | None]:
-        """The numbers of neighbours to choose from, falling."""
+        """Return the numbers of neighbours to choose from, falling."""
         if not isinstance(self.n_neighbors, str):
             return [self.n_neighbors]
         if not self.query_weights_.needs_features:
@@ -231,49 +226,38 @@ class QueryModels(Normalized):
         most = CANDIDATES[-1:] if self._is_bilinear or self.solver == "admm" else CANDIDATES  # these grow with pairs²
         return [*sorted({min(k, self.n_queries_) for k in most}, reverse=True)]
 
-    def _left_out(self, documents: Queries, measure: Measure) -> tuple[Targets, ValidationSet] | None:
-        """Some training queries, each to be ranked by a model of the others; None where there are not two."""
+    def _left_out(self, documents: Queries, metric: str | Measure | None) -> tuple[Targets, ValidationSet] | None:
+        """Return some training queries, to be ranked by models of the others; None if fewer than two have pairs."""
         places = queries_to_hold_out(documents)
         if places.size < 2:
             return None
-        held = documents[places]
-        rows = self.space_.features(held.X, self.max_bytes)
-        targets = Targets(rows, held.indptr, places, None, "neighbors", is_uniform_only=False, is_left_out=True)
-        return targets, ValidationSet(held, measure)
+        held_out = documents[places]
+        rows = self.space_.features(held_out.X, self.max_bytes)
+        targets = Targets(rows, held_out.indptr, places, None, "neighbors", is_uniform_only=False, is_left_out=True)
+        return targets, ValidationSet(held_out, metric)
 
     def _choose(
-        self, fits: LocalFits, strengths: np.ndarray, numbers: list[int | None], targets: Targets, held: ValidationSet
+        self,
+        fits: LocalFits,
+        strengths: np.ndarray,
+        numbers: list[int | None],
+        targets: Targets,
+        validation: ValidationSet,
     ) -> None:
         """Choose the strength of the penalty and the number of neighbours on held-out queries."""
-        sign = 1.0 if held.measure.higher_is_better else -1.0
         tol = max(self.tol, CHOOSING_TOL) if len(numbers) > 1 else self.tol
-        found = []  # of each number: place of the best strength, the queries' values with it, means of all strengths
-        with Progress("choosing", len(numbers) * strengths.size, is_shown=bool(self.verbose)) as progress:
-            for number in numbers:
-                self.query_weights_.n_neighbors = number
-                means: list[float] = []
-                values = []
-                for coef in self._path(fits, strengths, targets, tol):
-                    scores = score_lists(targets.rows, targets.indptr, coef, is_bilinear=self._is_bilinear)
-                    means.append(held.mean(scores))
-                    values.append(sign * held.values(scores))
-                    progress.advance(f"{held.measure} {means[-1]:.4f}")
-                if np.isnan(means).all():
-                    raise ValueError(f"{held.measure} is NaN for every l2: no query of eval_set has a value.")
-                best = int(np.nanargmax(sign * np.array(means)))  # of equals the strongest
-                found.append((best, values[best], means))
-        chosen = first_within_one_error(np.array([values for _, values, _ in found]))
-        best, _, means = found[chosen]
-        self.l2_ = float(strengths[best])
-        self.n_neighbors_ = self.query_weights_.n_neighbors = numbers[chosen]
-        if strengths.size > 1:
-            self.l2_path_ = {"l2": strengths.tolist(), str(held.measure): means}
-        if len(numbers) > 1:
-            reached = [path[place] for place, _, path in found]
-            self.n_neighbors_path_ = {"n_neighbors": numbers, str(held.measure): reached}
+
+        def scores(number: int | None) -> Iterator[np.ndarray]:
+            self.query_weights_.n_neighbors = number
+            for coef in self._path(fits, strengths, targets, tol):
+                yield score_lists(targets.rows, targets.indptr, coef, is_bilinear=self._is_bilinear)
+
+        choice = choose(strengths, numbers, scores, validation, is_shown=bool(self.verbose))
+        self.l2_, self.n_neighbors_, self.l2_path_, self.n_neighbors_path_ = choice
+        self.query_weights_.n_neighbors = choice.n_neighbors
 
     def _path(self, fits: LocalFits, strengths: np.ndarray, targets: Targets, tol: float) -> Iterator[np.ndarray]:
-        """Coefficients of the targets, strength by strength; each fit starts where the one before ended."""
+        """Yield the coefficients of the targets for each strength; each fit starts where the previous one ended."""
         places = targets.places_with_neighbors
         neighbors = self._neighbors_of(targets, places) if places.size else None
         shared: Solutions | None = None
@@ -299,7 +283,7 @@ class QueryModels(Normalized):
     # ---- from models to scores ---------------------------------------------------------------------------------------
 
     def _prepare(self, queries: Queries, matrix: Any, *, has_ids: bool = True) -> Targets:
-        """Queries to be scored: which of them were in training, the features of the others, and their documents."""
+        """Return queries to be scored: their places in training, the features of the new ones, and the documents."""
         places = np.full(queries.n_queries, -1)
         if has_ids == self.has_ids_:
             known = {key: place for place, key in enumerate(self.query_ids_.tolist())}
@@ -310,7 +294,7 @@ class QueryModels(Normalized):
         else:
             how_new = self.new_queries
             if self.weights == "individual" and how_new == "neighbors" and (places < 0).any():
-                self.query_weights_.of_new(None, n_queries=1)  # says why not
+                self.query_weights_.of_new(None, n_queries=1)  # raises
         if how_new == "neighbors" and (places < 0).any():
             documents, features = self.source_.transform(queries, matrix)
         else:
@@ -319,7 +303,7 @@ class QueryModels(Normalized):
         return Targets(rows, queries.indptr, places, features, how_new, is_uniform_only=self.weights == "uniform")
 
     def _neighbors_of(self, targets: Targets, chosen: np.ndarray) -> Neighbors:
-        """Neighbours of some targets, observed and new."""
+        """Return the neighbours of some targets, observed and new."""
         observed = chosen[targets.places[chosen] >= 0]
         new = chosen[targets.places[chosen] < 0]
         parts = [self.query_weights_.of_observed(targets.places[observed], is_left_out=targets.is_left_out)]
@@ -336,7 +320,7 @@ class QueryModels(Normalized):
         return scores
 
     def _coef_of(self, targets: Targets, fits: LocalFits | None = None) -> np.ndarray:
-        """One row for each target; zeros where nothing is known of it."""
+        """Return one row for each target; zeros if it has no model."""
         coef = np.zeros((targets.n, self.coef_.shape[1]))
         is_observed = targets.places >= 0
         coef[is_observed] = self.coef_[targets.places[is_observed]]
@@ -348,7 +332,7 @@ class QueryModels(Normalized):
         return coef
 
     def _new_coef(self, targets: Targets, new: np.ndarray, fits: LocalFits) -> np.ndarray:
-        """Coefficients of new queries: those of queries with the same features are remembered."""
+        """Return the coefficients of new queries, cached by query features."""
         assert targets.features is not None
         keys = [_key(row) for row in targets.features[new]]
         places = {key: place for place, key in zip(new.tolist(), keys, strict=True) if key not in self._models}
@@ -361,17 +345,17 @@ class QueryModels(Normalized):
                     self._neighbors_of(targets, missing[some]), self.loss, np.array([self.l2_]),
                     start=self.uniform_coef_, on_done=progress.advance, **self._options(),
                 )  # fmt: skip
-                self._look_back(found)
+                self._warn_unconverged(found)
                 for place, coef in zip(missing[some].tolist(), found.coef[0], strict=True):
                     self._models[_key(targets.features[place])] = coef
-        answer = np.array([self._models[key] for key in keys])
+        coefs = np.array([self._models[key] for key in keys])
         while len(self._models) > MOST_MODELS_KEPT:
             self._models.popitem(last=False)
-        return answer
+        return coefs
 
     @property
     def _models(self) -> OrderedDict[bytes, np.ndarray]:
-        """Models of queries that were not in ``fit``, by their features."""
+        """Return the cache of models of new queries, by their features."""
         return self.__dict__.setdefault("_new_models", OrderedDict())
 
     def _shuffle(self, scores: np.ndarray, targets: Targets) -> None:
@@ -391,9 +375,9 @@ class QueryModels(Normalized):
     # ---- from a file -------------------------------------------------------------------------------------------------
 
     def check_loaded(self) -> None:
-        """Refuse what a file may say but no fit leaves behind."""
+        """Raise a ValueError if loaded attributes are not those of a fitted ranker."""
         super().check_loaded()
-        self._check_parameters()  # models of new queries are fitted by them
+        self._check_parameters()  # models of new queries depend on them
         for name, kind in (
             ("source_", QueryFeatureSource),
             ("query_weights_", QueryWeights),
@@ -442,10 +426,10 @@ class QueryModels(Normalized):
 
 
 def _some_at_a_time(n: int) -> list[np.ndarray]:
-    """Places 0 to n in parts: without ``n_neighbors`` all queries count for each target, which takes memory."""
+    """Split places 0 to n into parts: without ``n_neighbors`` each target has all queries as neighbours."""
     return [np.arange(first, min(first + TARGETS_AT_ONCE, n)) for first in range(0, n, TARGETS_AT_ONCE)]
 
 
 def _key(features: np.ndarray) -> bytes:
-    """Query features as the key of a model."""
+    """Return query features as a cache key."""
     return features.tobytes() if features.dtype != object else repr(features.tolist()).encode()

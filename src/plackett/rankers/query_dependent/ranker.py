@@ -12,7 +12,8 @@ from plackett.data.queries import Queries
 from plackett.explain.explanation import explain_linear
 from plackett.explain.query_dependent import NeighborTable, QueryExplanation
 from plackett.metrics.measure import Measure
-from plackett.rankers.monitor import DEFAULT_METRIC, ValidationSet
+from plackett.rankers.base import TrainingSet
+from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.query_dependent.local_fits import LOSSES
 from plackett.rankers.query_dependent.models import QueryModels
 from plackett.rankers.query_dependent.targets import Targets
@@ -241,38 +242,48 @@ class QueryDependentRanker(QueryModels):
         -------
         self
         """
-        self._check_parameters()
-        strengths = self._strengths()
-        with self._all_or_nothing():
-            measure = Measure.parse(DEFAULT_METRIC if eval_metric is None else eval_metric)
-            if strengths.size > 1 and eval_set is None:
-                raise ValueError(
-                    f"l2 holds {strengths.size} strengths, of which a validation set decides: give eval_set, or one l2."
-                )
-            queries = self._check_queries(X, y, qid, reset=True)
-            weights = self._check_query_weights(sample_weight, queries)
-            held_back = self._check_eval_set(eval_set)
-            documents = self._learn_queries(queries, query_features, has_ids=qid is not None or isinstance(X, Queries))
-            documents = self._fit_normalizer(documents)
-            fits = self._learn_space(documents, weights)
-            held = None
-            if held_back is not None:
-                held = self._prepare(held_back, eval_query_features), ValidationSet(held_back, measure)
-            numbers = self._numbers_of_neighbors()
-            self.l2_, self.l2_path_, self.n_neighbors_path_ = float(strengths[0]), None, None
-            self.n_neighbors_ = self.query_weights_.n_neighbors = numbers[0]
-            if strengths.size > 1 or len(numbers) > 1:
-                choosing = held or self._left_out(documents, measure)
-                if choosing is not None:
-                    self._choose(fits, strengths, numbers, *choosing)
-            self._fit_observed(fits)
-            self._keep_training(fits)
-            self.best_iteration_ = self.best_score_ = None
-            if held is not None:
-                self.best_score_ = held[1].mean(self._score(held[0], fits))
-            return self
+        return self._fit(
+            X, y, qid=qid, sample_weight=sample_weight, eval_set=eval_set, eval_metric=eval_metric, metric=eval_metric,
+            query_features=query_features, eval_query_features=eval_query_features,
+            has_ids=qid is not None or isinstance(X, Queries),
+        )  # fmt: skip
 
-    # ---- what is asked for -------------------------------------------------------------------------------------------
+    def _scale(
+        self, training: Any, validation: Queries | None, *, query_features: Any = None, has_ids: bool = True, **_: Any
+    ) -> tuple[Any, Queries | None]:
+        """Separate documents and query features, and scale the documents; those of validation follow in ``_learn``."""
+        n_strengths = self._strengths().size
+        if n_strengths > 1 and validation is None:
+            raise ValueError(
+                f"l2 holds {n_strengths} strengths, between which a validation set decides: give eval_set, or one l2."
+            )
+        documents = self._learn_queries(training.queries, query_features, has_ids=has_ids)
+        return training._replace(queries=self._fit_normalizer(documents)), validation
+
+    def _learn(
+        self,
+        training: TrainingSet,
+        monitor: FitMonitor,
+        *,
+        metric: str | Measure | None = None,
+        eval_query_features: Any = None,
+        **_: Any,
+    ) -> None:
+        fits = self._learn_space(training.queries, training.weights)
+        strengths, numbers, validation = self._strengths(), self._numbers_of_neighbors(), monitor.validation
+        held_out = None
+        if validation is not None:
+            held_out = self._prepare(validation.queries, eval_query_features), validation
+        self.l2_, self.l2_path_, self.n_neighbors_path_ = float(strengths[0]), None, None
+        self.n_neighbors_ = self.query_weights_.n_neighbors = numbers[0]
+        if strengths.size > 1 or len(numbers) > 1:
+            choosing = held_out or self._left_out(training.queries, metric)
+            if choosing is not None:
+                self._choose(fits, strengths, numbers, *choosing)
+        self._fit_observed(fits)
+        self._keep_training(fits)
+        self.best_iteration_ = None
+        self.best_score_ = None if held_out is None else held_out[1].mean(self._score(held_out[0], fits))
 
     def _check_parameters(self) -> None:
         check_choice(self.function, "function", ["score", "pair"])

@@ -20,7 +20,7 @@ from plackett._threads import n_threads
 from plackett.data.datasets.synthetic import QueryDependentData, make_query_dependent
 from plackett.evaluation.compare.cost import measured
 from plackett.exceptions import ConvergenceWarning
-from plackett.rankers.query_dependent.models import L2_GRID
+from plackett.rankers.query_dependent.choice import L2_GRID
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
 from plackett.reproductions.base import (
     Item,

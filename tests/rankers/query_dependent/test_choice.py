@@ -1,17 +1,14 @@
-"""Defaults that do not hurt: q-SVM takes as many neighbours as held-out training queries prefer."""
+"""The choice of the number of neighbours and of the penalty on held-out queries."""
 
 import numpy as np
 import pytest
 
 import plackett as pk
 from benchmarks.defaults import best_by_other_folds
-from plackett.rankers.query_dependent import neighbor_choice
-from plackett.rankers.query_dependent.neighbor_choice import first_within_one_error, queries_to_hold_out
-from plackett.rankers.query_dependent.weights import QueryWeights
+from plackett.rankers.query_dependent import choice
+from plackett.rankers.query_dependent.choice import first_within_one_error, queries_to_hold_out
 
 RNG = np.random.default_rng(3)
-FEATURES = np.round(RNG.normal(size=(30, 3)), 1)
-MIXED = np.column_stack([FEATURES.astype(object), RNG.choice(["news", "shop"], 30)])
 
 
 @pytest.fixture(scope="module")
@@ -27,25 +24,6 @@ def alike():
     X = rng.normal(size=(120 * 6, 15))
     y = (X @ rng.normal(size=15) + 4 * rng.normal(size=len(X)) > 3).astype(float)
     return pk.Queries(X, y, np.repeat(np.arange(120), 6))
-
-
-@pytest.mark.parametrize("weights", ["knn", "gaussian", "tricube", "rectangular"])
-@pytest.mark.parametrize("n_neighbors", [1, 4, None])
-@pytest.mark.parametrize("has_kernel", [False, True])
-@pytest.mark.filterwarnings("ignore:no training query is near enough")
-def test_a_query_that_is_left_out_has_the_neighbours_of_a_new_one(weights, n_neighbors, has_kernel):
-    if weights == "knn" and n_neighbors is None:
-        n_neighbors = 30
-    rows, kernels = (MIXED, {3: "overlap"}) if has_kernel else (FEATURES, None)
-    options = {"n_neighbors": n_neighbors, "bandwidth": 0.9, "kernels": kernels}
-    found = QueryWeights(weights, **options).fit(rows).of_observed(np.arange(30), is_left_out=True)
-    for target in range(30):
-        others = np.delete(np.arange(30), target)
-        expected = QueryWeights(weights, **options).fit(rows[others]).of_new(rows[[target]])
-        queries, shares, distances = found.of(target)
-        np.testing.assert_array_equal(queries, others[expected.queries])
-        np.testing.assert_allclose(shares / 30, expected.weights / 29)
-        np.testing.assert_array_equal(distances, expected.distances)
 
 
 def test_few_neighbours_are_taken_where_queries_differ_and_all_where_they_are_alike(groups, alike):
@@ -98,7 +76,7 @@ def test_a_validation_set_chooses_the_number_and_the_strength_together(groups):
 
 
 def test_the_order_of_the_queries_does_not_decide_which_are_held_out(alike, monkeypatch):
-    monkeypatch.setattr(neighbor_choice, "MOST_HELD_OUT", 20)
+    monkeypatch.setattr(choice, "MOST_HELD_OUT", 20)
     expected = alike.ids[queries_to_hold_out(alike)]
     assert expected.size == 20
     order = np.random.default_rng(0).permutation(alike.n_queries)
@@ -134,18 +112,3 @@ def test_the_best_setting_of_a_fold_is_chosen_on_other_folds():
     one = [np.array([0.1, 0.1]), np.array([0.9]), np.array([0.5])]
     other = [np.array([0.9, 0.9]), np.array([0.2]), np.array([0.5])]
     assert best_by_other_folds([one, other]) == [0, 1, 1]
-
-
-@pytest.mark.parametrize("name", ["trees", "lambdarank", "rank:ndcg"])
-def test_trees_are_small_and_without_validation_queries_few(name, alike):
-    pytest.importorskip("xgboost" if name == "rank:ndcg" else "lightgbm")
-    train, validation = alike[:40], alike[40:60]
-    ranker = pk.ranker(name).fit(train)
-    assert ranker.n_iter_ == 100
-    assert pk.ranker(name, patience=None).fit(train, eval_set=validation).n_iter_ == 300
-    assert pk.ranker(name, n_rounds=7).fit(train).n_iter_ == 7
-    assert np.diff(ranker.trees_.starts_).max() <= 15  # nodes of a tree with 7 or 8 leaves
-
-
-def test_diffrank_passes_over_the_features_ten_times(alike):
-    assert pk.DiffRank().fit(alike[:10]).n_iter_ == 10 * alike.n_features
