@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import plackett as pk
+from plackett.evaluation.select.grids import candidates_of, with_params
 from plackett.evaluation.significance import holm, randomisation
-from plackett.evaluation.store.settings import settings_of, with_setting
 
 METRIC, BASELINE = "map", "ranksvm"
 SETS = ("mq2008", "ohsumed")
@@ -81,8 +81,8 @@ def best_of_grid(name: str, folds: list) -> tuple[np.ndarray, str]:
     """Values of the validation queries with the best settings, and these."""
     ranker = pk.ranker(name, **FIXED.get(name, {}))
     grid = {**pk.evaluation.default_grid(name), **ROUNDS.get(name, {})}
-    settings = settings_of(ranker, grid)
-    tables = [values_of(with_setting(ranker, setting), folds)[0] for setting in settings]
+    settings = candidates_of(ranker, grid)
+    tables = [values_of(with_params(ranker, setting), folds)[0] for setting in settings]
     chosen = best_by_other_folds(tables)
     varied = [key for key, values in grid.items() if len(values) > 1]
     words = Counter(", ".join(f"{key}={settings[setting][key]}" for key in varied) for setting in chosen)

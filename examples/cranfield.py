@@ -17,7 +17,7 @@ from scipy.stats import ttest_rel
 import plackett as pk
 from plackett import text
 from plackett.data.documents.collections import read_cranfield
-from plackett.evaluation.trials.feedback import relevance_feedback
+from plackett.evaluation.simulated_feedback import relevance_feedback
 
 METRICS = ["map", "ndcg@10", "p@10"]
 N_CANDIDATES = 100

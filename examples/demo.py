@@ -61,7 +61,7 @@ def train_and_compare(train, validation, test):
         rankers[name] = ranker
         row = "".join(f"{value:9.4f}" for value in mean(test, ranker, METRICS).values())
         print(f"{name:16}{row}{seconds:9.2f}  {chosen}", flush=True)
-    for name, row in pk.evaluate(test, ranker.predict(test), metrics=METRICS, floors=True).floors.items():
+    for name, row in pk.evaluate(test, ranker.predict(test), metrics=METRICS, reference_scores=True).floors.items():
         print(f"{name:16}" + "".join(f"{value:9.4f}" for value in row.values()))
     return rankers
 

@@ -16,7 +16,9 @@ WITHOUT_SKLEARN = {
     "measures": "pk.metrics.ndcg(y, X[:, 0], qid=qid, k=2); pk.metrics.kendall(y, X[:, 0], qid=qid)",
     "evaluate": "print(pk.evaluate(y, X[:, 0], qid=qid, metrics='ndcg@10,map,err@10'))",
     "every convention": "pk.evaluation.evaluate_every_convention(y, X[:, 0], qid=qid, docid=[*'abcdef'])",
-    "files": "pk.write_letor(pk.Queries(X, y, qid), sys.argv[1]); pk.evaluate(sys.argv[1], X[:, 0], floors=True)",
+    "files": (
+        "pk.write_letor(pk.Queries(X, y, qid), sys.argv[1]); pk.evaluate(sys.argv[1], X[:, 0], reference_scores=True)"
+    ),
     "made lists": "print(pk.datasets.make_web_like(5, 4, random_state=0).describe())",
 }
 
@@ -51,7 +53,7 @@ def test_commands_that_need_no_ranker_load_nothing_heavy(verb, tmp_path):
     data, scores = tmp_path / "a.txt", tmp_path / "scores.txt"
     data.write_text("2 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n")
     scores.write_text("1\n2\n")
-    words = [data] if verb == "info" else [data, scores, "--floors"]
+    words = [data] if verb == "info" else [data, scores, "--reference-scores"]
     heavy = [name for name in HEAVY if name != "pydantic"]  # in which recent versions of typer check words
     assert loaded("from plackett.cli import main; main()", heavy, verb, *words) == "[]"
 

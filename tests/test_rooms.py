@@ -21,6 +21,7 @@ ORDER = [
         "_native",
         "_optional",
         "_parameters",
+        "_tables",
         "_threads",
         "_warnings",
     },
@@ -125,7 +126,7 @@ def test_a_room_imports_only_from_rooms_to_its_left(path):
 
 def test_the_test_sees_the_imports_it_is_about():
     found = set(imports_of(PACKAGE / "evaluation" / "evaluate.py"))
-    assert {"plackett.data.queries", "plackett.metrics.measure", "plackett.evaluation.table"} <= found
+    assert {"plackett.data.queries", "plackett.metrics.measure", "plackett.evaluation.reference_scores"} <= found
 
 
 def test_only_the_command_prints():

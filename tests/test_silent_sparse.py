@@ -114,7 +114,7 @@ def test_queries_whose_rows_were_changed_since_are_refused_where_they_are_used(t
     queries = pk.Queries(sparse.csr_matrix(X), Y, QID)
     queries.X.indices[:] = 2**30
     calls = [
-        lambda: pk.evaluate(queries, X[:, 0], floors=True),
+        lambda: pk.evaluate(queries, X[:, 0], reference_scores=True),
         lambda: pk.write_letor(queries, tmp_path / "x.txt"),
         lambda: pk.write_parquet(queries, tmp_path / "x.parquet"),
         lambda: pk.to_frame(queries),

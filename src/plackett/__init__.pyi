@@ -26,11 +26,11 @@ from plackett.data.trec import write_trec_run as write_trec_run
 from plackett.evaluation.compare.compare import compare as compare
 from plackett.evaluation.compare.comparison import Comparison as Comparison
 from plackett.evaluation.compare.cross_validate import cross_validate as cross_validate
+from plackett.evaluation.evaluate import Evaluation as Evaluation
 from plackett.evaluation.evaluate import evaluate as evaluate
 from plackett.evaluation.letor_folds import LetorFolds as LetorFolds
 from plackett.evaluation.select.select import select as select
 from plackett.evaluation.splits import QueryKFold as QueryKFold
-from plackett.evaluation.table import Evaluation as Evaluation
 from plackett.exports.targets import export as export
 from plackett.rankers.boosting.adarank import AdaRank as AdaRank
 from plackett.rankers.boosting.diff_rank import DiffRank as DiffRank

@@ -96,10 +96,10 @@ def test_json_escapes_what_the_terminal_cannot_show(folder, name):
 
 
 def test_evaluate_per_query_with_floors(folder):
-    done = plackett(folder, "evaluate", "data.txt", "scores.txt", "-q", "--floors", "-m", "map")
+    done = plackett(folder, "evaluate", "data.txt", "scores.txt", "-q", "--reference-scores", "-m", "map")
     names = [line.split("  ")[0] for line in done.stdout.splitlines()]
     assert names == ["standard", "10", "11", "mean", "random order", "best feature"]
-    assert "best feature by map: feature 1 (rising)" in done.stderr
+    assert "best feature by map: feature 1 (ascending)" in done.stderr
 
 
 def test_evaluate_takes_measures_with_commas_inside(folder):
@@ -247,7 +247,7 @@ finally: print([name for name in ("numba", "sklearn", "scipy") if name in sys.mo
         ["evaluate", "data.txt", "scores.txt", "-m", "ndgc"],
         ["evaluate", "data.txt", "scores.txt", "-m", "ndcg(ties=foo)"],
         ["evaluate", "data.txt", "scores.txt", "-m", "map,map"],
-        ["evaluate", "data.txt", "scores.txt", "--csv", "--floors"],
+        ["evaluate", "data.txt", "scores.txt", "--csv", "--reference-scores"],
         ["evaluate", "data.txt", "scores.txt", "--latex", "-q"],
         ["evaluate", "data.txt", "scores.txt", "--complete"],
         ["evaluate", "data.txt", "scores.txt", "-m", ""],

@@ -21,15 +21,15 @@ def five_parts(lists, lists_folder):
     return lists_folder
 
 
-def test_the_table_has_means_marks_p_values_floors_and_times(run, lists):
+def test_the_table_has_means_marks_p_values_reference_scores_and_times(run, lists):
     done = run("compare", *FILES, "-r", "regression", "-r", "listmle", "--folds", "3", "-m", "ndcg@5", "-m", "map")
     assert done.returncode == 0
     expected = pk.compare("regression,listmle", lists, cv=3, metrics="ndcg@5,map")
     headline = expected.headline()
     assert done.stdout.splitlines()[: len(headline) - 1] == headline[:-1]
-    floor = "No ranker is significantly better than the best single feature ("  # whose name files do not hold
-    assert done.stdout.splitlines()[len(headline) - 1].startswith(floor)
-    assert headline[-1].startswith(floor)
+    start = "No ranker is significantly better than the best single feature ("  # whose name files do not hold
+    assert done.stdout.splitlines()[len(headline) - 1].startswith(start)
+    assert headline[-1].startswith(start)
     heading, *rows = done.stdout.splitlines()[len(headline) :]
     assert heading.split() == ["standard", "ndcg@5", "p", "map", "p", "seconds"]
     assert [row[: len("random order")].strip() for row in rows] == [
@@ -43,7 +43,7 @@ def test_the_table_has_means_marks_p_values_floors_and_times(run, lists):
     other = next(name for name in expected.tables if name != expected.baseline)
     p_value = f"{expected.differences(against=expected.baseline)[0].p_random_holm:.3f}"
     assert p_value in next(row for row in rows if row.startswith(other))
-    assert "1 of 6: regression, fold 1: 5 settings in" in done.stderr
+    assert "1 of 6: regression, fold 1: 5 candidates in" in done.stderr
     assert "30 test queries in 3 folds, convention standard" in done.stderr
     assert "best feature by map, chosen on training queries: " in done.stderr
 

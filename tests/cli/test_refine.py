@@ -8,8 +8,8 @@ import pytest
 
 import plackett as pk
 from plackett.data.feedback.movielens import GENRES, read_movies
-from plackett.evaluation.trials.feedback import relevance_feedback
-from plackett.evaluation.trials.recommendation import recommendation
+from plackett.evaluation.simulated_feedback import relevance_feedback
+from plackett.evaluation.simulated_recommendation import recommendation
 from plackett.rankers.recommendation.recommend import recommend
 
 

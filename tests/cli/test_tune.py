@@ -100,7 +100,7 @@ def test_a_setting_that_fails_is_shown_and_all_failing_is_an_error(run):
     assert "failed with n_intervals=0: ValueError: n_intervals=0" in done.stdout
     done = run(*words, "n_intervals=0", "-o", "model")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("plackett: error: the only setting failed")
+    assert done.stderr.startswith("plackett: error: the only candidate failed")
     assert not os.path.exists("model")
 
 
@@ -108,7 +108,7 @@ def test_finished_trials_are_kept_in_a_folder(run, run_apart):
     words = ("tune", "train.txt", "--validation", "vali.txt", "--folder", "kept")
     stopped = run_apart(*words, "-o", "model", before=INTERRUPT)
     assert stopped.returncode == 130
-    assert "stopped after 2 of 5 settings; what they reached is kept in kept; nothing was chosen." in stopped.stderr
+    assert "stopped after 2 of 5 candidates; finished trials are stored in kept; nothing was chosen." in stopped.stderr
     assert not os.path.exists("model")
     assert len(os.listdir("kept")) == 2
     resumed = json.loads(run(*words, "--json").stdout)
@@ -171,7 +171,7 @@ def test_trees_of_catboost_are_not_tuned_to_be_saved(run):
         (["--grid", "l2="], "l2 has no values"),
         (["--grid", "l3=1,2"], "no parameter 'l3'"),
         (["--grid", "l2=1", "--grid", "l2=2"], "l2 is given twice"),
-        (["--grid", "l2=1..2:log"], "Distributions go with --method random"),
+        (["--grid", "l2=1..2:log"], "Distributions need --method random"),
         (["--grid", "l2=2..1", "--method", "random"], "a range is written like"),
         (["--grid", "l2=0..1:log", "--method", "random"], "must begin above 0"),
         (["--set", "l2"], "write it like --set key=value"),
@@ -179,7 +179,7 @@ def test_trees_of_catboost_are_not_tuned_to_be_saved(run):
         (["--set", "l2=-1"], "l2=-1"),
         (["--set", "l2=1", "--grid", "l2=1"], "a parameter is set or chosen, not both"),
         (["--method", "best"], "method='best'"),
-        (["--trials", "3"], "--trials goes with --method random"),
+        (["--trials", "3"], "--trials needs --method random"),
         (["--trials", "0", "--method", "random"], "at least 1 is needed"),
         (["--folds", "1"], "at least 2 are needed"),
         (["--seed", "4294967296"], "--seed=4294967296; a whole number from 0 to 4294967295"),

@@ -8,7 +8,7 @@ import pytest
 
 import plackett as pk
 from plackett.data.documents.collections import read_cranfield
-from plackett.evaluation.trials.feedback import relevance_feedback
+from plackett.evaluation.simulated_feedback import relevance_feedback
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

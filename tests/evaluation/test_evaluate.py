@@ -1,4 +1,4 @@
-"""Tables of measures: what goes in, what comes out, floors, qrels with a run."""
+"""Tables of measures: what goes in, what comes out, references, qrels with a run."""
 
 import csv
 import io
@@ -59,7 +59,7 @@ def test_a_queries_object_brings_its_ids_along():
     data = pk.Queries(np.arange(7.0).reshape(-1, 1), LABELS, QID)
     result = pk.evaluate(data, SCORES, metrics=["map"])
     assert result["map"] == pytest.approx(pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map"])["map"])
-    with pytest.raises(ValueError, match="qid was given, but a Queries brings its own ids"):
+    with pytest.raises(ValueError, match="qid was given, but a Queries has its own ids"):
         pk.evaluate(data, SCORES, qid=QID)
     with pytest.raises(ValueError, match="have no labels"):
         pk.evaluate(pk.Queries(data.X, qid=QID), SCORES)
@@ -68,13 +68,13 @@ def test_a_queries_object_brings_its_ids_along():
 def test_files_are_read_and_scores_follow_the_order_of_their_rows(tmp_path):
     rows, scores = ["1 qid:a 1:1", "0 qid:b 1:2", "0 qid:a 1:3", "1 qid:b 1:4"], [0.9, 0.8, 0.1, 0.2]
     (tmp_path / "torn.txt").write_text("\n".join(rows) + "\n")
-    found = pk.evaluate(tmp_path / "torn.txt", scores, metrics="map", floors=True)
+    found = pk.evaluate(tmp_path / "torn.txt", scores, metrics="map", reference_scores=True)
     assert found["map"].tolist() == [1.0, 0.5]
-    assert "best feature" in found.floors
+    assert "best feature" in found.reference_scores
     assert pk.evaluate(str(tmp_path / "torn.txt"), scores, metrics="map").queries.tolist() == ["a", "b"]
     with pytest.raises(ValueError, match="scores has 3 values but there are 4 labels"):
         pk.evaluate(tmp_path / "torn.txt", scores[:3])
-    with pytest.raises(ValueError, match="qid was given, but files bring their own ids"):
+    with pytest.raises(ValueError, match="qid was given, but files have their own ids"):
         pk.evaluate(tmp_path / "torn.txt", scores, qid="query")
     with pytest.raises(FileNotFoundError, match="absent"):
         pk.evaluate("absent.parquet", scores)
@@ -129,23 +129,25 @@ METRICS = [
 
 
 @pytest.mark.parametrize("convention", ["standard", "letor4", "sklearn"])
-def test_the_random_floor_is_the_mean_over_all_orders(convention):
+def test_the_random_reference_is_the_mean_over_all_orders(convention):
     labels = [2, 0, 1, 1, 0]
-    result = pk.evaluate(labels, np.arange(5), metrics=METRICS, convention=convention, floors=True)
+    result = pk.evaluate(labels, np.arange(5), metrics=METRICS, convention=convention, reference_scores=True)
     sums = dict.fromkeys(METRICS, 0.0)
     for order in permutations(range(5)):
         for name, value in pk.evaluate(labels, order, metrics=METRICS, convention=convention).mean().items():
             sums[name] += value / 120
-    assert result.floors["random order"] == pytest.approx(sums, abs=1e-12)
+    assert result.reference_scores["random order"] == pytest.approx(sums, abs=1e-12)
 
 
-def test_the_random_floor_agrees_with_the_closed_forms():
+def test_the_random_reference_agrees_with_the_closed_forms():
     labels = np.array([3, 2, 0, 0, 1, 0])
-    floor = pk.evaluate(labels, labels, metrics=["ndcg@3", "p@4"], floors=True).floors["random order"]
+    reference = pk.evaluate(labels, labels, metrics=["ndcg@3", "p@4"], reference_scores=True).reference_scores[
+        "random order"
+    ]
     gains, discounts = 2.0**labels - 1, 1 / np.log2(np.arange(2, 8))
     ideal = (np.sort(gains)[::-1] * discounts)[:3].sum()
-    assert floor["ndcg@3"] == pytest.approx(gains.mean() * discounts[:3].sum() / ideal)
-    assert floor["p@4"] == pytest.approx((labels > 0).mean())
+    assert reference["ndcg@3"] == pytest.approx(gains.mean() * discounts[:3].sum() / ideal)
+    assert reference["p@4"] == pytest.approx((labels > 0).mean())
 
 
 def test_the_best_feature_is_found_in_either_direction():
@@ -153,21 +155,26 @@ def test_the_best_feature_is_found_in_either_direction():
     labels = rng.integers(0, 3, 60)
     X = np.column_stack([rng.random(60), -labels + 0.3 * rng.random(60), np.full(60, 2.0)])
     data = pk.Queries(X, labels, np.repeat(np.arange(6), 10), feature_names=["noise", "age", "constant"])
-    result = pk.evaluate(data, rng.random(60), metrics=["ndcg@5", "kendall"], floors=True)
-    assert result.best_features == {"ndcg@5": "age (rising)", "kendall": "age (rising)"}
-    assert result.floors["best feature"] == {"ndcg@5": 1.0, "kendall": 0.0}
-    assert result.to_dict()["best_features"]["kendall"] == "age (rising)"
+    result = pk.evaluate(data, rng.random(60), metrics=["ndcg@5", "kendall"], reference_scores=True)
+    assert result.best_features == {"ndcg@5": "age (ascending)", "kendall": "age (ascending)"}
+    assert result.reference_scores["best feature"] == {"ndcg@5": 1.0, "kendall": 0.0}
+    assert result.to_dict()["best_features"]["kendall"] == "age (ascending)"
 
 
 def test_a_constant_feature_is_worth_no_more_than_a_random_order():
     data = pk.Queries(np.ones((6, 1)), [3, 2, 2, 1, 0, 0], [7] * 6)  # the best documents stand first in the file
-    floors = pk.evaluate(data, range(6), metrics=["ndcg@3", "kendall", "map"], floors=True, convention="trec").floors
-    assert floors["best feature"] == pytest.approx(floors["random order"])
+    references = pk.evaluate(
+        data, range(6), metrics=["ndcg@3", "kendall", "map"], reference_scores=True, convention="trec"
+    ).reference_scores
+    assert references["best feature"] == pytest.approx(references["random order"])
 
 
 def test_missing_feature_values_rank_last():
     data = pk.Queries([[np.nan], [1.0], [2.0]], [0, 1, 2], [7, 7, 7])
-    assert pk.evaluate(data, [1, 2, 3], metrics=["exact"], floors=True).floors["best feature"]["exact"] == 1
+    assert (
+        pk.evaluate(data, [1, 2, 3], metrics=["exact"], reference_scores=True).reference_scores["best feature"]["exact"]
+        == 1
+    )
 
 
 def qrels_and_run():
@@ -279,7 +286,7 @@ def test_dictionaries_are_taken_as_qrels_and_run():
 
 def test_arguments_that_would_be_ignored_are_refused():
     qrels, run = qrels_and_run()
-    with pytest.raises(ValueError, match="qid was given, but qrels and a run bring their own ids"):
+    with pytest.raises(ValueError, match="qid was given, but qrels and a run have their own ids"):
         pk.evaluate(qrels, run, qid=[1, 2])
     with pytest.raises(ValueError, match="complete was given, but complete goes with qrels and a run"):
         pk.evaluate(LABELS, SCORES, qid=QID, complete=True)

@@ -1,4 +1,4 @@
-"""A comparison claims no more than its test queries support: the baseline, the correction, the headline, the floor."""
+"""A comparison claims no more than its test queries support: baseline, correction, headline, best feature."""
 
 import itertools
 import json
@@ -8,14 +8,14 @@ import pytest
 
 import plackett as pk
 from plackett.evaluation.compare.comparison import Comparison
+from plackett.evaluation.evaluate import Evaluation
 from plackett.evaluation.significance import holm, paired_t_columns
-from plackett.evaluation.table import Evaluation
 
 LEVEL = 0.05
 N_DRAWS = 2000
 
 
-def made_up(values, floor=None, metrics=("map",), **changes):
+def made_up(values, reference=None, metrics=("map",), **changes):
     """A comparison of given values by one measure, a row of numbers for each contestant."""
     n = len(next(iter(values.values())))
     ids = np.arange(n)
@@ -25,9 +25,9 @@ def made_up(values, floor=None, metrics=("map",), **changes):
         columns = np.repeat(np.array(row, dtype=float).reshape(n, 1), len(metrics), axis=1)
         return Evaluation(list(metrics), ids, columns, convention="standard", **given)
 
-    floors = {}
-    if floor is not None:
-        floors = {"best feature": table(floor, best_features=dict.fromkeys(metrics, "bm25 (falling)"))}
+    references = {}
+    if reference is not None:
+        references = {"best feature": table(reference, best_features=dict.fromkeys(metrics, "bm25 (descending)"))}
     return Comparison(
         metrics=list(metrics),
         convention="standard",
@@ -36,7 +36,7 @@ def made_up(values, floor=None, metrics=("map",), **changes):
         fold_of=np.ones(n, dtype=int),
         scores={},
         fits={},
-        floors=floors,
+        reference_scores=references,
         **changes,
     )
 
@@ -116,45 +116,49 @@ def test_the_rule_of_the_baseline_survives_a_file(noisy):
 
 
 def test_no_contestant_is_called_best():
-    with pytest.raises(ValueError, match="'best' stands for the best contestant"):
+    with pytest.raises(ValueError, match="'best' means the best contestant"):
         pk.compare({"best": "listmle"}, pk.datasets.make_web_like(6, random_state=0), cv=2)
 
 
 # --- The headline -----------------------------------------------------------------------------------------------------
 
 
-def over(floor, *, by, noise=0.01, seed=0):
-    return floor + by + np.random.default_rng(seed).normal(scale=noise, size=floor.size)
+def over(reference, *, by, noise=0.01, seed=0):
+    return reference + by + np.random.default_rng(seed).normal(scale=noise, size=reference.size)
 
 
 @pytest.fixture(scope="module")
-def floor():
+def reference():
     return np.random.default_rng(9).uniform(0.3, 0.5, size=30)
 
 
-def test_the_headline_says_that_no_ranker_beats_a_single_feature(floor):
-    comparison = made_up({"a": over(floor, by=0.001), "b": over(floor, by=0.0, seed=1)}, floor)
+def test_the_headline_says_that_no_ranker_beats_a_single_feature(reference):
+    comparison = made_up({"a": over(reference, by=0.001), "b": over(reference, by=0.0, seed=1)}, reference)
     last = comparison.headline()[-1]
     assert last == (
-        f"No ranker is significantly better than the best single feature (bm25 (falling), {floor.mean():.4f})."
+        f"No ranker is significantly better than the best single feature (bm25 (descending), {reference.mean():.4f})."
     )
     assert last in str(comparison)
     assert last in comparison.to_dict(per_query=False)["headline"]
 
 
-def test_the_headline_names_the_rankers_that_do_not_beat_it(floor):
-    values = {"a": over(floor, by=0.05), "b": over(floor, by=0.0, seed=1), "c": over(floor, by=-0.05, seed=2)}
-    last = made_up(values, floor).headline()[-1]
+def test_the_headline_names_the_rankers_that_do_not_beat_it(reference):
+    values = {
+        "a": over(reference, by=0.05),
+        "b": over(reference, by=0.0, seed=1),
+        "c": over(reference, by=-0.05, seed=2),
+    }
+    last = made_up(values, reference).headline()[-1]
     assert last.startswith("b and c are not significantly better than the best single feature (bm25")
-    alone = made_up({"b": values["b"]}, floor).headline()
+    alone = made_up({"b": values["b"]}, reference).headline()
     assert alone[0].startswith("b reaches 0.")
     assert alone[1].startswith("b is not significantly better than the best single feature")
-    assert made_up({"a": values["a"]}, floor).headline()[1].startswith("It is significantly better than the best")
+    assert made_up({"a": values["a"]}, reference).headline()[1].startswith("It is significantly better than the best")
 
 
-def test_every_ranker_is_tested_against_the_floor_as_one_family(floor):
-    values = {name: over(floor, by=0.004, seed=seed) for seed, name in enumerate("abcdef", 12)}
-    comparison = made_up(values, floor)
+def test_every_ranker_is_tested_against_the_best_feature_as_one_family(reference):
+    values = {name: over(reference, by=0.004, seed=seed) for seed, name in enumerate("abcdef", 12)}
+    comparison = made_up(values, reference)
     pairs = comparison.differences(against="best feature")
     assert [pair.a for pair in pairs] == list("abcdef")
     np.testing.assert_allclose([pair.p_random_holm for pair in pairs], holm([pair.p_random for pair in pairs]))
@@ -162,21 +166,23 @@ def test_every_ranker_is_tested_against_the_floor_as_one_family(floor):
     uncorrected = [pair.a for pair in pairs if pair.p_random > LEVEL]
     assert len(uncorrected) < len(below) < 6
     assert (
-        f"not significantly better than the best single feature (bm25 (falling), {floor.mean():.4f})"
+        f"not significantly better than the best single feature (bm25 (descending), {reference.mean():.4f})"
         in (comparison.headline()[-1])
     )
     assert all(name in comparison.headline()[-1] for name in below)
 
 
-def test_the_best_by_a_distance_is_the_lowest(floor):
-    values = {"a": over(floor, by=-0.05), "b": over(floor, by=0.05, seed=1)}
-    headline = made_up(values, floor, metrics=("kendall",)).headline()
+def test_the_best_by_a_distance_is_the_lowest(reference):
+    values = {"a": over(reference, by=-0.05), "b": over(reference, by=0.05, seed=1)}
+    headline = made_up(values, reference, metrics=("kendall",)).headline()
     assert headline[0].startswith("a is the best by kendall")
     assert headline[-1].startswith("b is not significantly better")
 
 
-def test_further_measures_have_a_remark_of_their_own(floor):
-    comparison = made_up({"a": over(floor, by=0.05), "b": over(floor, by=0.0, seed=1)}, floor, ("map", "mrr"))
+def test_further_measures_have_a_remark_of_their_own(reference):
+    comparison = made_up(
+        {"a": over(reference, by=0.05), "b": over(reference, by=0.0, seed=1)}, reference, ("map", "mrr")
+    )
     assert "not significantly better than the best feature by mrr: b" in comparison.remarks()
 
 

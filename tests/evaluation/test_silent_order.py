@@ -6,7 +6,7 @@ import pytest
 import plackett as pk
 from plackett.data.feedback.feedback import Feedback
 from plackett.data.trec import Run
-from plackett.evaluation.trials.feedback import relevance_feedback
+from plackett.evaluation.simulated_feedback import relevance_feedback
 from plackett.rankers.refinement.base_score import as_base_score
 
 
@@ -32,13 +32,13 @@ def test_perfect_scores_of_mixed_rows_are_perfect(mixed):
 
 def test_measures_do_not_depend_on_how_queries_are_mixed(sorted_set, mixed, order):
     scores = np.random.default_rng(3).normal(size=sorted_set.n_docs)
-    expected = pk.evaluate(sorted_set, scores, floors=True)
-    found = pk.evaluate(mixed, scores[order], floors=True)
+    expected = pk.evaluate(sorted_set, scores, reference_scores=True)
+    found = pk.evaluate(mixed, scores[order], reference_scores=True)
     place = {key: row for row, key in enumerate(found.queries.tolist())}
     rows = [place[key] for key in expected.queries.tolist()]
     np.testing.assert_array_equal(found.values[rows], expected.values)
-    for name, means in expected.floors.items():
-        assert found.floors[name] == pytest.approx(means, rel=1e-14)
+    for name, means in expected.reference_scores.items():
+        assert found.reference_scores[name] == pytest.approx(means, rel=1e-14)
 
 
 @pytest.mark.parametrize("name", ["listmle", "featurerank", "rankboost", "qsvm"])

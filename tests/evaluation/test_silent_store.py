@@ -20,7 +20,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
 import plackett as pk
-from plackett.evaluation.store import packages, recognition
+from plackett.evaluation.store import versions as packages
+from plackett.evaluation.store.identity import NotIdentifiable, identity_of
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.storage.container import MAGIC
 from tests.storage.containers import parts_of, sealed, signed
@@ -80,14 +81,14 @@ def test_a_damaged_file_is_made_again(data, tmp_path, damage):
     again = pk.compare(rankers, data, cv=2, metrics="ndcg@5", folder=tmp_path)
     assert again.failures == {}
     assert again.mean() == first.mean()
-    assert again.floors["best feature"].mean() == first.floors["best feature"].mean()
+    assert again.reference_scores["best feature"].mean() == first.reference_scores["best feature"].mean()
 
 
 def test_a_trial_of_a_search_that_is_damaged_is_made_again(data, tmp_path):
-    found = pk.select(pk.LinearRanker(max_iter=3), data, grid={"l2": [1.0, 0.1]}, cv=2, store=tmp_path)
+    found = pk.select(pk.LinearRanker(max_iter=3), data, grid={"l2": [1.0, 0.1]}, cv=2, folder=tmp_path)
     for path in tmp_path.iterdir():
         path.write_bytes(with_record(path.read_bytes(), value="much"))
-    again = pk.select(pk.LinearRanker(max_iter=3), data, grid={"l2": [1.0, 0.1]}, cv=2, store=tmp_path)
+    again = pk.select(pk.LinearRanker(max_iter=3), data, grid={"l2": [1.0, 0.1]}, cv=2, folder=tmp_path)
     assert [trial.value for trial in again.trials] == [trial.value for trial in found.trials]
 
 
@@ -108,7 +109,7 @@ def test_a_measure_counts_with_all_rules_of_its_convention(data, tmp_path, monke
     conventions = [dataclasses.replace(CONVENTIONS["standard"], name="mine", empty=empty) for empty in (0, 1)]
     measures = [pk.metrics.Measure("ndcg", 5, convention=convention) for convention in conventions]
     assert str(measures[0]) == str(measures[1])
-    assert recognition.of_value(measures[0]) != recognition.of_value(measures[1])
+    assert identity_of(measures[0]) != identity_of(measures[1])
     lists = pk.Queries(data.X, np.where(data.qid % 3 == 0, 0, data.y), data.qid)
     ranker = (pk.LinearRanker(max_iter=3), {"l2": [1.0, 0.1]})
     values = []
@@ -317,16 +318,16 @@ def test_two_contestants_that_differ_in_what_they_use_never_share_scores(data, t
 @pytest.mark.parametrize("way", WAYS)
 def test_a_changed_value_is_another_estimator_and_an_unchanged_one_is_the_same(twins, way, monkeypatch):
     module = twins["plus"]
-    before = recognition.of_value(WAYS[way](module))
-    assert recognition.of_value(WAYS[way](module)) == before
+    before = identity_of(WAYS[way](module))
+    assert identity_of(WAYS[way](module)) == before
     other = WAYS[way](twins["minus"])
-    assert recognition.of_value(other) != before
+    assert identity_of(other) != before
     if way in ("global", "helper", "inner function", "property", "lambda"):
         monkeypatch.setattr(module, "FACTOR", 2.0)
-        assert recognition.of_value(WAYS[way](module)) != before
+        assert identity_of(WAYS[way](module)) != before
     if way.endswith(("another module", "while it runs")):
         monkeypatch.setattr(module.constants, "SIGN", 2.0)
-        assert recognition.of_value(WAYS[way](module)) != before
+        assert identity_of(WAYS[way](module)) != before
 
 
 @pytest.mark.parametrize(
@@ -338,26 +339,26 @@ def test_what_cannot_be_told_apart_is_not_kept_and_a_note_says_so(data, tmp_path
     result = pk.compare(rankers, data, cv=2, metrics="ndcg@5", folder=tmp_path)
     np.testing.assert_array_equal(result.scores["plus"], -result.scores["minus"])
     assert [
-        note.startswith(f"{name} is not kept in the folder: {reason}")
+        note.startswith(f"{name} is not stored in the folder: {reason}")
         for name, note in zip(rankers, result.notes, strict=True)
     ] == [True, True]
     validated = pk.cross_validate(rankers["plus"], data, cv=2, folder=tmp_path)
-    assert validated.notes[0].startswith(f"{kind} is not kept in the folder: {reason}")
-    found = pk.select(rankers["plus"], data, grid={}, cv=2, store=tmp_path)
-    assert found.notes[0].startswith(f"not kept in the folder: {reason}")
+    assert validated.notes[0].startswith(f"{kind} is not stored in the folder: {reason}")
+    found = pk.select(rankers["plus"], data, grid={}, cv=2, folder=tmp_path)
+    assert found.notes[0].startswith(f"not stored in the folder: {reason}")
     assert found.notes[0] in str(found)
 
 
 def test_a_fingerprint_is_the_same_in_another_process(twins):
     code = (
         "import sys, json; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/plus']; import twin\n"
-        "from plackett.evaluation.store.recognition import of_value\n"
+        "from plackett.evaluation.store.identity import of_value\n"
         "print(json.dumps([of_value(getattr(twin, name)()) for name in sys.argv[2:]]))"
     )
     names = ["ByGlobal", "ByImported", "ByModule", "ByNameInModule", "ByBoundObject", "ByProperty"]
     folder = str(Path(twins["plus"].__file__).parents[1])
     done = subprocess.run([sys.executable, "-c", code, folder, *names], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [recognition.of_value(getattr(twins["plus"], name)()) for name in names]
+    assert json.loads(done.stdout) == [identity_of(getattr(twins["plus"], name)()) for name in names]
 
 
 def test_functions_that_numba_compiles_are_known_by_their_code_and_their_values():
@@ -370,7 +371,7 @@ def test_functions_that_numba_compiles_are_known_by_their_code_and_their_values(
 
         return scaled
 
-    known = [recognition.of_value(compiled(factor)) for factor in (1.0, 1.0, 2.0)]
+    known = [identity_of(compiled(factor)) for factor in (1.0, 1.0, 2.0)]
     assert known[0] == known[1] != known[2]
 
 
@@ -413,10 +414,10 @@ def test_objects_are_told_apart_by_their_whole_state():
         b"a",
         b"b",
     ]
-    keys = [json.dumps(recognition.of_value(value)) for value in values]
+    keys = [json.dumps(identity_of(value)) for value in values]
     assert len(set(keys)) == len(values)
     for value, key in zip(values, keys, strict=True):
-        assert json.dumps(recognition.of_value(value)) == key
+        assert json.dumps(identity_of(value)) == key
 
 
 @pytest.mark.parametrize(
@@ -425,8 +426,8 @@ def test_objects_are_told_apart_by_their_whole_state():
     ids=["lock", "generator", "ufunc", "memory"],
 )
 def test_what_hides_its_state_is_not_recognised(value):
-    with pytest.raises(recognition.Unrecognisable, match="cannot be recognised in another run"):
-        recognition.of_value({"a": [value]})
+    with pytest.raises(NotIdentifiable, match="cannot be identified in another process"):
+        identity_of({"a": [value]})
 
 
 def test_code_of_the_users_own_is_never_known_by_a_version(twins, tmp_path, monkeypatch):
@@ -454,5 +455,5 @@ def test_a_module_that_is_compiled_counts_with_its_file(tmp_path, monkeypatch):
         module = types.ModuleType(f"compiled_{name}")
         module.__file__ = str(path)
         monkeypatch.setitem(sys.modules, module.__name__, module)
-        seen.add(json.dumps(recognition.of_value(module)))
+        seen.add(json.dumps(identity_of(module)))
     assert len(seen) == 2

@@ -1,4 +1,4 @@
-"""Comparisons, selections and floors are the same for any order of the rows, and choose by what they report."""
+"""Comparisons, selections and references are the same for any order of the rows, and choose by what they report."""
 
 from typing import ClassVar
 
@@ -45,9 +45,9 @@ CONTESTANTS = {
 }
 
 
-def test_no_order_of_the_rows_changes_a_comparison_or_its_floors():
+def test_no_order_of_the_rows_changes_a_comparison_or_its_references():
     results = [pk.compare(CONTESTANTS, sorted_lists(sign), cv=3, metrics="ndcg@5,map,kendall,wpd") for sign in (-1, 1)]
-    one, other = ({**result.tables, **result.floors} for result in results)
+    one, other = ({**result.tables, **result.reference_scores} for result in results)
     for name in one:
         np.testing.assert_allclose(one[name].values, other[name].values, rtol=1e-9, err_msg=name)
         assert one[name].best_features == other[name].best_features
@@ -75,8 +75,8 @@ def test_no_order_of_the_rows_changes_what_is_selected():
 def test_a_constant_score_earns_what_a_random_order_does():
     data = sorted_lists(-1)
     metrics = "ndcg@5,map,mrr,err,p@3,kendall,wpd,mre,exact,persistence@3,sharp-ndcg"
-    result = pk.evaluate(data, np.zeros(data.n_docs), metrics=metrics, floors=True)
-    assert result.mean() == pytest.approx(result.floors["random order"])
+    result = pk.evaluate(data, np.zeros(data.n_docs), metrics=metrics, reference_scores=True)
+    assert result.mean() == pytest.approx(result.reference_scores["random order"])
 
 
 class Recorder(BaseEstimator):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from plackett.evaluation.store import fingerprints, runs
+from plackett.evaluation.store import results as runs
+from plackett.evaluation.store.fingerprints import key_fingerprint
 from tests.fuzz.mutations import mutate_bytes, mutate_json, one_of
 from tests.storage.containers import parts_of, sealed, signed
 
@@ -21,7 +22,7 @@ KEYS = ({"ranker": "listmle", "fold": 1}, {"ranker": "other", "fold": 2})
 @functools.cache
 def seeds():
     with tempfile.TemporaryDirectory() as name:
-        store = runs.RunStore(name)
+        store = runs.ResultStore(name)
         store.put(KEYS[0], {"validation": 0.5, "settings": [{"l2": 0.1}]})
         store.put(KEYS[1], {"seconds": 1.5}, np.linspace(0, 1, 50))
         return [path.read_bytes() for path in sorted(Path(name).iterdir())]
@@ -45,7 +46,7 @@ def mutate(seeds, rng):
 
 def read(path):
     with tempfile.TemporaryDirectory(dir=path.parent) as name:
-        store = runs.RunStore(name)
+        store = runs.ResultStore(name)
         for key in KEYS:
-            store._path(fingerprints.of_key(key)).write_bytes(path.read_bytes())
+            store._path(key_fingerprint(key)).write_bytes(path.read_bytes())
             store.get(key)

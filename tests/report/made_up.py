@@ -78,7 +78,7 @@ def made_up(
         "queries": queries,
         "scores": scores,
         "fits": fits,
-        "floors": {"random order": flat, "best feature": flat},
+        "reference_scores": {"random order": flat, "best feature": flat},
         "description": queries.describe().to_dict(),
         "settings": settings,
     }

@@ -91,8 +91,8 @@ def test_the_best_come_first_where_more_is_better(page):
     assert press(page, "table-summary", "map") == "descending"
     means = numbers(column(page, "table-summary", "map"))
     assert means == sorted(means, reverse=True)
-    floors = page.find_elements("css selector", "#table-summary tbody.foot th")
-    assert [floor.text for floor in floors] == ["random order", "best feature", "broken (failed)"]
+    references = page.find_elements("css selector", "#table-summary tbody.foot th")
+    assert [reference.text for reference in references] == ["random order", "best feature", "broken (failed)"]
 
 
 def test_only_the_column_that_was_pressed_is_marked_as_sorted(page):

@@ -1,16 +1,14 @@
-"""The tables of a comparison, and the formats they come in."""
+"""The tables of a comparison."""
 
 import csv
 import io
 import json
-import math
 
 import numpy as np
 import pytest
 
-from plackett.evaluation.table import Evaluation
-from plackett.report.table import Column, Interval, Marked, Table
-from plackett.report.tables import hardest_queries, standing, summary_table, tables
+from plackett.evaluation.evaluate import Evaluation
+from plackett.report.tables import by_rank, hardest_queries, summary_table, tables
 from tests.report.made_up import HOSTILE, made_up
 
 
@@ -23,73 +21,11 @@ def table_named(comparison, name):
     return next(table for table in tables(comparison) if table.name == name)
 
 
-TABLE = Table(
-    "one",
-    "One table",
-    [
-        Column("#", digits=0),
-        Column("ranker", "text"),
-        Column("map", "marked"),
-        Column("Δ", "interval"),
-        Column("p", "p"),
-    ],
-    [
-        [1, "a|b", Marked(0.51239, "▲▲", True), Interval(0.01, -0.002, 0.022), 0.00001],
-        [2, "c_d", Marked(math.nan), "baseline", math.nan],
-    ],
-    foot=[[math.nan, "floor", Marked(0.1), "", math.nan]],
-    notes=["a note"],
-)
-
-
-def test_markdown_has_marks_bold_and_escaped_bars():
-    assert TABLE.to_markdown().splitlines() == [
-        "| # | ranker | map | Δ | p |",
-        "|---:|---|---:|---:|---:|",
-        r"| 1 | a\|b | **0.5124** ▲▲ | +0.0100 [−0.0020, +0.0220] | < 0.0001 |".replace("<", "&lt;"),
-        "| 2 | c_d | – | baseline | – |",
-        "| – | floor | 0.1000 |  | – |",
-    ]
-
-
-def test_latex_is_escaped_and_marked():
-    lines = TABLE.to_latex().splitlines()
-    assert lines[0] == r"\begin{tabular}{rlrrr}"
-    assert lines[2] == r"\# & ranker & map & $\Delta$ & p \\"
-    marks = r"$\blacktriangle$$\blacktriangle$"
-    interval = "+0.0100 [$-$0.0020, +0.0220]"
-    assert lines[4] == rf"1 & a|b & \textbf{{0.5124}} {marks} & {interval} & \textless{{}} 0.0001 \\"
-    assert r"c\_d & -- & baseline & --" in lines[5]
-    assert lines[-1] == r"\end{tabular}"
-
-
-def test_csv_has_all_digits_and_columns_for_marks_and_interval_ends():
-    rows = list(csv.reader(io.StringIO(TABLE.to_csv())))
-    assert rows[0] == ["#", "ranker", "map", "map mark", "Δ", "Δ low", "Δ high", "p"]
-    assert rows[1] == ["1", "a|b", "0.51239", "▲▲", "0.01", "-0.002", "0.022", "1e-05"]
-    assert rows[2] == ["2", "c_d", "", "", "", "", "", ""]
-
-
-def test_json_has_none_for_nan():
-    values = json.loads(TABLE.to_json())
-    assert values == TABLE.to_dict()
-    assert values["columns"][2:4] == ["map", "map mark"]
-    assert values["rows"][1] == [2, "c_d", None, "", None, None, None, None]
-    assert values["notes"] == ["a note"]
-
-
-def test_seconds_and_megabytes_are_short():
-    column = Column("seconds", digits=None)
-    assert [column.text(value) for value in (0.016, 3.14159, 42.26, 1234.5, math.nan, None)] == [
-        "0.02", "3.14", "42.3", "1,234", "–", "–",
-    ]  # fmt: skip
-
-
 def test_the_summary_has_the_best_first_with_means_marks_and_costs(comparison):
     table = summary_table(comparison)
     means = comparison.mean()
     names = sorted(means, key=lambda name: -means[name]["ndcg@10"])
-    assert [row[1] for row in table.rows] == names == standing(comparison)
+    assert [row[1] for row in table.rows] == names == by_rank(comparison)
     assert [row[0] for row in table.rows] == [1, 2, 3]
     marks = comparison.marks("map")
     for row in table.rows:
@@ -156,7 +92,7 @@ def test_hardest_queries_leave_out_those_where_every_order_is_as_good():
 def test_a_measure_of_which_less_is_better_turns_the_order_around():
     comparison = made_up(metrics=("mre",))
     means = {name: values["mre"] for name, values in comparison.mean().items()}
-    assert standing(comparison) == sorted(means, key=means.get)
+    assert by_rank(comparison) == sorted(means, key=means.get)
     assert summary_table(comparison).rows[0][2].is_best
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.evaluation.trials.feedback import relevance_feedback
+from plackett.evaluation.simulated_feedback import relevance_feedback
 from plackett.reproductions import refinement
 from plackett.reproductions.base import Job, Verdict
 from plackett.reproductions.refinement import MRR, PAPER_MRR, SORTED, JudgedSorted, RankSVMOfList

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, RobustScaler
 
 import plackett as pk
-from plackett.evaluation.store import fingerprints
+from plackett.evaluation.store.fingerprints import data_fingerprint
 from plackett.storage import mapped
 from plackett.storage.mapped import Spill, is_mapped, stack_rows, take_rows, travelling
 
@@ -157,12 +157,12 @@ def test_comparisons_are_the_same(text, n_jobs):
 
 def test_fingerprints_do_not_tell_files_from_memory(both):
     in_memory, in_file = both
-    assert fingerprints.of_data(in_memory) == fingerprints.of_data(in_file)
-    assert fingerprints.of_data(in_memory) != fingerprints.of_data(in_memory[1:])
+    assert data_fingerprint(in_memory) == data_fingerprint(in_file)
+    assert data_fingerprint(in_memory) != data_fingerprint(in_memory[1:])
     renamed = pk.Queries(in_memory.X, in_memory.y, in_memory.qid, docid=in_memory.docid)
-    assert fingerprints.of_data(renamed) == fingerprints.of_data(in_memory)
+    assert data_fingerprint(renamed) == data_fingerprint(in_memory)
     renamed.document_ids = renamed.document_ids[::-1]
-    assert fingerprints.of_data(renamed) != fingerprints.of_data(in_memory)
+    assert data_fingerprint(renamed) != data_fingerprint(in_memory)
 
 
 # --- Files without a name ---------------------------------------------------------------------------------------------

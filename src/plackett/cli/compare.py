@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from plackett.evaluation.compare.comparison import Comparison, SummaryRow
+    from plackett._tables import Table
+    from plackett.evaluation.compare.comparison import Comparison
     from plackett.evaluation.compare.contestants import Contestant
 
 LETOR = "letor"
@@ -149,7 +150,7 @@ def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> l
         raise typer.BadParameter(f"--baseline {baseline} is none of the rankers {', '.join(names)}.")
     for contestant in contestants if normalize is not None else ():
         can_scale = "normalize" in contestant.estimator.get_params(deep=False)
-        if can_scale and not any("normalize" in setting for setting in contestant.settings()):
+        if can_scale and not any("normalize" in setting for setting in contestant.candidates()):
             contestant.estimator.set_params(normalize=normalize)
     return contestants
 
@@ -191,33 +192,22 @@ def _check_report() -> None:
 # --- What comes out ---------------------------------------------------------------------------------------------------
 
 
-def _print_table(result: Comparison) -> None:
-    from plackett.cli.shared import output
+def _summary_table(result: Comparison) -> Table:
+    """The summary with a p-value beside every mean, and the contestants that failed."""
+    from plackett._tables import Column, Marked, Table
 
-    headings = [result.convention]
+    columns = [Column(result.convention, "text")]
     for metric in result.metrics:
-        headings += [f"{metric}   ", "p"]
-    rows = [_cells(row, result) for row in result.summary()]
-    for name in result.failures:
-        rows.append([name, *(["failed   ", ""] * len(result.metrics)), ""])
-    output.write_table([*headings, "seconds"], rows)
-
-
-def _cells(row: SummaryRow, result: Comparison) -> list[str]:
-    from plackett.cli.shared.measures import number
-
-    cells = [row.name]
-    for metric in result.metrics:
-        cells += [f"{number(row.means[metric])} {row.marks.get(metric, ''):<2}", _p_value(row.p_values.get(metric))]
-    if row.is_floor:
-        return [*cells, ""]
-    return [*cells, "-" if math.isnan(row.seconds) else f"{row.seconds:,.1f}"]
-
-
-def _p_value(p: float | None) -> str:
-    if p is None or math.isnan(p):
-        return ""
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
+        columns += [Column(metric, "marked"), Column("p", "p", digits=3)]
+    rows = []
+    for row in result.summary():
+        cells: list[Any] = [row.name]
+        for metric in result.metrics:
+            p = row.p_values.get(metric, math.nan)
+            cells += [Marked(row.means[metric], row.marks.get(metric, "")), "" if math.isnan(p) else p]
+        rows.append([*cells, "" if row.is_reference else row.seconds])
+    rows += [[name, *["failed", ""] * len(result.metrics), ""] for name in result.failures]
+    return Table([*columns, Column("seconds", digits=1)], rows)
 
 
 def _csv(result: Comparison, *, per_query: bool) -> str:
@@ -225,11 +215,11 @@ def _csv(result: Comparison, *, per_query: bool) -> str:
         from plackett.report.tables import summary_table
 
         return summary_table(result).to_csv()
-    from plackett.evaluation.table import csv_text
+    from plackett._tables import csv_text
 
     rows = [
         [name, int(fold), key, *values]
-        for name, table in {**result.tables, **result.floors}.items()
+        for name, table in {**result.tables, **result.reference_scores}.items()
         for fold, key, values in zip(result.fold_of, table.queries.tolist(), table.values.tolist(), strict=True)
     ]
     return csv_text(["ranker", "fold", "qid", *result.metrics], rows)
@@ -247,7 +237,7 @@ def _show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> Non
     elif form == "table":
         for sentence in result.headline():
             output.write(sentence)
-        _print_table(result)
+        output.write_table(_summary_table(result))
     else:
         from plackett.report.tables import summary_table
 
@@ -265,6 +255,6 @@ def _print_remarks(result: Comparison, form: str, *, quiet: bool) -> None:
         output.note(text)
     if quiet:
         return
-    for table in result.floors.values():
+    for table in result.reference_scores.values():
         for metric, features in table.best_features.items():
             output.note(f"best feature by {metric}, chosen on training queries: {features}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from plackett.evaluation.table import Evaluation
+    from plackett.evaluation.evaluate import Evaluation
 
 
 def evaluate(
@@ -37,8 +37,9 @@ def evaluate(
             "--complete/--answered", help="Qrels and run: count queries that the run does not answer, or not."
         ),
     ] = None,
-    floors: Annotated[
-        bool, typer.Option("--floors", help="Add what a random order, and the best single feature, would reach.")
+    reference_scores: Annotated[
+        bool,
+        typer.Option("--reference-scores", help="Add the values of a random order and of the best single feature."),
     ] = False,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="One line per query as well.")] = False,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
@@ -53,10 +54,12 @@ def evaluate(
 
     if as_json + as_csv + as_markdown + as_latex > 1:
         raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
-    if every_convention and (as_markdown or as_latex or floors or per_query):
+    if every_convention and (as_markdown or as_latex or reference_scores or per_query):
         raise typer.BadParameter("--every-convention goes with --json and --csv only.")
-    if as_csv and floors and not every_convention:
-        raise typer.BadParameter("--csv is the table per query, in which floors have no place; try --json --floors.")
+    if as_csv and reference_scores and not every_convention:
+        raise typer.BadParameter(
+            "--csv is the table per query, without reference scores; try --json --reference-scores."
+        )
     if per_query and (as_markdown or as_latex):
         raise typer.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
     is_name = inputs.is_known_name(data)
@@ -72,7 +75,9 @@ def evaluate(
         return
     from plackett.evaluation.evaluate import evaluate as run
 
-    result = run(labels, values, metrics=wanted, convention=convention, complete=complete, floors=floors)
+    result = run(
+        labels, values, metrics=wanted, convention=convention, complete=complete, reference_scores=reference_scores
+    )
     if as_json:
         output.write_json(result.to_dict(per_query=per_query))
     elif as_csv:
@@ -82,7 +87,7 @@ def evaluate(
     elif as_latex:
         output.write(result.to_latex())
     else:
-        _print_table(result, per_query=per_query)
+        output.write_table(result.to_table(per_query=per_query))
     if not as_json:  # which holds them
         _print_notes(result)
 
@@ -122,18 +127,6 @@ def _load(data: str, scores: str, *, is_name: bool, zero_based: bool, cache: boo
     return read_qrels(source), read_trec_run(scores)
 
 
-def _print_table(result: Evaluation, *, per_query: bool) -> None:
-    from plackett.cli.shared import output
-
-    rows = []
-    if per_query:
-        for key, values in zip(result.queries.tolist(), result.values.tolist(), strict=True):
-            rows.append([str(key), *map(_number, values)])
-    for name, means in result.rows():
-        rows.append([name, *(_number(means[metric]) for metric in result.metrics)])
-    output.write_table([result.convention, *result.metrics], rows)
-
-
 def _print_notes(result: Evaluation) -> None:
     from plackett.cli.shared import output
     from plackett.validation import count_of
@@ -145,35 +138,25 @@ def _print_notes(result: Evaluation) -> None:
 
 
 def _print_every(labels, values, metrics: list[str], complete: bool | None, *, as_json: bool, as_csv: bool) -> None:
+    from plackett._tables import Column, Table
     from plackett.cli.shared import output
     from plackett.evaluation.evaluate import evaluate_every_convention
-    from plackett.evaluation.table import csv_text
 
     results = evaluate_every_convention(labels, values, metrics=metrics, complete=complete)
     if as_json:
         plain = {n: r.to_dict(per_query=False) if not isinstance(r, str) else {"error": r} for n, r in results.items()}
         output.write_json(plain)
         return
-    rows, problems = [], []
+    rows: list[list[Any]] = []
+    problems = []
     for name, result in results.items():
         if isinstance(result, str):
             problems.append(f"{name}: {result}")
             rows.append([name, *(math.nan for _ in metrics), ""])
         else:
             n_counted = int((result.values == result.values).any(axis=1).sum())
-            rows.append([name, *result.mean().values(), f"{n_counted}"])
-    headings = ["convention", *metrics, "queries"]
-    if as_csv:
-        output.write(csv_text(headings, rows))
-    else:
-        output.write_table(headings, [[_cell(cell) for cell in row] for row in rows])
+            rows.append([name, *result.mean().values(), n_counted])
+    table = Table([Column("convention", "text"), *map(Column, metrics), Column("queries", digits=0)], rows)
+    output.write(table.to_csv() if as_csv else table.to_text())
     for problem in problems:
         output.note(problem)
-
-
-def _cell(value: object) -> str:
-    return _number(value) if isinstance(value, float) else str(value)
-
-
-def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4f}"

@@ -58,6 +58,6 @@ def _print_measures(queries: Queries, scores: np.ndarray, metrics: list[str], *,
     if is_note:
         output.note(measures.in_words(means))
     else:
-        output.write_table([result.convention, *means], [["mean", *map(measures.number, means.values())]])
+        output.write_table(result.to_table())
     for text in (count_of(len(result), "query", "queries"), *result.notes):
         output.note(text)

@@ -30,6 +30,7 @@ def reproduce(
 ) -> None:
     """Run a paper's experiments: printed numbers, ours, and a verdict for each, as Markdown."""
     from plackett import reproductions
+    from plackett._tables import Column, Table
     from plackett.cli.shared import inputs, output, parameters
     from plackett.reproductions.base import Job, summary
 
@@ -45,13 +46,12 @@ def reproduce(
             raise typer.BadParameter(f"--data {data}: it must be a folder.")
     items = _chosen(found, only)
     if show:
-        output.write_table(
-            ["item", "quick", "full", "data, any of"],
-            [
-                [item.title, _duration(item.quick_seconds), _duration(item.seconds), ", ".join(item.needs) or "none"]
-                for item in items
-            ],
-        )
+        columns = [Column("item", "text"), Column("quick"), Column("full"), Column("data, any of")]
+        rows = [
+            [item.title, _duration(item.quick_seconds), _duration(item.seconds), ", ".join(item.needs) or "none"]
+            for item in items
+        ]
+        output.write_table(Table(columns, rows))
         return
     seconds = sum(item.quick_seconds if quick else item.seconds for item in items)
     output.note(f"{found.title}: {len(items)} to run, about {_duration(seconds)} on two cores")

@@ -33,8 +33,9 @@ WATCH_TRAINING = ("AdaRank",)  # whose patience is about the training set, so th
 
 def _list_rankers(is_asked: bool) -> None:
     if is_asked:
-        width = max(map(len, ENTRIES))
-        typer.echo("\n".join(f"{name:<{width}}  {entry.description}" for name, entry in ENTRIES.items()))
+        from plackett._tables import aligned
+
+        typer.echo(aligned([(name, entry.description) for name, entry in ENTRIES.items()], "ll"))
         raise typer.Exit
 
 
@@ -164,18 +165,17 @@ def _train(
     """Fit, save, measure, tell."""
     from plackett.cli.shared import output
     from plackett.cli.training import summary
-    from plackett.evaluation.compare.cost import measured as timed
 
     fitting = time.perf_counter()
     job.estimator.set_params(verbose=sys.stderr.isatty() and not quiet)
-    with timed() as cost:
-        path = _fit_path(job, strengths) if is_path else None
-        fitted = _fit(job) if path is None else path.best
+    path = _fit_path(job, strengths) if is_path else None
+    fitted = _fit(job) if path is None else path.best
+    fit_seconds = time.perf_counter() - fitting
     fitted.set_params(verbose=False)  # how it was trained is not how it will be used
     fitted.save(job.model)
     sizes, measured = _measured(fitted, job)
 
-    seconds = {"reading": fitting - start, "fitting": cost.seconds}
+    seconds = {"reading": fitting - start, "fitting": fit_seconds}
     outcome = summary.Outcome(job.name, fitted, sizes, job.held_back, path, measured, seconds, job.model)
     if as_json:
         output.write_json(summary.as_dict(outcome))

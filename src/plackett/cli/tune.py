@@ -72,7 +72,7 @@ def tune(
         inputs.check_data([validation])
     contestant = _contestant(ranker, grid, settings or [])
     metric = ",".join(metrics or ["ndcg@10"])
-    n_settings = _check_search(contestant, metric, convention, method, trials, seed)
+    n_candidates = _check_search(contestant, metric, convention, method, trials, seed)
     if model is not None:
         _check_can_be_saved(contestant)
 
@@ -82,9 +82,9 @@ def tune(
 
     search = {
         "metric": metric, "convention": convention, "method": method, "n_trials": trials, "random_state": seed,
-        "store": folder, "cv": folds,
+        "folder": folder, "cv": folds,
     }  # fmt: skip
-    found = _search(contestant, queries, held_back, search, n_settings, is_quiet=quiet)
+    found = _search(contestant, queries, held_back, search, n_candidates, is_quiet=quiet)
     if model is not None:
         found.best_.save(model)
     if as_json:
@@ -102,8 +102,7 @@ def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Conte
     """The ranker with what holds in all settings, and what is chosen from: the grid given, or its default one."""
     from plackett.cli.shared import parameters
     from plackett.evaluation.compare.contestants import Contestant, contestant_of
-    from plackett.evaluation.select.grids import default_grid
-    from plackett.evaluation.store.settings import check_names, with_setting
+    from plackett.evaluation.select.grids import check_names, default_grid, with_params
 
     fixed = parameters.settings_of(settings)
     chosen = None if grid is None else parameters.grid_of(grid)
@@ -113,7 +112,7 @@ def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Conte
     try:
         named = contestant_of(name)
         check_names(named.estimator, fixed)
-        estimator = with_setting(named.estimator, fixed)
+        estimator = with_params(named.estimator, fixed)
         if hasattr(estimator, "check_parameters"):
             parameters.check_values(estimator)
     except (TypeError, ValueError) as error:
@@ -128,7 +127,7 @@ def _check_search(
 ) -> int:
     """How many settings there are at most. What is wrong with the search is wrong usage, before any data are read."""
     from plackett.cli.shared import measures
-    from plackett.evaluation.select.proposals import proposals
+    from plackett.evaluation.select.search import search_candidates
     from plackett.metrics.conventions import get_convention
     from plackett.metrics.measure import Measure
 
@@ -136,10 +135,12 @@ def _check_search(
         raise typer.BadParameter(f"--metric {metric}: one measure decides.")
     try:
         get_convention(convention)
-        return len(proposals(contestant.estimator, contestant.grid, method, trials, Measure.parse(metric), seed))
+        return len(
+            search_candidates(contestant.estimator, contestant.grid, method, trials, Measure.parse(metric), seed)
+        )
     except ValueError as error:
         message = str(error).replace("n_trials", "--trials").replace("grid: ", "--grid ")
-        for name in ("random", "optuna"):
+        for name in ("grid", "random", "optuna"):
             message = message.replace(f'method="{name}"', f"--method {name}")
         raise typer.BadParameter(message) from error
 
@@ -157,7 +158,7 @@ def _search(
     queries: Queries,
     held_back: Queries | None,
     search: dict[str, Any],
-    n_settings: int,
+    n_candidates: int,
     *,
     is_quiet: bool,
 ) -> Selection:
@@ -169,7 +170,7 @@ def _search(
     from plackett.validation import count_of
 
     done: list[Trial] = []
-    with Progress("tuning", n_settings, is_shown=sys.stderr.isatty() and not is_quiet) as bar:
+    with Progress("tuning", n_candidates, is_shown=sys.stderr.isatty() and not is_quiet) as bar:
 
         def advance(n_done: int, n_all: int, trial: Trial) -> None:
             done.append(trial)
@@ -178,6 +179,8 @@ def _search(
         try:
             return select(contestant, queries, validation=held_back, progress=advance, **search)
         except KeyboardInterrupt:
-            kept = "" if search["store"] is None else f"; what they reached is kept in {search['store']}"
-            output.note(f"stopped after {len(done)} of {count_of(n_settings, 'setting')}{kept}; nothing was chosen.")
+            kept = "" if search["folder"] is None else f"; finished trials are stored in {search['folder']}"
+            output.note(
+                f"stopped after {len(done)} of {count_of(n_candidates, 'candidate')}{kept}; nothing was chosen."
+            )
             raise

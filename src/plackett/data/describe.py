@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from plackett._tables import aligned
 from plackett._threads import query_blocks
 from plackett.validation import check_csr, feature_label, is_sparse
 
@@ -111,9 +112,7 @@ class Description:
         return text + (f", not judged: {self.n_unjudged:,}" if self.n_unjudged else "")
 
     def __str__(self) -> str:
-        rows = self.rows()
-        width = max(len(heading) for heading, _ in rows)
-        return "\n".join(f"{heading:<{width}}  {value}" for heading, value in rows)
+        return aligned(self.rows(), "ll")
 
 
 def describe(queries: Queries, *, relevant_from: float) -> Description:

@@ -1,4 +1,4 @@
-"""Evaluation: tables of measures, folds, comparisons and trials of refiners.
+"""Evaluation: tables of measures, folds, comparisons, selection and simulated feedback.
 
 The most used names are at the top of the package (``plackett.evaluate``, ``plackett.compare``); the others are here.
 """
@@ -10,7 +10,7 @@ __all__, __getattr__, __dir__ = attach(
     {
         "plackett.evaluation.evaluate": "evaluate_every_convention",
         "plackett.evaluation.select.grids": "default_grid",
-        "plackett.evaluation.trials.feedback": "relevance_feedback",
-        "plackett.evaluation.trials.recommendation": "recommendation",
+        "plackett.evaluation.simulated_feedback": "relevance_feedback",
+        "plackett.evaluation.simulated_recommendation": "recommendation",
     },
 )

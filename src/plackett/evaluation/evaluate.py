@@ -1,25 +1,195 @@
-"""From labels and scores to a table of measures under a named convention."""
+"""Measures of scores against labels, query by query, under a named convention."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from plackett._optional import import_optional
+from plackett._tables import Column, Table, csv_text, finite_or_none, plain_id
 from plackett.data.list_checks import warn_of_one_list
 from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
 from plackett.data.trec import Qrels, Run, join
-from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, best_feature_floor, random_floor
-from plackett.evaluation.table import Evaluation
+from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, best_single_features, random_values
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
-from plackett.metrics.judged import JudgedLists, judge
+from plackett.metrics.judged import JudgedLists, judge, mean_of_counted
 from plackett.metrics.measure import Measure, split_measures
 from plackett.validation import check_labels, check_scores, count_of
 
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
+
+
+class Evaluation:
+    """Values of measures, query by query; returned by `evaluate`.
+
+    Indexing with the name of a measure gives its values, one per query. NaN marks a query that the convention skips.
+
+    Attributes
+    ----------
+    metrics : list of str
+        The measures, named as in the call.
+    queries : ndarray of shape (n_queries,)
+        Query ids.
+    values : ndarray of shape (n_queries, n_metrics)
+    convention : str
+        The convention under which the values were computed.
+    n_empty : dict of str to int
+        For each measure, how many queries have no relevant document or are too short.
+    notes : list of str
+        Remarks on the data, such as skipped queries.
+    reference_scores : dict of str to dict
+        For "random order" and "best feature" the value of each measure; empty unless requested.
+    best_features : dict of str to str
+        For each measure the feature behind its "best feature" score.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> result = pk.evaluate([2, 0, 1, 0, 1], [0.9, 0.4, 0.1, 0.7, 0.2], qid=[1, 1, 1, 2, 2], metrics="ndcg@10,map")
+    >>> result
+    Evaluation(2 queries × ndcg@10, map; convention 'standard')
+    >>> print(result)
+          ndcg@10     map
+    mean   0.7974  0.6667
+    2 queries, convention standard
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[str],
+        queries: np.ndarray,
+        values: np.ndarray,
+        *,
+        convention: str,
+        n_empty: Mapping[str, int] | None = None,
+        notes: Sequence[str] = (),
+        reference_scores: Mapping[str, Mapping[str, float]] | None = None,
+        best_features: Mapping[str, str] | None = None,
+    ):
+        self.metrics, self.queries, self.values, self.convention = list(metrics), queries, values, convention
+        self.n_empty = dict(n_empty or {})
+        self.notes = list(notes)
+        self.reference_scores = {name: dict(row) for name, row in (reference_scores or {}).items()}
+        self.best_features = dict(best_features or {})
+
+    def __getitem__(self, metric: str | Measure) -> np.ndarray:
+        try:
+            return self.values[:, self.metrics.index(find_metric(metric, self.metrics))]
+        except ValueError as error:
+            raise KeyError(str(error)) from None
+
+    def __len__(self) -> int:
+        return self.queries.size
+
+    def mean(self) -> dict[str, float]:
+        """Return the mean of each measure over the queries that count; NaN if no query counts."""
+        return {metric: mean_of_counted(self.values[:, column]) for column, metric in enumerate(self.metrics)}
+
+    def rows(self) -> list[tuple[str, dict[str, float]]]:
+        """Return the rows of the summary: the mean and the reference scores."""
+        return [("mean", self.mean()), *self.reference_scores.items()]
+
+    def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
+        """Return plain values for JSON; NaN becomes None."""
+        answer: dict[str, Any] = {
+            "convention": self.convention,
+            "n_queries": len(self),
+            "mean": _without_nan(self.mean()),
+            "n_empty": self.n_empty,
+        }
+        if self.reference_scores:
+            answer["reference_scores"] = {name: _without_nan(row) for name, row in self.reference_scores.items()}
+        if self.best_features:
+            answer["best_features"] = self.best_features
+        if self.notes:
+            answer["notes"] = self.notes
+        if per_query:
+            answer["queries"] = [
+                {"qid": plain_id(key), **_without_nan(dict(zip(self.metrics, row, strict=True)))}
+                for key, row in zip(self.queries.tolist(), self.values.tolist(), strict=True)
+            ]
+        return answer
+
+    def to_json(self, *, per_query: bool = True, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON text."""
+        values = self.to_dict(per_query=per_query)
+        text = json.dumps(values, indent=indent, ensure_ascii=False)
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # ids that are not valid UTF-8 in their file cannot be encoded, only escaped
+            return json.dumps(values, indent=indent)
+        return text
+
+    def to_csv(self) -> str:
+        """Return the per-query values as CSV, one line per query, with the convention in the last column."""
+        rows = zip(self.queries.tolist(), self.values.tolist(), strict=True)
+        return csv_text(["qid", *self.metrics, "convention"], [[key, *row, self.convention] for key, row in rows])
+
+    def to_table(self, *, per_query: bool = False, heading: str | None = None, digits: int = 4) -> Table:
+        """Return the summary, with ``per_query`` below a row for each query, as a `Table`.
+
+        Parameters
+        ----------
+        per_query : bool, default=False
+        heading : str, default=None
+            Name of the first column; None takes that of the convention.
+        digits : int, default=4
+            Decimal places.
+        """
+        first = Column(self.convention if heading is None else heading, "text")
+        queries = zip(self.queries.tolist(), self.values.tolist(), strict=True) if per_query else ()
+        return Table(
+            [first, *(Column(metric, digits=digits) for metric in self.metrics)],
+            [[str(key), *values] for key, values in queries],
+            [[name, *(row[metric] for metric in self.metrics)] for name, row in self.rows()],
+        )
+
+    def to_markdown(self, *, digits: int = 4) -> str:
+        """Return the summary as a Markdown table."""
+        return self.to_table(digits=digits).to_markdown()
+
+    def to_latex(self, *, digits: int = 4) -> str:
+        """Return the summary as a LaTeX ``tabular`` with booktabs rules."""
+        return self.to_table(digits=digits).to_latex()
+
+    def to_frame(self):
+        """Return the per-query values as a pandas data frame indexed by query; ``frame.attrs`` has the convention."""
+        pandas = import_optional("pandas", extra="frames", needed_for="Evaluation.to_frame")
+        index = pandas.Index(self.queries, name="qid", tupleize_cols=False)
+        frame = pandas.DataFrame(self.values, index=index, columns=self.metrics)
+        frame.attrs["convention"] = self.convention
+        return frame
+
+    def __str__(self) -> str:
+        size = f"{count_of(len(self), 'query', 'queries')}, convention {self.convention}"
+        return "\n".join([self.to_table(heading="").to_text(), size, *self.notes])
+
+    def __repr__(self) -> str:
+        queries = count_of(len(self), "query", "queries")
+        return f"Evaluation({queries} × {', '.join(self.metrics)}; convention {self.convention!r})"
+
+    def _repr_html_(self) -> str:
+        return self.to_table().to_html()
+
+
+def find_metric(metric: str | Measure, metrics: Sequence[str]) -> str:
+    """Return the one of ``metrics`` that is the same measure: "NDCG@10" finds "ndcg@10"."""
+    if metric in metrics:
+        return str(metric)
+    wanted = Measure.parse(metric)
+    for name in metrics:
+        if Measure.parse(name) == wanted:
+            return name
+    raise ValueError(f"{str(metric)!r} was not evaluated; there are {', '.join(metrics)}.")
+
+
+def _without_nan(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: finite_or_none(value) for name, value in values.items()}
 
 
 def evaluate(
@@ -31,15 +201,15 @@ def evaluate(
     convention: str | Convention = "standard",
     docid: Any = None,
     complete: bool | None = None,
-    floors: bool = False,
+    reference_scores: bool = False,
 ) -> Evaluation:
-    """Values of ``metrics`` for every query, under the rules of a convention.
+    """Compute ``metrics`` for every query, under the rules of a convention.
 
     Parameters
     ----------
     labels : array-like of shape (n_docs,), Queries, path, Qrels, or dict of dicts
-        A ``Queries`` brings its query ids, document ids and features along, as do a LETOR or Parquet file, a folder of
-        Parquet files, or a pattern; ``Qrels`` go with a ``Run`` as scores, and ``{qid: {docid: label}}`` with
+        A ``Queries`` has its own query ids, document ids and features, as have a LETOR or Parquet file, a folder of
+        Parquet files, or a pattern. ``Qrels`` need a ``Run`` as scores, and ``{qid: {docid: label}}`` needs
         ``{qid: {docid: score}}``.
     scores : array-like of shape (n_docs,), Run, or dict of dicts
         Higher is better. For a ``Queries`` or files, in the order of their rows.
@@ -49,17 +219,17 @@ def evaluate(
     convention : str or Convention, default="standard"
         ``standard``, ``paper``, ``letor3``, ``letor4``, ``trec``, ``sklearn``, ``lightgbm``, ``xgboost``, ``gdeval`` or
         ``ranx``: how that tool breaks ties, discounts, and counts queries without a relevant document. ``standard``
-        averages ties over all their orders, so that the order of the rows has no influence. What a measure spells out,
-        as in ``"ndcg@10(gain=linear)"`` and ``"ndcg@10(convention=letor4)"``, wins.
+        averages ties over all their orders, so that the order of the rows has no influence. Parameters of a measure, as
+        in ``"ndcg@10(gain=linear)"`` and ``"ndcg@10(convention=letor4)"``, take precedence.
     docid : array-like of shape (n_docs,), default=None
         Document ids; conventions that break ties by them (``trec``, ``gdeval``) need them where scores tie.
     complete : bool, default=None
         For qrels and a run: whether queries of the qrels that the run does not answer count, with the worst value.
-        None leaves it to the convention of each measure (``trec`` and ``gdeval`` leave them out, all others count
-        them).
-    floors : bool, default=False
-        Also compute what a random order would reach on average (exactly) and, for a ``Queries``, the best single
-        feature, rising or falling, its ties averaged. The latter is chosen on the same queries: a generous floor.
+        None follows the convention of each measure (``trec`` and ``gdeval`` skip them, all others count them).
+    reference_scores : bool, default=False
+        Also compute the exact expectation of a random order and, for a ``Queries``, the value of the best single
+        feature, ascending or descending, its ties averaged. That feature is chosen on the same queries, so its value
+        is optimistic.
 
     Returns
     -------
@@ -75,23 +245,23 @@ def evaluate(
     array([0.8333, 0.5   ])
     """
     rules = get_convention(convention)
-    measures, names = _parse_metrics(metrics)
+    measures, names = parse_metrics(metrics)
     labels, scores = _as_trec(labels, scores)
     if isinstance(labels, (str, os.PathLike)) and not isinstance(scores, Run):
         _refuse(
-            "files bring their own ids; of columns with other names, read_parquet makes a Queries", qid=qid, docid=docid
+            "files have their own ids; for other column names, read the file with read_parquet", qid=qid, docid=docid
         )
         labels = read_queries(labels)
     queries = labels if isinstance(labels, Queries) else None
     notes: list[str] = []
     if isinstance(labels, Qrels) or isinstance(scores, Run):
-        _refuse("qrels and a run bring their own ids", qid=qid, docid=docid)
+        _refuse("qrels and a run have their own ids", qid=qid, docid=docid)
         is_complete = [(measure.convention or rules).is_complete for measure in measures]
         lists, notes = _lists_of_run(labels, scores, any(is_complete) if complete is None else complete)
     else:
         _refuse("complete goes with qrels and a run", complete=complete)
         if queries is not None:
-            _refuse("a Queries brings its own ids", qid=qid, docid=docid)
+            _refuse("a Queries has its own ids", qid=qid, docid=docid)
             check_judged(queries)
             check_labels(queries.labels)
             scores = check_scores(scores, queries.n_docs)
@@ -106,12 +276,15 @@ def evaluate(
     if complete is None and lists.n_retrieved is not None:  # measures of several conventions may differ in this
         values[np.ix_(lists.n_retrieved == 0, np.logical_not(is_complete))] = np.nan
     n_empty = {name: int(is_empty[:, column].sum()) for column, name in enumerate(names)}
-    rows: dict[str, dict[str, float]] = {}
+    references: dict[str, dict[str, float]] = {}
     best: dict[str, str] = {}
-    if floors:
-        rows[RANDOM_ORDER] = random_floor(measures, names, lists, rules)
+    if reference_scores:
+        random = random_values(measures, lists, rules)
+        references[RANDOM_ORDER] = {name: mean_of_counted(random[:, column]) for column, name in enumerate(names)}
         if queries is not None:
-            rows[BEST_FEATURE], best = best_feature_floor(measures, names, lists, rules, queries.grouped)
+            features = best_single_features(measures, lists, rules, queries.grouped)
+            references[BEST_FEATURE] = {name: one.mean for name, one in zip(names, features, strict=False)}
+            best = {name: one.in_words(queries.grouped) for name, one in zip(names, features, strict=False)}
     return Evaluation(
         names,
         lists.ids if lists.ids is not None else np.arange(lists.n_queries),
@@ -119,12 +292,13 @@ def evaluate(
         convention=rules.name,
         n_empty=n_empty,
         notes=notes + _notes_on_empty(measures, n_empty, rules),
-        floors=rows,
+        reference_scores=references,
         best_features=best,
     )
 
 
-def _parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[list[Measure], list[str]]:
+def parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[list[Measure], list[str]]:
+    """Return the measures and their names as given; raise where there are none, or one of them twice."""
     if isinstance(metrics, (str, Measure)):
         metrics = split_measures(metrics) if isinstance(metrics, str) else [metrics]
     metrics = list(metrics)
@@ -135,8 +309,8 @@ def _parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[li
     for measure in measures:
         if not measure.has_known_rules:
             raise ValueError(
-                f"{measure} has a convention that is not in plackett.metrics.CONVENTIONS, so that a table cannot name "
-                "it. Add it there, or give it as convention= for all measures."
+                f"{measure} has a convention that is not in plackett.metrics.CONVENTIONS. Add it there, or pass it as "
+                "convention= for all measures."
             )
     if len(set(names)) < len(names):
         raise ValueError(f"metrics names {next(n for n in names if names.count(n) > 1)!r} twice.")
@@ -144,7 +318,7 @@ def _parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[li
 
 
 def _as_trec(labels: Any, scores: Any) -> tuple[Any, Any]:
-    """``{qid: {docid: value}}``, the shape of pytrec_eval and ranx, as qrels and a run."""
+    """Convert ``{qid: {docid: value}}``, the format of pytrec_eval and ranx, to qrels and a run."""
     labels = Qrels.from_dict(labels) if isinstance(labels, Mapping) else labels
     return labels, Run.from_dict(scores) if isinstance(scores, Mapping) else scores
 
@@ -156,7 +330,7 @@ def _refuse(why: str, **arguments: object) -> None:
 
 
 def check_judged(queries: Queries) -> None:
-    """Refuse queries without labels, and those of which some documents have none: they cannot be measured."""
+    """Raise if there are no labels, or if some documents have none."""
     if np.isnan(queries.labels).any():
         unjudged = int(np.isnan(queries.labels).sum())
         raise ValueError(
@@ -197,7 +371,7 @@ def _lists_of_run(qrels: Any, run: Any, complete: bool) -> tuple[JudgedLists, li
 
 
 def _notes_on_empty(measures: list[Measure], n_empty: dict[str, int], convention: Convention) -> list[str]:
-    """One sentence where all measures agree; otherwise one for each that has empty queries."""
+    """One sentence if all measures treat empty queries alike; otherwise one for each measure that has some."""
     sentences = {}
     for measure, (name, n) in zip(measures, n_empty.items(), strict=True):
         empty = convention.rules_for(measure)["empty"]
@@ -211,7 +385,7 @@ def _notes_on_empty(measures: list[Measure], n_empty: dict[str, int], convention
 
 
 def evaluate_every_convention(labels: Any, scores: Any, **arguments: Any) -> dict[str, Evaluation | str]:
-    """``evaluate`` under every convention, by name; where one cannot apply (it needs document ids, say), the reason."""
+    """Return the result of ``evaluate`` under each convention; where a convention does not apply, the reason."""
     results: dict[str, Evaluation | str] = {}
     for name in CONVENTIONS:
         try:

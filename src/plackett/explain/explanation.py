@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from plackett._tables import aligned
 from plackett.explain.rows import (
     PARTS_SHOWN,
     ChosenRows,
@@ -21,8 +22,9 @@ from plackett.explain.rows import (
     choose_rows,
     dense_row,
     largest_first,
+    number,
+    signed,
 )
-from plackett.explain.text import aligned, number, signed
 from plackett.validation import check_finite, check_numbers, count_of, is_sparse
 
 
@@ -281,7 +283,7 @@ class Comparison(ComparedRows):
             table.append([f"({count_of(len(others), f'other {self._thing}')})", "", "", signed(rest)])
         table.append(["total", "", "", signed(self.total)])
         heading = f"{a} scores {number(self.score_a)}, {b} scores {number(self.score_b)}: {lead}"
-        return "\n".join([heading, *aligned(table, [True, False, False, False])])
+        return f"{heading}\n{aligned(table, 'lrrr')}"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(row {self.row_a} over row {self.row_b} by {number(self.total)})"

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._optional import import_optional
+from plackett._tables import MISSING, aligned, csv_text, plain_id
 from plackett.explain.explanation import Comparison, Explanation
-from plackett.explain.text import aligned, csv_text, number, plain_id, signed
+from plackett.explain.rows import number, signed
 from plackett.validation import count_of, plain
 
 FEATURES_SHOWN = 10
@@ -58,8 +59,8 @@ class NeighborTable:
     def __str__(self) -> str:
         table = [list(COLUMNS)]
         for key, weight, distance in self._rows()[:NEIGHBORS_SHOWN]:
-            table.append([str(key), number(weight), "–" if distance is None else number(distance)])
-        lines = aligned(table, [True, False, False])
+            table.append([str(key), number(weight), MISSING if distance is None else number(distance)])
+        lines = [aligned(table, "lrr")]
         if len(self) > NEIGHBORS_SHOWN:
             lines.append(f"… and {count_of(len(self) - NEIGHBORS_SHOWN, 'more query', 'more queries')}")
         return "\n".join(lines)
@@ -158,7 +159,7 @@ class QueryExplanation:
         for one in self.differences(FEATURES_SHOWN):
             table.append([one.feature, number(one.coefficient), number(one.uniform), signed(one.difference)])
         lines = [f"query {plain(self.query)}, learned from {count_of(len(self.neighbors), 'query', 'queries')}", ""]
-        lines += aligned(table, [True, False, False, False])
+        lines.append(aligned(table, "lrrr"))
         if self.coef.size > FEATURES_SHOWN:
             lines.append(f"… and {count_of(self.coef.size - FEATURES_SHOWN, 'more feature')}")
         if self.documents is not None:

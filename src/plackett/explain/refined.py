@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.explain.explanation import Comparison
-from plackett.explain.rows import ExplainedRows, largest_first
-from plackett.explain.text import signed
+from plackett.explain.rows import ExplainedRows, largest_first, signed
 from plackett.validation import count_of
 
 

@@ -9,13 +9,23 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from plackett._optional import import_optional
+from plackett._tables import aligned, csv_text, plain_id
 from plackett.data.grouping import Groups, group_rows
 from plackett.data.queries import Queries
-from plackett.explain.text import aligned, csv_text, number, plain_id
 from plackett.validation import count_of, is_sparse, plain
 
 ROWS_SHOWN = 20
 PARTS_SHOWN = 15
+
+
+def number(value: float) -> str:
+    """Return a number with four significant digits."""
+    return f"{value:.4g}"
+
+
+def signed(value: float) -> str:
+    """Return a number with its sign and four significant digits."""
+    return f"{value:+.4g}" if value else "0"
 
 
 class ExplainedRows(ABC):
@@ -67,7 +77,7 @@ class ExplainedRows(ABC):
             name = [] if self.docid is None else [str(plain(self.docid[place]))]
             strongest = ", ".join(self._shown(part) for part in self.top(row, 3))
             table.append([str(row), str(plain(self.qid[place])), *name, *self._numbers(place), strongest or "–"])
-        lines = aligned(table, [False] + [True] * (len(headings) - 3) + [False, False, True])
+        lines = [aligned(table, f"r{'l' * (len(headings) - 3)}rrl")]
         if len(self) > ROWS_SHOWN:
             lines.append(f"… and {count_of(len(self) - ROWS_SHOWN, 'more row')}")
         return "\n".join(lines)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.explain.rows import PARTS_SHOWN, ComparedRows, ExplainedRows, dense_row, largest_first
-from plackett.explain.text import aligned, number
+from plackett._tables import aligned
+from plackett.explain.rows import PARTS_SHOWN, ComparedRows, ExplainedRows, dense_row, largest_first, number
 from plackett.validation import count_of
 
 
@@ -212,7 +212,7 @@ class RankComparison(ComparedRows):
             table.append(["", f"({count_of(len(others), 'other step')})", "", "", "", "", _lead(rest), ""])
         table.append(["", "total", "", "", "", "", _lead(self.total), ""])
         heading = f"{a} ends at rank {_rank(self.score_a)}, {b} at rank {_rank(self.score_b)} (top is {self.size})"
-        return "\n".join([f"{heading}: {self._end(a, b)}", *aligned(table, [False, True, *[False] * 5, True])])
+        return f"{heading}: {self._end(a, b)}\n{aligned(table, 'rlrrrrrl')}"
 
     def __repr__(self) -> str:
         return f"RankComparison(row {self.row_a} over row {self.row_b} by {_lead(self.total)})"

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from plackett._optional import import_optional
+from plackett._tables import Table, for_display
 from plackett.evaluation.compare.comparison import Comparison
-from plackett.evaluation.compare.headline import LEVEL
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.report import lists, plots
-from plackett.report.table import Interval, Table, shown, signed
 from plackett.report.tables import tables
 from plackett.validation import count_of
 
@@ -60,21 +58,20 @@ def report_html(comparison: Comparison, *, title: str | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(signed=signed, interval=interval_bar, shown=shown)
+    environment.filters["for_display"] = for_display
     safe = environment.filters["safe"]
     sheet, script = (environment.loader.get_source(environment, name)[0] for name in ("report.css", "report.js"))
     every = {table.name: table for table in tables(comparison)}
     gained, lost = lists.changed_lists(comparison)
     return environment.get_template("report.html").render(
-        title=shown(title, 300) if title else f"Comparison of {count_of(len(comparison), 'ranker')}",
+        title=for_display(title, 300) if title else f"Comparison of {count_of(len(comparison), 'ranker')}",
         comparison=comparison,
         metric=comparison.metrics[0],
-        headline=[shown(sentence, 600) for sentence in comparison.headline()],
+        headline=[for_display(sentence, 600) for sentence in comparison.headline()],
         facts=facts(comparison),
         convention=CONVENTIONS.get(comparison.convention),
         tables=every,
         downloads={name: list(downloads(table)) for name, table in every.items()},
-        spans={name: span(table) for name, table in every.items()},
         by_k=plots.metric_by_k(comparison),
         time=plots.time_against_quality(comparison),
         gaps=plots.query_differences(comparison),
@@ -128,23 +125,3 @@ def downloads(table: Table) -> Iterator[Download]:
     ):
         content = base64.b64encode(text.encode("utf-8", errors="backslashreplace")).decode()
         yield Download(name, f"{table.name}.{ending}", f"data:{kind};charset=utf-8;base64,{content}")
-
-
-def span(table: Table) -> tuple[float, float]:
-    """The scale of the bars of a table: from the lowest end of any interval to the highest, zero among them."""
-    cells = [cell for row in table.rows for cell in row if isinstance(cell, Interval)]
-    ends = [end for cell in cells for end in (cell.low, cell.high) if math.isfinite(end)]
-    return min([*ends, 0.0]), max([*ends, 0.0])
-
-
-def interval_bar(cell: Interval, scale: tuple[float, float]) -> dict[str, Any] | None:
-    """Zero, start, middle and end of the bar of an interval, as places from 0 to 100; None where there is none."""
-    first, last = scale
-    if first == last or not all(math.isfinite(end) for end in cell[:3]):
-        return None
-    ends = {"zero": 0.0, "low": cell.low, "middle": cell.value, "high": cell.high}
-    places = {name: round(3 + 94 * (end - first) / (last - first), 1) for name, end in ends.items()}
-    side = "even"
-    if cell.p <= LEVEL:  # the corrected p-value, as the marks have it: the interval is that of one pair alone
-        side = "good" if (cell.value > 0) == cell.higher_is_better else "bad"
-    return {**places, "side": side}

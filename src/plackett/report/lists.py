@@ -9,7 +9,7 @@ import numpy as np
 from plackett.evaluation.compare.comparison import Comparison
 from plackett.metrics.measure import Measure
 from plackett.report.svg import N_LEVELS
-from plackett.report.tables import hardest_queries, standing
+from plackett.report.tables import by_rank, hardest_queries
 
 TOP = 10
 LARGEST_CHANGES = 3
@@ -57,7 +57,7 @@ def chosen(comparison: Comparison) -> Chosen:
 
     A contestant that is alone stands beside the ideal order.
     """
-    order = standing(comparison)
+    order = by_rank(comparison)
     best = order[0]
     if comparison.baseline != best:
         return Chosen(comparison.baseline, best)

@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.evaluation.compare.comparison import Comparison
-from plackett.evaluation.compare.differences import TIE
 from plackett.evaluation.evaluate import evaluate
-from plackett.evaluation.reference_scores import RANDOM_ORDER, random_floor
-from plackett.evaluation.table import mean_of_counted
+from plackett.evaluation.reference_scores import RANDOM_ORDER, random_values
+from plackett.evaluation.significance import TIE
 from plackett.metrics.conventions import CONVENTIONS
-from plackett.metrics.judged import JudgedLists
+from plackett.metrics.judged import JudgedLists, mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.report.svg import BAD, GOOD, INK, LEVELS, MUTED, N_LEVELS, PAPER, SERIES, drawing, inline_svg, thinned
-from plackett.report.tables import standing
+from plackett.report.tables import by_rank
 from plackett.validation import count_of
 
 CUTOFFS = range(1, 11)
@@ -62,7 +61,7 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
         for k in CUTOFFS
     ]
     lines = {}
-    for name in standing(comparison):
+    for name in by_rank(comparison):
         table = evaluate(
             comparison.queries, comparison.scores[name], metrics=measures, convention=comparison.convention
         )
@@ -77,7 +76,7 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
             keys.append(Key(MARKERS[marker], f"s{place}", name))
         if len(lines) > len(SERIES):
             keys.append(Key("─", "muted", count_of(len(lines) - len(SERIES), "other")))
-        if RANDOM_ORDER in comparison.floors:
+        if RANDOM_ORDER in comparison.reference_scores:
             axes.plot(CUTOFFS, _random_by_k(comparison, measures), color=MUTED, linewidth=1.2, dashes=(3, 2))
             keys.append(Key("┄", "muted", RANDOM_ORDER))
         axes.set_xticks(list(CUTOFFS))
@@ -88,8 +87,8 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
 
 def _random_by_k(comparison: Comparison, measures: list[Measure]) -> list[float]:
     lists = JudgedLists.of_queries(comparison.queries)
-    names = [str(measure) for measure in measures]
-    return list(random_floor(measures, names, lists, CONVENTIONS[comparison.convention]).values())
+    values = random_values(measures, lists, CONVENTIONS[comparison.convention])
+    return [mean_of_counted(values[:, column]) for column in range(len(measures))]
 
 
 def _alt_by_k(measure: str, lines: dict[str, list[float]]) -> str:
@@ -101,7 +100,7 @@ def time_against_quality(comparison: Comparison) -> list[Plot]:
     """Seconds of all fits against the mean of the first measure; points bear the numbers of the summary table."""
     metric, means = comparison.metrics[0], comparison.mean()
     points = {}
-    for place, name in enumerate(standing(comparison), start=1):
+    for place, name in enumerate(by_rank(comparison), start=1):
         seconds = sum(fit.seconds for fit in comparison.fits.get(name, []))
         if seconds > 0 and math.isfinite(seconds) and not math.isnan(means[name][metric]):
             points[place] = (name, seconds, means[name][metric])
@@ -113,7 +112,7 @@ def time_against_quality(comparison: Comparison) -> list[Plot]:
             colour = SERIES[place - 1] if place <= len(SERIES) else MUTED
             axes.plot([seconds], [value], marker="o", markersize=7, color=colour, markeredgecolor=PAPER, zorder=5)
         axes.margins(0.12)
-        axes.set_xlabel("seconds, all folds and settings (logarithmic)")
+        axes.set_xlabel("seconds, all folds and candidates (logarithmic)")
         axes.set_ylabel(metric)
         times = [seconds for _, seconds, _ in points.values()]
         if max(times) < 300 * min(times):  # powers of ten alone would be too few
@@ -149,7 +148,7 @@ def query_differences(comparison: Comparison) -> list[Plot]:
     metric, baseline = comparison.metrics[0], comparison.baseline
     sign = 1.0 if Measure.parse(metric).higher_is_better else -1.0
     gaps = {}
-    for name in _some_panels([name for name in standing(comparison) if name != baseline]):
+    for name in _some_panels([name for name in by_rank(comparison) if name != baseline]):
         gap = comparison.tables[name][metric] - comparison.tables[baseline][metric]
         gaps[name] = np.sort(gap[np.abs(gap) > TIE])[::-1]  # NaN is not above anything
     widest = max((np.abs(gap).max(initial=0.0) for gap in gaps.values()), default=0.0) or 1.0
@@ -178,7 +177,7 @@ def query_differences(comparison: Comparison) -> list[Plot]:
 def learning_curves(comparison: Comparison) -> list[Plot]:
     """A panel for each contestant that keeps a history: a line for each fold, over the iterations."""
     plots = []
-    for number, name in enumerate(_some_panels([n for n in standing(comparison) if _curves(comparison, n)]), start=1):
+    for number, name in enumerate(_some_panels([n for n in by_rank(comparison) if _curves(comparison, n)]), start=1):
         quantity, curves = _curves(comparison, name)
         longest = max(len(curve) for curve in curves)
         ends = ", ".join(f"{curve[-1]:.4g}" for curve in curves)
@@ -243,7 +242,7 @@ def score_distributions(comparison: Comparison) -> list[Plot]:
     groups = label_groups(comparison.queries.labels)
     query_of = np.repeat(np.arange(comparison.queries.n_queries), np.diff(comparison.queries.indptr))
     plots = []
-    for number, name in enumerate(_some_panels(standing(comparison)), start=1):
+    for number, name in enumerate(_some_panels(by_rank(comparison)), start=1):
         scores = _within_queries(np.asarray(comparison.scores[name], dtype=np.float64), query_of)
         edges = np.linspace(-3, 3, MOST_BINS + 1)
         parts = []

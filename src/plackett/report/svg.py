@@ -15,7 +15,7 @@ from html import escape
 from typing import Any
 
 from plackett._optional import import_optional
-from plackett.report.table import shown
+from plackett._tables import for_display
 
 N_SERIES, N_LEVELS = 8, 5
 LONGEST_ALT = 1000
@@ -101,7 +101,7 @@ def inline_svg(figure: Any, key: str, alt: str) -> str:
     inside = _shorten(_rename_ids(inside, key))
     for colour, variable in _VARIABLES.items():
         inside = inside.replace(colour, f"var({variable})")
-    label = escape(shown(alt, LONGEST_ALT))
+    label = escape(for_display(alt, LONGEST_ALT))
     return f'<svg class="plot" viewBox="{view[1]}" role="img" aria-label="{label}">{inside.strip()}'
 
 

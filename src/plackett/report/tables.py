@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from plackett._tables import Column, Estimate, Marked, Table
 from plackett.data.describe import Description
 from plackett.evaluation.compare.comparison import Comparison, HardQuery
-from plackett.evaluation.compare.differences import Difference
 from plackett.evaluation.evaluate import evaluate
+from plackett.evaluation.select.selection import in_words
+from plackett.evaluation.significance import Difference
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.measure import Measure
-from plackett.report.table import Column, Interval, Marked, Table
 from plackett.validation import plain
 
 MOST_FOR_ALL_PAIRS = 12  # contestants; beyond that only the pairs with the baseline are shown
@@ -50,7 +51,7 @@ def tables(comparison: Comparison) -> list[Table]:
     return [table for table in every if table.rows or table.foot]
 
 
-def standing(comparison: Comparison) -> list[str]:
+def by_rank(comparison: Comparison) -> list[str]:
     """The contestants, the best by the first measure first; equals in order of entry, those without a value last."""
     metric = comparison.metrics[0]
     sign = -1.0 if Measure.parse(metric).higher_is_better else 1.0
@@ -60,21 +61,21 @@ def standing(comparison: Comparison) -> list[str]:
 
 def summary_table(comparison: Comparison) -> Table:
     """One row per contestant, the best first, with marks, the difference to the baseline, and time."""
-    first, by_name = comparison.metrics[0], {row.name: row for row in comparison.summary() if not row.is_floor}
+    first, by_name = comparison.metrics[0], {row.name: row for row in comparison.summary() if not row.is_reference}
     best = {metric: _best_of([row.means[metric] for row in by_name.values()], metric) for metric in comparison.metrics}
-    gaps = {pair.a: _interval(pair) for pair in _against_baseline(comparison, first)}
+    gaps = {pair.a: _estimate(pair) for pair in _against_baseline(comparison, first)}
     columns = [Column("#", digits=0), Column("ranker", "text"), *(Column(m, "marked") for m in comparison.metrics)]
     if gaps:
-        columns.append(Column(f"Δ {first}", "interval"))
+        columns.append(Column(f"Δ {first}", "estimate"))
     columns.append(Column("seconds", digits=None))
     rows = []
-    for place, name in enumerate(standing(comparison), start=1):
+    for place, name in enumerate(by_rank(comparison), start=1):
         row = by_name[name]
         means = [Marked(row.means[m], row.marks.get(m, ""), row.means[m] == best[m]) for m in comparison.metrics]
         gap = [gaps.get(name, "baseline")] if gaps else []
         rows.append([place, name, *means, *gap, row.seconds])
     foot: list[list[Any]] = []
-    for name, table in comparison.floors.items():
+    for name, table in comparison.reference_scores.items():
         means = [Marked(table.mean()[m]) for m in comparison.metrics]
         foot.append([math.nan, name, *means, *([""] if gaps else []), math.nan])
     for name in comparison.failures:
@@ -82,9 +83,9 @@ def summary_table(comparison: Comparison) -> Table:
             missing = [Marked(math.nan) for _ in comparison.metrics]
             foot.append([math.nan, f"{name} (failed)", *missing, *([""] if gaps else []), math.nan])
     notes = [remark for remark in comparison.remarks() if not remark.startswith("failed: ")]  # a table of their own
-    for name, table in comparison.floors.items():
+    for name, table in comparison.reference_scores.items():
         notes += [f"{name} by {metric}: {feature}" for metric, feature in table.best_features.items()]
-    return Table("summary", "Means over all test queries", columns, rows, foot, notes)
+    return Table(columns, rows, foot, "summary", "Means over all test queries", notes)
 
 
 def baseline_table(comparison: Comparison) -> Table:
@@ -119,9 +120,9 @@ def folds_table(comparison: Comparison) -> Table:
     rows = []
     for metric in comparison.metrics if n_folds > 1 else ():
         by_fold = comparison.by_fold(metric)
-        for name in standing(comparison):
+        for name in by_rank(comparison):
             rows.append([metric, name, *by_fold[name], math.fsum(by_fold[name]) / n_folds])
-    return Table("folds", "Fold by fold", columns, rows)
+    return Table(columns, rows, name="folds", title="Means of each fold")
 
 
 def fits_table(comparison: Comparison) -> Table:
@@ -129,35 +130,35 @@ def fits_table(comparison: Comparison) -> Table:
     columns = [
         Column("ranker", "text"),
         Column("fold", digits=0),
-        Column("chosen setting", "text"),
+        Column("chosen", "text"),
         Column("validation"),
-        Column("settings tried", digits=0),
+        Column("candidates", digits=0),
         Column("seconds", digits=None),
     ]
     rows = [
-        [name, fit.fold, setting_text(fit.params), fit.validation, fit.n_settings, fit.seconds]
+        [name, fit.fold, in_words(fit.params), fit.validation, fit.n_candidates, fit.seconds]
         for name, fits in comparison.fits.items()
         for fit in fits
     ]
-    notes = ["seconds include the choice among settings"]
-    return Table("fits", "Fits", columns, rows, notes=notes)
+    notes = ["seconds include the fits of all candidates"]
+    return Table(columns, rows, name="fits", title="Fits", notes=notes)
 
 
 def failures_table(comparison: Comparison) -> Table:
     """What went wrong."""
     rows = [[name, reason] for name, reasons in comparison.failures.items() for reason in reasons]
-    return Table("failures", "What failed", [Column("ranker", "text"), Column("reason", "text")], rows)
+    return Table([Column("ranker", "text"), Column("reason", "text")], rows, name="failures", title="Failures")
 
 
 def hardest_table(comparison: Comparison) -> Table:
     """The queries on which the contestants are worst, among those on which they could be better."""
-    names = standing(comparison)[:MOST_COLUMNS]
+    names = by_rank(comparison)[:MOST_COLUMNS]
     columns = [Column("query", "text"), Column("mean"), *(Column(name) for name in names)]
     rows = [[str(q.qid), q.mean, *(q.values[name] for name in names)] for q in hardest_queries(comparison)]
     notes = ["queries of which every order is as good as any other are left out"]
     if len(names) < len(comparison):
         notes.append(f"the {len(names)} best of {len(comparison)} rankers are shown; the mean is that of all")
-    return Table("hardest", f"Hardest queries by {comparison.metrics[0]}", columns, rows, notes=notes)
+    return Table(columns, rows, name="hardest", title=f"Hardest queries by {comparison.metrics[0]}", notes=notes)
 
 
 def hardest_queries(comparison: Comparison, n: int = HARDEST) -> list[HardQuery]:
@@ -182,19 +183,19 @@ def data_table(comparison: Comparison) -> Table:
         rows = Description(**{**values, "label_histogram": levels}).rows()
     except (TypeError, ValueError, KeyError):  # a description of another make
         rows = list(_flat(values))
-    return _facts("data", "Data", rows)
+    return _pairs("data", "Data", rows)
 
 
 def settings_table(comparison: Comparison) -> Table:
     """How the comparison was run."""
     rows = [("convention", convention_text(comparison.convention)), ("baseline", comparison.baseline)]
     settings = {key: value for key, value in comparison.settings.items() if key not in ("versions", "convention")}
-    return _facts("settings", "Settings", [*rows, *_flat(settings)])
+    return _pairs("settings", "Settings", [*rows, *_flat(settings)])
 
 
 def versions_table(comparison: Comparison) -> Table:
     """The software that was used."""
-    return _facts("versions", "Versions", _flat(comparison.settings.get("versions") or {}))
+    return _pairs("versions", "Versions", _flat(comparison.settings.get("versions") or {}))
 
 
 def convention_text(name: str) -> str:
@@ -202,14 +203,9 @@ def convention_text(name: str) -> str:
     return f"{name}: {CONVENTIONS[name].summary}" if name in CONVENTIONS else name
 
 
-def setting_text(params: Mapping[str, Any]) -> str:
-    """Parameters as a reader writes them."""
-    return ", ".join(f"{name}={_short(value)}" for name, value in params.items()) or "as given"
-
-
-def _facts(name: str, title: str, rows: Any) -> Table:
+def _pairs(name: str, title: str, rows: Any) -> Table:
     columns = [Column("what", "text"), Column("value", "text")]
-    return Table(name, title, columns, [[str(key), str(value)] for key, value in rows])
+    return Table(columns, [[str(key), str(value)] for key, value in rows], name=name, title=title)
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
@@ -246,18 +242,18 @@ def _difference_table(
 ) -> Table:
     columns = [Column("ranker", "text")] if with_other else [Column("measure", "text"), Column("ranker", "text")]
     columns += [Column("against", "text")] if with_other else []
-    columns += [Column("difference", "interval"), *(Column(word, digits=0) for word in ("wins", "ties", "losses"))]
+    columns += [Column("difference", "estimate"), *(Column(word, digits=0) for word in ("wins", "ties", "losses"))]
     columns += [Column("p (t-test)", "p"), Column("p (randomisation)", "p")]
     rows = []
     for pair in pairs:
         start = [pair.a, pair.b] if with_other else [pair.metric, pair.a]
         counts = [pair.wins, pair.ties, pair.losses]
-        rows.append([*start, _interval(pair), *counts, pair.p_t_holm, pair.p_random_holm])
-    return Table(name, title, columns, rows, notes=notes)
+        rows.append([*start, _estimate(pair), *counts, pair.p_t_holm, pair.p_random_holm])
+    return Table(columns, rows, name=name, title=title, notes=notes)
 
 
-def _interval(pair: Difference) -> Interval:
-    return Interval(pair.mean, pair.low, pair.high, pair.p_random_holm, Measure.parse(pair.metric).higher_is_better)
+def _estimate(pair: Difference) -> Estimate:
+    return Estimate(pair.mean, pair.low, pair.high, pair.p_random_holm, Measure.parse(pair.metric).higher_is_better)
 
 
 def _best_of(values: list[float], metric: str) -> float:

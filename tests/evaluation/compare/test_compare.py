@@ -8,7 +8,6 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -18,14 +17,13 @@ from sklearn.linear_model import Ridge
 
 import plackett as pk
 from plackett.data.datasets.published import Fold
-from plackett.evaluation.compare import one_fold
-from plackett.evaluation.compare.all_folds import prepare
+from plackett.evaluation import estimators
+from plackett.evaluation.compare import folds
 from plackett.evaluation.compare.comparison import Comparison, FoldFit, SummaryRow
 from plackett.evaluation.compare.contestants import as_contestants
-from plackett.evaluation.compare.cost import measured
-from plackett.evaluation.compare.one_fold import attempt
+from plackett.evaluation.compare.folds import prepare, run_fold_safely
+from plackett.evaluation.evaluate import Evaluation
 from plackett.evaluation.splits import as_folds
-from plackett.evaluation.table import Evaluation
 from plackett.report.tables import tables
 
 GRID = {"l2": [1.0, 0.1, 0.001]}
@@ -99,7 +97,7 @@ def test_settings_are_chosen_on_validation_queries_and_measured_on_test_queries(
     np.testing.assert_array_equal(compared.tables["listmle"].values, table.values)
     assert compared.queries.ids.tolist() == everything.ids.tolist() == compared.tables["adarank"].queries.tolist()
     assert compared.fold_of.tolist() == [n for n, fold in enumerate(folds, 1) for _ in range(fold.test.n_queries)]
-    assert [fit.n_settings for fit in compared.fits["listmle"]] == [3] * 4
+    assert [fit.n_candidates for fit in compared.fits["listmle"]] == [3] * 4
     assert [fit.params for fit in compared.fits["given"]] == [{}] * 4
 
 
@@ -121,8 +119,10 @@ def test_test_labels_reach_nobody_before_the_measuring(data, compared, tmp_path)
         for fit, other in zip(result.fits[name], compared.fits[name], strict=True):
             assert (fit.params, fit.validation) == (other.params, other.validation)
         assert result.mean()[name] != compared.mean()[name]
-    features = {floor: result.floors[floor].best_features for floor in result.floors}
-    assert features == {floor: compared.floors[floor].best_features for floor in compared.floors}
+    features = {reference: result.reference_scores[reference].best_features for reference in result.reference_scores}
+    assert features == {
+        reference: compared.reference_scores[reference].best_features for reference in compared.reference_scores
+    }
     # neither do the keys under which scores are kept depend on test labels
     before = len(list(tmp_path.iterdir()))
     assert pk.compare(RANKERS, cv=clean, metrics=METRICS, folder=tmp_path).mean() == compared.mean()
@@ -184,8 +184,8 @@ def test_progress_is_told_in_order(data):
     lines = []
     pk.compare({"a": pk.LinearRanker(), "b": ("listmle", GRID)}, data, cv=3, metrics="map", progress=lines.append)
     assert [line.partition(" in ")[0] for line in lines[2:4]] == [
-        "3 of 6: a, fold 3: 1 setting",
-        "4 of 6: b, fold 1: 3 settings",
+        "3 of 6: a, fold 3: 1 candidate",
+        "4 of 6: b, fold 1: 3 candidates",
     ]
 
 
@@ -224,12 +224,12 @@ def test_a_setting_that_fails_is_told_of_and_never_wins(data, compared, counting
     result, lines = run()
     np.testing.assert_array_equal(result.scores["counting"], compared.scores["listmle"])
     assert [fit.params for fit in result.fits["counting"]] == [fit.params for fit in compared.fits["listmle"]]
-    assert [fit.n_settings for fit in result.fits["counting"]] == [4] * 4
+    assert [fit.n_candidates for fit in result.fits["counting"]] == [4] * 4
     (note,) = result.notes
     assert note.startswith("counting: 4 of 16 fits failed, in folds 1, 2, 3, 4, the first with l2=no number: ")
     assert lines[0].endswith("s, 1 failed")
     assert list(result.failures) == ["all"]
-    assert result.failures["all"][1].startswith("fold 2: all 2 settings failed, the first with l2=a: ")
+    assert result.failures["all"][1].startswith("fold 2: all 2 candidates failed, the first with l2=a: ")
     if folder is None:
         return
     counting.fits = 0
@@ -254,7 +254,8 @@ def test_an_error_that_cannot_travel_between_processes_still_stops_nobody(data, 
         folder=None, random_state=0,
     )  # fmt: skip
     outcomes = [
-        attempt(setup.contestants[0], fold, setup.rules, None, n_threads=None, parent=-1) for fold in setup.folds
+        run_fold_safely(setup.contestants[0], fold, setup.criteria, None, n_threads=None, parent=-1)
+        for fold in setup.folds
     ]
     reasons = [pickle.loads(pickle.dumps(outcome)).reason for outcome in outcomes[:2]]
     assert reasons == [
@@ -340,11 +341,11 @@ def test_what_cannot_be_recognised_again_is_not_kept(data, tmp_path):
     odd.verbose = sys.__stdout__.write  # a stream has a state that no other run can see
     result = pk.compare({"odd": odd, "plain": pk.LinearRanker()}, data, cv=3, folder=tmp_path)
     assert result.notes == [
-        "odd is not kept in the folder: the object of verbose is a TextIOWrapper, which cannot be recognised in "
-        "another run."
+        "odd is not stored in the folder: the object of verbose is a TextIOWrapper, which cannot be identified in "
+        "another process."
     ]
     kept = [json.loads(path.read_bytes().split(b"\n")[1])["parts"]["what"] for path in tmp_path.iterdir()]
-    assert sorted(kept) == ["best feature"] * 3 + ["scores"] * 3 + ["setting"] * 3
+    assert sorted(kept) == ["best feature"] * 3 + ["candidate"] * 3 + ["scores"] * 3
 
 
 def test_nothing_is_written_without_a_folder(data, tmp_path, monkeypatch):
@@ -371,14 +372,16 @@ def test_a_run_that_is_killed_twenty_times_ends_as_if_it_had_not_been(tmp_path):
 # --- Floors -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_random_floor_is_the_mean_over_all_orders():
+def test_the_random_reference_is_the_mean_over_all_orders():
     queries = pk.Queries(np.arange(12.0).reshape(-1, 1), [2, 0, 1, 0] * 3, np.repeat([1, 2, 3], 4))
-    floor = pk.compare({"line": pk.LinearRanker()}, queries, cv=3, metrics=["ndcg@2"]).floors["random order"]
+    reference = pk.compare({"line": pk.LinearRanker()}, queries, cv=3, metrics=["ndcg@2"]).reference_scores[
+        "random order"
+    ]
     orders = [
         pk.evaluate([2, 0, 1, 0], np.array(scores, dtype=float), metrics=["ndcg@2"]).mean()["ndcg@2"]
         for scores in itertools.permutations(range(4))
     ]
-    np.testing.assert_allclose(floor["ndcg@2"], np.mean(orders), rtol=1e-12)
+    np.testing.assert_allclose(reference["ndcg@2"], np.mean(orders), rtol=1e-12)
 
 
 def test_the_best_feature_is_chosen_on_the_training_queries(data, compared):
@@ -390,8 +393,8 @@ def test_the_best_feature_is_chosen_on_the_training_queries(data, compared):
             reached[column, sign] = next(iter(table.mean().values()))
         column, sign = max(reached, key=reached.get)
         values.append(pk.evaluate(fold.test, sign * fold.test.X[:, column], metrics=["map(ties=average)"]).values[:, 0])
-    np.testing.assert_allclose(compared.floors["best feature"]["map"], np.concatenate(values), rtol=1e-12)
-    assert set(compared.floors["best feature"].best_features) == set(METRICS)
+    np.testing.assert_allclose(compared.reference_scores["best feature"]["map"], np.concatenate(values), rtol=1e-12)
+    assert set(compared.reference_scores["best feature"].best_features) == set(METRICS)
 
 
 # --- What is told of it -----------------------------------------------------------------------------------------------
@@ -497,7 +500,11 @@ def test_it_goes_through_json_and_back(compared):
     assert again.to_json() == text
     assert str(again) == str(compared)
     assert again.hardest(3) == compared.hardest(3)
-    assert again.floors["best feature"].best_features == compared.floors["best feature"].best_features != {}
+    assert (
+        again.reference_scores["best feature"].best_features
+        == compared.reference_scores["best feature"].best_features
+        != {}
+    )
     assert again.queries.ids.tolist() == compared.queries.ids.tolist()
     np.testing.assert_array_equal(again.scores["listmle"], compared.scores["listmle"])
     for other in ({}, {"format": "something"}, compared.to_dict(per_query=False)):
@@ -547,7 +554,7 @@ def test_warnings_of_fits_become_notes(data):
         ({"random_state": 2**32}, "random_state=4294967296; a whole number from 0 to 4294967295 is needed"),
         ({"random_state": None}, "random_state=None; a whole number"),
         ({"random_state": np.random.RandomState(0)}, "a whole number"),
-        ({"rankers": {"best feature": "regression"}}, "'best feature' is the name of a floor"),
+        ({"rankers": {"best feature": "regression"}}, "'best feature' is the name of a reference"),
     ],
 )
 def test_wrong_words_are_found_before_any_fit(data, changes, message, counting):
@@ -566,7 +573,7 @@ def test_documents_that_nobody_judged_are_found_before_any_fit(data, counting):
 
 def test_two_folds_of_few_queries_hold_one_of_them_back(data):
     result = pk.compare("regression", data[:4], cv=2, metrics="map")
-    assert result.fits["regression"][0].n_settings > 1
+    assert result.fits["regression"][0].n_candidates > 1
     with pytest.raises(ValueError, match="there is 1 query to train on"):
         pk.compare("regression", data[:2], cv=2, metrics="map")
 
@@ -581,7 +588,7 @@ def test_cross_validation_is_a_comparison_of_one(data, compared, tmp_path):
     assert [fold["map"] for fold in result.by_fold()] == compared.by_fold("map")["listmle"]
     assert [fit.params for fit in result.fits] == [fit.params for fit in compared.fits["listmle"]]
     lines = str(result).splitlines()
-    assert lines[0].split() == ["ndcg@5", "map", "seconds", "setting"]
+    assert lines[0].split() == ["ndcg@5", "map", "seconds", "chosen"]
     assert lines[5].split()[:2] == ["mean", f"{result.mean()['ndcg@5']:.4f}"]
     assert repr(result).startswith("CrossValidation(4 folds, ndcg@5 0.")
 
@@ -595,34 +602,26 @@ def test_cross_validation_lets_errors_out_with_their_fold(data, counting):
     counting.fails_at = {3: RuntimeError("first"), 4: ValueError("second")}
     with pytest.raises(RuntimeError, match="first") as error:
         pk.cross_validate(counting(), data, cv=3, grid={"l2": [1.0, 0.1]})
-    assert error.value.__notes__ == ["(in fold 1, where all 2 settings failed)"]
+    assert error.value.__notes__ == ["(in fold 1, where all 2 candidates failed)"]
 
 
 # --- What it costs ----------------------------------------------------------------------------------------------------
 
 
-def test_the_seconds_of_a_block_are_those_of_the_clock(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("plackett.evaluation.compare.cost.time", SimpleNamespace(perf_counter=lambda: now[0]))
-    with measured() as cost:
-        now[0] += 3.0
-    assert cost.seconds == 3.0
-
-
 def test_our_rankers_are_fitted_once_before_they_are_timed(data, monkeypatch):
     sizes = []
-    real = one_fold.fit_setting
-    monkeypatch.setattr(one_fold, "_warm", set())
-    monkeypatch.setattr(one_fold, "fit_setting", lambda *args: sizes.append(args[2].n_queries) or real(*args))
+    real = estimators.fit_copy
+    monkeypatch.setattr(folds, "_warm", set())
+    monkeypatch.setattr(estimators, "fit_copy", lambda *args: sizes.append(args[1].n_queries) or real(*args))
     pk.compare({"a": pk.LinearRanker(l2=1), "b": pk.LinearRanker(l2=2), "c": Ridge()}, data, cv=2, metrics="map")
     n_train = data.n_queries // 2
-    assert sizes[0] == one_fold.WARM_UP_QUERIES
+    assert sizes[0] == folds.WARM_UP_QUERIES
     assert sizes[1:] == [n_train] * 6, "and nobody else, and nothing twice"
 
 
 def test_a_warm_up_that_fails_leaves_no_trace(data, monkeypatch):
-    monkeypatch.setattr(one_fold, "_warm", set())
-    monkeypatch.setattr(one_fold, "WARM_UP_QUERIES", 0)
+    monkeypatch.setattr(folds, "_warm", set())
+    monkeypatch.setattr(folds, "WARM_UP_QUERIES", 0)
     result = pk.compare({"a": pk.LinearRanker(l2=1)}, data, cv=2, metrics="map")
     assert result.failures == {}
     assert len(result.fits["a"]) == 2

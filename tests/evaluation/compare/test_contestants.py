@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.evaluation import estimators
 from plackett.evaluation.compare.contestants import Contestant, as_contestants, contestant_of
-from plackett.evaluation.select.grids import DEFAULT_GRIDS, default_grid
-from plackett.evaluation.store.settings import fit_setting, settings_of
+from plackett.evaluation.select.grids import DEFAULT_GRIDS, candidates_of, default_grid, with_params
 from plackett.rankers.linear.paths import DEFAULT_L2
 from plackett.rankers.registry import PEERS
 
@@ -30,17 +30,17 @@ def test_names_bring_their_default_grids():
     )
     assert by_text[0].name == "listmle"
     assert [one.name for one in by_text] == [one.name for one in by_list] == ["listmle", "adarank", "p-listmle"]
-    assert [setting["l2"] for setting in by_text[2].settings()] == list(DEFAULT_L2)
-    assert by_text[1].settings() == [{}]
+    assert [setting["l2"] for setting in by_text[2].candidates()] == list(DEFAULT_L2)
+    assert by_text[1].candidates() == [{}]
     assert by_text[2].estimator.loss == "p-listmle"
 
 
 def test_rankers_take_part_as_they_are():
     own = pk.LinearRanker(l2=7.0)
     assert as_contestants([own, "listmle"])[0] == Contestant("LinearRanker", own, {})
-    assert as_contestants(own)[0].settings() == [{}]
+    assert as_contestants(own)[0].candidates() == [{}]
     named = as_contestants({"a": own, "b": ("listmle", {"l2": [1, 2]}), "c": (own, None), "d": "ranksvm"})
-    assert [(one.name, len(one.settings())) for one in named] == [("a", 1), ("b", 2), ("c", 1), ("d", 5)]
+    assert [(one.name, len(one.candidates())) for one in named] == [("a", 1), ("b", 2), ("c", 1), ("d", 5)]
     assert as_contestants(named) == named
     assert as_contestants((own, {"l2": [1, 2]})) == as_contestants([(own, {"l2": [1, 2]})])
 
@@ -51,12 +51,12 @@ def test_rankers_take_part_as_they_are():
         ("", ValueError, "no ranker is named"),
         ([], ValueError, "no ranker is named"),
         ("listmel", ValueError, "there is no ranker 'listmel'. Did you mean listmle.* catboost"),
-        ("listmle,listmle", ValueError, "'listmle' takes part twice"),
-        ([pk.LinearRanker(), pk.LinearRanker(l2=1)], ValueError, "'LinearRanker' takes part twice"),
+        ("listmle,listmle", ValueError, "'listmle' occurs twice"),
+        ([pk.LinearRanker(), pk.LinearRanker(l2=1)], ValueError, "'LinearRanker' occurs twice"),
         ({"a": ("listmle", {"C": [1]})}, ValueError, "LinearRanker has no parameter 'C'"),
-        ({"a": 3}, TypeError, "a contestant is a ranker, the name of one, or .* not 3, which has no fit"),
+        ({"a": 3}, TypeError, "a contestant must be a ranker, the name of one, or .* not 3, which has no fit"),
         (7, TypeError, "not 7"),
-        ([pk.LinearRanker], TypeError, r"LinearRanker is a class; give one of its objects: LinearRanker\(\)"),
+        ([pk.LinearRanker], TypeError, r"LinearRanker is a class; pass an instance: LinearRanker\(\)"),
     ],
 )
 def test_what_is_no_ranker_is_refused(rankers, error, match):
@@ -81,10 +81,12 @@ def test_default_grids_fit_with_and_without_validation(name, parts):
     estimator, grid = pk.ranker(name), default_grid(name)
     if hasattr(estimator, "package"):
         pytest.importorskip(estimator.package)
-    settings = settings_of(estimator, grid)
-    fitted = fit_setting(estimator, settings[-1], train, validation, "ndcg@10")
+    settings = candidates_of(estimator, grid)
+    fitted = estimators.fit_copy(with_params(estimator, settings[-1]), train, validation, "ndcg@10")
     assert np.isfinite(fitted.predict(validation)).all()
-    assert fit_setting(estimator, settings[0], train).predict(validation).shape == (validation.n_docs,)
+    assert estimators.fit_copy(with_params(estimator, settings[0]), train).predict(validation).shape == (
+        validation.n_docs,
+    )
     assert all(fitted.get_params()[name] == value for name, value in settings[-1].items())
 
 
@@ -101,5 +103,5 @@ def test_a_package_that_is_missing_is_left_out_with_a_note(name, monkeypatch, pa
             alone()
     result = pk.compare({"linear": pk.LinearRanker(), name: name}, parts[1], cv=2, metrics="ndcg@5")
     assert list(result.tables) == ["linear"]
-    [note] = [note for note in result.notes if note.startswith(f"{name} is left out: ")]
+    [note] = [note for note in result.notes if note.startswith(f"{name} is skipped: ")]
     assert re.search(message, note)

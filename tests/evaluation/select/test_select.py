@@ -9,9 +9,10 @@ from scipy.stats import loguniform, norm, randint, uniform
 from sklearn.model_selection import ParameterGrid
 
 import plackett as pk
+from plackett.evaluation import estimators
+from plackett.evaluation.select.grids import candidates_of, with_params
 from plackett.evaluation.select.select import select
 from plackett.evaluation.splits import QueryKFold
-from plackett.evaluation.store.settings import fit_setting, settings_of, with_setting
 from plackett.exceptions import ConvergenceWarning
 from plackett.rankers.base import Ranker
 
@@ -50,13 +51,13 @@ def mean(queries, scores, metric="ndcg@10", **rules):
 
 def test_settings_are_those_of_scikit_learn_in_the_order_of_the_grid():
     grid = {"tol": [1e-3, 1e-4], "l2": [1, 0.1, 0.01]}
-    settings = settings_of(pk.LinearRanker(), grid)
+    settings = candidates_of(pk.LinearRanker(), grid)
     assert settings[:4] == [{"tol": 1e-3, "l2": 1}, {"tol": 1e-3, "l2": 0.1}, {"tol": 1e-3, "l2": 0.01},
                             {"tol": 1e-4, "l2": 1}]  # fmt: skip
     as_sets = {frozenset(setting.items()) for setting in settings}
     assert as_sets == {frozenset(setting.items()) for setting in ParameterGrid(grid)}
-    assert len(settings_of(pk.LinearRanker(), [grid, {"l2": (5,)}])) == 7
-    assert settings_of(pk.LinearRanker(), None) == settings_of(pk.LinearRanker(), {}) == [{}]
+    assert len(candidates_of(pk.LinearRanker(), [grid, {"l2": (5,)}])) == 7
+    assert candidates_of(pk.LinearRanker(), None) == candidates_of(pk.LinearRanker(), {}) == [{}]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_settings_are_those_of_scikit_learn_in_the_order_of_the_grid():
         ({"l3": [1]}, "LinearRanker has no parameter 'l3'; it has .*l2"),
         ({"loss__q": [1]}, "LinearRanker has no parameter 'loss__q'"),
         ({"l2": []}, "l2 has no values"),
-        ({"l2": 1.0}, 'l2 must be a list of values, not 1.0. Distributions go with method="random"'),
+        ({"l2": 1.0}, 'l2 must be a list of values, not 1.0. Distributions need method="random"'),
         ({"loss": "listmle"}, "loss must be a list of values, not 'listmle'"),
         (["l2"], "grid must be a dict such as"),
         ([], "grid must be a dict such as"),
@@ -73,26 +74,26 @@ def test_settings_are_those_of_scikit_learn_in_the_order_of_the_grid():
 )
 def test_a_grid_that_makes_no_settings_is_refused(grid, match):
     with pytest.raises(ValueError, match=match):
-        settings_of(pk.LinearRanker(), grid)
+        candidates_of(pk.LinearRanker(), grid)
 
 
 def test_parameters_of_the_loss_reach_the_loss():
     given = pk.ranker("cs-listmle")
     for name in ("k", "loss__k"):
-        assert with_setting(given, {name: 3, "l2": 0.5}).loss == pk.losses.CSListMLE(k=3)
+        assert with_params(given, {name: 3, "l2": 0.5}).loss == pk.losses.CSListMLE(k=3)
     assert given.loss == "cs-listmle"
-    changed = with_setting(pk.ranker("linear"), {"loss": "hinge", "loss__normalize": "all", "normalize": None})
+    changed = with_params(pk.ranker("linear"), {"loss": "hinge", "loss__normalize": "all", "normalize": None})
     assert changed.loss == pk.losses.PairwiseHinge(normalize="all")
     kept = pk.losses.CSListMLE(k=7)
-    assert with_setting(pk.LinearRanker(loss=kept), {"k": 2}).loss.k == 2
+    assert with_params(pk.LinearRanker(loss=kept), {"k": 2}).loss.k == 2
     assert kept.k == 7
 
 
 def test_one_setting_is_fitted_as_by_hand_whatever_was_fitted_before(parts):
     train, validation = parts
     given = pk.LinearRanker(solver="lbfgs")
-    fit_setting(given, {"l2": 1.0}, train, validation, "map")
-    fitted = fit_setting(given, {"l2": 1e-4}, train, validation, "map")
+    estimators.fit_copy(with_params(given, {"l2": 1.0}), train, validation, "map")
+    fitted = estimators.fit_copy(with_params(given, {"l2": 1e-4}), train, validation, "map")
     by_hand = pk.LinearRanker(solver="lbfgs", l2=1e-4).fit(train, eval_set=validation, eval_metric="map")
     np.testing.assert_array_equal(fitted.coef_, by_hand.coef_)
     assert fitted.history_["map"] == by_hand.history_["map"]
@@ -146,10 +147,10 @@ def test_a_setting_that_fails_is_recorded_and_never_wins(parts):
     ]  # fmt: skip
     assert np.isnan(found.trials[0].value)
     assert "failed with column=9: ValueError: there is no column 9." in str(found)
-    with pytest.raises(ValueError, match=r"2 of 2 settings failed.* ValueError: there is no column 7\.$") as raised:
+    with pytest.raises(ValueError, match=r"2 of 2 candidates failed.* ValueError: there is no column 7\.$") as raised:
         select(Column(), parts[0], {"column": [7, 8]}, validation=parts[1])
     assert isinstance(raised.value.__cause__, ValueError)
-    with pytest.raises(ValueError, match="the only setting failed"):
+    with pytest.raises(ValueError, match="the only candidate failed"):
         select(Column(), parts[0], {"column": [7]}, validation=parts[1])
 
 
@@ -263,13 +264,13 @@ def test_optuna_fits_no_setting_twice_and_learns_from_failures(parts):
     ("method", "grid", "options", "match"),
     [
         ("grid", {"l2": loguniform(1e-3, 1)}, {}, "l2 must be a list of values, not a distribution"),
-        ("grid", {"l2": [1]}, {"n_trials": 3}, 'n_trials goes with method="random"'),
+        ("grid", {"l2": [1]}, {"n_trials": 3}, 'n_trials needs method="random"'),
         ("random", {"l2": 0.5}, {}, "l2 must be a list of values or a distribution"),
         ("random", {"l2": [1]}, {"n_trials": 0}, "n_trials=0"),
         ("random", {"l3": [1]}, {}, "no parameter 'l3'"),
         ("best", {"l2": [1]}, {}, "method='best'"),
-        ("grid", {"l2": [1]}, {"cv": 3}, "either validation or cv decides"),
-        ("grid", None, {}, "grid is needed for LinearRanker"),
+        ("grid", {"l2": [1]}, {"cv": 3}, "pass either validation or cv"),
+        ("grid", None, {}, "LinearRanker needs a grid"),
     ],
 )
 def test_what_cannot_be_is_refused_before_any_fit(parts, method, grid, options, match):
@@ -305,15 +306,15 @@ def test_a_run_goes_on_where_it_was_and_ends_the_same(parts, tmp_path):
             raise Stop
 
     with pytest.raises(Stop):
-        select("listmle", train, grid, validation=validation, store=tmp_path, progress=stop_after_two)
+        select("listmle", train, grid, validation=validation, folder=tmp_path, progress=stop_after_two)
     kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert len(kept) == 2
-    resumed = select("listmle", train, grid, validation=validation, store=tmp_path)
+    resumed = select("listmle", train, grid, validation=validation, folder=tmp_path)
     assert {name: (tmp_path / name).read_bytes() for name in kept} == kept
     whole = select("listmle", train, grid, validation=validation)
     assert [trial.value for trial in resumed.trials] == [trial.value for trial in whole.trials]
     np.testing.assert_array_equal(resumed.best_.coef_, whole.best_.coef_)
-    again = select("listmle", train, grid, validation=validation, store=tmp_path)  # the best is fitted anew
+    again = select("listmle", train, grid, validation=validation, folder=tmp_path)  # the best is fitted anew
     np.testing.assert_array_equal(again.best_.coef_, whole.best_.coef_)
     assert len(list(tmp_path.iterdir())) == 4
 
@@ -330,7 +331,7 @@ def test_trials_of_other_data_or_another_measure_do_not_count(parts, tmp_path):
         {"data": train, "cv": 3},
     ):
         before = len(list(tmp_path.iterdir()))
-        select("listmle", grid=grid, store=tmp_path, **arguments)
+        select("listmle", grid=grid, folder=tmp_path, **arguments)
         assert len(list(tmp_path.iterdir())) == before + 1
 
 
@@ -343,7 +344,7 @@ def test_the_table_marks_the_best_and_names_what_all_share(parts):
     assert heading.split() == ["column", "ndcg@10", "seconds"]
     assert [row.startswith("*") for row in rows] == [place == found.best_trial for place in range(3)]
     assert rows[2].split()[-2] == f"{found.trials[2].value:.4f}"
-    assert last == "Column: 3 settings, sign=-1; ndcg@10 on 25 validation queries, convention standard"
+    assert last == "Column: 3 candidates, sign=-1; ndcg@10 on 25 validation queries, convention standard"
     best = f"column={found.best_params['column']}, sign=-1: ndcg@10 {found.best_value:.4f}"
     assert repr(found) == f"Selection(Column, {best})"
 

@@ -15,6 +15,7 @@ def recommend_to(
     user: int, ratings: str, items: str, methods: Methods, n: int, min_ratings: int, *, as_json: bool
 ) -> None:
     """Print the items that a user would like best."""
+    from plackett._tables import Column, Table
     from plackett.cli.shared import output
     from plackett.rankers.recommendation.recommend import recommend
     from plackett.validation import count_of
@@ -32,10 +33,10 @@ def recommend_to(
     if as_json:
         output.write_json({"user": user, "n_rated": n_own, "method": name, "recommended": lines})
         return
-    rows = [
-        [line["title"], str(line["item"]), f"{line['expected_rating']:.2f}", str(line["base_rank"])] for line in lines
-    ]
-    output.write_table([f"for user {user}", "item", "expected rating", "base rank"], rows)
+    columns = [Column(f"for user {user}", "text"), Column("item", digits=0)]
+    columns += [Column("expected rating", digits=2), Column("base rank", digits=0)]
+    rows = [[line["title"], str(line["item"]), line["expected_rating"], line["base_rank"]] for line in lines]
+    output.write_table(Table(columns, rows))
     users = count_of(rated.n_users - 1, "other user")
     output.note(
         f"base: personality diagnosis of {users}; refined ({name}) by {count_of(n_own, 'rating')} of user {user}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from plackett.cli.refining.methods import Methods
-    from plackett.evaluation.trials.feedback import FeedbackResult
+    from plackett.evaluation.simulated_feedback import FeedbackResult
 
 
 def try_lists(
@@ -25,7 +25,7 @@ def try_lists(
     """Judge the first documents of each list by the labels of the data."""
     from plackett.cli.refining.base import echo_base, read_base
     from plackett.cli.shared import inputs
-    from plackett.evaluation.trials.feedback import relevance_feedback
+    from plackett.evaluation.simulated_feedback import relevance_feedback
 
     inputs.check_data(data)
     queries, ranks_now = read_base(base, data, zero_based=zero_based, cache=cache)
@@ -50,7 +50,7 @@ def try_ratings(
 ) -> None:
     """Rank what users rated by the ratings of others and some of their own."""
     from plackett.cli.refining.ratings import RELEVANT_FROM, read_rated
-    from plackett.evaluation.trials.recommendation import recommendation
+    from plackett.evaluation.simulated_recommendation import recommendation
 
     rated, movies = read_rated(ratings, items)
     relevant_from = RELEVANT_FROM if methods.relevant_from is None else methods.relevant_from
@@ -62,14 +62,13 @@ def try_ratings(
 
 
 def _print(result: FeedbackResult, lists: tuple[str, str], document: str, *, as_json: bool) -> None:
-    from plackett.cli.shared import measures, output
+    from plackett.cli.shared import output
     from plackett.validation import count_of
 
     if as_json:
         output.write_json(result.to_dict())
         return
-    rows = [[name, *(measures.number(row[metric]) for metric in result.metrics)] for name, row in result.rows()]
-    output.write_table(["list: ranking", *result.metrics], rows)
+    output.write_table(result.to_table())
     n_judged = count_of(int(result.judged.sum()), document)
     output.note(f"{count_of(result.queries.n_queries, *lists)}, {n_judged} judged; p-values: paired t-test")
     for text in result.notes:

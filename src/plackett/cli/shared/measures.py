@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import typer
+
+from plackett._tables import rounded
 
 
 def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> list[str]:
@@ -23,8 +24,8 @@ def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> lis
 
 
 def number(value: float) -> str:
-    """The value of a measure with four digits, or a dash where there is none."""
-    return "-" if math.isnan(value) else f"{value:.4f}"
+    """Return the value of a measure with four decimal places; a dash for NaN."""
+    return rounded(value)
 
 
 def in_words(means: dict[str, float]) -> str:

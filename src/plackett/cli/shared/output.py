@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
+
+from plackett._tables import Table, aligned, finite_or_none
 
 
 def note(text: str) -> None:
@@ -41,23 +42,17 @@ def _without_non_finite(value: Any) -> Any:
         return {key: _without_non_finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_without_non_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return finite_or_none(value)
 
 
-def write_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table to standard output: first column left, the others right; never cut, and every character as it is."""
-    lines = [list(headings), *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
-    for line in lines:
-        first, *others = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-        write("  ".join([first.strip().ljust(widths[0]), *others]).rstrip())
+def write_table(table: Table) -> None:
+    """Write a table to standard output in aligned columns; no cell is shortened."""
+    write(table.to_text())
 
 
 def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:
-    """Headings and values, side by side."""
-    pairs = list(pairs)
-    width = max(len(heading) for heading, _ in pairs)
-    write("\n".join(f"{heading:<{width}}  {value}" for heading, value in pairs))
+    """Write headings and values to standard output, side by side."""
+    write(aligned(pairs, "ll"))
 
 
 def check_target(path: str, what: str) -> None:

@@ -165,7 +165,7 @@ def measure(client: Any, parts: list[Source], fitted: Any, metrics: list[str]) -
     import numpy as np
 
     from plackett.distributed.cluster import on_workers
-    from plackett.evaluation.table import Evaluation
+    from plackett.evaluation.evaluate import Evaluation
 
     answers = on_workers(client, _measure_part, parts, fitted, metrics)
     values = np.concatenate([values for _, values in answers])

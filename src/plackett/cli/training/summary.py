@@ -138,13 +138,15 @@ def _in_words(weights: list[tuple[str, float]]) -> str:
 
 
 def _print_path(path: L2Path) -> None:
+    from plackett._tables import Column, Table
     from plackett.cli.shared import output
 
     rows = []
     for one in _path_rows(path):
-        shown = f"{one['l2']:g}", f"{one['objective']:.6g}", f"{one['n_iter']:,}", f"{one['validation']:.4f}"
+        shown = f"{one['l2']:g}", f"{one['objective']:.6g}", one["n_iter"], one["validation"]
         rows.append([*shown, "best" if one["is_best"] else ""])
-    output.write_table(["l2", "objective", "iterations", str(path.measure), ""], rows)
+    columns = [Column("l2", "text"), Column("objective"), Column("iterations", digits=0), Column(str(path.measure))]
+    output.write_table(Table([*columns, Column("")], rows))
     output.write("")
 
 

@@ -1,4 +1,4 @@
-"""The result of a comparison: every contestant's values on the same test queries, what its fits cost, what failed."""
+"""The result of a comparison of rankers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._tables import BETTER, LEVEL, WORSE, Column, Marked, Table
 from plackett.data.grouping import as_objects
 from plackett.data.queries import Queries
-from plackett.evaluation.compare.differences import Difference, corrected, differences
-from plackett.evaluation.compare.headline import headline, listed, not_above
+from plackett.evaluation.evaluate import Evaluation, find_metric
 from plackett.evaluation.reference_scores import BEST_FEATURE
-from plackett.evaluation.table import Evaluation, mean_of_counted
+from plackett.evaluation.significance import Difference, corrected, differences
+from plackett.metrics.judged import mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.validation import count_of, plain
 
-LEVELS = ((0.01, 2), (0.05, 1))  # a p-value at most this gives that many marks
-BETTER, WORSE = "▲", "▼"
-BEST = "best"  # as a baseline: the contestant that came out best
+LEVELS = ((0.01, 2), (LEVEL, 1))  # a p-value at most this gives that many marks
+BEST = "best"  # as a baseline: the contestant with the best mean
 FORMAT = "plackett comparison"
+MOST_NAMES = 6
+LONGEST_NAME = 80
 
 
 @dataclass(frozen=True)
@@ -34,22 +36,22 @@ class FoldFit:
     fold : int
         From 1.
     params : dict
-        The setting that was chosen; of the parameters only those that were searched.
+        The chosen hyperparameters; only those that the grid names.
     validation : float
-        What the chosen setting reached on the validation queries; NaN where there was nothing to choose.
+        The value of the chosen candidate on the validation queries; NaN if there were none.
     seconds : float
-        All fits of the fold, the choice among settings included.
-    n_settings : int
-        How many settings were tried.
+        Time of all fits of the fold, those of other candidates included.
+    n_candidates : int
+        Number of candidates tried.
     history : list of dict, or None
-        One entry for each iteration of the chosen fit, as far as its ranker keeps them.
+        One entry for each iteration of the chosen fit; None if its ranker has no ``history_``.
     """
 
     fold: int
     params: dict[str, Any]
     validation: float
     seconds: float
-    n_settings: int
+    n_candidates: int
     history: list[dict[str, float]] | None = None
 
 
@@ -62,29 +64,29 @@ class HardQuery(NamedTuple):
 
 
 class SummaryRow(NamedTuple):
-    """One line of the summary: a contestant or a floor. What it lacks is NaN, or empty."""
+    """One row of the summary: a contestant or a reference score. Missing values are NaN or empty."""
 
     name: str
     means: dict[str, float]
     marks: dict[str, str]
     p_values: dict[str, float]
     seconds: float
-    is_floor: bool
+    is_reference: bool
 
 
 class Comparison:
-    """Contestants on the same test queries, query by query.
+    """Rankers on the same test queries, query by query; returned by `compare`.
 
     Attributes
     ----------
     metrics : list of str
     convention : str
     baseline : str
-        The contestant to which marks refer; empty when all failed.
+        The contestant that marks refer to; empty if all failed.
     is_baseline_best : bool
-        Whether it was chosen because it came out best: p-values are then corrected for all pairs.
+        Whether it was chosen for its best mean; p-values are then corrected for all pairs.
     tables : dict of str to Evaluation
-        By contestant, in order of entry; those that failed are not among them. All have the same ``queries``: the test
+        By contestant, in the order of the call, without those that failed. All have the same ``queries``: the test
         queries of fold 1, then of fold 2, and so on.
     fold_of : ndarray of shape (n_queries,)
         The fold, from 1, of each of these queries.
@@ -94,16 +96,26 @@ class Comparison:
         The test scores of each contestant, in the order of the rows of ``queries``.
     fits : dict of str to list of FoldFit
     failures : dict of str to list of str
-        By contestant what went wrong, such as ``"fold 3: ValueError: ..."``.
-    floors : dict of str to Evaluation
-        "random order" (its expectation, exactly) and "best feature" (column and direction chosen on each fold's
-        training queries).
+        Errors by contestant, such as ``"fold 3: ValueError: ..."``.
+    reference_scores : dict of str to Evaluation
+        "random order" (its exact expectation) and "best feature" (column and direction chosen on each fold's training
+        queries).
     description : dict
         Numbers of queries, documents, features and labels, as ``Queries.describe().to_dict()`` gives them.
     settings : dict
-        How it was run: folds, measures, selection, seed, grids, versions.
+        How the comparison was run: folds, measures, selection, seed, grids, versions.
     notes : list of str
-        What a reader of the numbers should know.
+        Remarks, such as warnings of fits.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(40, n_features=6, random_state=0)
+    >>> result = pk.compare("regression,listmle", data, cv=4, metrics="ndcg@10")
+    >>> result
+    Comparison(regression, listmle; 40 queries × ndcg@10)
+    >>> result.best() in result.tables
+    True
     """
 
     def __init__(
@@ -117,14 +129,14 @@ class Comparison:
         scores: Mapping[str, np.ndarray],
         fits: Mapping[str, Sequence[FoldFit]],
         failures: Mapping[str, Sequence[str]] | None = None,
-        floors: Mapping[str, Evaluation] | None = None,
+        reference_scores: Mapping[str, Evaluation] | None = None,
         description: Mapping[str, Any] | None = None,
         settings: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
         baseline: str | None = None,
     ):
         self.metrics, self.convention = list(metrics), convention
-        self.tables, self.floors = dict(tables), dict(floors or {})
+        self.tables, self.reference_scores = dict(tables), dict(reference_scores or {})
         self.fold_of, self.queries = np.asarray(fold_of), queries
         self.scores = dict(scores)
         self.fits = {name: list(fits) for name, fits in fits.items()}
@@ -140,7 +152,7 @@ class Comparison:
             return baseline
         if baseline is not None and baseline not in self.failures:
             raise ValueError(f"baseline={baseline!r} is not among the contestants {', '.join(self.tables)}.")
-        first = next(iter(self.tables), "")  # not the best one, which would be chosen on the test queries
+        first = next(iter(self.tables), "")  # the best one would be chosen on the test queries
         if baseline is not None:
             self.notes.append(f"the baseline {baseline} failed; {first or 'no other ranker'} takes its place")
         return first
@@ -153,11 +165,11 @@ class Comparison:
         return int(self.fold_of.max(initial=0))
 
     def mean(self) -> dict[str, dict[str, float]]:
-        """By contestant the mean of each measure over all test queries that count."""
+        """Return by contestant the mean of each measure over all test queries that count."""
         return {name: table.mean() for name, table in self.tables.items()}
 
     def by_fold(self, metric: str | None = None) -> dict[str, list[float]]:
-        """By contestant the mean in each fold; published LETOR tables give the means of these."""
+        """Return by contestant the mean in each fold; published LETOR tables give the means of these."""
         metric = self._metric(metric)
         folds = range(1, self.n_folds + 1)
         return {
@@ -166,41 +178,48 @@ class Comparison:
         }
 
     def best(self, metric: str | None = None) -> str:
-        """The contestant with the best mean; the first of equals, empty when there is none."""
+        """Return the contestant with the best mean, the first of equals; empty if there is none."""
         metric = self._metric(metric)
         sign = 1.0 if Measure.parse(metric).higher_is_better else -1.0
         means = {name: sign * mean_of_counted(table[metric]) for name, table in self.tables.items()}
         return max(means, key=lambda name: -math.inf if math.isnan(means[name]) else means[name], default="")
 
     def differences(self, metric: str | None = None, *, against: str | None = None) -> list[Difference]:
-        """Pairs of contestants with intervals and p-values; the first measure when ``metric`` is None.
+        """Return pairs of contestants with intervals and p-values.
 
         Parameters
         ----------
         metric : str, default=None
+            None takes the first measure.
         against : str, default=None
-            None gives all pairs, in order of entry. The name of a contestant or a floor gives the pairs of every other
+            None returns all pairs. The name of a contestant or a reference score returns the pairs of every other
             contestant with it (``a`` the other one, ``b`` that name).
 
-        Holm's correction counts the pairs that are returned where ``against`` was fixed before the results were known:
-        a floor, or the baseline unless it was chosen as the best. Otherwise it counts all pairs of contestants: that
-        holds the level for whichever of them is looked at.
+        Returns
+        -------
+        list of Difference
+
+        Notes
+        -----
+        Holm's correction counts the returned pairs if ``against`` was fixed before the results were known: a reference
+        score, or the baseline unless it was chosen as the best. Otherwise it counts all pairs of contestants, so that
+        the level holds for each of them.
         """
         metric, names = self._metric(metric), list(self.tables)
         every = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
         if against is None:
             return corrected(self._uncorrected(every, metric))
-        if against not in self.tables and against not in self.floors:
+        if against not in self.tables and against not in self.reference_scores:
             raise ValueError(f"against={against!r} is not among the contestants {', '.join(names)}.")
         wanted = [(name, against) for name in names if name != against]
-        if against in self.floors or (against == self.baseline and not self.is_baseline_best):
+        if against in self.reference_scores or (against == self.baseline and not self.is_baseline_best):
             return corrected(self._uncorrected(wanted, metric))
         found = {(pair.a, pair.b): pair for pair in corrected(self._uncorrected(every, metric))}
         return [found[pair] if pair in found else found[pair[::-1]].reversed() for pair in wanted]
 
     def _uncorrected(self, pairs: Sequence[tuple[str, str]], metric: str) -> list[Difference]:
-        """Each pair on its own, computed once; seen from either side it has the same p-values."""
-        tables = {**self.tables, **self.floors}
+        """Return each pair without correction, computed once; a reversed pair has the same p-values."""
+        tables = {**self.tables, **self.reference_scores}
         place = {name: number for number, name in enumerate(tables)}
         forward = [(a, b) if place[a] < place[b] else (b, a) for a, b in pairs]
         missing = [pair for pair in forward if (*pair, metric) not in self._pairs]
@@ -216,10 +235,10 @@ class Comparison:
         return [one if one.a == a else one.reversed() for one, (a, _) in zip(kept, pairs, strict=True)]
 
     def marks(self, metric: str | None = None) -> dict[str, str]:
-        """By contestant how it stands to the baseline: ▲ better or ▼ worse at p ≤ 0.05, twice at p ≤ 0.01, or nothing.
+        """Return marks by contestant: ▲ better or ▼ worse than the baseline at p ≤ 0.05, doubled at p ≤ 0.01, or empty.
 
-        The p-values are those of the randomisation test after Holm's correction, as `differences` makes it: for the
-        pairs with the baseline, or for all pairs where the baseline is the contestant that came out best.
+        The p-values are those of the randomisation test after Holm's correction, as in `differences`: for the pairs
+        with the baseline, or for all pairs if the baseline was chosen as the best.
         """
         answer = dict.fromkeys(self.tables, "")
         for pair in self.differences(metric, against=self.baseline) if self.baseline else ():
@@ -229,10 +248,19 @@ class Comparison:
         return answer
 
     def hardest(self, n: int = 10, metric: str | None = None) -> list[HardQuery]:
-        """The queries on which the contestants are worst on average.
+        """Return the queries on which the contestants are worst on average.
 
-        Queries that no contestant counts are left out, and those whose documents all have the same label: any order of
-        these is as good as any other.
+        Queries without a value are skipped, and those whose documents all have the same label.
+
+        Parameters
+        ----------
+        n : int, default=10
+        metric : str, default=None
+            None takes the first measure.
+
+        Returns
+        -------
+        list of HardQuery, the hardest first
         """
         metric = self._metric(metric)
         if not self.tables:
@@ -254,7 +282,7 @@ class Comparison:
         ]
 
     def summary(self) -> list[SummaryRow]:
-        """What a table shows: contestants in order of entry, then the floors."""
+        """Return the rows of the summary: contestants in the order of the call, then the reference scores."""
         marks = {metric: self.marks(metric) for metric in self.metrics}
         p_values: dict[str, dict[str, float]] = {name: {} for name in self.tables}
         for metric in self.metrics if self.baseline else ():
@@ -273,12 +301,12 @@ class Comparison:
                     False,
                 )
             )
-        for name, table in self.floors.items():
+        for name, table in self.reference_scores.items():
             rows.append(SummaryRow(name, table.mean(), {}, {}, math.nan, True))
         return rows
 
     def remarks(self) -> list[str]:
-        """Below the table: sizes, what the marks mean, what failed, and notes."""
+        """Return the lines below the table: sizes, the meaning of marks, failures, and notes."""
         lines = [
             f"{count_of(self.queries.n_queries, 'test query', 'test queries')} in {count_of(self.n_folds, 'fold')}, "
             f"convention {self.convention}"
@@ -288,61 +316,61 @@ class Comparison:
                 f"{BETTER} better, {WORSE} worse than {self.baseline}: p ≤ 0.05, doubled p ≤ 0.01 (randomisation test, "
                 f"{self.correction()})"
             )
-        for metric in self.metrics[1:] if BEST_FEATURE in self.floors else ():
+        for metric in self.metrics[1:] if BEST_FEATURE in self.reference_scores else ():
             if below := not_above(self, metric):
                 lines.append(f"not significantly better than the best feature by {metric}: {listed(below)}")
-        falling = [metric for metric in self.metrics if not Measure.parse(metric).higher_is_better]
-        if falling:
-            lines.append(f"lower is better: {', '.join(falling)}")
+        lower_is_better = [metric for metric in self.metrics if not Measure.parse(metric).higher_is_better]
+        if lower_is_better:
+            lines.append(f"lower is better: {', '.join(lower_is_better)}")
         lines += [f"failed: {name}, {reason}" for name, reasons in self.failures.items() for reason in reasons]
         of_labels = next(iter(self.tables.values())).notes if self.tables else []  # the same for all
         return [*lines, *of_labels, *self.notes]
 
     def headline(self) -> list[str]:
-        """The result by the first measure in sentences: the best contestant, its lead, the best single feature."""
+        """Return the result by the first measure in sentences: the best ranker, its lead, the best single feature."""
         return headline(self)
 
     def correction(self) -> str:
-        """Which pairs Holm's correction counts in the p-values that refer to the baseline, in words."""
+        """Return which pairs Holm's correction counts in the p-values of the summary, as text."""
         n = len(self.tables)
         if self.is_baseline_best:
             return f"Holm over all {count_of(n * (n - 1) // 2, 'pair')}, since the baseline was chosen as the best"
         return f"Holm over the {count_of(n - 1, 'pair')} with it"
 
     def _metric(self, metric: str | None) -> str:
-        if metric is None:
-            return self.metrics[0]
-        if metric in self.metrics:
-            return metric
-        wanted = Measure.parse(metric)
-        for name in self.metrics:
-            if Measure.parse(name) == wanted:
-                return name
-        raise ValueError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}.")
+        return self.metrics[0] if metric is None else find_metric(metric, self.metrics)
 
     # --- To text and back ---------------------------------------------------------------------------------------------
 
+    def to_table(self) -> Table:
+        """Return the summary as a `Table`: a row for each contestant and each reference score."""
+        columns = [
+            Column("", "text"),
+            *(Column(metric, "marked") for metric in self.metrics),
+            Column("seconds", digits=1),
+        ]
+        rows = [
+            [
+                row.name,
+                *(Marked(row.means[metric], row.marks.get(metric, "")) for metric in self.metrics),
+                "" if row.is_reference else row.seconds,
+            ]
+            for row in self.summary()
+        ]
+        return Table(columns, rows)
+
     def __str__(self) -> str:
-        rows = self.summary()
-        lines = [["", *self.metrics, "seconds"]]
-        for row in rows:
-            cells = [f"{_shown(row.means[metric])} {row.marks.get(metric, ''):<2}" for metric in self.metrics]
-            lines.append([row.name, *cells, "" if row.is_floor else _shown(row.seconds, 1)])
-        lines[0][1:-1] = [f"{metric}   " for metric in self.metrics]  # above the number, not above its mark
-        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-        text = []
-        for line in lines:
-            first, *others = line
-            cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-            text.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
-        return "\n".join([*self.headline(), *text, *self.remarks()])
+        return "\n".join([*self.headline(), self.to_table().to_text(), *self.remarks()])
+
+    def _repr_html_(self) -> str:
+        return self.to_table().to_html()
 
     def __repr__(self) -> str:
         queries = count_of(self.queries.n_queries, "query", "queries")
         return f"Comparison({', '.join(self.tables)}; {queries} × {', '.join(self.metrics)})"
 
     def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
-        """Plain values, ready for JSON; NaN becomes None. With ``per_query``, all but X: `from_dict` reads it back."""
+        """Return plain values for JSON; NaN becomes None. With ``per_query``, `from_dict` restores all but X."""
         answer: dict[str, Any] = {
             "format": FORMAT,
             "metrics": self.metrics,
@@ -352,7 +380,7 @@ class Comparison:
             "headline": self.headline(),
             "mean": self.mean(),
             "by_fold": {metric: self.by_fold(metric) for metric in self.metrics},
-            "floors": {name: table.mean() for name, table in self.floors.items()},
+            "reference_scores": {name: table.mean() for name, table in self.reference_scores.items()},
             "differences": [
                 pair.to_dict()
                 for metric in (self.metrics if self.baseline else ())
@@ -365,7 +393,7 @@ class Comparison:
             "notes": self.notes,
         }
         if per_query:
-            tables = {**self.tables, **self.floors}
+            tables = {**self.tables, **self.reference_scores}
             docid = self.queries.docid
             answer["queries"] = {
                 "ids": self.queries.ids.tolist(),
@@ -377,19 +405,19 @@ class Comparison:
             answer["values"] = {name: table.values.tolist() for name, table in tables.items()}
             answer["n_empty"] = {name: table.n_empty for name, table in tables.items()}
             answer["table_notes"] = {name: table.notes for name, table in tables.items()}
-            answer["best_features"] = {name: table.best_features for name, table in self.floors.items()}
+            answer["best_features"] = {name: table.best_features for name, table in self.reference_scores.items()}
             answer["scores"] = {name: scores.tolist() for name, scores in self.scores.items()}
         return _plain(answer)
 
     def to_json(self, *, per_query: bool = True, indent: int | None = None) -> str:
-        """`to_dict` as JSON text."""
+        """Return `to_dict` as JSON text."""
         return json.dumps(self.to_dict(per_query=per_query), indent=indent, allow_nan=False)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Comparison:
-        """The comparison that `to_dict` gave, also after JSON. ``queries`` comes back without features."""
+        """Restore a comparison from the values of `to_dict`; its ``queries`` have no features."""
         if values.get("format") != FORMAT or "queries" not in values:
-            raise ValueError("these are not the values of a comparison; take Comparison.to_dict() with per_query=True.")
+            raise ValueError("these are not the values of a comparison; pass Comparison.to_dict() with per_query=True.")
         stored = values["queries"]
         labels = np.array(stored["labels"], dtype=np.float64)
         docid = stored.get("docid")
@@ -419,7 +447,7 @@ class Comparison:
         return cls(
             metrics=values["metrics"],
             convention=values["convention"],
-            # a file without the second value may hold either: the stricter correction is right for both
+            # older files do not say; the stricter correction is valid in both cases
             baseline=BEST if values.get("is_baseline_best", True) else values["baseline"] or None,
             tables={name: table(name) for name in values["mean"]},
             fold_of=np.array(stored["folds"], dtype=np.int64),
@@ -427,7 +455,7 @@ class Comparison:
             scores={name: _numbers(scores) for name, scores in values["scores"].items()},
             fits=fits,
             failures=values["failures"],
-            floors={name: table(name) for name in values["floors"]},
+            reference_scores={name: table(name) for name in values["reference_scores"]},
             description=values["description"],
             settings=values["settings"],
             notes=values["notes"],
@@ -435,7 +463,7 @@ class Comparison:
 
 
 def _plain(value: Any) -> Any:
-    """``value`` as JSON can say it: no numpy, no NaN; what is neither number nor text as its text."""
+    """Convert to JSON values: no numpy types, None for NaN, and the text of other objects."""
     value = plain(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
@@ -461,5 +489,76 @@ def _as_ids(ids: list) -> np.ndarray:
     return np.array(ids) if len(kinds) == 1 else as_objects(ids)  # numpy would turn 7 and "a" into text
 
 
-def _shown(value: float, digits: int = 4) -> str:
-    return "–" if math.isnan(value) else f"{value:.{digits}f}"
+# --- The headline -----------------------------------------------------------------------------------------------------
+
+
+def headline(comparison: Comparison) -> list[str]:
+    """Return sentences by the first measure; "significant" refers to corrected p-values of the randomisation test."""
+    if not comparison.tables:
+        return ["No ranker finished."]
+    metric, best = comparison.metrics[0], comparison.best()
+    value = comparison.mean()[best][metric]
+    sentences = [f"{_cut(best)} is the best by {metric}" + ("." if math.isnan(value) else f", with {value:.4f}.")]
+    if len(comparison.tables) == 1:
+        sentences = [f"{_cut(best)} reaches {value:.4f} by {metric}."] if not math.isnan(value) else sentences
+    else:
+        sentences += _lead(comparison, best)
+    return [*sentences, *_against_best_feature(comparison, metric)]
+
+
+def is_significant(pair: Difference) -> bool:
+    """Whether the difference is significant after correction; False if there is no p-value."""
+    return pair.p_random_holm <= LEVEL
+
+
+def not_above(comparison: Comparison, metric: str) -> list[str]:
+    """Return the contestants that are not significantly better than the best single feature."""
+    is_higher = Measure.parse(metric).higher_is_better
+    pairs = comparison.differences(metric, against=BEST_FEATURE)
+    return [pair.a for pair in pairs if not (is_significant(pair) and (pair.mean > 0) == is_higher)]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return ``a, b and c``; of many names the first few."""
+    some = [_cut(name) for name in names]
+    if len(some) > MOST_NAMES:
+        some = [*some[: MOST_NAMES - 1], f"{len(some) - MOST_NAMES + 1} others"]
+    return " and ".join([", ".join(some[:-1]), some[-1]] if len(some) > 1 else some)
+
+
+def _lead(comparison: Comparison, best: str) -> list[str]:
+    pairs = comparison.differences(against=best)
+    equals = [pair.a for pair in pairs if not is_significant(pair)]
+    others = "the other one" if len(pairs) == 1 else f"each of the {len(pairs)} others"
+    if not equals:
+        sentences = [f"Its lead over {others} is significant (p ≤ {LEVEL})."]
+    elif len(equals) == len(pairs):
+        sentences = [f"Its lead over {others} is not significant."]
+    else:
+        sentences = [f"Its lead over {listed(equals)} is not significant."]
+    if comparison.baseline != best:
+        pair = next(pair for pair in pairs if pair.a == comparison.baseline).reversed()
+        gap = f"{pair.mean:+.4f}, interval {pair.low:+.4f} to {pair.high:+.4f}, corrected p {pair.p_random_holm:.4f}"
+        sentences.append(f"Against the baseline {_cut(pair.b)}: {gap}.")
+    return sentences
+
+
+def _against_best_feature(comparison: Comparison, metric: str) -> list[str]:
+    """Say which rankers are better than the best single feature."""
+    if BEST_FEATURE not in comparison.reference_scores:
+        return []
+    reference = comparison.reference_scores[BEST_FEATURE]
+    features = reference.best_features.get(metric, "").split("; ")
+    which = f"{len(features)} in {comparison.n_folds} folds" if len(features) > 2 else _cut("; ".join(features))
+    words = f"the best single feature ({which + ', ' if which else ''}{reference.mean()[metric]:.4f})"
+    below = not_above(comparison, metric)
+    if not below:
+        who = "Every ranker is" if len(comparison.tables) > 1 else "It is"
+        return [f"{who} significantly better than {words}."]
+    if len(below) == len(comparison.tables) > 1:
+        return [f"No ranker is significantly better than {words}."]
+    return [f"{listed(below)} {'is' if len(below) == 1 else 'are'} not significantly better than {words}."]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"

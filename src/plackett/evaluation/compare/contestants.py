@@ -1,4 +1,4 @@
-"""Who takes part in a comparison: a name, an estimator that is not fitted yet, and the settings it may choose from."""
+"""Contestants of a comparison: a name, an unfitted estimator, and its hyperparameter grid."""
 
 from __future__ import annotations
 
@@ -7,36 +7,35 @@ from dataclasses import dataclass
 from typing import Any
 
 from plackett.evaluation.compare.comparison import BEST
+from plackett.evaluation.estimators import check_estimator
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
-from plackett.evaluation.select.estimators import check_estimator
-from plackett.evaluation.select.grids import default_grid
-from plackett.evaluation.store.settings import Grid, settings_of
+from plackett.evaluation.select.grids import Grid, candidates_of, default_grid
 from plackett.rankers.registry import known_name, ranker
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A ranker that takes part.
+    """A ranker in a comparison.
 
     Attributes
     ----------
     name : str
-    estimator : ranker, or any estimator that check_estimator lets through; not fitted
+    estimator : ranker, or any estimator that `check_estimator` accepts; not fitted
     grid : dict of lists, or list of such dicts
-        Of which validation queries choose; ``{}`` takes the estimator as it is.
+        Validation queries choose among its candidates; ``{}`` takes the estimator as it is.
     """
 
     name: str
     estimator: Any
     grid: Grid
 
-    def settings(self) -> list[dict[str, Any]]:
-        """All settings of the grid, in order."""
-        return settings_of(self.estimator, self.grid)
+    def candidates(self) -> list[dict[str, Any]]:
+        """Return the parameters of each candidate of the grid."""
+        return candidates_of(self.estimator, self.grid)
 
     @property
     def missing(self) -> str | None:
-        """What to install where the package of the estimator is missing; None where nothing is."""
+        """The advice to install the package of the estimator; None if it is installed."""
         try:
             _import_package(self.estimator)
         except ModuleNotFoundError as error:
@@ -45,52 +44,56 @@ class Contestant:
 
 
 def as_contestants(rankers: Any) -> list[Contestant]:
-    """Contestants from whatever names or holds rankers.
+    """Return contestants for names, rankers, or a mapping of them.
 
     Parameters
     ----------
     rankers : str, ranker or estimator, or iterable or mapping of these
         Text with names between commas; a sequence of names, rankers and contestants; or a mapping of any name to a
-        name, a ranker, or a tuple (name or ranker, grid). A name, of ``pk.ranker_names()`` or ``"lightgbm"``,
-        ``"xgboost"``, ``"catboost"``, brings its default grid along; a ranker is taken as it is. Pipelines, regressors
-        and rankers of other packages take part like our own: see ``estimators.fit``.
+        name, a ranker, or a tuple (name or ranker, grid). A name of ``pk.ranker_names()``, or ``"lightgbm"``,
+        ``"xgboost"``, ``"catboost"``, gets its default grid; a ranker is taken as it is. Pipelines, regressors and
+        rankers of other packages are accepted like our own.
+
+    Returns
+    -------
+    list of Contestant
 
     Examples
     --------
     >>> import plackett as pk
     >>> [contestant.name for contestant in as_contestants("listmle, adarank")]
     ['listmle', 'adarank']
-    >>> as_contestants({"no penalty": pk.ranker("listmle", l2=0.0)})[0].settings()
+    >>> as_contestants({"no penalty": pk.ranker("listmle", l2=0.0)})[0].candidates()
     [{}]
     """
     contestants = _listed(rankers)
     if not contestants:
-        raise ValueError('no ranker is named; give some, such as "listmle,adarank".')
+        raise ValueError('no ranker is named; pass some, such as "listmle,adarank".')
     names = [contestant.name for contestant in contestants]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{name!r} takes part twice; give a mapping with a name of its own for each.")
+            raise ValueError(f"{name!r} occurs twice; pass a mapping with a different name for each.")
     for name in (RANDOM_ORDER, BEST_FEATURE):
         if name in names:
-            raise ValueError(f"{name!r} is the name of a floor, which stands in every table; give another name.")
+            raise ValueError(f"{name!r} is the name of a reference score; choose another name.")
     if BEST in names:
-        raise ValueError(f'{BEST!r} stands for the best contestant (baseline="best"); give another name.')
+        raise ValueError(f'{BEST!r} means the best contestant (baseline="best"); choose another name.')
     for contestant in contestants:
-        contestant.settings()  # wrong names of parameters are found now and not after hours
+        contestant.candidates()  # raises for unknown parameters, before the first fit
     return contestants
 
 
 def installed(contestants: list[Contestant]) -> tuple[list[Contestant], list[str]]:
-    """The contestants whose packages are installed, and a note on each of the others; an error where none is."""
+    """Return the contestants whose packages are installed, and notes on the others; raise if none is installed."""
     missing = {one.name: one.missing for one in contestants}
     present = [one for one in contestants if missing[one.name] is None]
     if not present:
         _import_package(contestants[0].estimator)  # raises
-    return present, [f"{name} is left out: {why}" for name, why in missing.items() if why is not None]
+    return present, [f"{name} is skipped: {why}" for name, why in missing.items() if why is not None]
 
 
 def contestant_of(entry: Any, name: str | None = None) -> Contestant:
-    """One contestant from a name, a ranker, a tuple with a grid, or a contestant, whose package must be installed."""
+    """Return the contestant for a name, ranker, tuple with a grid, or contestant; raise if its package is missing."""
     contestant = _contestant_of(entry, name)
     _import_package(contestant.estimator)
     return contestant
@@ -124,6 +127,6 @@ def _is_grid(value: Any) -> bool:
 
 
 def _import_package(estimator: Any) -> None:
-    """Raise where a package is missing, before anything is fitted."""
+    """Raise if the package of the estimator is missing."""
     if hasattr(estimator, "import_package"):
         estimator.import_package()

@@ -1,4 +1,4 @@
-"""One ranker on all test queries of several folds."""
+"""Cross-validation of one ranker."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from plackett._tables import Column, Table
 from plackett.data.queries import Queries
-from plackett.evaluation.compare import all_folds
-from plackett.evaluation.compare.all_folds import Progress
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import contestant_of
-from plackett.evaluation.evaluate import evaluate
+from plackett.evaluation.compare.folds import Progress, prepare, run
+from plackett.evaluation.evaluate import Evaluation, evaluate
+from plackett.evaluation.select.grids import Grid
 from plackett.evaluation.select.selection import in_words
-from plackett.evaluation.store.settings import Grid
-from plackett.evaluation.store.store import not_kept
-from plackett.evaluation.table import Evaluation, mean_of_counted
 from plackett.metrics.conventions import Convention
+from plackett.metrics.judged import mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.validation import count_of
 
 
 class CrossValidation:
-    """The answer of `cross_validate`.
+    """The result of `cross_validate`.
 
     Attributes
     ----------
@@ -33,7 +32,7 @@ class CrossValidation:
     fold_of : ndarray of shape (n_queries,)
         The fold, from 1, of each of them.
     fits : list of FoldFit
-        How each fold was fitted: the chosen setting, its validation value and its seconds.
+        How each fold was fitted: the chosen hyperparameters, their validation value, and seconds.
     queries : Queries
         All test documents, in the same order.
     scores : ndarray of shape (n_docs,)
@@ -58,30 +57,41 @@ class CrossValidation:
         return self.evaluation.metrics
 
     def mean(self) -> dict[str, float]:
-        """The mean of each measure over all test queries that count."""
+        """Return the mean of each measure over all test queries that count."""
         return self.evaluation.mean()
 
     def by_fold(self) -> list[dict[str, float]]:
-        """The means of each fold."""
+        """Return the means of each fold."""
         return [
             {metric: mean_of_counted(self.evaluation[metric][self.fold_of == fit.fold]) for metric in self.metrics}
             for fit in self.fits
         ]
 
+    def to_table(self) -> Table:
+        """Return the means of each fold and of all test queries as a `Table`."""
+        means = [*self.by_fold(), self.mean()]
+        names = [*(f"fold {fit.fold}" for fit in self.fits), "mean"]
+        seconds = [fit.seconds for fit in self.fits]
+        chosen = [*(in_words(fit.params) if fit.params else "" for fit in self.fits), ""]
+        columns = [
+            Column("", "text"),
+            *map(Column, self.metrics),
+            Column("seconds", digits=1),
+            Column("chosen", "text"),
+        ]
+        rows = [
+            [name, *row.values(), time, params]
+            for name, row, time, params in zip(names, means, [*seconds, sum(seconds)], chosen, strict=True)
+        ]
+        return Table(columns, rows)
+
     def __str__(self) -> str:
-        width = max(len(metric) for metric in [*self.metrics, "0.0000"])
-        first = len(f"fold {len(self.fits)}")
-        lines = [f"{'':{first}}  " + "  ".join(f"{metric:>{width}}" for metric in self.metrics) + "  seconds  setting"]
-        for fit, means in zip(self.fits, self.by_fold(), strict=True):
-            cells = "  ".join(f"{means[metric]:>{width}.4f}" for metric in self.metrics)
-            setting = in_words(fit.params) if fit.params else ""
-            lines.append(f"{f'fold {fit.fold}':{first}}  {cells}  {fit.seconds:7.1f}  {setting}".rstrip())
-        means = self.mean()
-        total = sum(fit.seconds for fit in self.fits)
-        cells = "  ".join(f"{means[metric]:>{width}.4f}" for metric in self.metrics)
-        lines.append(f"{'mean':{first}}  {cells}  {total:7.1f}")
         queries = count_of(len(self.evaluation), "test query", "test queries")
-        return "\n".join([*lines, f"{queries}, convention {self.evaluation.convention}", *self.notes])
+        size = f"{queries}, convention {self.evaluation.convention}"
+        return "\n".join([self.to_table().to_text(), size, *self.notes])
+
+    def _repr_html_(self) -> str:
+        return self.to_table().to_html()
 
     def __repr__(self) -> str:
         means = ", ".join(f"{metric} {value:.4f}" for metric, value in self.mean().items())
@@ -102,15 +112,15 @@ def cross_validate(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> CrossValidation:
-    """Fit a ranker in every fold, choose its setting on validation queries, and measure it on the test queries.
+    """Fit a ranker in every fold, choose its hyperparameters on validation queries, and evaluate it on test queries.
 
     Parameters
     ----------
     ranker : ranker or str
-        A ranker is taken as it is unless there is a grid; a name brings its default grid along. As in ``compare``, a
-        ranker is also any estimator of scikit-learn's kind.
+        A name gets its default grid; a ranker without ``grid`` is taken as it is. As in ``compare``, a ranker may be
+        any estimator with the interface of scikit-learn.
     grid : dict of lists, or list of such dicts, default=None
-        The settings to choose from.
+        Hyperparameters to choose from.
     data, cv, metrics, convention, select_by, folder, random_state, n_jobs, progress
         As for ``compare``.
 
@@ -127,7 +137,7 @@ def cross_validate(
     (4, True)
     """
     contestant = contestant_of(ranker if grid is None else (ranker, grid))
-    setup = all_folds.prepare(
+    setup = prepare(
         [contestant],
         data,
         cv=cv,
@@ -138,18 +148,18 @@ def cross_validate(
         random_state=random_state,
     )
     outcomes = []
-    for outcome in all_folds.run(setup, n_jobs=n_jobs, progress=progress, stops_at_error=True):
+    for outcome in run(setup, n_jobs=n_jobs, progress=progress, stops_at_error=True)[contestant.name]:
         if outcome.error is not None:
-            n_failed = f", where all {len(outcome.failed)} settings failed" if len(outcome.failed) > 1 else ""
+            n_failed = f", where all {len(outcome.failed)} candidates failed" if len(outcome.failed) > 1 else ""
             outcome.error.add_note(f"(in fold {outcome.fold}{n_failed})")
             raise outcome.error
         outcomes.append(outcome)
-    scores = all_folds.scores_of(setup, outcomes)
+    scores = setup.scores_of(outcomes)
     return CrossValidation(
-        evaluate(setup.queries, scores, metrics=setup.metrics, convention=setup.rules.convention),
+        evaluate(setup.queries, scores, metrics=setup.metrics, convention=setup.criteria.convention),
         setup.fold_of,
         [outcome.fit for outcome in outcomes if outcome.fit is not None],
         setup.queries,
         scores,
-        [*all_folds.notes_on(contestant, outcomes), *(not_kept(contestant) if setup.store is not None else ())],
+        setup.notes_on(contestant, outcomes),
     )

@@ -1,47 +1,54 @@
-"""The settings from which validation queries choose where nobody says otherwise.
-
-Those of linear rankers, of boosting and of SVM-map are from ``examples/letor_folds.py``, where they were fixed before
-any test fold was looked at; those of query-dependent rankers lie between those of ``query_dependent_letor.py``. They
-are small: five folds of MQ2008 take a ranker seconds, and those with neighbours less than a minute. What ends a fit on
-the validation queries (rounds, steps, passes) is not listed: the fit itself chooses there.
-"""
+"""Hyperparameter grids: the defaults, the candidates of a grid, and estimators with the parameters of a candidate."""
 
 from __future__ import annotations
 
 import copy
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sklearn.base import clone
+
+from plackett.evaluation import estimators
+from plackett.losses import get_loss
 from plackett.rankers.linear.paths import DEFAULT_L2
 from plackett.rankers.registry import known_name
 
-# The strength of the penalty, from strong to weak, so that of equal ones the strongest wins. Each fit goes to its
-# minimum: early stopping would be a second choice on the same queries, and a hidden one.
+Grid = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+# The grids of linear rankers, boosting and SVM-map are those of examples/letor_folds.py, fixed before any test fold was
+# evaluated; those of query-dependent rankers lie between those of examples/query_dependent_letor.py. They are small:
+# five folds of MQ2008 take seconds per ranker, and less than a minute for rankers with neighbours. Numbers of rounds,
+# steps and epochs are not listed: the fit chooses them by early stopping.
+
+# Penalties from strong to weak: of equally good ones the strongest wins. Early stopping would be a second choice on the
+# same queries.
 _LINEAR: dict[str, list[Any]] = {"l2": list(DEFAULT_L2), "patience": [None]}
 _KERNEL: dict[str, list[Any]] = {
     "l2": [1e-1, 1e-2, 1e-3],
-    "normalize": ["query-zscore"],  # distances mean little between columns of different scales
+    "normalize": ["query-zscore"],  # distances need columns of the same scale
     "gamma": ["median"],
-    "landmarks": [200],  # n_docs² kernel values would neither be quick nor fit in memory
+    "landmarks": [200],  # n_docs² kernel values are slow and may not fit in memory
     "patience": [None],
     "random_state": [0],
 }
 _STEPS: dict[str, list[Any]] = {"n_intervals": [4, 8, 16], "cycles": [10]}
 _NEIGHBORS: dict[str, list[Any]] = {
     "l2": [1e-1, 1e-2, 1e-3],
-    "n_neighbors": [100],  # with few, models for single queries have too few documents; with more, fits take minutes
+    "n_neighbors": [100],  # fewer leave too few documents per model; with more, fits take minutes
     "scale_query_features": [True],
-    "tol": [3e-3],  # sharper fits take longer and rank no better
+    "tol": [3e-3],  # smaller tolerances take longer and rank no better
 }
-# Small trees and large ones, quick steps and careful ones; rounds end on the validation queries.
+# Small and large trees, large and small steps; early stopping chooses the number of rounds.
 _TREES: dict[str, list[Any]] = {"learning_rate": [0.1, 0.03]}
-_OF_LIGHTGBM: dict[str, list[Any]] = {"num_leaves": [7, 31], **_TREES}
-_OF_XGBOOST: dict[str, list[Any]] = {"max_depth": [3, 6], **_TREES}
+_LIGHTGBM: dict[str, list[Any]] = {"num_leaves": [7, 31], **_TREES}
+_XGBOOST: dict[str, list[Any]] = {"max_depth": [3, 6], **_TREES}
 
 _LINEAR_NAMES = ("listmle", "p-listmle", "listnet", "cs-listmle", "ranksvm", "ranknet", "regression", "linear")
 
 DEFAULT_GRIDS: dict[str, dict[str, list[Any]]] = {
     **dict.fromkeys(_LINEAR_NAMES, _LINEAR),
-    "rankcosine": {"patience": [None]},  # to which l2 makes no difference
+    "rankcosine": {"patience": [None]},  # which is scale-invariant: l2 has no effect
     "kernel-cs-listmle": _KERNEL,
     "kernel": _KERNEL,
     "featurerank": _STEPS,
@@ -54,17 +61,27 @@ DEFAULT_GRIDS: dict[str, dict[str, list[Any]]] = {
     "qsvm": _NEIGHBORS,
     "knn-svm": _NEIGHBORS,
     "query-dependent": _NEIGHBORS,
-    "neural": {"l2": [1e-2, 1e-3], "learning_rate": [5e-3, 1e-3], "random_state": [0]},  # epochs end on those queries
-    # a new query has no model of its own: the one for all ranks it
+    "neural": {"l2": [1e-2, 1e-3], "learning_rate": [5e-3, 1e-3], "random_state": [0]},
+    # a new query has no model of its own; the model of all queries ranks it
     "indv-svm": {"l2": [1.0, 1e-1, 1e-2, 1e-3], "new_queries": ["uniform"], "tol": [3e-3]},
-    **dict.fromkeys(("trees", "lambdarank", "lightgbm"), _OF_LIGHTGBM),
-    **dict.fromkeys(("rank:ndcg", "xgboost"), _OF_XGBOOST),
-    "catboost": dict(_TREES),  # the slowest of all
+    **dict.fromkeys(("trees", "lambdarank", "lightgbm"), _LIGHTGBM),
+    **dict.fromkeys(("rank:ndcg", "xgboost"), _XGBOOST),
+    "catboost": dict(_TREES),  # it is slow
 }
 
 
 def default_grid(name: str) -> dict[str, list[Any]]:
-    """The settings from which ``select`` and ``compare`` choose for a ranker that is given by its name.
+    """Return the grid that ``select`` and ``compare`` search for a ranker given by its name.
+
+    Parameters
+    ----------
+    name : str
+        A name of ``pk.ranker_names()``, or ``"lightgbm"``, ``"xgboost"``, ``"catboost"``.
+
+    Returns
+    -------
+    dict of str to list
+        A copy; changing it has no effect on later calls.
 
     Examples
     --------
@@ -72,3 +89,116 @@ def default_grid(name: str) -> dict[str, list[Any]]:
     {'l2': [1.0, 0.1, 0.01, 0.001, 0.0001], 'patience': [None]}
     """
     return copy.deepcopy(DEFAULT_GRIDS[known_name(name)])
+
+
+def candidates_of(estimator: Any, grid: Grid | None) -> list[dict[str, Any]]:
+    """Return all candidates of a grid; the last parameter changes fastest, values stay in the order of their lists.
+
+    Parameters
+    ----------
+    estimator : ranker or estimator
+        A grid may name its parameters, those of its loss (``k`` or ``loss__k``), and those of the steps of a pipeline
+        (``ridge__alpha``).
+    grid : dict of lists, list of such dicts, or None
+        None and ``{}`` have one candidate, ``{}``: the estimator as it is.
+
+    Returns
+    -------
+    list of dict
+        The parameters of each candidate.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> candidates_of(pk.ranker("ranksvm"), {"normalize": [None, "query-zscore"], "l2": [1, 0.1]})[:2]
+    [{'normalize': None, 'l2': 1}, {'normalize': None, 'l2': 0.1}]
+    """
+    candidates = []
+    for part in parts_of(grid):
+        for name, values in part.items():
+            if not is_list(values):
+                given = "a distribution" if hasattr(values, "rvs") else repr(values)
+                raise ValueError(
+                    f"grid: {name} must be a list of values, not {given}. "
+                    'Distributions need method="random" or method="optuna".'
+                )
+        check_names(estimator, part)
+        candidates += [dict(zip(part, values, strict=True)) for values in itertools.product(*part.values())]
+    return candidates
+
+
+def parts_of(grid: Grid | None) -> list[Mapping[str, Any]]:
+    """Return a grid as a list of dicts."""
+    parts = [grid or {}] if grid is None or isinstance(grid, Mapping) else list(grid)
+    if not parts or not all(isinstance(part, Mapping) for part in parts):
+        raise ValueError(f'grid must be a dict such as {{"l2": [1, 0.1]}}, or a list of such dicts; it is {grid!r}.')
+    for part in parts:
+        for name, values in part.items():
+            if is_list(values) and len(values) == 0:
+                raise ValueError(f"grid: {name} has no values.")
+    return parts
+
+
+def is_list(values: Any) -> bool:
+    """Whether the values are a list, tuple, range or array."""
+    return hasattr(values, "__len__") and hasattr(values, "__getitem__") and not isinstance(values, (str, Mapping))
+
+
+def check_names(estimator: Any, names: Any) -> None:
+    """Raise if the estimator does not have one of these parameters."""
+    own = estimator.get_params(deep=True)
+    of_class = estimators.parameters_of(type(estimator))  # some get_params list only what was passed to __init__
+    takes_any = estimators.takes_any(of_class.values())
+    for name in names:
+        full = full_name(estimator, name)
+        if full in own or full in of_class or (takes_any and "__" not in full) or _is_loss_parameter(estimator, full):
+            continue
+        inside = [other for other in own if other.endswith(f"__{name}")]
+        hint = f" Did you mean {' or '.join(inside)}?" if inside else ""
+        own_names = ", ".join(other for other in own if "__" not in other)
+        raise ValueError(f"{type(estimator).__name__} has no parameter {name!r}; it has {own_names}.{hint}")
+
+
+def full_name(estimator: Any, name: str) -> str:
+    """Return ``loss__k`` for ``k`` if the loss has such a parameter and the ranker has none."""
+    if (
+        name not in estimator.get_params(deep=False)
+        and "__" not in name
+        and _is_loss_parameter(estimator, f"loss__{name}")
+    ):
+        return f"loss__{name}"
+    return name
+
+
+def _is_loss_parameter(estimator: Any, name: str) -> bool:
+    """Whether ``name`` is ``loss__`` and a parameter of the loss, which may be given by its name."""
+    if not name.startswith("loss__") or not getattr(estimator, "takes_loss_objects", False):
+        return False
+    return name.removeprefix("loss__") in get_loss(estimator.loss).get_params()
+
+
+def with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
+    """Return an unfitted copy of the estimator with these parameters; those of its loss are set on the loss."""
+    changed = clone(estimator)
+    params = {name: clone(value, safe=False) for name, value in params.items()}  # candidates may share a step or a loss
+    if "loss" in params:
+        changed.set_params(loss=params["loss"])
+    names = {full_name(changed, name): value for name, value in params.items() if name != "loss"}
+    if any(name.startswith("loss__") for name in names) and isinstance(changed.loss, str):
+        changed.set_params(loss=get_loss(changed.loss))
+    return changed.set_params(**names)
+
+
+def seeded(estimator: Any, random_state: int) -> Any:
+    """Return the estimator itself, with ``random_state`` set where it is None, so that runs are repeatable."""
+    parts = [estimator] if estimators.takes_queries(estimator) else estimators.parts_of(estimator)
+    for part in parts:
+        if part.get_params(deep=False).get("random_state", 0) is None:
+            part.set_params(random_state=random_state)
+    return estimator
+
+
+def error_line(error: Exception) -> str:
+    """Return the type and the first line of an error: ``ValueError: what was wrong``."""
+    first = next(iter(str(error).splitlines()), "")
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__

@@ -1,28 +1,28 @@
-"""The result of choosing between settings: what each of them reached, and the ranker with the best."""
+"""The result of a hyperparameter selection."""
 
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from typing import Any
 
+from plackett._tables import Column, Table, finite_or_none
 from plackett.validation import count_of, plain
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting that was tried.
+    """One candidate that was tried.
 
     Attributes
     ----------
     params : dict
     value : float
-        The mean of the measure; NaN where the fit failed or no query has a value.
+        The mean of the measure; NaN if the fit failed or no query has a value.
     seconds : float
-        Of fitting and measuring.
+        Time of fitting and measuring.
     error : str or None
-        Why there is no fit.
+        The error of the fit, in one line.
     """
 
     params: dict[str, Any]
@@ -33,24 +33,24 @@ class Trial:
 
 @dataclass(frozen=True)
 class Selection:
-    """The best of several settings, and how the others did.
+    """The best of several candidates, and the trials of all; returned by `select`.
 
     Attributes
     ----------
     ranker : str
         The name of the ranker.
     best_ : fitted ranker
-        With validation queries the one that they chose; after cross-validation fitted anew to all queries.
+        With validation queries the chosen fit; after cross-validation a new fit to all queries.
     best_params : dict
     best_value : float
     trials : list of Trial
         In the order in which they were tried.
     metric, convention, method : str
-        By what was chosen.
+        How it was chosen.
     judged_on : str
-        Whose values these are, in words: "60 validation queries".
+        The queries that the values refer to, such as "60 validation queries".
     notes : tuple of str
-        Why trials were not kept in the folder, if any were not.
+        Why trials could not be stored in the folder.
     """
 
     ranker: str
@@ -66,7 +66,7 @@ class Selection:
 
     @property
     def best_trial(self) -> int:
-        """The place of the best among the trials."""
+        """Index of the best of ``trials``."""
         return next(
             place
             for place, trial in enumerate(self.trials)
@@ -74,7 +74,7 @@ class Selection:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; NaN becomes None."""
+        """Return plain values for JSON; NaN becomes None."""
         return {
             "ranker": self.ranker,
             "metric": self.metric,
@@ -85,7 +85,7 @@ class Selection:
             "trials": [
                 {
                     "params": _plain_params(trial.params),
-                    "value": None if math.isnan(trial.value) else trial.value,
+                    "value": finite_or_none(trial.value),
                     "seconds": trial.seconds,
                     "error": trial.error,
                 }
@@ -94,26 +94,35 @@ class Selection:
             "notes": list(self.notes),
         }
 
-    def __str__(self) -> str:
-        names = list(dict.fromkeys(name for trial in self.trials for name in trial.params))
-        shown = [{name: words(trial.params[name]) for name in trial.params} for trial in self.trials]
-        common = {name for name in names if len({params.get(name) for params in shown}) == 1}
+    def to_table(self) -> Table:
+        """Return the trials as a `Table`; hyperparameters that all trials share are left out."""
+        names, common = self._names()
         columns = [name for name in names if name not in common]
-        rows = [["", *columns, self.metric, "seconds"]]
         best = self.best_trial
-        for place, (trial, params) in enumerate(zip(self.trials, shown, strict=True)):
-            value = "failed" if trial.error else "–" if math.isnan(trial.value) else f"{trial.value:.4f}"
-            cells = [params.get(name, "") for name in columns]
-            rows.append(["*" if place == best else "", *cells, value, f"{trial.seconds:.2f}"])
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        lines.append(self._summary({name: shown[0][name] for name in names if name in common}))
+        rows = []
+        for place, trial in enumerate(self.trials):
+            params = [words(trial.params[name]) if name in trial.params else "" for name in columns]
+            mark = "*" if place == best else ""
+            rows.append([mark, *params, "failed" if trial.error else trial.value, trial.seconds])
+        return Table([Column(""), *map(Column, columns), Column(self.metric), Column("seconds", digits=2)], rows)
+
+    def __str__(self) -> str:
+        lines = [self.to_table().to_text(), self._summary()]
         lines += [f"failed with {in_words(trial.params)}: {trial.error}" for trial in self.trials if trial.error]
         return "\n".join([*lines, *self.notes])
 
-    def _summary(self, common: dict[str, str]) -> str:
-        everywhere = "".join(f", {name}={value}" for name, value in common.items())
-        tried = f"{self.ranker}: {count_of(len(self.trials), 'setting')}{everywhere}"
+    def _repr_html_(self) -> str:
+        return self.to_table().to_html()
+
+    def _names(self) -> tuple[list[str], dict[str, str]]:
+        """Return the names of all hyperparameters, and the values of those that all trials share."""
+        names = list(dict.fromkeys(name for trial in self.trials for name in trial.params))
+        shown = [{name: words(value) for name, value in trial.params.items()} for trial in self.trials]
+        return names, {name: shown[0][name] for name in names if len({params.get(name) for params in shown}) == 1}
+
+    def _summary(self) -> str:
+        everywhere = "".join(f", {name}={value}" for name, value in self._names()[1].items())
+        tried = f"{self.ranker}: {count_of(len(self.trials), 'candidate')}{everywhere}"
         return f"{tried}; {self.metric} on {self.judged_on}, convention {self.convention}"
 
     def __repr__(self) -> str:
@@ -121,16 +130,18 @@ class Selection:
 
 
 def in_words(params: dict[str, Any]) -> str:
-    """``l2=0.1, normalize=None``."""
-    return ", ".join(f"{name}={words(value)}" for name, value in params.items()) or "nothing set"
+    """Return parameters as text: ``l2=0.1, normalize=None``."""
+    return ", ".join(f"{name}={words(value)}" for name, value in params.items()) or "default parameters"
 
 
 def words(value: Any) -> str:
-    """A parameter's value as short as it can be read."""
+    """Return the value of a parameter as short text."""
     value = plain(value)
     if isinstance(value, float):
         return f"{value:.6g}"
-    return value if isinstance(value, str) else " ".join(repr(value).split())  # pipelines need many lines
+    return (
+        value if isinstance(value, str) else " ".join(repr(value).split())
+    )  # the repr of a pipeline has several lines
 
 
 def _plain_params(params: dict[str, Any]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Finished settings on disk, so that an interrupted comparison can resume."""
+"""Finished results on disk, so that an interrupted comparison can resume."""

@@ -1,4 +1,4 @@
-"""Which setting is tried next: all of a grid, some drawn at random, or those that Optuna hopes most of."""
+"""Search strategies: the whole grid, random candidates, or candidates proposed by Optuna."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plackett._optional import import_optional
-from plackett.evaluation.store.settings import Grid, check_names, is_list, parts_of, settings_of
+from plackett.evaluation.select.grids import Grid, candidates_of, check_names, is_list, parts_of
 from plackett.metrics.measure import Measure
 from plackett.validation import check_choice, check_positive_int, plain
 
@@ -17,24 +17,24 @@ DEFAULT_TRIALS = 20
 LOG_SCALE = ("loguniform", "reciprocal")  # scipy's names for the same distribution
 
 
-class Listed:
-    """Settings that are all known from the start."""
+class FixedCandidates:
+    """Candidates that are known before the first trial."""
 
-    def __init__(self, settings: list[dict[str, Any]]):
-        self.settings = settings
+    def __init__(self, candidates: list[dict[str, Any]]):
+        self.candidates = candidates
 
     def __len__(self) -> int:
-        return len(self.settings)
+        return len(self.candidates)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.settings)
+        return iter(self.candidates)
 
-    def tell(self, value: float) -> None:
-        """What the last setting reached changes nothing."""
+    def report(self, value: float) -> None:
+        """Ignore the value of the last candidate."""
 
 
-class Asked:
-    """Settings that Optuna proposes one by one, each in the light of what those before have reached."""
+class OptunaCandidates:
+    """Candidates that Optuna proposes one by one, given the values of those before."""
 
     def __init__(self, space: Mapping[str, Any], n_trials: int, measure: Measure, random_state: int):
         self._optuna = import_optional("optuna", extra="tune", needed_for='method="optuna"')
@@ -46,32 +46,32 @@ class Asked:
                 sampler=self._optuna.samplers.TPESampler(seed=random_state),
             )
         self._known: dict[tuple, float] = {}
-        self._asked: Any = None
+        self._trial: Any = None
 
     def __len__(self) -> int:
         return self._n_trials
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for _ in range(self._n_trials):
-            self._asked = self._study.ask(self._distributions)
-            drawn = self._asked.params
+            self._trial = self._study.ask(self._distributions)
+            drawn = self._trial.params
             known = self._known.get(tuple(drawn.values()))
-            if known is not None:  # proposed before; a fit would say the same again
-                self.tell(known)
+            if known is not None:  # proposed before; a fit would have the same value
+                self.report(known)
                 continue
             yield {name: self._space[name][at] if is_list(self._space[name]) else at for name, at in drawn.items()}
 
-    def tell(self, value: float) -> None:
-        """What the last setting reached; NaN where it failed."""
-        self._known[tuple(self._asked.params.values())] = value
+    def report(self, value: float) -> None:
+        """Pass the value of the last candidate to Optuna; NaN if it failed."""
+        self._known[tuple(self._trial.params.values())] = value
         failed = self._optuna.trial.TrialState.FAIL
         with self._quiet():
-            self._study.tell(self._asked, None if math.isnan(value) else value, failed if math.isnan(value) else None)
+            self._study.tell(self._trial, None if math.isnan(value) else value, failed if math.isnan(value) else None)
 
     def _distribution(self, name: str, values: Any) -> Any:
         make = self._optuna.distributions
         if isinstance(values, range):
-            return make.IntDistribution(0, len(values) - 1)  # places, like those of a list, but in their order
+            return make.IntDistribution(0, len(values) - 1)  # indices, in order
         if is_list(values):
             return make.CategoricalDistribution(range(len(values)))
         kind = getattr(getattr(values, "dist", None), "name", None)
@@ -86,7 +86,7 @@ class Asked:
 
     @contextlib.contextmanager
     def _quiet(self) -> Iterator[None]:
-        """Optuna reports every trial on standard error, which is for others to do."""
+        """Suppress the report of every trial on standard error."""
         before = self._optuna.logging.get_verbosity()
         self._optuna.logging.set_verbosity(self._optuna.logging.ERROR)
         try:
@@ -95,28 +95,28 @@ class Asked:
             self._optuna.logging.set_verbosity(before)
 
 
-def proposals(
+def search_candidates(
     estimator: Any, grid: Grid | None, method: str, n_trials: int | None, measure: Measure, random_state: int
-) -> Listed | Asked:
-    """The settings that are tried, in order."""
+) -> FixedCandidates | OptunaCandidates:
+    """Return the candidates to try, in order."""
     check_choice(method, "method", METHODS)
     if method == "grid":
         if n_trials is not None:
-            raise ValueError('n_trials goes with method="random" and method="optuna"; a grid is tried as a whole.')
-        return Listed(settings_of(estimator, grid))
+            raise ValueError('n_trials needs method="random" or method="optuna"; method="grid" tries the whole grid.')
+        return FixedCandidates(candidates_of(estimator, grid))
     n_trials = DEFAULT_TRIALS if n_trials is None else check_positive_int(n_trials, "n_trials")
     parts = parts_of(grid)
     for part in parts:
         check_names(estimator, part)
     if method == "random":
-        return Listed(_drawn(parts, n_trials, random_state))
+        return FixedCandidates(_random_candidates(parts, n_trials, random_state))
     if len(parts) > 1:
         raise ValueError('method="optuna" takes one dict of parameters, not a list of them.')
-    return Asked(parts[0], n_trials, measure, random_state)
+    return OptunaCandidates(parts[0], n_trials, measure, random_state)
 
 
-def _drawn(parts: list[Mapping[str, Any]], n_trials: int, random_state: int) -> list[dict[str, Any]]:
-    """Settings at random; where all values are listed no setting comes twice, so that there may be fewer of them."""
+def _random_candidates(parts: list[Mapping[str, Any]], n_trials: int, random_state: int) -> list[dict[str, Any]]:
+    """Draw candidates at random; if all values are listed, none is drawn twice, so that there may be fewer."""
     from sklearn.model_selection import ParameterSampler
 
     for part in parts:
@@ -129,4 +129,4 @@ def _drawn(parts: list[Mapping[str, Any]], n_trials: int, random_state: int) -> 
         n_trials = min(n_trials, sum(math.prod(len(values) for values in part.values()) for part in parts))
     space = [dict(part) for part in parts]
     drawn = ParameterSampler(space if len(space) > 1 else space[0], n_trials, random_state=random_state)
-    return [{name: plain(value) for name, value in setting.items()} for setting in drawn]
+    return [{name: plain(value) for name, value in candidate.items()} for candidate in drawn]

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import plackett as pk
-from plackett.evaluation.trials.feedback import relevance_feedback
+from plackett.evaluation.simulated_feedback import relevance_feedback
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_judged_documents_keep_the_places_of_their_labels(lists):
             of_rest = free.tables["residual"]["base" if name == "judged sorted" else name]
             np.testing.assert_array_equal(kept.tables["residual"][name][metric], of_rest[metric])
     assert (kept.tables["full"]["refined"]["map"] >= free.tables["full"]["refined"]["map"]).all()
-    with pytest.raises(ValueError, match="with pseudo=True nobody judges"):
+    with pytest.raises(ValueError, match="with pseudo=True there are no judgements"):
         relevance_feedback(lists, 1, pk.MultiplicativeRefiner(), keep=True, pseudo=True)
     with pytest.raises(ValueError, match='none of them "base" or "judged sorted"'):
         relevance_feedback(lists, 1, {"judged sorted": pk.MultiplicativeRefiner()}, keep=True)

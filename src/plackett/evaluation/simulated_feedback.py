@@ -1,4 +1,4 @@
-"""What feedback is worth: rankings before and after refinement, on all documents and on those that nobody judged."""
+"""Evaluation of relevance feedback: rankings before and after refinement, on all and on unjudged documents."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from plackett._tables import Column, Table, finite_or_none
 from plackett.data.queries import Queries
-from plackett.evaluation.evaluate import evaluate
+from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.evaluation.significance import paired_t
-from plackett.evaluation.table import Evaluation
 from plackett.metrics.conventions import Convention
 from plackett.metrics.measure import Measure
 from plackett.rankers.refinement.base_score import as_base_score, is_column
@@ -42,9 +42,9 @@ class FeedbackResult:
     queries : Queries
         The lists, with the labels by which they were measured.
     judged : ndarray of bool of shape (n_docs,)
-        What the refiners were told the labels of.
+        The documents whose labels the refiners were given.
     notes : list of str
-        What a reader of the numbers should know.
+        Remarks on the data, such as skipped queries.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class FeedbackResult:
         return next(iter(self.tables.values()))[BASE].metrics
 
     def p_values(self) -> dict[str, dict[str, dict[str, float]]]:
-        """For each kind of list and each refinement: how likely a difference as large as that to the base would be.
+        """Return for each kind of list and each refinement the p-values of its difference to the base.
 
-        Two-sided paired t-test over the queries that count for both; 1 where no query differs, NaN for fewer than two.
+        Two-sided paired t-test over the queries that count for both; 1 if no query differs, NaN for fewer than two.
         """
         return {
             kind: {
@@ -77,7 +77,7 @@ class FeedbackResult:
         }
 
     def rows(self) -> list[tuple[str, dict[str, float]]]:
-        """The means, and below those of each refinement its p-values: what a summary shows."""
+        """Return the rows of the summary: the means, and below those of each refinement its p-values."""
         p_values = self.p_values()
         answer = []
         for kind, rankings in self.tables.items():
@@ -88,13 +88,13 @@ class FeedbackResult:
         return answer
 
     def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
-        """Plain values, ready for JSON; NaN becomes None."""
+        """Return plain values for JSON; NaN becomes None."""
         p_values = self.p_values()
         lists: dict[str, Any] = {}
         for kind, rankings in self.tables.items():
             lists[kind] = {name: table.to_dict(per_query=per_query) for name, table in rankings.items()}
             for name, found in p_values[kind].items():
-                lists[kind][name]["p_values"] = {m: None if np.isnan(p) else p for m, p in found.items()}
+                lists[kind][name]["p_values"] = {metric: finite_or_none(p) for metric, p in found.items()}
         return {
             "n_queries": self.queries.n_queries,
             "n_judged": int(self.judged.sum()),
@@ -102,17 +102,16 @@ class FeedbackResult:
             "notes": self.notes,
         }
 
+    def to_table(self) -> Table:
+        """Return the means, and below those of each refinement its p-values, as a `Table`."""
+        columns = [Column("list: ranking", "text"), *map(Column, self.metrics)]
+        return Table(columns, [[name, *(row[metric] for metric in self.metrics)] for name, row in self.rows()])
+
     def __str__(self) -> str:
-        rows = self.rows()
-        first = max(len(name) for name, _ in rows)
-        widths = [max(len(metric), 8) for metric in self.metrics]
-        heading = "  ".join(f"{metric:>{w}}" for metric, w in zip(self.metrics, widths, strict=True))
-        lines = [f"{'':{first}}  {heading}"]
-        for name, row in rows:
-            cells = ("–" if np.isnan(row[m]) else f"{row[m]:.4f}" for m in self.metrics)
-            lines.append(f"{name:<{first}}  " + "  ".join(f"{c:>{w}}" for c, w in zip(cells, widths, strict=True)))
-        lines.extend(self.notes)
-        return "\n".join(lines)
+        return "\n".join([self.to_table().to_text(), *self.notes])
+
+    def _repr_html_(self) -> str:
+        return self.to_table().to_html()
 
     def __repr__(self) -> str:
         queries = count_of(self.queries.n_queries, "query", "queries")
@@ -132,28 +131,28 @@ def relevance_feedback(
     pseudo: bool = False,
     keep: bool = False,
 ) -> FeedbackResult:
-    """Judge the first documents of a base ranking, refine it, and measure both.
+    """Judge the first documents of a base ranking, refine it, and evaluate both.
 
-    The judgements are the labels that the queries have. On the full list a refiner gains already by sorting what it was
-    told; on the residual list, without the judged documents, it gains by what it learned from them. A query all of
-    whose documents are judged has no residual list and is left out there.
+    The judgements are the labels of the queries. On the full list a refiner improves already by sorting the judged
+    documents. On the residual list, without these, it improves only by what it learned. A query whose documents are all
+    judged has no residual list and is skipped there.
 
     Parameters
     ----------
     queries : Queries
         With a label for every document.
     base : int, str, array-like, ranker, model, Run or dict
-        What ranks now, as for ``as_base_score``. Of equal scores the earlier row comes first.
+        The base ranking, as for ``as_base_score``. Of equal scores the earlier row comes first.
     refiner : refiner, or dict of str to refiner
-        ``MultiplicativeRefiner()``, say; several are named by the keys. They are copied, not fitted themselves.
+        Such as ``MultiplicativeRefiner()``, or several by name. Copies are fitted.
     n_judged : int, default=10
         Documents judged in each query, from the top.
     relevant_from : float, default=None
-        Labels from this on become 1 and others 0, for judgements and measures. None leaves them as they are.
+        Labels of at least this become 1 and others 0, for judgements and measures. None keeps the labels.
     metrics, convention : as in ``evaluate``
     pseudo : bool, default=False
-        Nobody judges: the first ``n_judged`` documents of the base ranking count as relevant and as many of the last as
-        not (of each at most half the list). Only full lists are measured.
+        Pseudo-relevance feedback: the first ``n_judged`` documents of the base ranking count as relevant and as many of
+        the last as not relevant (of each at most half the list). Only full lists are evaluated.
     keep : bool, default=False
         Judged documents keep the places that their labels give them: those judged relevant (1 or more) come first and
         others last, by :func:`plackett.pin_judged`. One more ranking, "judged sorted", has them around the base
@@ -168,36 +167,38 @@ def relevance_feedback(
     >>> from plackett import MultiplicativeRefiner, datasets
     >>> queries = datasets.make_web_like(40, n_features=10, random_state=0)
     >>> print(relevance_feedback(queries, 0, MultiplicativeRefiner(), relevant_from=2, metrics="p@10,map"))
-                           p@10       map
-    full: base           0.2525    0.2668
-    full: refined        0.3725    0.3917
-      p-value            0.0000    0.0000
-    residual: base       0.2160    0.2427
-    residual: refined    0.2450    0.2660
-      p-value            0.1428    0.0290
+    list: ranking        p@10     map
+    full: base         0.2525  0.2668
+    full: refined      0.3725  0.3917
+      p-value          0.0000  0.0000
+    residual: base     0.2160  0.2427
+    residual: refined  0.2450  0.2660
+      p-value          0.1428  0.0290
     1 query has no relevant document, or is too short, and counts 0 (full)
     1 query has no relevant document, or is too short, and counts 0 (residual)
     """
     check_positive_int(n_judged, "n_judged")
     if pseudo and keep:
-        raise ValueError("keep=True keeps judged documents in their places, but with pseudo=True nobody judges.")
+        raise ValueError(
+            "keep=True keeps judged documents in their places, but with pseudo=True there are no judgements."
+        )
     labels = as_relevance(queries.labels, relevant_from)
     lists = _with_labels(queries, labels)
     scores = as_base_score(base, queries)
-    told = _told_by_rank(lists, scores, n_judged, pseudo=pseudo)
-    judged = np.zeros(lists.n_docs, dtype=bool) if pseudo else ~np.isnan(told)
+    judgements = _judgements_by_rank(lists, scores, n_judged, pseudo=pseudo)
+    judged = np.zeros(lists.n_docs, dtype=bool) if pseudo else ~np.isnan(judgements)
     parts = {FULL: np.ones(lists.n_docs, dtype=bool)}
     if not pseudo:
         parts[RESIDUAL] = ~judged
-    # a column stays one: refiners know then that the base score is among the features
+    # a column is passed as such: refiners then know that the base score is among the features
     known = base if is_column(base) else scores
-    return measure_refinements(lists, known, told, judged, refiner, parts, metrics, convention, keep=keep)
+    return measure_refinements(lists, known, judgements, judged, refiner, parts, metrics, convention, keep=keep)
 
 
 def measure_refinements(
     queries: Queries,
     base: Any,
-    told: np.ndarray,
+    judgements: np.ndarray,
     judged: np.ndarray,
     refiner: Any,
     parts: Mapping[str, np.ndarray],
@@ -207,7 +208,7 @@ def measure_refinements(
     *,
     keep: bool = False,
 ) -> FeedbackResult:
-    """Tables of the base and of each refinement, for each part of the documents."""
+    """Evaluate the base and each refinement on each part of the documents."""
     refiners = dict(refiner) if isinstance(refiner, Mapping) else {REFINED: refiner}
     own = [BASE, SORTED] if keep else [BASE]
     if not refiners or set(own) & set(refiners):
@@ -218,10 +219,10 @@ def measure_refinements(
     for name, one in {**dict.fromkeys(own), **refiners}.items():
         if one is not None:
             unlabelled = _with_labels(queries, None)
-            scores[str(name)] = clone(one).fit(unlabelled, told, base_score=base).scores_
+            scores[str(name)] = clone(one).fit(unlabelled, judgements, base_score=base).scores_
         if keep and name != BASE:
-            scores[str(name)] = pin_judged(scores[str(name)], told, qid=queries.qid)
-        for kind, is_measured in parts.items():  # the base first: what cannot be measured is refused before the work
+            scores[str(name)] = pin_judged(scores[str(name)], judgements, qid=queries.qid)
+        for kind, is_measured in parts.items():  # the base comes first: errors are raised before the fits
             lists = _rows(queries, is_measured)
             tables[kind][str(name)] = evaluate(
                 lists, scores[str(name)][is_measured], metrics=metrics, convention=convention
@@ -236,8 +237,8 @@ def measure_refinements(
     return FeedbackResult(tables, scores, queries, judged, notes)
 
 
-def _told_by_rank(queries: Queries, scores: np.ndarray, n_judged: int, *, pseudo: bool) -> np.ndarray:
-    """What a refiner is told of each document: labels of the first ones, or guesses; else NaN."""
+def _judgements_by_rank(queries: Queries, scores: np.ndarray, n_judged: int, *, pseudo: bool) -> np.ndarray:
+    """Return the labels of the first documents, or pseudo-labels; NaN for other documents."""
     query_of, indptr = queries.query_of_row, queries.grouped.indptr
     order = np.lexsort((-scores, query_of))  # stable: equal scores keep the order of the rows
     places = np.empty(queries.n_docs, dtype=np.int64)
@@ -246,19 +247,19 @@ def _told_by_rank(queries: Queries, scores: np.ndarray, n_judged: int, *, pseudo
         return np.where(places < n_judged, queries.labels, np.nan)
     lengths = np.diff(indptr)[query_of]
     n_guessed = np.minimum(n_judged, lengths // 2)
-    told = np.where(places < n_guessed, 1.0, np.nan)
-    told[places >= lengths - n_guessed] = 0.0
-    return told
+    judgements = np.where(places < n_guessed, 1.0, np.nan)
+    judgements[places >= lengths - n_guessed] = 0.0
+    return judgements
 
 
 def _with_labels(queries: Queries, labels: np.ndarray | None) -> Queries:
-    """The same documents with other labels."""
+    """Return the same documents with other labels."""
     return queries.replace(y=labels, docid=queries.docid, comments=None)
 
 
 def _rows(queries: Queries, is_kept: np.ndarray) -> Queries:
-    """Some documents, for measuring: without features, and without queries that have none of them."""
+    """Return some documents without their features, and without the queries that have none of them."""
     if not is_kept.any():
-        raise ValueError("every document of every query is judged; nothing is left to measure. Judge fewer.")
+        raise ValueError("every document of every query is judged; nothing is left to evaluate. Lower n_judged.")
     docid = None if queries.docid is None else queries.docid[is_kept]
     return Queries(np.zeros((int(is_kept.sum()), 0)), queries.labels[is_kept], queries.qid[is_kept], docid=docid)

@@ -1,4 +1,4 @@
-"""What refinement is worth to a recommender: items that users rated, ranked before and after."""
+"""Evaluation of refinement in recommendation: items that users rated, ranked before and after."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from sklearn.utils import check_random_state
 
 from plackett.data.feedback.rating_table import RatingTable, item_features, rating_table
 from plackett.data.queries import Queries
-from plackett.evaluation.trials.feedback import DEFAULT_METRICS, RESIDUAL, FeedbackResult, Metrics, measure_refinements
+from plackett.evaluation.simulated_feedback import (
+    DEFAULT_METRICS,
+    RESIDUAL,
+    FeedbackResult,
+    Metrics,
+    measure_refinements,
+)
 from plackett.metrics.conventions import Convention
 from plackett.rankers.recommendation.personality import PersonalityDiagnosis
 from plackett.rankers.refinement.judgements import as_relevance

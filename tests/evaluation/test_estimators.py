@@ -14,10 +14,10 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import plackett as pk
+from plackett.evaluation import estimators
 from plackett.evaluation.compare.contestants import as_contestants
-from plackett.evaluation.select import estimators
+from plackett.evaluation.select.grids import candidates_of, seeded, with_params
 from plackett.evaluation.splits import as_folds
-from plackett.evaluation.store.settings import fit_setting, seeded, settings_of, with_setting
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_qid_goes_through_pipelines_whether_routing_is_enabled_or_not(parts, is_
     ranker = pk.LinearRanker(l2=0.1).fit(scaler.transform(scaled), train.y, qid=train.qid)
     expected = ranker.predict(scaler.transform(pk.preprocessing.QueryZScore().fit_transform(test.X, qid=test.qid)))
     with sklearn.config_context(enable_metadata_routing=is_enabled):
-        fitted = fit_setting(pipeline, {}, train)
+        fitted = estimators.fit_copy(pipeline, train)
         np.testing.assert_array_equal(estimators.predict(fitted, test), expected)
         assert sklearn.get_config()["enable_metadata_routing"] is is_enabled
 
@@ -102,12 +102,12 @@ class Marked(BaseEstimator):
 
 def test_qid_reaches_every_fit_and_predict_that_takes_it(parts):
     train, test = parts
-    alone = fit_setting(TopOfList(), {}, train)
-    inside = fit_setting(make_pipeline(Marked(), TopOfList()), {}, train)
+    alone = estimators.fit_copy(TopOfList(), train)
+    inside = estimators.fit_copy(make_pipeline(Marked(), TopOfList()), train)
     assert alone.seen_ == inside[-1].seen_ == train.ids.tolist()
     for fitted in (alone, inside):
         np.testing.assert_array_equal(estimators.predict(fitted, test), -np.unique(test.qid, return_inverse=True)[1])
-    line = fit_setting(make_pipeline(Marked(), StandardScaler(), Ridge()), {}, train)
+    line = estimators.fit_copy(make_pipeline(Marked(), StandardScaler(), Ridge()), train)
     assert line[1].mean_[-1] == 1.0
 
 
@@ -115,24 +115,24 @@ def test_a_part_that_says_it_wants_no_qid_gets_none(parts):
     with sklearn.config_context(enable_metadata_routing=True):
         unasked = Marked().set_fit_request(qid=False).set_transform_request(qid=False)
         pipeline = make_pipeline(unasked, StandardScaler(), Ridge())
-    assert fit_setting(pipeline, {}, parts[0])[1].mean_[-1] == 0.0
+    assert estimators.fit_copy(pipeline, parts[0])[1].mean_[-1] == 0.0
 
 
 def test_searches_cut_between_queries_and_their_best_is_told_of_qid(parts):
     train, test = parts
     pipeline = make_pipeline(pk.preprocessing.QueryZScore(), pk.LinearRanker())
     search = GridSearchCV(pipeline, {"linearranker__l2": [1.0, 0.1]}, cv=pk.QueryKFold(3))
-    fitted = fit_setting(search, {}, train)
-    best = fit_setting(pipeline, fitted.best_params_, train)
+    fitted = estimators.fit_copy(search, train)
+    best = estimators.fit_copy(with_params(pipeline, fitted.best_params_), train)
     np.testing.assert_array_equal(estimators.predict(fitted, test), estimators.predict(best, test))
     by_groups = GridSearchCV(Ridge(), {"alpha": [1.0, 2.0]}, cv=GroupKFold(3))
-    assert fit_setting(by_groups, {}, train).n_splits_ == 3
+    assert estimators.fit_copy(by_groups, train).n_splits_ == 3
 
 
 def test_columns_can_be_chosen_by_name(parts):
     pytest.importorskip("pandas")
     chosen = make_column_transformer((FunctionTransformer(), ["c", "a"]))
-    fitted = fit_setting(make_pipeline(chosen, Ridge()), {}, parts[0])
+    fitted = estimators.fit_copy(make_pipeline(chosen, Ridge()), parts[0])
     by_hand = Ridge().fit(parts[0].X[:, [2, 0]], parts[0].y).predict(parts[1].X[:, [2, 0]])
     np.testing.assert_allclose(estimators.predict(fitted, parts[1]), by_hand, rtol=1e-12)
 
@@ -146,7 +146,7 @@ class OnQueries(BaseEstimator):
 
 
 def test_a_fit_that_takes_nothing_but_queries_gets_them(parts):
-    fitted = fit_setting(OnQueries(), {}, *parts, "map")
+    fitted = estimators.fit_copy(OnQueries(), *parts, "map")
     assert fitted.seen_ == (*parts, "map")
     np.testing.assert_array_equal(estimators.predict(fitted, parts[1]), parts[1].X[:, 0])
 
@@ -162,7 +162,7 @@ def test_select_and_cross_validate_take_them_too(data, parts):
 
 def test_classes_as_scores_are_told_of(data):
     result = pk.compare({"classes": DecisionTreeClassifier(max_depth=2)}, data, cv=2, metrics="map")
-    assert "classes: predict gives classes, which tie many documents; a regressor would rank them" in result.notes
+    assert "classes: predict returns classes, which tie many documents; a regressor would rank them" in result.notes
     assert pk.compare({"line": Ridge()}, data, cv=2, metrics="map").notes == []
 
 
@@ -188,13 +188,13 @@ def test_rankers_of_other_packages_are_told_of_queries_in_their_own_words(name, 
     train, test = parts
     by_hand = make(package).fit(train.X, train.y, **{argument: groups(train)}).predict(test.X)
     assert np.ptp(by_hand) > 0
-    np.testing.assert_array_equal(estimators.predict(fit_setting(make(package), {}, train), test), by_hand)
+    np.testing.assert_array_equal(estimators.predict(estimators.fit_copy(make(package), train), test), by_hand)
     if name == "catboost":  # which cannot be routed to
         return
-    inside = fit_setting(make_pipeline(FunctionTransformer(), make(package)), {}, train)
+    inside = estimators.fit_copy(make_pipeline(FunctionTransformer(), make(package)), train)
     np.testing.assert_array_equal(estimators.predict(inside, test), by_hand)
     rows = pk.Queries.from_groups(sparse.csr_array(train.X), train.y, train.ids, train.indptr)
-    assert np.isfinite(estimators.predict(fit_setting(make(package), {}, rows), rows)).all()
+    assert np.isfinite(estimators.predict(estimators.fit_copy(make(package), rows), rows)).all()
 
 
 @pytest.mark.filterwarnings("error")
@@ -208,12 +208,12 @@ def test_those_set_to_stop_early_stop_on_the_validation_queries(name, kind, part
         )
     else:
         made = getattr(package, f"XGB{kind}")(n_estimators=60, early_stopping_rounds=2, n_jobs=1)
-    fitted = fit_setting(made, {}, *parts)
+    fitted = estimators.fit_copy(made, *parts)
     best = fitted.best_iteration_ if name == "lightgbm" else fitted.best_iteration
     assert best < 59
     assert capfd.readouterr() == ("", "")
-    with pytest.raises(ValueError, match="is set to stop early, for which there are no validation queries here"):
-        fit_setting(made, {}, parts[0])
+    with pytest.raises(ValueError, match="is set to early stopping, but there are no validation queries"):
+        estimators.fit_copy(made, parts[0])
 
 
 def test_queries_are_held_back_for_those_that_stop_on_them(data):
@@ -242,8 +242,8 @@ class NeedsMore(BaseEstimator):
         (StandardScaler(), TypeError, r"not StandardScaler\(\), which has no predict"),
         (make_pipeline(StandardScaler()), TypeError, "which has no predict"),
         (object(), TypeError, "which has no fit"),
-        (Ridge, TypeError, r"Ridge is a class; give one of its objects: Ridge\(\)"),
-        (NeedsMore(), TypeError, "NeedsMore.fit needs base_score, which is not at hand here"),
+        (Ridge, TypeError, r"Ridge is a class; pass an instance: Ridge\(\)"),
+        (NeedsMore(), TypeError, "NeedsMore.fit needs base_score, which is not available"),
         ((Ridge(), {"l2": [1]}), ValueError, "Ridge has no parameter 'l2'; it has alpha"),
         (
             (make_pipeline(StandardScaler(), Ridge()), {"alpha": [1]}),
@@ -259,10 +259,10 @@ def test_what_cannot_take_part_is_refused_by_name(entry, error, match):
 
 def test_parameters_that_an_estimator_does_not_list_are_its_own_matter():
     catboost, lightgbm = pytest.importorskip("catboost"), pytest.importorskip("lightgbm")
-    assert len(settings_of(catboost.CatBoostRanker(), {"depth": [2, 3]})) == 2
-    assert len(settings_of(lightgbm.LGBMRanker(), {"lambda_l2": [0.0, 1.0]})) == 2
+    assert len(candidates_of(catboost.CatBoostRanker(), {"depth": [2, 3]})) == 2
+    assert len(candidates_of(lightgbm.LGBMRanker(), {"lambda_l2": [0.0, 1.0]})) == 2
     with pytest.raises(ValueError, match="CatBoostRanker has no parameter 'dept'"):
-        settings_of(catboost.CatBoostRanker(), {"dept": [2]})
+        candidates_of(catboost.CatBoostRanker(), {"dept": [2]})
 
 
 def test_scores_in_one_column_are_scores_and_other_shapes_are_refused(parts):
@@ -280,8 +280,8 @@ def test_scores_in_one_column_are_scores_and_other_shapes_are_refused(parts):
 def test_settings_that_share_a_step_do_not_change_each_other():
     step = Ridge()
     pipeline = make_pipeline(StandardScaler(), Ridge())
-    settings = settings_of(pipeline, {"ridge": [step, Lasso()], "ridge__alpha": [1.0, 2.0]})
-    made = [with_setting(pipeline, setting) for setting in settings]
+    settings = candidates_of(pipeline, {"ridge": [step, Lasso()], "ridge__alpha": [1.0, 2.0]})
+    made = [with_params(pipeline, setting) for setting in settings]
     assert [(type(one[-1]), one[-1].alpha) for one in made] == [(Ridge, 1.0), (Ridge, 2.0), (Lasso, 1.0), (Lasso, 2.0)]
     assert step.alpha == Ridge().alpha
 

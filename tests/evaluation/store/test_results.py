@@ -18,8 +18,11 @@ from sklearn.preprocessing import FunctionTransformer
 import plackett as pk
 from plackett import _native
 from plackett.data.preprocessing import QueryZScore
-from plackett.evaluation.store import fingerprints, packages, recognition
-from plackett.evaluation.store.runs import RunStore
+from plackett.evaluation.store import versions as packages
+from plackett.evaluation.store.fingerprints import data_fingerprint, key_fingerprint
+from plackett.evaluation.store.identity import NotIdentifiable, identity_of
+from plackett.evaluation.store.results import ResultStore
+from plackett.evaluation.store.versions import code_versions
 from plackett.storage.atomic import draft_of
 
 KEY = {"ranker": "listmle", "fold": 1, "l2": {"float": (0.1).hex()}}
@@ -31,10 +34,10 @@ def only_file(store):
 
 
 def test_a_record_comes_back_bit_by_bit(tmp_path):
-    store = RunStore(tmp_path / "new" / "folder")
+    store = ResultStore(tmp_path / "new" / "folder")
     scores = np.random.default_rng(0).normal(size=50)
     store.put(KEY, {"validation": 0.1 + 0.2, "missing": np.nan, "words": ["ü", "\ud800"]}, scores)
-    values, array = RunStore(store.folder).get(dict(reversed(KEY.items())))
+    values, array = ResultStore(store.folder).get(dict(reversed(KEY.items())))
     assert values["validation"] == 0.1 + 0.2
     assert np.isnan(values["missing"])
     assert values["words"] == ["ü", "\ud800"]
@@ -46,14 +49,14 @@ def test_a_record_comes_back_bit_by_bit(tmp_path):
 
 
 def test_another_key_finds_nothing(tmp_path):
-    store = RunStore(tmp_path)
+    store = ResultStore(tmp_path)
     store.put(KEY, {"validation": 0.3})
     for change in ({"fold": 2}, {"ranker": "listnet"}, {"l2": {"float": (0.2).hex()}}, {"more": None}):
         assert store.get({**KEY, **change}) is None
 
 
 def test_a_torn_file_does_not_count_wherever_it_is_torn(tmp_path):
-    store = RunStore(tmp_path)
+    store = ResultStore(tmp_path)
     store.put(KEY, {"validation": 0.3}, np.arange(3.0))
     path = only_file(store)
     content = path.read_bytes()
@@ -67,7 +70,7 @@ def test_a_torn_file_does_not_count_wherever_it_is_torn(tmp_path):
 
 
 def test_a_changed_file_does_not_count_whichever_byte_is_changed(tmp_path):
-    store = RunStore(tmp_path)
+    store = ResultStore(tmp_path)
     store.put(KEY, {"validation": 0.3}, np.arange(3.0))
     path = only_file(store)
     content = path.read_bytes()
@@ -78,14 +81,14 @@ def test_a_changed_file_does_not_count_whichever_byte_is_changed(tmp_path):
 
 @pytest.mark.parametrize("content", [b"5\n", b"null\n", b'"text"\n', b"[1]\n", b"{}\n", b"\xff\n", b""])
 def test_a_file_of_somebody_else_does_not_count(tmp_path, content):
-    store = RunStore(tmp_path)
+    store = ResultStore(tmp_path)
     store.put(KEY, {"validation": 0.3})
     only_file(store).write_bytes(content)
     assert store.get(KEY) is None
 
 
 def test_the_file_of_another_result_does_not_count(tmp_path):
-    store = RunStore(tmp_path)
+    store = ResultStore(tmp_path)
     store.put(KEY, {"validation": 0.3})
     mine = only_file(store)
     content = mine.read_bytes()
@@ -101,7 +104,7 @@ def test_nothing_in_a_file_is_executed(tmp_path):
         def __reduce__(self):
             return os.mkdir, (str(tmp_path / "sprung"),)
 
-    store = RunStore(tmp_path / "store")
+    store = ResultStore(tmp_path / "store")
     with pytest.raises(ValueError, match="array is an array of type object; only numbers"):
         store.put(KEY, {}, np.array([Trap()], dtype=object))
     assert list(store.folder.iterdir()) == []
@@ -112,7 +115,7 @@ def test_nothing_in_a_file_is_executed(tmp_path):
 
 
 def test_an_error_while_writing_leaves_what_was_there(tmp_path, monkeypatch):
-    store = RunStore(tmp_path)
+    store = ResultStore(tmp_path)
     store.put(KEY, {"validation": 0.3})
 
     def full(handle):
@@ -128,11 +131,11 @@ def test_an_error_while_writing_leaves_what_was_there(tmp_path, monkeypatch):
 
 def test_readers_and_writers_at_the_same_time_see_whole_records_only(tmp_path):
     arrays = [np.full(2000, float(number)) for number in range(3)]
-    RunStore(tmp_path).put(KEY, {"number": 0}, arrays[0])
+    ResultStore(tmp_path).put(KEY, {"number": 0}, arrays[0])
     is_over, seen, problems = threading.Event(), set(), []
 
     def read():
-        store = RunStore(tmp_path)
+        store = ResultStore(tmp_path)
         while not is_over.is_set():
             record = store.get(KEY)
             if record is None or not (record.array == record.values["number"]).all():
@@ -141,7 +144,7 @@ def test_readers_and_writers_at_the_same_time_see_whole_records_only(tmp_path):
                 seen.add(record.values["number"])
 
     def write(number):
-        store = RunStore(tmp_path)
+        store = ResultStore(tmp_path)
         for _ in range(40):
             store.put(KEY, {"number": number}, arrays[number])
 
@@ -160,29 +163,29 @@ def test_readers_and_writers_at_the_same_time_see_whole_records_only(tmp_path):
 
 
 def test_drafts_of_killed_runs_are_removed_and_those_of_others_are_not(tmp_path):
-    store = RunStore(tmp_path)
+    store = ResultStore(tmp_path)
     store.put(KEY, {})
     name = only_file(store).name
     dead, other = tmp_path / f"{name}.plackett-0.part", tmp_path / "mine.part"
     for path in (dead, other):
         path.write_bytes(b"half")
-    RunStore(tmp_path)
+    ResultStore(tmp_path)
     assert (dead.exists(), other.exists()) == (False, True)
     with draft_of(tmp_path / name) as living:
-        RunStore(tmp_path)
+        ResultStore(tmp_path)
         assert os.path.exists(living.name)
 
 
 def test_a_folder_that_cannot_be_written_to_is_an_error_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: not (mode & os.W_OK and path == tmp_path))
-    with pytest.raises(PermissionError, match="cannot be written to"):
-        RunStore(tmp_path)
+    with pytest.raises(PermissionError, match="is not writable"):
+        ResultStore(tmp_path)
 
 
 def test_a_folder_that_is_a_file_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(NotADirectoryError, match="is a file; results are kept in a folder"):
-        RunStore(tmp_path / "file")
+    with pytest.raises(NotADirectoryError, match="is a file; results need a folder"):
+        ResultStore(tmp_path / "file")
 
 
 # --- What results are known by ----------------------------------------------------------------------------------------
@@ -215,21 +218,15 @@ def test_any_change_of_the_data_is_another_content():
         "a document's name": lists(docid=["a", "b", "d"]),
         "a column's name": lists(feature_names=["f", "h"]),
     }
-    contents = {name: fingerprints.of_data(queries) for name, queries in variants.items()}
-    assert contents["the same"] == fingerprints.of_data(lists())
+    contents = {name: data_fingerprint(queries) for name, queries in variants.items()}
+    assert contents["the same"] == data_fingerprint(lists())
     assert len(set(contents.values())) == len(variants)
 
 
 def test_ids_may_be_dates():
     days = np.array(["2024-02-28", "2024-02-28", "2024-02-29"], dtype="datetime64[D]")
-    contents = {fingerprints.of_data(pk.Queries(np.eye(3), [0, 1, 0], days + shift)) for shift in (0, 0, 1)}
+    contents = {data_fingerprint(pk.Queries(np.eye(3), [0, 1, 0], days + shift)) for shift in (0, 0, 1)}
     assert len(contents) == 2
-
-
-def test_the_content_without_labels_is_that_of_the_documents_alone():
-    contents = {fingerprints.of_data(lists(y=y), with_labels=False) for y in (None, [0, 0, 0], [2, 1, 0])}
-    assert len(contents) == 1
-    assert fingerprints.of_data(lists(X=lists().X + 1), with_labels=False) not in contents
 
 
 def test_any_change_of_a_parameter_is_another_estimator():
@@ -256,17 +253,17 @@ def test_any_change_of_a_parameter_is_another_estimator():
         pk.LinearRanker(normalize={"a": 1}),
         pk.LinearRanker(normalize=lists()),
     ]
-    keys = [fingerprints.of_key({"estimator": recognition.of_value(estimator)}) for estimator in estimators]
+    keys = [key_fingerprint({"estimator": identity_of(estimator)}) for estimator in estimators]
     assert len(set(keys)) == len(estimators)
-    same = recognition.of_value(pk.LinearRanker(loss=pk.losses.CSListMLE(k=np.int64(5))))
-    assert same == recognition.of_value(estimators[6])
+    same = identity_of(pk.LinearRanker(loss=pk.losses.CSListMLE(k=np.int64(5))))
+    assert same == identity_of(estimators[6])
 
 
 def test_a_value_that_holds_itself_is_refused():
     endless = []
     endless.append(endless)
-    with pytest.raises(recognition.Unrecognisable, match="or itself"):
-        recognition.of_value(endless)
+    with pytest.raises(NotIdentifiable, match="or contains itself"):
+        identity_of(endless)
 
 
 def test_a_class_from_elsewhere_is_known_by_its_code(tmp_path, monkeypatch):
@@ -275,7 +272,7 @@ def test_a_class_from_elsewhere_is_known_by_its_code(tmp_path, monkeypatch):
     for name, factor in (("first", 2), ("second", 2), ("third", 3)):
         text = f"import plackett as pk\n\n\nclass Mine(pk.LinearRanker):\n    factor = {factor}\n"
         (tmp_path / f"written_{name}.py").write_text(text)
-        known.append(recognition.of_value(importlib.import_module(f"written_{name}").Mine()))
+        known.append(identity_of(importlib.import_module(f"written_{name}").Mine()))
     assert known[0] == known[1] != known[2]
 
 
@@ -293,22 +290,22 @@ def test_a_change_of_an_ancestor_or_of_an_object_inside_is_another_estimator(tmp
         (tmp_path / "changing.py").write_text(text.format(*version) + "#" * len(inside))  # another size: read anew
         importlib.reload(changing)
         linecache.checkcache()
-        inside.add(json.dumps(recognition.of_value(pk.LinearRanker(normalize=changing.Scaler()))))
-        derived.add(json.dumps(recognition.of_value(changing.Mine())))
+        inside.add(json.dumps(identity_of(pk.LinearRanker(normalize=changing.Scaler()))))
+        derived.add(json.dumps(identity_of(changing.Mine())))
     assert len(inside) == 2
     assert len(derived) == 2
 
 
 def test_a_class_without_source_is_known_by_what_it_holds():
     known = [
-        recognition.of_value(type("Typed", (pk.LinearRanker,), {"__module__": "nowhere", "factor": factor})())
+        identity_of(type("Typed", (pk.LinearRanker,), {"__module__": "nowhere", "factor": factor})())
         for factor in (1, 1, 2)
     ]
     assert known[0] == known[1] != known[2]
 
 
 def test_the_versions_of_what_results_rest_on_are_part_of_the_code():
-    code = fingerprints.of_code(pk.LinearRanker())
+    code = code_versions(pk.LinearRanker())
     assert code["plackett"].startswith(pk.__version__)
     assert {"numpy", "scipy", "scikit-learn", "native", "python"} < code.keys()
     assert code["numpy"] == np.__version__
@@ -322,9 +319,9 @@ def test_results_of_another_build_of_the_kernels_are_not_taken(monkeypatch, tmp_
         file.write_bytes(content)
         monkeypatch.setattr(_native, "build", name)
         monkeypatch.setattr(_native, "path", str(file))
-        fingerprints._native_digest.cache_clear()
-        keys.add(fingerprints.of_key(fingerprints.of_code(pk.LinearRanker())))
-    fingerprints._native_digest.cache_clear()
+        packages._native_digest.cache_clear()
+        keys.add(key_fingerprint(code_versions(pk.LinearRanker())))
+    packages._native_digest.cache_clear()
     assert len(keys) == 3
 
 
@@ -336,7 +333,7 @@ def test_estimators_of_others_are_known_by_class_parameters_and_version(monkeypa
         return steps.set_params(**changes)
 
     def key(estimator):
-        return fingerprints.of_key({"estimator": recognition.of_value(estimator)})
+        return key_fingerprint({"estimator": identity_of(estimator)})
 
     with config_context(enable_metadata_routing=True):
         unasked = QueryZScore().set_fit_request(qid=False)
@@ -351,7 +348,7 @@ def test_estimators_of_others_are_known_by_class_parameters_and_version(monkeypa
     ]
     assert len(set(keys)) == len(keys)
     assert key(pipeline()) == keys[0]
-    code = fingerprints.of_code(pipeline())
+    code = code_versions(pipeline())
     assert code["lightgbm"] == lightgbm.__version__
     assert "sklearn" not in code, "which is there as scikit-learn"
     packages.build_of.cache_clear()
@@ -364,6 +361,6 @@ def test_estimators_of_others_are_known_by_class_parameters_and_version(monkeypa
 
 def test_ways_to_cut_folds_are_known_by_what_they_hold():
     cuts = [pk.QueryKFold(3), pk.QueryKFold(4), pk.QueryKFold(3, random_state=1), GroupKFold(3), GroupKFold(4)]
-    keys = {json.dumps(recognition.of_value(GridSearchCV(pk.LinearRanker(), {"l2": [1]}, cv=cv))) for cv in cuts}
+    keys = {json.dumps(identity_of(GridSearchCV(pk.LinearRanker(), {"l2": [1]}, cv=cv))) for cv in cuts}
     assert len(keys) == len(cuts)
-    assert recognition.of_value(pk.QueryKFold(3)) == recognition.of_value(pk.QueryKFold(3))
+    assert identity_of(pk.QueryKFold(3)) == identity_of(pk.QueryKFold(3))

@@ -5,7 +5,7 @@ import pytest
 
 import plackett as pk
 from plackett.data.feedback.movielens import Movies
-from plackett.evaluation.trials.recommendation import recommendation
+from plackett.evaluation.simulated_recommendation import recommendation
 
 
 def precision(labels, scores, k):

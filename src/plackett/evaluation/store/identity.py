@@ -1,8 +1,9 @@
-"""By what an estimator is known again: its class, its parameters, its state, and all code and values that these use.
+"""Identities of estimators, by which stored results are found again.
 
-Two estimators must never be taken for one another. So a function counts with its bytecode, its defaults, its closure
-and the globals it reads; a class with all of its attributes; an object with its class and its state. What comes with
-Python or was installed as a package counts by its name and its build. Whatever hides its state raises `Unrecognisable`.
+Different estimators must never have the same identity. A function is identified by its bytecode, defaults, closure and
+the globals that it reads; a class by all of its attributes; an object by its class and state. Code of the standard
+library and of installed packages is identified by its name and build. Objects without accessible state raise
+`NotIdentifiable`.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from typing import Any
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.evaluation.store import fingerprints
-from plackett.evaluation.store.packages import build_of, compiled_file, is_at, is_known, name_of
+from plackett.evaluation.store.fingerprints import array_fingerprint, data_fingerprint
+from plackett.evaluation.store.versions import build_of, compiled_file, is_at, is_known, name_of
 from plackett.validation import is_sparse, plain
 
 MAX_DEPTH = 20
 READS_GLOBALS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 READS_ANY_ATTRIBUTE = {"getattr", "vars", "dir", "attrgetter", "__dict__", "__getattribute__"}
 READS_ANY_NAME = {"eval", "exec", "globals", "__import__", "import_module"}
-NOT_BEHAVIOUR = {  # of a class: where it was written, what checks of types see, caches
+NOT_BEHAVIOUR = {  # attributes of a class: its location, type annotations, caches
     *("__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"),
     *("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__parameters__"),
     *("__orig_bases__", "__abstractmethods__", "_abc_impl", "__signature__"),
@@ -44,17 +45,17 @@ DESCRIPTORS = (
 )
 
 
-class Unrecognisable(ValueError):
-    """A value that another run, or another contestant, could not tell from a different one, such as an open file."""
+class NotIdentifiable(ValueError):
+    """Raised for a value that cannot be told from a different one in another process, such as an open file."""
 
 
-def of_value(value: Any, where: str = "the estimator") -> Any:
-    """A parameter, or an estimator with all of its parameters, as plain JSON values that tell it from every other.
+def identity_of(value: Any, where: str = "the estimator") -> Any:
+    """Return plain JSON values that identify a parameter, or an estimator with all of its parameters.
 
     Raises
     ------
-    Unrecognisable
-        For objects that keep their state to themselves, and for code that looks up names while it runs.
+    NotIdentifiable
+        For objects without accessible state, and for code that looks up names at run time.
     """
     walk = _Walk()
     answer = walk.value(value, where)
@@ -66,23 +67,23 @@ def of_value(value: Any, where: str = "the estimator") -> Any:
 
 
 class _Walk:
-    """One look at a value and at everything it refers to. Each object, function, class is one numbered entry."""
+    """One traversal of a value and everything it refers to; each object, function and class is a numbered entry."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
-        self._found: list[tuple[Any, str]] = []  # also keeps them alive: an id must not be used twice
+        self._found: list[tuple[Any, str]] = []  # keeps them alive, so that no id is used twice
 
     def entries(self) -> list[Any]:
-        """Descriptions of all that `value` came across; describing one may find others."""
+        """Return the descriptions of all objects that `value` found; describing one may find others."""
         answer: list[Any] = []
         while len(answer) < len(self._found):
             answer.append(self._described(*self._found[len(answer)]))
         return answer
 
     def value(self, value: Any, where: str, depth: int = 0) -> Any:
-        """Plain values as they are; anything else by the number of its entry."""
+        """Return plain values as they are, and the entry number of anything else."""
         if depth > MAX_DEPTH:
-            raise Unrecognisable(f"{where} holds values within values more than {MAX_DEPTH} deep, or itself.")
+            raise NotIdentifiable(f"{where} is nested more than {MAX_DEPTH} deep, or contains itself.")
         value = plain(value)
         kind = type(value)
         if value is None or kind in (bool, int, str):
@@ -106,12 +107,12 @@ class _Walk:
         if kind in (np.ndarray, np.memmap):
             if value.dtype.hasobject:
                 return {"objects": value.shape, "values": self.value(value.tolist(), where, depth + 1)}
-            return {"array": fingerprints.of_arrays(value), "dtype": str(value.dtype)}
+            return {"array": array_fingerprint(value), "dtype": str(value.dtype)}
         if isinstance(value, Queries):
-            return {"queries": fingerprints.of_data(value)}
+            return {"queries": data_fingerprint(value)}
         if is_sparse(value):
             rows = value.tocsr()
-            return {"sparse": kind.__name__, "shape": value.shape, "rows": fingerprints.of_arrays(*_parts(rows))}
+            return {"sparse": kind.__name__, "shape": value.shape, "rows": array_fingerprint(*_parts(rows))}
         name = name_of(value)
         return {"named": name} if name is not None else self._number(value, where)
 
@@ -139,7 +140,7 @@ class _Walk:
             return {"method": [value.__name__, self.value(value.__self__, f"the object of {where}")]}
         if isinstance(value, DESCRIPTORS):
             return {"descriptor": self.value([value.__name__, value.__objclass__], where)}
-        if type(value).__module__.startswith("numba.") and hasattr(value, "py_func"):  # its own state has a random id
+        if type(value).__module__.startswith("numba.") and hasattr(value, "py_func"):  # its state has a random id
             return {"compiled": self.value([type(value), value.py_func, dict(value.targetoptions)], where)}
         if isinstance(value, np.random.RandomState):
             return {"draws": self.value(value.get_state(legacy=False), where)}
@@ -148,19 +149,21 @@ class _Walk:
         return self._object(value, where)
 
     def _object(self, value: Any, where: str) -> Any:
-        """The class, the parameters, and the state as copies of the object would have it."""
+        """Describe the class, the parameters, and the state that pickle would store."""
         reduce = copyreg.dispatch_table.get(type(value))
         try:
             reduced = value.__reduce_ex__(4) if reduce is None else reduce(value)
-        except Exception as error:  # whatever the class raises: it cannot be copied
-            raise Unrecognisable(
-                f"{where} is a {type(value).__name__}, which cannot be recognised in another run."
+        except Exception as error:  # it cannot be pickled
+            raise NotIdentifiable(
+                f"{where} is a {type(value).__name__}, which cannot be identified in another process."
             ) from error
         if isinstance(reduced, str):  # the name of a constant, such as NotImplemented
             home = getattr(value, "__module__", None) or "builtins"
             if is_known(home) and is_at(value, home, reduced):
                 return {"named": f"{home}.{reduced} {build_of(home)}"}
-            raise Unrecognisable(f"{where} is a {type(value).__name__}, which cannot be recognised in another run.")
+            raise NotIdentifiable(
+                f"{where} is a {type(value).__name__}, which cannot be identified in another process."
+            )
         make, arguments, *rest = reduced
         state, items, pairs = (*rest, None, None, None)[:3]
         params = _own_params(value) if hasattr(value, "get_params") else {}
@@ -172,7 +175,7 @@ class _Walk:
             "items": self.value(None if items is None else list(items), where),
             "pairs": self.value(None if pairs is None else dict(pairs), where),
         }
-        if not is_known(type(value).__module__):  # its own way of copying may leave something out
+        if not is_known(type(value).__module__):  # its own __reduce__ may omit something
             answer["own"] = self.value(object.__getstate__(value), where)
         return answer
 
@@ -210,11 +213,11 @@ class _Walk:
         return [hashlib.sha256(code.co_code + code.co_exceptiontable).hexdigest(), counts, names, consts]
 
     def _globals(self, function: types.FunctionType) -> Any:
-        """Every global that the code of a function reads, and of modules the attributes that it may read."""
+        """Describe every global that a function reads, and of modules the attributes that it may read."""
         where, known = function.__qualname__, function.__globals__
         used, attributes, imported = _names_in(function.__code__)
         if unseen := (used | attributes) & READS_ANY_NAME:
-            raise Unrecognisable(f"{where} uses {min(unseen)}, so that it cannot be told what else it uses.")
+            raise NotIdentifiable(f"{where} uses {min(unseen)}, which hides what else it depends on.")
         names = None if (used | attributes) & READS_ANY_ATTRIBUTE else attributes
         answer = {}
         for name in sorted(used):
@@ -229,17 +232,17 @@ class _Walk:
         return answer
 
     def _import(self, name: str, package: str | None, names: set[str] | None) -> Any:
-        """A module that is imported while a function runs."""
+        """Describe a module that a function imports."""
         try:
             full = importlib.util.resolve_name(name, package)
             if is_known(full):
                 return {"named": f"{full} {build_of(full)}"}
             return self._module(importlib.import_module(full), full, names)
-        except ImportError:  # the function will deal with it
+        except ImportError:  # the function handles it
             return None
 
     def _module(self, module: types.ModuleType, where: str, names: set[str] | None, above: tuple[str, ...] = ()) -> Any:
-        """The named attributes of a module and of those modules among them; all attributes for None."""
+        """Describe the named attributes of a module, and of modules among them; all attributes for None."""
         if is_known(module.__name__):
             return {"named": f"{module.__name__} {build_of(module.__name__)}"}
         if module.__name__ in above:
@@ -257,7 +260,7 @@ class _Walk:
 
 
 def _names_in(code: types.CodeType) -> tuple[set[str], set[str], set[str]]:
-    """The globals that code reads, the attributes that it may read, and the modules that it imports, dots in front."""
+    """Return the globals that code reads, the attributes that it may read, and the modules that it imports."""
     used, attributes, imported = set(), set(), set()
     for part in _with_inner(code):
         attributes |= {one for one in part.co_consts if isinstance(one, str) and one.isidentifier()}
@@ -285,7 +288,7 @@ def _with_inner(code: types.CodeType) -> Iterator[types.CodeType]:
 def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # not filled yet
+    except ValueError:  # empty
         return ("empty cell",)
 
 
@@ -298,5 +301,5 @@ def _own_params(value: Any) -> dict[str, Any]:
         return {}
     try:
         return value.get_params(deep=False)
-    except TypeError:  # a get_params that knows no depth
+    except TypeError:  # a get_params without the parameter deep
         return value.get_params()

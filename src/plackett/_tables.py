@@ -1,0 +1,394 @@
+"""Tables as text, Markdown, LaTeX, CSV, JSON and HTML."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Literal, NamedTuple
+
+from plackett.validation import plain
+
+BETTER, WORSE = "▲", "▼"
+LEVEL = 0.05  # of significance
+LONGEST_NAME = 80  # characters; HTML shortens longer texts, the other formats do not
+LONGEST_TEXT = 200
+LONGEST_VALUE = 600  # in a table of pairs
+MISSING = "–"
+_BIDI_CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_LATEX_MARKS = {BETTER: r"$\blacktriangle$", WORSE: r"$\blacktriangledown$"}
+_LATEX_ESCAPES = {character: "\\" + character for character in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "–": "--",
+    "−": "$-$",
+    "Δ": r"$\Delta$",
+    "\n": " ",
+}
+
+
+# --- Finished texts to tables -----------------------------------------------------------------------------------------
+
+
+def aligned(rows: Iterable[Sequence[str]], align: str) -> str:
+    """Lines with columns of equal width; ``align`` has an ``l`` or ``r`` for each column.
+
+    Examples
+    --------
+    >>> print(aligned([["", "map"], ["mean", "0.5"]], "lr"))
+          map
+    mean  0.5
+    """
+    rows = list(rows)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(align))]
+    lines = []
+    for row in rows:
+        cells = zip(row, widths, align, strict=True)
+        lines.append("  ".join(cell.ljust(width) if side == "l" else cell.rjust(width) for cell, width, side in cells))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> str:
+    """Return a Markdown table; ``align`` has an ``l`` or ``r`` for each column."""
+    rules = [{"r": "---:", "l": "---"}[side] for side in align]
+    lines = [f"| {' | '.join(map(_markdown_text, row))} |" for row in (headings, *rows)]
+    return "\n".join([lines[0], f"|{'|'.join(rules)}|", *lines[1:]]) + "\n"
+
+
+def _markdown_text(text: str) -> str:
+    """Escape what would end a Markdown cell or begin an HTML tag."""
+    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def latex_table(headings: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> str:
+    """Return a ``tabular`` with booktabs rules; the cells are LaTeX already."""
+    lines = [" & ".join(row) + r" \\" for row in (headings, *rows)]
+    start = [rf"\begin{{tabular}}{{{align}}}", r"\toprule", lines[0], r"\midrule"]
+    return "\n".join([*start, *lines[1:], r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def latex_text(text: str) -> str:
+    """Escape the special characters of LaTeX."""
+    return "".join(_LATEX_ESCAPES.get(character, character) for character in text)
+
+
+def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV with all digits; NaN becomes an empty cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for row in [headings, *rows]:
+        cells = ["" if cell != cell else cell for cell in row]
+        # with this line terminator the csv module does not quote a lone carriage return
+        is_odd = any(isinstance(cell, str) and "\r" in cell for cell in cells)
+        (csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL) if is_odd else writer).writerow(cells)
+    return out.getvalue()
+
+
+# --- Values to texts --------------------------------------------------------------------------------------------------
+
+
+def rounded(value: float, digits: int = 4) -> str:
+    """A number with ``digits`` decimal places; a dash for NaN."""
+    return MISSING if math.isnan(value) else f"{value:,.{digits}f}"
+
+
+def signed(value: float, digits: int = 4) -> str:
+    """A number with its sign, a typographic minus where it is negative."""
+    return MISSING if math.isnan(value) else f"{value:+.{digits}f}".replace("-", "−")
+
+
+def for_display(text: str, longest: int = LONGEST_NAME) -> str:
+    """Shorten a text and replace control characters, among them those that change the writing direction."""
+    safe = "".join("�" if unicodedata.category(c) == "Cc" or c in _BIDI_CONTROLS else c for c in text)
+    return safe if len(safe) <= longest else safe[: longest - 1] + "…"
+
+
+def plain_id(key: object) -> object:
+    """An id of a query or document as a JSON value."""
+    value = plain(key)
+    return value if isinstance(value, (int, float, str, bool)) else str(value)
+
+
+def finite_or_none(value: Any) -> Any:
+    """``value``, or None where it is a float that JSON does not have."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# --- Tables -----------------------------------------------------------------------------------------------------------
+
+
+class Marked(NamedTuple):
+    """A mean, the mark of its significance, and whether it is the best of its column."""
+
+    value: float
+    mark: str = ""
+    is_best: bool = False
+
+
+class Estimate(NamedTuple):
+    """A difference with its confidence interval, its corrected p-value, and the direction that is better."""
+
+    value: float
+    low: float
+    high: float
+    p: float = math.nan
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading and the format of its cells.
+
+    Attributes
+    ----------
+    name : str
+    kind : "text", "number", "p", "marked" or "estimate"
+        Type of the cells: text, a number, a p-value, a `Marked` or an `Estimate`. Every kind accepts finished texts.
+    digits : int or None
+        Decimal places of a number; None gives three significant digits.
+    """
+
+    name: str
+    kind: Literal["text", "number", "p", "marked", "estimate"] = "number"
+    digits: int | None = 4
+
+    @property
+    def is_text(self) -> bool:
+        return self.kind == "text"
+
+    def number(self, cell: Any) -> float:
+        """The number that the cell is sorted by; NaN where it has none."""
+        value = cell.value if isinstance(cell, (Marked, Estimate)) else cell
+        return math.nan if value is None or isinstance(value, str) else float(value)
+
+    def text(self, cell: Any) -> str:
+        """The cell as text, without its mark."""
+        if isinstance(cell, str):
+            return cell
+        value = self.number(cell)
+        if isinstance(cell, Estimate):
+            return MISSING if math.isnan(value) else f"{signed(value)} {_bounds(cell)}"
+        if self.kind == "p" and self.digits is not None:
+            smallest = 10.0**-self.digits
+            return f"< {smallest:.{self.digits}f}" if value < smallest else rounded(value, self.digits)
+        return _three_digits(value) if self.digits is None else rounded(value, self.digits)
+
+    def headings(self) -> list[str]:
+        """The CSV columns of this column."""
+        more = {"marked": [f"{self.name} mark"], "estimate": [f"{self.name} low", f"{self.name} high"]}
+        return [self.name, *more.get(self.kind, [])]
+
+    def values(self, cell: Any) -> list[Any]:
+        """The cell as plain values, one for each of ``headings()``."""
+        if self.kind == "estimate":
+            return list(cell[:3]) if isinstance(cell, Estimate) else [math.nan] * 3
+        if self.kind == "marked":
+            return [cell.value, cell.mark] if isinstance(cell, Marked) else [math.nan, ""]
+        return [plain(cell)]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that can be written in several formats.
+
+    Attributes
+    ----------
+    columns : list of Column
+    rows : list of lists, one cell for each column
+    foot : list of lists
+        Rows that stay below the others when these are sorted, such as reference scores.
+    name : str
+        One word, for file names and links.
+    title : str
+    notes : list of str
+
+    Examples
+    --------
+    >>> table = Table([Column("ranker", "text"), Column("map")], [["listmle", 0.51239], ["adarank", float("nan")]])
+    >>> print(table.to_text())
+    ranker      map
+    listmle  0.5124
+    adarank       –
+    """
+
+    columns: list[Column]
+    rows: list[list[Any]]
+    foot: list[list[Any]] = field(default_factory=list)
+    name: str = ""
+    title: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def to_text(self) -> str:
+        """Return the table in aligned columns, for a terminal."""
+        # numbers stay aligned below each other when only some of them have a mark
+        headings = [f"{column.name}   " if column.kind == "marked" else column.name for column in self.columns]
+        return aligned([headings, *self._texts(_plain_cell)], self._align())
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown, the best of each column in bold."""
+        return markdown_table([column.name for column in self.columns], self._texts(_markdown_cell), self._align())
+
+    def to_latex(self) -> str:
+        """Return the table as a LaTeX ``tabular`` with booktabs rules; the marks need the package amssymb."""
+        headings = [latex_text(column.name) for column in self.columns]
+        return latex_table(headings, self._texts(_latex_cell), self._align())
+
+    def to_csv(self) -> str:
+        """Return CSV with all digits; marks and interval bounds in columns of their own, NaN as an empty cell."""
+        return csv_text(self._csv_headings(), self._csv_rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; marks and interval bounds in columns of their own, NaN as None."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "columns": self._csv_headings(),
+            "rows": [[finite_or_none(value) for value in row] for row in self._csv_rows()],
+            "notes": list(self.notes),
+        }
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def to_html(self, *, with_headings: bool = True) -> str:
+        """Return an HTML ``table`` element with its caption; a script can sort it by the ``data-value`` of its cells.
+
+        Estimates are drawn as bars on a common scale. The element has no style of its own.
+        """
+        scale, longest = self._scale(), LONGEST_TEXT if with_headings else LONGEST_VALUE
+        heading = next((place for place, column in enumerate(self.columns) if column.name == "ranker"), None)
+        if heading is None:
+            heading = next((place for place, column in enumerate(self.columns) if column.is_text), -1)
+        parts = [f"<caption>{escape(for_display(self.title))}</caption>"] if self.title else []
+        if with_headings:
+            parts.append(f"<thead><tr>{''.join(map(_html_heading, self.columns))}</tr></thead>")
+        for kind, rows in (("rows", self.rows), ("foot", self.foot)):
+            if rows:
+                lines = [
+                    "".join(
+                        _html_cell(column, cell, scale, LONGEST_NAME if place == heading else longest, place == heading)
+                        for place, (column, cell) in enumerate(self._cells(row))
+                    )
+                    for row in rows
+                ]
+                body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+                parts.append(f'<tbody class="{kind}">\n{body}\n</tbody>')
+        attributes = f' id="table-{escape(self.name)}"' if self.name else ""
+        attributes += "" if with_headings else ' class="pairs"'
+        return "\n".join([f"<table{attributes}>", *parts, "</table>"])
+
+    def _align(self) -> str:
+        return "".join("l" if column.is_text else "r" for column in self.columns)
+
+    def _cells(self, row: Sequence[Any]) -> Iterator[tuple[Column, Any]]:
+        return zip(self.columns, row, strict=True)
+
+    def _texts(self, of_cell: Any) -> list[list[str]]:
+        return [[of_cell(*pair) for pair in self._cells(row)] for row in [*self.rows, *self.foot]]
+
+    def _csv_headings(self) -> list[str]:
+        return [heading for column in self.columns for heading in column.headings()]
+
+    def _csv_rows(self) -> list[list[Any]]:
+        return [
+            [value for column, cell in self._cells(row) for value in column.values(cell)]
+            for row in [*self.rows, *self.foot]
+        ]
+
+    def _scale(self) -> tuple[float, float]:
+        """The range of the bars: from the lowest bound of any interval to the highest, with zero between them."""
+        cells = [cell for row in self.rows for cell in row if isinstance(cell, Estimate)]
+        bounds = [bound for cell in cells for bound in (cell.low, cell.high) if math.isfinite(bound)]
+        return min([*bounds, 0.0]), max([*bounds, 0.0])
+
+
+def _plain_cell(column: Column, cell: Any) -> str:
+    text = column.text(cell)
+    return f"{text} {getattr(cell, 'mark', ''):<2}" if column.kind == "marked" else text
+
+
+def _markdown_cell(column: Column, cell: Any) -> str:
+    text, mark, is_best = column.text(cell), getattr(cell, "mark", ""), getattr(cell, "is_best", False)
+    return " ".join(part for part in (f"**{text}**" if is_best else text, mark) if part)
+
+
+def _latex_cell(column: Column, cell: Any) -> str:
+    text, is_best = latex_text(column.text(cell)), getattr(cell, "is_best", False)
+    mark = "".join(_LATEX_MARKS.get(character, character) for character in getattr(cell, "mark", ""))
+    return " ".join(part for part in (rf"\textbf{{{text}}}" if is_best else text, mark) if part)
+
+
+def _html_heading(column: Column) -> str:
+    kind, first = "text" if column.is_text else "number", "ascending"
+    style = "" if column.is_text else ' class="n"'
+    if column.kind in ("marked", "estimate"):
+        first, style = "descending", f' class="{"n marked" if column.kind == "marked" else "interval"}"'
+    name = escape(for_display(column.name, 32))
+    attributes = f'scope="col" aria-sort="none" data-kind="{kind}" data-first="{first}"{style}'
+    return f'<th {attributes}><button type="button">{name}</button></th>'
+
+
+def _html_cell(column: Column, cell: Any, scale: tuple[float, float], longest: int, is_heading: bool) -> str:
+    if is_heading:
+        return f'<th scope="row">{escape(for_display(str(cell), longest))}</th>'
+    if column.is_text:
+        return f'<td class="text">{escape(for_display(str(cell), longest))}</td>'
+    if column.kind == "estimate" and isinstance(cell, str):
+        return f'<td class="interval reference" data-value="{"0" if cell else ""}">{escape(cell)}</td>'
+    number, text = column.number(cell), escape(column.text(cell))
+    value = f'data-value="{"" if math.isnan(number) else number}"'
+    if isinstance(cell, Estimate):
+        bounds = f'{signed(cell.value)}<span class="bounds">{_bounds(cell)}</span>{_html_bar(cell, scale)}'
+        return f'<td class="interval" {value}>{bounds}</td>'
+    if isinstance(cell, Marked):
+        best = ' class="best"' if cell.is_best else ""
+        return f'<td class="n" {value}><span{best}>{text}</span>{_html_mark(cell.mark)}</td>'
+    return f'<td class="n" {value}>{text}</td>'
+
+
+def _html_mark(mark: str) -> str:
+    if not mark:
+        return '<span class="mark"></span>'
+    side, word = ("up", "better") if mark[0] == BETTER else ("down", "worse")
+    label = f"{word}, p at most {'0.01' if len(mark) > 1 else '0.05'}"
+    return f'<span class="mark {side}" role="img" aria-label="{label}">{mark}</span>'
+
+
+def _html_bar(cell: Estimate, scale: tuple[float, float]) -> str:
+    """Zero, both bounds and the estimate as lines, at places from 3 to 97; empty where there is no interval."""
+    first, last = scale
+    if first == last or not all(math.isfinite(bound) for bound in cell[:3]):
+        return ""
+    zero, middle, low, high = (
+        round(3 + 94 * (bound - first) / (last - first), 1) for bound in (0.0, cell.value, cell.low, cell.high)
+    )
+    side = "even"
+    if cell.p <= LEVEL:  # the corrected p-value, like the marks; the interval is that of one pair alone
+        side = "good" if (cell.value > 0) == cell.higher_is_better else "bad"
+    return (
+        '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+        f'<line class="zero" x1="{zero}" x2="{zero}" y1="-2" y2="12"/>'
+        f'<line class="range {side}" x1="{low}" x2="{high}" y1="5" y2="5"/>'
+        f'<line class="middle {side}" x1="{middle}" x2="{middle}" y1="5" y2="5"/></svg>'
+    )
+
+
+def _bounds(cell: Estimate) -> str:
+    return f"[{signed(cell.low)}, {signed(cell.high)}]"
+
+
+def _three_digits(value: float) -> str:
+    if not math.isfinite(value):
+        return MISSING
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

@@ -1,0 +1,468 @@
+"""Fits of all contestants in all folds, one after the other or in parallel worker processes.
+
+In each fold the validation queries choose one candidate of a contestant's grid, and its fit scores the test documents.
+Test queries are passed without labels, so that no fit can use them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett._threads import n_threads, results, set_n_threads
+from plackett._warnings import recorded
+from plackett.data.mapped import travelling
+from plackett.data.queries import Queries
+from plackett.evaluation import estimators
+from plackett.evaluation.compare.comparison import FoldFit
+from plackett.evaluation.compare.contestants import Contestant
+from plackett.evaluation.evaluate import check_judged, evaluate, parse_metrics
+from plackett.evaluation.reference_scores import SingleFeature, best_single_features
+from plackett.evaluation.select.grids import error_line, seeded, with_params
+from plackett.evaluation.select.selection import in_words
+from plackett.evaluation.splits import as_folds, with_validation
+from plackett.evaluation.store.fingerprints import data_fingerprint
+from plackett.evaluation.store.identity import NotIdentifiable, identity_of
+from plackett.evaluation.store.results import Record, ResultCache, ResultStore, has_kinds
+from plackett.metrics.conventions import Convention, get_convention
+from plackett.metrics.judged import JudgedLists
+from plackett.metrics.measure import Measure
+from plackett.rankers.monitor import is_better
+from plackett.validation import check_seed, count_of
+
+WARM_UP_QUERIES = 8
+Progress = Callable[[str], Any]
+
+# the values of stored results, and their types
+TRIAL = {"validation": float, "seconds": float, "warnings": list}
+SCORES = {"chosen": int, "fit": dict, "warnings": list}
+FIT = {"validation": float, "seconds": float, "history": list | None}
+
+
+class Criteria(NamedTuple):
+    """Measures and seed that hold for every contestant and fold."""
+
+    select_by: Measure
+    convention: Convention
+    random_state: int
+    measures: list[Measure]
+
+
+@dataclass(frozen=True)
+class FoldData:
+    """The queries of a fold; the test documents have no labels.
+
+    ``fingerprints`` are hashes of the three sets; empty if results are not stored.
+    """
+
+    number: int
+    train: Queries
+    validation: Queries | None
+    test: Queries
+    fingerprints: Mapping[str, str]
+
+    @classmethod
+    def of_fold(cls, number: int, fold: Any, *, is_stored: bool) -> FoldData:
+        test = fold.test.replace(y=None, comments=None)
+        sets = {"train": fold.train, "validation": fold.validation, "test": test} if is_stored else {}
+        hashes = {role: data_fingerprint(queries) for role, queries in sets.items()}
+        return cls(number, fold.train, fold.validation, test, hashes)
+
+    def __reduce__(self) -> tuple:
+        """Pickle memory-mapped rows as a reference to their file, for worker processes."""
+        fields = tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+        return FoldData, tuple(map(travelling, fields))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one contestant in one fold: a fit and its test scores, or an error and the reason in one line.
+
+    ``failed`` has a line for every candidate that could not be fitted.
+    """
+
+    name: str
+    fold: int
+    fit: FoldFit | None = None
+    scores: np.ndarray | None = None
+    warnings: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    error: Exception | None = None
+    reason: str = ""
+    is_stored: bool = False
+
+
+class Setup(NamedTuple):
+    """Everything that a run needs, and all test queries with their labels."""
+
+    contestants: list[Contestant]
+    folds: list[FoldData]
+    criteria: Criteria
+    metrics: list[str]
+    store: ResultStore | None
+    queries: Queries
+    fold_of: np.ndarray
+
+    def rows_of(self, fold: int) -> slice:
+        """The rows in ``queries`` of the test documents of a fold, counted from 1."""
+        sizes = np.cumsum([0, *(one.test.n_docs for one in self.folds)])
+        return slice(int(sizes[fold - 1]), int(sizes[fold]))
+
+    def scores_of(self, outcomes: Sequence[Outcome]) -> np.ndarray:
+        """The scores of all test documents by one contestant, in the order of ``queries``."""
+        scores = np.empty(self.queries.n_docs)
+        for outcome in outcomes:
+            scores[self.rows_of(outcome.fold)] = outcome.scores
+        return scores
+
+    def notes_on(self, contestant: Contestant, outcomes: Sequence[Outcome]) -> list[str]:
+        """Remarks on a contestant: failed candidates, warnings of its fits, ties, results that were not stored."""
+        name, notes = contestant.name, []
+        if estimators.predicts_classes(contestant.estimator):
+            notes.append(f"{name}: predict returns classes, which tie many documents; a regressor would rank them")
+        partly = [outcome for outcome in outcomes if outcome.fit is not None and outcome.failed]
+        if partly:
+            n_failed = sum(len(outcome.failed) for outcome in partly)
+            n_fits = sum(outcome.fit.n_candidates for outcome in outcomes if outcome.fit is not None)
+            folds = f"fold{'s' if len(partly) > 1 else ''} {', '.join(str(outcome.fold) for outcome in partly)}"
+            first = partly[0].failed[0]
+            notes.append(f"{name}: {n_failed} of {count_of(n_fits, 'fit')} failed, in {folds}, the first with {first}")
+        warned = [text for outcome in outcomes for text in outcome.warnings]
+        if warned:
+            notes.append(f"{name}: {count_of(len(warned), 'warning')}, the first: {warned[0].splitlines()[0]}")
+        if self.store is not None:
+            try:
+                for params in contestant.candidates():
+                    identity_of(with_params(contestant.estimator, params))
+            except NotIdentifiable as problem:
+                notes.append(f"{name} is not stored in the folder: {problem}")
+        return notes
+
+
+def prepare(
+    contestants: Sequence[Contestant],
+    data: Any,
+    *,
+    cv: Any,
+    metrics: Any,
+    convention: str | Convention,
+    select_by: str | Measure | None,
+    folder: str | os.PathLike | None,
+    random_state: int,
+) -> Setup:
+    """Check all arguments and make the folds, before anything is fitted."""
+    measures, names = parse_metrics(metrics)
+    criteria = Criteria(
+        select_by=measures[0] if select_by is None else parse_metrics([select_by])[0][0],
+        convention=get_convention(convention),
+        random_state=check_seed(random_state),
+        measures=measures,
+    )
+    folds = as_folds(cv, data)
+    if any(_needs_validation(contestant) for contestant in contestants):  # all train on the same queries
+        folds = [with_validation(fold, random_state=random_state) for fold in folds]
+    store = None if folder is None else ResultStore(folder)
+    queries = Queries.concat([fold.test for fold in folds])
+    for judged in (queries, *(fold.validation for fold in folds if fold.validation is not None)):
+        check_judged(judged)
+    fold_of = np.repeat(np.arange(1, len(folds) + 1), [fold.test.n_queries for fold in folds])
+    prepared = [FoldData.of_fold(number, fold, is_stored=store is not None) for number, fold in enumerate(folds, 1)]
+    return Setup(list(contestants), prepared, criteria, names, store, queries, fold_of)
+
+
+def _needs_validation(contestant: Contestant) -> bool:
+    candidates = contestant.candidates()
+    return len(candidates) > 1 or any(
+        estimators.stops_on_validation(with_params(contestant.estimator, params)) for params in candidates
+    )
+
+
+# --- All contestants in all folds -------------------------------------------------------------------------------------
+
+
+def run(
+    setup: Setup, *, n_jobs: int | None, progress: Progress | None, stops_at_error: bool = False
+) -> dict[str, list[Outcome]]:
+    """Return by contestant its outcome in every fold, the same for any number of jobs."""
+    from joblib import effective_n_jobs
+
+    tasks = [(contestant, fold) for contestant in setup.contestants for fold in setup.folds]
+    n_workers = max(1, min(effective_n_jobs(n_jobs), len(tasks)))
+    answer: dict[str, list[Outcome]] = {contestant.name: [] for contestant in setup.contestants}
+    for n_done, outcome in enumerate(_outcomes(setup, tasks, n_jobs, max(1, n_threads() // n_workers)), 1):
+        answer[outcome.name].append(outcome)
+        if progress is not None:
+            progress(_progress_line(outcome, n_done, len(tasks)))
+        if stops_at_error and outcome.error is not None:
+            break
+    return answer
+
+
+def _outcomes(setup: Setup, tasks: list, n_jobs: int | None, threads: int) -> Iterator[Outcome]:
+    from joblib import delayed
+
+    parent = os.getpid()
+    calls = (
+        delayed(run_fold_safely)(contestant, fold, setup.criteria, setup.store, threads, parent)
+        for contestant, fold in tasks
+    )
+    return results(calls, n_jobs=n_jobs, max_nbytes=None)  # joblib writes no arrays to temporary files
+
+
+def _progress_line(outcome: Outcome, n_done: int, n_tasks: int) -> str:
+    start = f"{n_done} of {n_tasks}: {outcome.name}, "
+    if outcome.fit is None:
+        return f"{start}{outcome.reason}"
+    candidates = count_of(outcome.fit.n_candidates, "candidate")
+    how = "already finished" if outcome.is_stored else f"{candidates} in {outcome.fit.seconds:.1f} s"
+    how += f", {len(outcome.failed)} failed" if outcome.failed else ""
+    return f"{start}fold {outcome.fold}: {how}"
+
+
+# --- One contestant in one fold ---------------------------------------------------------------------------------------
+
+
+def run_fold_safely(
+    contestant: Contestant,
+    data: FoldData,
+    criteria: Criteria,
+    store: ResultStore | None,
+    n_threads: int | None,
+    parent: int,
+) -> Outcome:
+    """`run_fold` with any error as part of the outcome; in a process other than ``parent`` on ``n_threads`` threads."""
+    is_worker = os.getpid() != parent
+    if is_worker:
+        set_n_threads(n_threads)  # the workers share the cores
+    try:
+        outcome = run_fold(contestant, data, criteria, store)
+    except Exception as error:  # a contestant may raise anything; the others continue
+        outcome = _failure(contestant, data, error)
+    if outcome.error is None or not is_worker:
+        return outcome
+    return dataclasses.replace(outcome, error=_picklable(outcome.error))
+
+
+def _failure(contestant: Contestant, data: FoldData, error: Exception, failed: Sequence[str] = ()) -> Outcome:
+    words = error_line(error) if len(failed) < 2 else f"all {len(failed)} candidates failed, the first with {failed[0]}"
+    reason = f"fold {data.number}: {words}"
+    return Outcome(contestant.name, data.number, failed=tuple(failed), error=error, reason=reason)
+
+
+def _picklable(error: Exception) -> Exception:
+    """Return a copy of a built-in error, and a RuntimeError for others: their constructors may take any arguments."""
+    if type(error).__module__ == "builtins" and all(isinstance(part, (str, int, float)) for part in error.args):
+        return type(error)(*error.args)
+    return RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: ResultStore | None) -> Outcome:
+    """Try every candidate on the validation queries, and score the test documents by the first of the best.
+
+    A candidate that fails is never chosen. If all fail, the error of the first is the outcome. With a store, finished
+    results are taken from it and new ones are stored at once. Fits are independent of each other, so that the result
+    does not depend on which of them were stored. Failed candidates are tried again.
+    """
+    params = contestant.candidates()
+    candidates = [seeded(with_params(contestant.estimator, one), criteria.random_state) for one in params]
+    cache = _cache(store, data, criteria)
+    errors: dict[int, Exception] = {}
+    left = list(range(len(candidates)))
+    record = _stored_scores(cache, candidates, data)
+    is_stored = record is not None
+    if record is None:
+        search = _try_all(candidates, cache, data, criteria)
+        errors = search.errors
+        if not search.trials:
+            return _failure(contestant, data, errors[0], _failed_lines(params, errors))
+        left = list(search.trials)
+        fitted = [candidates[place] for place in left]
+        record = _stored_scores(cache, fitted, data) if errors else None
+        is_stored = record is not None
+        if record is None:
+            record = _score(candidates, search, data, criteria)
+            cache.put("scores", fitted, record.values, record.array, test=data.fingerprints.get("test"))
+    chosen = params[left[record.values["chosen"]]]
+    fit = FoldFit(data.number, chosen, n_candidates=len(params), **record.values["fit"])
+    warned, failed = tuple(record.values["warnings"]), _failed_lines(params, errors)
+    return Outcome(contestant.name, data.number, fit, record.array, warned, failed, is_stored=is_stored)
+
+
+def _failed_lines(params: Sequence[dict[str, Any]], errors: Mapping[int, Exception]) -> tuple[str, ...]:
+    return tuple(f"{in_words(params[place])}: {error_line(error)}" for place, error in errors.items())
+
+
+def _cache(store: ResultStore | None, data: FoldData, criteria: Criteria) -> ResultCache:
+    if store is None:
+        return ResultCache(None)
+    return ResultCache(
+        store,
+        fold=data.number,
+        train=data.fingerprints["train"],
+        validation=data.fingerprints["validation"],
+        select_by=identity_of(criteria.select_by),
+        convention=identity_of(dataclasses.asdict(criteria.convention)),
+    )
+
+
+def _stored_scores(cache: ResultCache, candidates: Sequence[Any], data: FoldData) -> Record | None:
+    """The chosen candidate and its test scores, if they are stored."""
+    stored = cache.get("scores", candidates, SCORES, test=data.fingerprints.get("test"))
+    if stored is None or stored.array is None:
+        return None
+    if stored.array.shape != (data.test.n_docs,) or stored.array.dtype != np.float64:
+        return None
+    is_valid = stored.values["chosen"] in range(len(candidates)) and has_kinds(stored.values["fit"], FIT)
+    return stored if is_valid else None
+
+
+class _Trial(NamedTuple):
+    """The validation value, seconds and warnings of one candidate."""
+
+    validation: float
+    seconds: float
+    warnings: list[str]
+
+
+class _Search(NamedTuple):
+    """Trials and errors of the candidates, by place, and the best of them.
+
+    ``fitted`` is the fit of the best; None if its trial was stored.
+    """
+
+    trials: dict[int, _Trial]
+    errors: dict[int, Exception]
+    best: int
+    fitted: Any
+
+
+def _try_all(candidates: Sequence[Any], cache: ResultCache, data: FoldData, criteria: Criteria) -> _Search:
+    trials: dict[int, _Trial] = {}
+    errors: dict[int, Exception] = {}
+    best, fitted = -1, None
+    for place, candidate in enumerate(candidates):
+        ranker, stored = None, cache.get("candidate", [candidate], TRIAL)
+        if stored is None:
+            try:
+                ranker, trial = _try(candidate, data, criteria)
+            except Exception as error:  # other candidates may succeed
+                errors[place] = error
+                continue
+            cache.put("candidate", [candidate], trial._asdict())
+        else:
+            trial = _Trial(**stored.values)
+        trials[place] = trial
+        so_far = trials[best].validation if best >= 0 else math.nan
+        if best < 0 or is_better(trial.validation, None if math.isnan(so_far) else so_far, criteria.select_by):
+            best, fitted = place, ranker  # the previous best is released
+    return _Search(trials, errors, best, fitted)
+
+
+def _try(estimator: Any, data: FoldData, criteria: Criteria) -> tuple[Any, _Trial]:
+    validation = math.nan
+    with recorded() as caught:
+        _warm_up(estimator, data, criteria)
+        caught.clear()
+        start = time.perf_counter()
+        ranker = _fit(estimator, data, criteria)
+        seconds = time.perf_counter() - start
+        if data.validation is not None:
+            scores = estimators.predict(ranker, data.validation)
+            table = evaluate(data.validation, scores, metrics=[criteria.select_by], convention=criteria.convention)
+            validation = table.mean()[str(criteria.select_by)]
+    return ranker, _Trial(validation, seconds, [f"{one.category.__name__}: {one.message}" for one in caught])
+
+
+_warm: set[type] = set()  # classes of rankers that were fitted in this process
+
+
+def _warm_up(estimator: Any, data: FoldData, criteria: Criteria) -> None:
+    """Fit a class to a few queries before its first timed fit, which would include imports and the start of threads.
+
+    Only our own rankers: the ``fit`` of other estimators may have side effects.
+    """
+    if type(estimator) in _warm or not type(estimator).__module__.startswith("plackett."):
+        return
+    _warm.add(type(estimator))
+    few = dataclasses.replace(data, train=data.train[:WARM_UP_QUERIES])
+    with contextlib.suppress(Exception):  # the queries may be too few; the timed fit reports real errors
+        _fit(estimator, few, criteria)
+
+
+def _fit(estimator: Any, data: FoldData, criteria: Criteria) -> Any:
+    # early stopping uses the measure and convention of the selection
+    metric = criteria.select_by.under(criteria.convention)
+    return estimators.fit_copy(estimator, data.train, data.validation, metric)
+
+
+def _score(candidates: Sequence[Any], search: _Search, data: FoldData, criteria: Criteria) -> Record:
+    """The test scores of the best candidate, and how it was chosen."""
+    trials, best, fitted = list(search.trials.values()), search.trials[search.best], search.fitted
+    with recorded():  # the warnings of the fit are in its trial
+        if fitted is None:  # only its trial was stored; the fit is deterministic
+            fitted = _fit(candidates[search.best], data, criteria)
+        scores = estimators.predict(fitted, data.test)
+    fit = {
+        "validation": best.validation,
+        "seconds": sum(trial.seconds for trial in trials),
+        "history": history_of(fitted),
+    }
+    chosen = list(search.trials).index(search.best)
+    return Record({"chosen": chosen, "fit": fit, "warnings": best.warnings}, scores)
+
+
+def history_of(ranker: Any) -> list[dict[str, float]] | None:
+    """Return the ``history_`` of a fitted ranker as one dict per iteration; None if it has none."""
+    history = getattr(ranker, "history_", None)
+    if not isinstance(history, Mapping):
+        return None
+    columns = {
+        str(name): [float(value) for value in values]
+        for name, values in history.items()
+        if isinstance(values, (list, np.ndarray)) and len(values) and all(np.ndim(value) == 0 for value in values)
+    }
+    length = max((len(values) for values in columns.values()), default=0)
+    whole = {name: values for name, values in columns.items() if len(values) == length}
+    return [{name: values[place] for name, values in whole.items()} for place in range(length)] or None
+
+
+# --- The best single feature ------------------------------------------------------------------------------------------
+
+
+def best_features_of(data: FoldData, criteria: Criteria, store: ResultStore | None) -> list[SingleFeature]:
+    """Return for each measure the feature that ranks the training queries of a fold best."""
+    cache = ResultCache(None)
+    if store is not None:
+        cache = ResultCache(
+            store,
+            train=data.fingerprints["train"],
+            measures=[identity_of(measure) for measure in criteria.measures],
+            convention=identity_of(dataclasses.asdict(criteria.convention)),
+        )
+    stored = cache.get("best feature", [], {"features": list})
+    if stored is not None and _are_features(stored.values["features"], len(criteria.measures), data.train.n_features):
+        return [SingleFeature(*one) for one in stored.values["features"]]
+    lists = JudgedLists.of_queries(data.train)
+    features = best_single_features(criteria.measures, lists, criteria.convention, data.train)
+    cache.put("best feature", [], {"features": [list(feature) for feature in features]})
+    return features
+
+
+def _are_features(values: list, n_measures: int, n_features: int) -> bool:
+    """Whether a stored list has, for each measure, a column, a sign and a mean."""
+    return len(values) == n_measures and all(
+        isinstance(one, list)
+        and len(one) == 3
+        and isinstance(one[0], int)
+        and one[0] in range(n_features)
+        and all(isinstance(part, float) for part in one[1:])
+        for one in values
+    )

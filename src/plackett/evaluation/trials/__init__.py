@@ -1,1 +1,0 @@
-"""Trials of refiners: relevance feedback and recommendation."""
