@@ -332,7 +332,7 @@ def test_a_changed_value_is_another_estimator_and_an_unchanged_one_is_the_same(t
 
 @pytest.mark.parametrize(
     ("kind", "reason"),
-    [("ByLock", "LOCK in ByLock.predict is a lock, which cannot"), ("ByEval", "ByEval.predict uses eval, so that")],
+    [("ByLock", "LOCK in ByLock.predict is a lock, which cannot"), ("ByEval", "ByEval.predict uses eval, which hides")],
 )
 def test_what_cannot_be_told_apart_is_not_kept_and_a_note_says_so(data, tmp_path, twins, kind, reason):
     rankers = {name: getattr(module, kind)() for name, module in twins.items()}
