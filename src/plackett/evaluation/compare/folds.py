@@ -19,7 +19,6 @@ import numpy as np
 
 from plackett._threads import n_threads, results, set_n_threads
 from plackett._warnings import recorded
-from plackett.data.mapped import travelling
 from plackett.data.queries import Queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import FoldFit
@@ -36,6 +35,7 @@ from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.monitor import is_better
+from plackett.storage.mapped import travelling
 from plackett.validation import check_seed, count_of
 
 WARM_UP_QUERIES = 8
