@@ -352,9 +352,9 @@ def test_what_cannot_be_indexed_is_refused():
         (["a", "b"], {"links": [0, 1]}, "rows of"),
         (["a", "b"], {"links": "citation"}, "names a kind of link"),
         (["a"], {"fields": ["title"]}, "fields='title' is not known"),
-        (["a", "b"], {"docid": "xy"}, "docid is one text, 'xy'"),
+        (["a", "b"], {"docid": "xy"}, "docid is the string 'xy'"),
         (["a", "b"], {"docid": ["x\0", "x"]}, r"the id 'x\\x00' holds a null character"),
-        ({"t": ["a"]}, {"fields": "t"}, "fields is one text, 't'"),
+        ({"t": ["a"]}, {"fields": "t"}, "fields is the string 't'"),
         (["a", "half \ud83d"], {}, "body of document '1' holds half a surrogate pair at character 5"),
     ]:
         with pytest.raises(ValueError, match=message):
