@@ -337,7 +337,7 @@ def test_columns_of_every_kind_are_taken(make):
 
 def test_a_convention_says_when_its_tool_would_refuse_the_labels():
     notes = pk.evaluate([0.5, 0], [1, 2], metrics=["ndcg"], convention="lightgbm").notes
-    assert "lightgbm itself takes whole labels up to 30 only; these are others" in notes
+    assert "lightgbm itself accepts only integer labels up to 30; some labels are others" in notes
     assert pk.evaluate([30, 0], [1, 2], metrics=["ndcg"], convention="lightgbm").notes == []
     assert pk.evaluate([-2, 4], [1, 2], metrics=["ndcg"], convention="gdeval").notes == []
 

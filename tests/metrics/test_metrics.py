@@ -336,7 +336,7 @@ def test_bad_parameters_are_named(keywords, message):
 
 def test_ties_by_document_id_need_ids_only_where_scores_tie():
     assert metrics.ndcg([1, 0], [0.5, 0.4], ties="trec")[0] == 1
-    with pytest.raises(ValueError, match='ties="trec" puts equal scores in the order of the document ids'):
+    with pytest.raises(ValueError, match='ties="trec" orders equal scores by document id'):
         metrics.ndcg([1, 0], [0.5, 0.5], ties="trec")
 
 

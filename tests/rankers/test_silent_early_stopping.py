@@ -98,7 +98,7 @@ def test_document_ids_in_comments_and_under_a_normaliser_break_ties():
         fits[0].best_score_
         == pk.evaluate(HELD, fits[0].predict(HELD), metrics="map(ties=trec)").mean()["map(ties=trec)"]
     )
-    with pytest.raises(ValueError, match='ties="trec" puts equal scores in the order of the document ids'):
+    with pytest.raises(ValueError, match='ties="trec" orders equal scores by document id'):
         pk.ranker("rankboost", n_rounds=4).fit(TRAIN, eval_set=(HELD.X, HELD.y, HELD.qid), eval_metric="map(ties=trec)")
 
 

@@ -1,4 +1,4 @@
-"""Measures of relevant against not relevant: precision, recall, average precision, reciprocal rank."""
+"""Measures of binary relevance: precision, recall, average precision, reciprocal rank."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import numpy as np
 
 from plackett import _native
 from plackett.metrics.graded import SHORT_LISTS
-from plackett.metrics.judged import TIES, JudgedLists, check_cutoff, fill_empty, judge
+from plackett.metrics.judged import JudgedLists, check_cutoff, fill_empty, judge
 from plackett.metrics.registry import measure_kind
+from plackett.metrics.ties import TIES
 from plackett.validation import check_choice
 
 
 def _n_relevant(lists: JudgedLists, relevant_from: float) -> np.ndarray:
     threshold = float(relevant_from)
-    return lists.once(
+    return lists.cached(
         ("relevant", threshold),
         lambda: lists.run(_native.metrics.count_relevant, lists.labels, lists.indptr, threshold),
     )
@@ -97,7 +98,7 @@ def _reciprocal_rank(
 def precision(
     labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, short_lists="pad", docid=None
 ) -> np.ndarray:
-    """Share of relevant documents among the first k of each query; divided by k even when the list is shorter.
+    """Share of relevant documents among the first k of each query; divided by k even if the list is shorter.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def precision(
 
 
 def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
-    """Share of each query's relevant documents that stand among the first k. Parameters as in :func:`precision`.
+    """Share of each query's relevant documents that are among the first k. Parameters as in :func:`precision`.
 
     Examples
     --------
@@ -133,12 +134,12 @@ def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average",
 def average_precision(
     labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, denominator="relevant", docid=None
 ) -> np.ndarray:
-    """Mean, over the relevant documents of each query, of the precision at their places; 0 for those beyond k.
+    """Mean, over the relevant documents of each query, of the precision at their positions; 0 for those beyond k.
 
     Parameters
     ----------
     denominator : {"relevant", "reachable"}, default="relevant"
-        Divide by the number of relevant documents, or by at most k of them, as LightGBM and XGBoost do.
+        Divide by the number of relevant documents, or by at most k, as LightGBM and XGBoost do.
     ties : as in :func:`ndcg`, and "together"
         "together": tied documents arrive at once, as in scikit-learn's ``average_precision_score``.
     labels, scores, qid, k, relevant_from, empty, docid
@@ -157,7 +158,7 @@ def average_precision(
 def reciprocal_rank(
     labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, docid=None
 ) -> np.ndarray:
-    """One over the place of the first relevant document of each query, 0 when it stands beyond k.
+    """One over the position of the first relevant document of each query; 0 if it is beyond k.
 
     Parameters as in :func:`precision`.
 

@@ -1,4 +1,4 @@
-"""Each tool's rules under a name: the same scores give a different "NDCG@10" in nearly every one of them."""
+"""Conventions: the rules of other tools, nearly all of which compute a different "NDCG@10" from the same scores."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from plackett.metrics.scratch import thread_scratch
 if TYPE_CHECKING:
     from plackett.metrics.measure import Measure
 
-_WITHOUT_TOOL = ("kendall", "wpd")
+_OF_NO_TOOL = ("kendall", "wpd")
 
 
 @dataclass(frozen=True)
 class Convention:
-    """The choices that a tool makes where this library lets the user choose.
+    """The choices of a tool for the parameters of measures.
 
-    A measure that carries a convention of its own is computed by that one.
+    A measure with its own convention is computed by that one.
 
     Attributes
     ----------
     name, summary : str
     ties : str
-        The rule by which equal scores become an order. It does not reach ``kendall`` and ``wpd``, which no tool has:
-        in them equal scores are averaged unless ``rules`` or the measure say otherwise.
+        The rule that orders equal scores. It does not apply to ``kendall`` and ``wpd``, which no tool has: there equal
+        scores are averaged unless ``rules`` or the measure say otherwise.
     empty : "skip", 0 or 1
-        The value of queries without a relevant document, or too short.
+        The value of queries that are too short or have no relevant document.
     rules : dict of str to dict
-        Parameters by measure; ``"*"`` holds those of every measure that has them.
+        Parameters by measure; those under ``"*"`` apply to every measure that has them.
     is_single_precision : bool
-        The tool keeps scores as float32, so that near scores tie.
+        Whether the tool stores scores as float32, so that close scores tie.
     cutoffs : dict of str to int
-        The cut-off of measures that were named without one, by measure.
+        The default cut-off, by measure.
     largest_label : int or None
-        The tool refuses labels that are not whole numbers from 0 (gdeval: or below) to this one; None: it takes all.
+        The tool rejects labels that are not integers from 0 (gdeval: also below) to this one; None: it accepts all.
     is_complete : bool
-        With qrels and a run: whether queries that the run does not answer count.
+        With qrels and a run: whether queries without retrieved documents count.
     """
 
     name: str
@@ -55,35 +55,35 @@ class Convention:
     is_complete: bool = True
 
     def rules_for(self, measure: Measure) -> dict[str, object]:
-        """The parameters, "empty" among them, that ``measure`` gets; those that it spells out itself win."""
+        """Return the parameters of ``measure``, "empty" included; its own take precedence."""
         own = measure.convention or self
         known = (*measure.kind.defaults, "empty")
         rules: dict[str, object] = {"empty": own.empty}
-        if measure.name not in _WITHOUT_TOOL:
+        if measure.name not in _OF_NO_TOOL:
             rules["ties"] = own.ties
         for source in ("*", measure.name):
             rules.update(own.rules.get(source, {}))
         return {**{key: value for key, value in rules.items() if key in known}, **measure.parameters}
 
     def needs_docid(self, measure: Measure) -> bool:
-        """Whether equal scores stand by document id."""
+        """Return whether equal scores are ordered by document id."""
         return self.rules_for(measure).get("ties") == "trec"
 
     def refused_labels(self, lists: JudgedLists) -> str | None:
-        """A note when the tool itself would refuse such labels."""
+        """Return a note if the tool itself would reject such labels, or None."""
         if self.largest_label is None:
             return None
         low, labels = -np.inf if self.name == "gdeval" else 0.0, lists.labels
         if ((labels < low) | (labels > self.largest_label) | (labels != np.floor(labels))).any():
-            return f"{self.name} itself takes whole labels up to {self.largest_label} only; these are others"
+            return f"{self.name} itself accepts only integer labels up to {self.largest_label}; some labels are others"
         return None
 
     def table(
         self, measures: Sequence[Measure], lists: JudgedLists, **changes: object
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Values of several measures, query × measure, and a table of the same shape that marks empty queries.
+        """Return values of several measures, query × measure, and a table of the same shape that marks empty queries.
 
-        Block by block of queries, so that an order is still in the cache when the next measure reads it.
+        It is computed by blocks of queries, so that an order is still in the cache for the next measure.
         """
         values = np.empty((lists.n_queries, len(measures)))
         is_empty = np.empty(values.shape, dtype=bool)
@@ -98,10 +98,10 @@ class Convention:
         return values, is_empty
 
     def values(self, measure: Measure, lists: JudgedLists, **changes: object) -> tuple[np.ndarray, np.ndarray]:
-        """The values of ``measure``, one per query, and which queries were empty for it.
+        """Return the values of ``measure``, one per query, and which queries were empty for it.
 
-        ``changes`` replace rules of the convention. A query that the run does not answer at all gets the worst value:
-        0, or that of the reversed order where lower is better.
+        ``changes`` replace rules of the convention. A query without retrieved documents gets the worst value: 0, or
+        that of the reversed order where lower is better.
         """
         own = measure.convention or self
         rules = {**self.rules_for(measure), **changes}
@@ -186,7 +186,7 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "gdeval",
             "TREC's gdeval.pl: gain 2^y − 1, ERR with largest label 4; ties by document id, falling; queries without a "
-            "relevant document, or that the run does not answer, are left out",
+            "relevant document, or without retrieved documents, are left out",
             ties="trec",
             empty="skip",
             largest_label=4,
@@ -204,7 +204,7 @@ CONVENTIONS: dict[str, Convention] = {
 
 
 def get_convention(name: str | Convention) -> Convention:
-    """The convention of that name, or the one given."""
+    """Return the convention of that name, or the convention itself."""
     if isinstance(name, Convention):
         return name
     if name not in CONVENTIONS:

@@ -1,4 +1,4 @@
-"""How much a position counts: the discounts of DCG, and the position weights of p-ListMLE and ``wpd``."""
+"""The discounts of DCG, and the position weights of p-ListMLE and ``wpd``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POSITION_WEIGHTS = ("exp2", "exp", "dcg", "linear")
 
 
 def discounts(name: str, n: int) -> np.ndarray:
-    """Discounts of positions 1 to n: ``"log2"`` 1/log2(i + 1), or ``"jarvelin"`` 1, 1, 1/log2 i (base 2)."""
+    """Return discounts of positions 1 to n: ``"log2"`` 1/log2(i + 1), or ``"jarvelin"`` 1, 1, 1/log2 i (base 2)."""
     check_choice(name, "discount", DISCOUNTS)
     positions = np.arange(1, n + 1, dtype=np.float64)
     if name == "log2":
@@ -22,7 +22,7 @@ def discounts(name: str, n: int) -> np.ndarray:
 
 
 def position_weights(rule: str | Callable[[np.ndarray, int], np.ndarray], n: int, *, base: float = 2.0) -> np.ndarray:
-    """Weights α of positions 1 to n, falling, α(1) at most 1 for the named rules except ``"linear"``.
+    """Return falling weights α of positions 1 to n, with α(1) at most 1 for the named rules except ``"linear"``.
 
     ``"exp2"`` is (2^(n−i) − 1)/(2^(n−1) − 1), ``"exp"`` the same with ``base``, ``"dcg"`` 1/log2(i + 1), ``"linear"``
     n − i; a callable gets the positions and n. No power above 1 is ever formed.

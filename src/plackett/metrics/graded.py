@@ -1,6 +1,7 @@
 """Measures of graded labels: DCG, NDCG, ERR, sharp-NDCG and weighted pairwise disagreement.
 
-Each ``_name`` works on :class:`JudgedLists` and marks empty queries by NaN; each public function takes arrays.
+Each ``_name`` takes :class:`JudgedLists` and marks empty queries by NaN; each public function takes arrays.
+``ties.py`` has the rules for equal scores.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ LARGEST_EXPONENT = 1023
 
 
 def _limits(lists: JudgedLists, k: int | None, discount: str) -> tuple[int, np.ndarray]:
-    """The cut-off as a number, and as many discounts as it can reach."""
+    """Return the cut-off as a number, and the discounts up to it."""
     longest = int(lists.lengths.max(initial=0))
     limit = check_cutoff(k)
     return (longest if limit is None else limit), discounts(discount, longest if limit is None else min(limit, longest))
@@ -102,7 +103,7 @@ def _err(
     largest = lists.largest_label
     top = largest if max_label is None else float(max_label)
     if largest > top:
-        raise ValueError(f"max_label={top:g} but a label is {largest:g}; err needs the largest label there can be.")
+        raise ValueError(f"max_label={top:g} but a label is {largest:g}; err needs the largest possible label.")
     ranked = lists.ranked(ties)
     limit = int(lists.lengths.max(initial=0)) if cutoff is None else cutoff
     return lists.run(
@@ -169,7 +170,7 @@ def dcg(
 ) -> np.ndarray:
     """Discounted cumulative gain of each query.
 
-    Takes the parameters of :func:`ndcg`. It has no denominator to scale by, so a label above 1023 is refused with
+    Parameters as in :func:`ndcg`. It has no denominator to scale by, so a label above 1023 raises an error with
     ``gain="exponential"``.
 
     Examples
@@ -196,9 +197,9 @@ def ndcg(
 ) -> np.ndarray:
     """Normalised discounted cumulative gain of each query, by default with gain ``2**label - 1``.
 
-    Equal scores get the expectation over all their orders, so that the order of the rows has no influence. A query
-    without relevant documents counts 0. The gain of a label of 0 or less is 0. Labels of any size are safe: gains are
-    computed relative to the query's largest label.
+    Ties are averaged over all their orders, so that the order of the rows does not matter. A query without relevant
+    documents counts 0. The gain of a label of 0 or less is 0. Large labels do not overflow: gains are computed relative
+    to the largest label of the query.
 
     Parameters
     ----------
@@ -213,15 +214,15 @@ def ndcg(
     discount : {"log2", "jarvelin"}, default="log2"
         ``1 / log2(i + 1)`` for position i, or 1, 1, ``1 / log2(i)``.
     ties : {"average", "stable", "worst", "best", "trec"}, default="average"
-        Equal scores get the expectation over all their orders, computed exactly; keep the order of the rows; stand with
-        the smallest or with the largest label first; or stand by document id, falling, as trec_eval does (give
-        ``docid``). Further, "quicksort" leaves them as numba's unstable sort does, which is what ranx reports.
+        How equal scores are ordered: the exact expectation over all orders; the order of the rows; the smallest or the
+        largest label first; or falling document ids as in trec_eval, which needs ``docid``. Further, "quicksort" is the
+        order of numba's unstable sort, as in ranx.
     empty : {0, 1, "skip"}, default=0
         The value of a query without a relevant document; "skip" gives NaN.
     short_lists : {"pad", "zero"}, default="pad"
         A list shorter than k is treated as if irrelevant documents followed, or counts 0 as in LETOR's scripts.
     docid : array-like of shape (n_docs,), default=None
-        Names of the documents, needed for ``ties="trec"`` only.
+        Document ids, needed for ``ties="trec"`` only.
 
     Returns
     -------
@@ -254,7 +255,7 @@ def mean_ndcg(
 def err(labels, scores, *, qid=None, k=None, max_label=None, ties="average", empty=0, docid=None) -> np.ndarray:
     """Expected reciprocal rank of each query: the reader stops at a document with probability R.
 
-    ``R = (2**label - 1) / 2**max_label``; ``max_label`` is the largest label of all queries unless given. Other
+    ``R = (2**label - 1) / 2**max_label``; ``max_label`` defaults to the largest label of all queries. Other
     parameters as in :func:`ndcg`. Under ``ties="average"`` a group of d tied documents costs O(d · min(d, k)).
 
     Examples
@@ -301,8 +302,8 @@ def wpd(
     Parameters
     ----------
     weights : {"exp2", "dcg", "linear"} or callable(positions, n), default=None
-        Position weights α instead of gains: ``D = α(place of i) − α(place of j)`` in the true order; equal labels
-        share the mean weight of their places.
+        Position weights α instead of gains: ``D = α(position of i) − α(position of j)`` in the true order; equal labels
+        share the mean weight of their positions.
     normalize : bool, default=False
         Divide by the ideal of :func:`sharp_ndcg`: the value is then ``1 - sharp_ndcg``.
 

@@ -1,4 +1,4 @@
-"""A measure as a value: ``ndcg@10`` can be parsed, printed, compared, and asked for its values."""
+"""``Measure``: a measure with its parameters, such as ``ndcg@10``, parsed, printed, compared and computed."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _NOTHING = JudgedLists(np.zeros(0), np.zeros(0), np.zeros(1, dtype=np.int64))
 
 
 class Measure:
-    """A measure with its cut-off, and the parameters and the convention that were given.
+    """A measure with its cut-off, and optionally parameters and a convention.
 
-    Parameters that were not given are left to the convention. Without one, that is the convention of the table in which
-    the measure is computed, and ``standard`` elsewhere, as in early stopping.
+    Other parameters follow the convention: its own, or else that of the table in which the measure is computed, or else
+    ``standard``, as in early stopping.
 
     Parameters
     ----------
     name : str
         ``ndcg``, ``map``, ``mrr``, ``p``, ``recall``, ``err``, ``dcg``, ``mean-ndcg``, ``kendall``, ``mre``,
-        ``persistence``, ``exact``, ``sharp-ndcg``, ``wpd``, or another name of theirs such as ``precision``.
+        ``persistence``, ``exact``, ``sharp-ndcg``, ``wpd``, or an alias such as ``precision``.
     k : int, default=None
         Cut-off; None counts the whole list.
     convention : str or Convention, default=None
-        Whose rules hold for this measure wherever it is computed: in ``evaluate``, ``compare`` and ``select``, in early
+        The rules of this measure wherever it is computed: in ``evaluate``, ``compare`` and ``select``, in early
         stopping (``eval_metric``), in ``AdaRank``.
     **parameters
         Keywords of the function in :mod:`plackett.metrics`, such as ``gain="linear"``.
@@ -69,7 +69,7 @@ class Measure:
         kind = KINDS[_known_name(name)]
         k = check_cutoff(k)
         if kind.cutoff == "none" and k is not None:
-            raise ValueError(f"{kind.name} looks at the whole list; it takes no cut-off, but {name}@{k} was asked for.")
+            raise ValueError(f"{kind.name} uses the whole list; it has no cut-off, but {name}@{k} was given.")
         if kind.cutoff == "required" and k is None:
             raise ValueError(f"{kind.name} needs a cut-off, such as {kind.name}@10.")
         known = (*kind.defaults, "empty")
@@ -86,11 +86,26 @@ class Measure:
         object.__setattr__(self, "k", k)
         object.__setattr__(self, "convention", None if convention is None else get_convention(convention))
         object.__setattr__(self, "parameters", MappingProxyType(dict(sorted(parameters.items()))))
-        self.rules.values(self, _NOTHING)  # refuses at once what could not be computed later
+        self.rules.values(self, _NOTHING)  # raises now for what could not be computed later
 
     @classmethod
     def parse(cls, text: str | Measure) -> Measure:
-        """The measure that ``text`` names: ``name``, ``name@k`` or ``name@k(key=value, ...)``. Case does not matter."""
+        """Return the measure that a text names.
+
+        Parameters
+        ----------
+        text : str or Measure
+            ``name``, ``name@k`` or ``name@k(key=value, ...)``, in upper or lower case. A Measure is returned as it is.
+
+        Returns
+        -------
+        Measure
+
+        Examples
+        --------
+        >>> Measure.parse("ERR@20(max_label=4)")
+        Measure('err@20(max_label=4)')
+        """
         if isinstance(text, Measure):
             return text
         match = _PATTERN.fullmatch(text)
@@ -98,10 +113,10 @@ class Measure:
             raise ValueError(f'{text!r} is not a measure; write it like "ndcg@10" or "err@20(max_label=4)".')
         k = match["k"]
         if k is not None and not k.isdecimal():
-            raise ValueError(f"{text!r}: the cut-off behind @ must be a whole number of at least 1, not {k!r}.")
+            raise ValueError(f"{text!r}: the cut-off after @ must be an integer of at least 1, not {k!r}.")
         parameters: dict[str, Any] = _parse_parameters(text, match["inside"])
         if "k" in parameters:
-            raise ValueError(f"{text!r}: write the cut-off behind @, as in {match['name']}@{parameters['k']}.")
+            raise ValueError(f"{text!r}: write the cut-off after @, as in {match['name']}@{parameters['k']}.")
         return cls(match["name"], None if k is None else int(k), **parameters)
 
     @property
@@ -135,12 +150,12 @@ class Measure:
 
     @property
     def rules(self) -> Convention:
-        """The measure's convention, ``standard`` where it has none."""
+        """The convention of the measure; ``standard`` if it has none."""
         return self.convention or CONVENTIONS["standard"]
 
     @property
     def has_known_rules(self) -> bool:
-        """Whether its text says all: a convention that is not in ``CONVENTIONS`` cannot be found by its name."""
+        """Whether its text is complete: a convention that is not in ``CONVENTIONS`` cannot be found by name."""
         return self.convention is None or CONVENTIONS.get(self.convention.name) == self.convention
 
     def saved_text(self) -> str:
@@ -159,7 +174,7 @@ class Measure:
         return Measure(self.name, self.k, convention=convention, **self.parameters)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Measure does not change; make a new one.")
+        raise AttributeError("a Measure is immutable; make a new one.")
 
     def __reduce__(self):
         return _rebuild, (self.kind.name, self.k, self.convention, dict(self.parameters))
@@ -192,7 +207,7 @@ def _rebuild(name: str, k: int | None, convention: Convention | None, parameters
 
 
 def split_measures(text: str) -> list[str]:
-    """``"ndcg@10, map"`` at the commas that do not stand between brackets."""
+    """Return the parts of a text such as ``"ndcg@10, map"``, split at commas outside of brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")

@@ -1,4 +1,4 @@
-"""The kinds of measure there are: name, function, what it accepts. ``graded``, ``binary`` and ``order`` fill it."""
+"""The registry of measures: name, function and parameters. ``graded``, ``binary`` and ``order`` fill it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Cutoff = Literal["none", "optional", "required"]
 
 @dataclass(frozen=True)
 class MeasureKind:
-    """A family of measures such as NDCG: ``compute(lists, **parameters)`` gives a value per query, NaN where empty."""
+    """A family of measures such as NDCG; ``compute(lists, **parameters)`` returns a value per query, NaN if empty."""
 
     name: str
     aliases: tuple[str, ...]

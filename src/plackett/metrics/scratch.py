@@ -34,7 +34,7 @@ class Scratch:
 
 @contextlib.contextmanager
 def thread_scratch() -> Iterator[Scratch]:
-    """Lend the scratch arrays of this thread; a nested call gets new ones."""
+    """Yield the scratch arrays of this thread; a nested call gets new ones."""
     scratch = getattr(_thread, "scratch", None) or Scratch()
     _thread.scratch = None
     try:

@@ -1,56 +1,52 @@
-"""No measure depends on the order of the rows, ties earn nothing, and a measure carries its convention."""
+"""The conventions fill in what a measure leaves open, and a measure can have its own."""
 
 import pickle
-from itertools import permutations
 
 import numpy as np
 import pytest
 
 import plackett as pk
-from plackett import metrics
 from plackett.metrics import Measure
-from plackett.metrics.conventions import CONVENTIONS, Convention
+from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
+from plackett.metrics.judged import judge
 from plackett.metrics.registry import KINDS
 
-MEASURES = [Measure(name, 3 if kind.cutoff == "required" else None) for name, kind in KINDS.items()]
-CUT = [Measure(name, 2) for name, kind in KINDS.items() if kind.cutoff == "optional"]
+
+def test_a_measures_own_parameters_win_over_the_convention():
+    measure = Measure.parse("ndcg@10(discount=log2, empty=1)")
+    rules = get_convention("letor4").rules_for(measure)
+    assert rules["discount"] == "log2"
+    assert rules["empty"] == 1
+    assert rules["short_lists"] == "zero"
 
 
-@pytest.mark.parametrize("measure", [*MEASURES, *CUT], ids=str)
-def test_tied_scores_get_the_mean_over_all_their_orders(measure):
-    labels, scores = [2, 0, 3, 0, 1], [5, 5, 5, 1, 1]
-    orders = [a + b for a in permutations([0, 1, 2]) for b in permutations([3, 4])]
-    values = [measure([labels[row] for row in order], [5, 4, 3, 2, 1]) for order in orders]
-    assert measure(labels, scores) == pytest.approx(np.mean(values), rel=1e-12)
+def test_conventions_do_not_redefine_what_a_discordant_pair_is():
+    for convention in CONVENTIONS.values():
+        rules = [convention.rules_for(Measure.parse(name)).get("ties") for name in ("kendall", "wpd")]
+        assert rules == (["best", "worst"] if convention.name == "paper" else [None, None])
 
 
-@pytest.mark.parametrize("measure", [*MEASURES, *CUT], ids=str)
-def test_no_order_of_the_rows_changes_a_value(measure):
-    rng = np.random.default_rng(0)
-    qid = np.repeat(np.arange(9), [1, 2, 3, 40, 40, 600, 2, 30, 5])
-    labels, scores = rng.integers(0, 4, qid.size), rng.integers(0, 12, qid.size) / 8
-    scores[qid == 4] = rng.normal(size=40)  # one list without ties among the others
-    best_first, worst_first = np.lexsort((-labels, qid)), np.lexsort((labels, qid))
-    one, other = (measure(labels[rows], scores[rows], qid=qid[rows]) for rows in (best_first, worst_first))
-    np.testing.assert_array_equal(one, other)
+def test_an_unknown_convention_is_named():
+    with pytest.raises(ValueError, match="convention='letor' is not known; choose one of standard, paper, letor3"):
+        get_convention("letor")
 
 
-@pytest.mark.parametrize("name", ["kendall", "mre", "wpd"])
-def test_constant_scores_are_as_far_from_the_labels_as_a_random_order(name):
-    labels = [3, 2, 2, 0, 1]
-    measure = Measure(name)
-    orders = [measure(order, [5, 4, 3, 2, 1])[0] for order in permutations(labels)]
-    assert measure(labels, [1.0] * 5)[0] == pytest.approx(np.mean(orders), rel=1e-12)
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_each_convention_gives_every_measure_a_value(name):
+    convention = CONVENTIONS[name]
+    lists = judge([2, 0, 1, 0, 0], [0.5, 0.4, 0.1, 0.3, 0.2], [1, 1, 1, 2, 2])
+    for kind in KINDS.values():
+        measure = Measure(kind.name, None if kind.cutoff == "none" else 5)
+        values, _ = convention.values(measure, lists)
+        assert np.isfinite(values[0]), kind.name
 
 
-def test_the_papers_rules_for_ties_are_a_convention():
-    labels, constant = [3, 2, 2, 0], [1.0] * 4
-    values = {name: Measure(name, convention="paper")(labels, constant)[0] for name in ("kendall", "mre")}
-    assert values == {"kendall": 0.0, "mre": 0.0}
-    assert Measure("mre", convention="paper")(labels[::-1], constant)[0] == pytest.approx(5 / 6)
-    worst = metrics.wpd(labels, [1, 2, 3, 4])
-    assert Measure("wpd", convention="paper")(labels, constant) == pytest.approx(worst)
-    assert Measure("ndcg", convention="paper")(labels, constant) == pytest.approx(1.0)
+def test_letor3_counts_short_lists_as_nothing_for_precision_too():
+    lists = judge([1, 1], [2, 1])
+    by_name = {
+        name: CONVENTIONS[name].values(Measure.parse("p@3"), lists)[0][0] for name in ("letor3", "letor4", "xgboost")
+    }
+    assert by_name == {"letor3": 0.0, "letor4": pytest.approx(2 / 3), "xgboost": 1.0}
 
 
 def test_a_measure_carries_its_convention_through_text_and_pickles():
