@@ -17,8 +17,7 @@ from plackett.rankers.boosting.feature_rank import BLFeatureRank
 from plackett.rankers.linear.prank import PRank
 from plackett.rankers.linear.svm_map import MarginOfAveragePrecision
 from plackett.rankers.tied_scores import break_ties, row_keys
-from plackett.rankers.trees.flat_trees import FlatTrees
-from plackett.rankers.trees.zero_trees import ZeroTrees
+from plackett.scorers.trees import FlatTrees, ZeroTrees
 
 Case = Callable[[], Callable[[], object]]
 N_DOCS, N_FEATURES, N_TREES, N_LEAVES = 20_000, 46, 200, 31

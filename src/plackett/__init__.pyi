@@ -53,10 +53,10 @@ from plackett.rankers.refinement.rocchio import RocchioRefiner as RocchioRefiner
 from plackett.rankers.registry import load as load
 from plackett.rankers.registry import ranker as ranker
 from plackett.rankers.registry import ranker_names as ranker_names
+from plackett.rankers.trees.catboost import CatBoostRanker as CatBoostRanker
 from plackett.rankers.trees.lightgbm import LightGBMRanker as LightGBMRanker
-from plackett.rankers.trees.other_trees import CatBoostRanker as CatBoostRanker
-from plackett.rankers.trees.other_trees import XGBoostRanker as XGBoostRanker
 from plackett.rankers.trees.ranker import TreeRanker as TreeRanker
+from plackett.rankers.trees.xgboost import XGBoostRanker as XGBoostRanker
 from plackett.report.html import write_report as write_report
 
 __version__: str

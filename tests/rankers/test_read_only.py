@@ -48,7 +48,7 @@ def test_normalizers_scale_read_only_rows(name):
 
 
 def test_trees_score_read_only_rows():
-    from plackett.rankers.trees.flat_trees import FlatTrees
+    from plackett.scorers.trees import FlatTrees
 
     stump = {"features": [1, -1, -1], "thresholds": [0.5, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0]}
     others = {"values": [0.0, -1.0, 1.0], "counts": [60, 30, 30], "gains": [1.0, 0.0, 0.0]}

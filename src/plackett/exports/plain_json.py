@@ -13,8 +13,8 @@ from plackett.exports.forms import Form
 from plackett.exports.forms.linear import LinearForm
 from plackett.exports.forms.nets import NetForm
 from plackett.exports.forms.trees import LEAF, Nodes, TreeForm
-from plackett.rankers.trees.flat_trees import FlatTrees
 from plackett.scorers.plain_net import FORMULAS, PlainNet
+from plackett.scorers.trees import FlatTrees
 
 FORMAT_VERSION = 1
 LINEAR_FORMULA = "score = intercept + sum of weight * (value - offset) / scale over the features"

@@ -39,7 +39,7 @@ from plackett.data.grouping import check_is_no_column
 from plackett.data.list_checks import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
 from plackett.data.preprocessing.blocks import fit_transform, transform
 from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
-from plackett.data.queries import Queries
+from plackett.data.queries import Queries, QueryLists
 from plackett.exceptions import DataWarning, warn
 from plackett.losses import get_loss
 from plackett.metrics.judged import JudgedLists
@@ -62,6 +62,7 @@ from plackett.validation import (
     is_sparse,
 )
 
+NO_LABELS = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # for checks of the parameters of a loss alone
 NAMES_DIFFER = "X (does not have valid|has) feature names"  # as scikit-learn warns
 
 
@@ -565,3 +566,14 @@ def check_loaded_columns(ranker: Normalized, n_columns: int) -> None:
 def _with_rows(queries: Queries, X: Any) -> Queries:
     names = queries.feature_names if X.shape[1] == queries.n_features else None  # of other columns
     return queries.replace(X=X, feature_names=names)
+
+
+def as_seed(random_state: Any) -> int | None:
+    """Return a whole number from any random state of scikit-learn; None stays None."""
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return None if random_state is None else int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(2**31 - 1))

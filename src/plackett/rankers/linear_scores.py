@@ -13,6 +13,7 @@ from plackett.data.queries import Queries
 from plackett.data.query_blocks import values_from
 from plackett.rankers.base import Normalized, check_loaded_columns
 from plackett.scorers.linear import LinearScorer
+from plackett.storage.models.checks import check_vector
 
 MOST_VALUES = 1 << 17  # of an array that is scored at once, on one thread
 KERNEL_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
@@ -108,23 +109,3 @@ def in_row_order(queries: Queries, X: Any) -> Any:
     back = np.empty_like(queries.row_order)
     back[queries.row_order] = np.arange(back.size)
     return X[back]
-
-
-def check_vector(ranker: Any, name: str, dtype: Any = np.float64) -> None:
-    """Refuse an attribute from a file that is not a vector of finite numbers."""
-    vector = getattr(ranker, name, None)
-    if not isinstance(vector, np.ndarray) or vector.dtype != dtype or vector.ndim != 1 or not np.isfinite(vector).all():
-        raise ValueError(f"{name} must be a vector of finite numbers.")
-
-
-def check_matrix(ranker: Any, name: str) -> None:
-    """Raise a ValueError if a loaded attribute is not a matrix of finite numbers; make it contiguous."""
-    matrix = getattr(ranker, name, None)
-    if (
-        not isinstance(matrix, np.ndarray)
-        or matrix.ndim != 2
-        or matrix.dtype not in KERNEL_TYPES
-        or not np.isfinite(matrix).all()
-    ):
-        raise ValueError(f"{name} must be a matrix of finite numbers.")
-    setattr(ranker, name, np.ascontiguousarray(matrix))  # as kernels take them

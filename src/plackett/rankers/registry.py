@@ -28,7 +28,7 @@ _HOMES = {
     "NeuralRanker": "plackett.rankers.neural.ranker",
     "TreeRanker": "plackett.rankers.trees.ranker",
     "LightGBMRanker": "plackett.rankers.trees.lightgbm",
-    "XGBoostRanker": "plackett.rankers.trees.other_trees",
+    "XGBoostRanker": "plackett.rankers.trees.xgboost",
 }
 _PARTS = {  # of which rankers consist, besides losses, solvers and normalizers; and those that need a base ranker
     "MultiplicativeRefiner": "plackett.rankers.refinement.refinement",
@@ -44,7 +44,7 @@ _PARTS = {  # of which rankers consist, besides losses, solvers and normalizers;
     "PersonalityDiagnosis": "plackett.rankers.recommendation.personality",
 }
 
-_UNSAVED = {"CatBoostRanker": "plackett.rankers.trees.other_trees"}  # whose models plackett cannot save
+_UNSAVED = {"CatBoostRanker": "plackett.rankers.trees.catboost"}  # whose models plackett cannot save
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def _class(name: str) -> Any:
 
 def _takes(cls: Any, param: str) -> bool:
     """Whether a ranker passes a parameter on to the package that it is made of."""
-    return hasattr(cls, "takes") and cls.takes(param)
+    return hasattr(cls, "takes_param") and cls.takes_param(param)
 
 
 def _entry(key: str) -> Entry:
@@ -251,10 +251,10 @@ def _unknown(param: str, key: str, cls: Any, of_loss: list[str] | None = None) -
     own, passed_on = cls._get_param_names(), sorted(getattr(cls, "known_params", None) or ())
     by_lower = {name.lower(): name for name in [*own, *passed_on, *(of_loss or [])]}
     close = [by_lower[name] for name in difflib.get_close_matches(param.lower(), by_lower, n=2)]
-    close = [cls.other_names[param]] if param in getattr(cls, "other_names", {}) else close
+    close = [cls.aliases[param]] if param in getattr(cls, "aliases", {}) else close
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
-    if param in getattr(cls, "refused_params", {}):
-        hint = f" It is not taken: {cls.refused_params[param]}."
+    if param in getattr(cls, "rejected_params", {}):
+        hint = f" It is not taken: {cls.rejected_params[param]}."
     rest = f", {', '.join(passed_on)} for {cls.package}" if passed_on else ""
     if of_loss is not None:
         rest += f", and {', '.join(of_loss)} of its loss" if of_loss else ", and its loss has none"

@@ -18,7 +18,7 @@ from plackett.exports.forms.linear import linear_form
 from plackett.exports.forms.trees import TreeForm, tree_form
 from plackett.exports.targets import TARGETS as ALL_TARGETS
 from plackett.exports.targets import build
-from plackett.rankers.trees.flat_trees import FlatTrees
+from plackett.scorers.trees import FlatTrees
 from tests.exports import tree_formulas
 from tests.exports.test_targets import of_onnxruntime
 

@@ -44,7 +44,7 @@ def test_trees_learn_and_keep_those_up_to_the_best(trees, parts):
 def test_without_validation_all_trees_are_used(trees, parts):
     train, validation = parts
     trees.fit(train)
-    assert (trees.n_iter_, trees.n_rounds_, trees.stop_reason_) == (12, 12, "all rounds were used")
+    assert (trees.n_iter_, trees.n_rounds_, trees.stop_reason_) == (12, 12, "n_rounds reached")
     assert (trees.best_iteration_, trees.best_score_, trees.history_) == (None, None, {})
     assert np.isfinite(trees.predict(validation)).all()
 
@@ -90,7 +90,7 @@ def test_what_a_package_refuses_is_said_in_our_words(trees, parts):
 
 def test_lambdarank_has_no_table_of_a_billion_gains(parts):
     pytest.importorskip("lightgbm")
-    with pytest.raises(ValueError, match=r"10,000 are taken at most; there is a label 1e\+09"):
+    with pytest.raises(ValueError, match=r"at most 10,000 labels; there is a label 1e\+09"):
         pk.LightGBMRanker().fit(parts[0].X, parts[0].y.astype(bool) * 1e9, qid=parts[0].qid)
 
 

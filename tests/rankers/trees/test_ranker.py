@@ -15,8 +15,8 @@ import plackett as pk
 from plackett import losses
 from plackett.losses.backends.trees import SMALLEST
 from plackett.rankers.base import Interrupted
-from plackett.rankers.trees.flat_trees import LEAF, FlatTrees
-from plackett.rankers.trees.package_params import GROWTH, OF_LAMBDARANK
+from plackett.rankers.trees.lightgbm import GROWTH, OF_LAMBDARANK
+from plackett.scorers.trees import LEAF, FlatTrees
 
 lightgbm = pytest.importorskip("lightgbm")
 
@@ -149,7 +149,7 @@ def test_one_query_and_lists_of_one_document():
     one = pk.TreeRanker(**FEW).fit(TRAIN.X, TRAIN.y, qid=0)
     assert np.unique(one.predict(TRAIN.X)).size > 1
     alone = pk.TreeRanker(**FEW).fit(TRAIN.X, TRAIN.y, qid=np.arange(TRAIN.n_docs))
-    assert (alone.n_iter_, alone.stop_reason_) == (0, "no split is left that helps")
+    assert (alone.n_iter_, alone.stop_reason_) == (0, "no split improves the objective")
     np.testing.assert_array_equal(alone.predict(TRAIN.X), 0.0)
 
 
@@ -227,7 +227,7 @@ def test_any_measure_ends_growing(metric):
 def test_without_patience_all_trees_are_grown_and_the_best_are_kept():
     ranker = pk.TreeRanker(**{**FEW, "n_rounds": 30}, learning_rate=0.5, patience=None)
     ranker.fit(TRAIN, eval_set=(HELD_BACK.X, HELD_BACK.y, HELD_BACK.qid))
-    assert (ranker.n_iter_, ranker.stop_reason_) == (30, "all rounds were used")
+    assert (ranker.n_iter_, ranker.stop_reason_) == (30, "n_rounds reached")
     assert ranker.n_rounds_ == 1 + int(np.argmax(ranker.history_["ndcg@10"])) < 30
 
 
@@ -247,7 +247,7 @@ class Interrupting(losses.ListMLE):
 def test_ctrl_c_keeps_the_trees_so_far(eval_set):
     Interrupting.calls = 0
     ranker = pk.TreeRanker(Interrupting(), **FEW)
-    with pytest.raises(Interrupted, match="the trees so far were kept"):
+    with pytest.raises(Interrupted, match="its best iteration so far was kept"):
         ranker.fit(TRAIN, eval_set=eval_set)
     assert (ranker.stop_reason_, ranker.n_iter_) == ("interrupted", 3)
     assert {len(values) for values in ranker.history_.values()} == {3}
@@ -260,9 +260,7 @@ def test_a_fit_that_fails_leaves_the_ranker_as_it_was():
     before = ranker.predict(TRAIN)
     with pytest.raises(ValueError, match="y has 3 labels"):
         ranker.fit(TRAIN.X, [1, 2, 3])
-    with pytest.raises(
-        ValueError, match=r"lightgbm refuses this: .*Among what is passed on to it is monotone_con"
-    ) as said:
+    with pytest.raises(ValueError, match=r"lightgbm refuses this: .*Parameters passed on to it: monotone_con") as said:
         ranker.set_params(monotone_constraints=[1]).fit(TRAIN)
     assert ".cpp" not in str(said.value)
     np.testing.assert_array_equal(ranker.predict(TRAIN), before)
@@ -315,9 +313,9 @@ def test_base_scores_that_are_far_apart_do_not_make_leaves_leap(loss):
     assert np.abs(leaping.trees_.values_).max() > 0.2
 
 
-def test_slopes_beyond_lightgbm_s_numbers_are_told_of():
+def test_slopes_that_overflow_in_lightgbm_are_an_error():
     scores = 1e4 * np.random.default_rng(0).normal(size=TRAIN.n_docs)
-    with pytest.raises(ValueError, match=r"Exponential.* is beyond LightGBM's numbers after 0 trees\. Lower"):
+    with pytest.raises(ValueError, match=r"Exponential.* overflows in LightGBM after 0 trees\. Lower"):
         pk.TreeRanker("exponential").fit(TRAIN, base_score=scores)
 
 
@@ -369,7 +367,7 @@ def test_contributions_sum_to_the_score_less_the_mean_of_the_list(form):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_some_rows_are_explained_as_all(form, monkeypatch):
-    monkeypatch.setattr("plackett.rankers.trees.flat_boosted_trees.CELLS_AT_ONCE", 30)
+    monkeypatch.setattr("plackett.rankers.trees.base.CELLS_AT_ONCE", 30)
     ranker = fitted()
     order = np.random.default_rng(0).permutation(HELD_BACK.n_docs)
     X, qid, rows = form(HELD_BACK.X[order]), HELD_BACK.qid[order], [70, 3, 21]
@@ -427,10 +425,10 @@ def test_parameters_of_lightgbm_are_parameters_as_any():
         ({"n_estimators": 3}, r"no parameter 'n_estimators'\. Did you mean n_rounds\?"),
         ({"baging_fraction": 0.5}, r"Did you mean bagging_fraction"),
         ({"output_model": "x"}, "has no parameter 'output_model'"),
-        ({"boosting": "dart"}, "trees must stay as they are"),
-        ({"categorical_feature": [1]}, "all columns are numbers here"),
+        ({"boosting": "dart"}, "trees must not change after they are grown"),
+        ({"categorical_feature": [1]}, "all columns are numeric"),
         ({"n_rounds": 0}, "n_rounds=0"),
-        ({"num_leaves": 1}, "at least 2 are needed"),
+        ({"num_leaves": 1}, "at least 2 leaves"),
         ({"learning_rate": 0}, "learning_rate=0"),
         ({"lambda_l2": -1}, "lambda_l2=-1"),
         ({"n_jobs": -1}, r"n_jobs=-1; .* None takes as many threads as this library does"),
@@ -541,7 +539,7 @@ def set_to(name, value, of_trees=True):
         (changed("counts_", slice(None), 0), "those of its two sides together, and not 0"),
         (changed("starts_", 0, 1), "starts_ must rise"),
         (changed("starts_", -1, 10**9), "starts_ must rise"),
-        (set_to("values_", np.zeros(3)), "as many thresholds, ways, values"),
+        (set_to("values_", np.zeros(3)), "as many thresholds, children, values"),
         (set_to("starts_", np.zeros(0, dtype=np.int64)), "starts_ must rise"),
         (set_to("features_", np.zeros(3)), "features_ must be a vector"),
         (set_to("n_features_", 7), "trees over 6 features"),

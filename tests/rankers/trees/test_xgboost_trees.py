@@ -12,9 +12,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 import plackett as pk
-from plackett.rankers.trees.flat_trees import LEAF, FlatTrees
 from plackett.rankers.trees.xgboost_json import last_below, read_trees
-from plackett.rankers.trees.zero_trees import ZeroTrees
+from plackett.scorers.trees import LEAF, FlatTrees, ZeroTrees
 
 DATA = pk.datasets.make_web_like(50, 12, 6, random_state=1)
 TRAIN, HELD_BACK = DATA[:30], DATA[30:]
@@ -94,7 +93,7 @@ def test_the_best_rounds_are_kept_and_without_one_all_scores_are_zero(monkeypatc
     pytest.importorskip("xgboost")
     ranker = clone(FEW).fit(TRAIN, eval_set=HELD_BACK)
     assert ranker.trees_.n_trees == ranker.n_rounds_ == ranker.best_iteration_
-    monkeypatch.setattr("plackett.rankers.trees.other_trees.XGBoostRanker._in_rounds", lambda *_: "none")
+    monkeypatch.setattr("plackett.rankers.trees.xgboost.XGBoostRanker._grow_rounds", lambda *_: "none")
     ranker = clone(FEW).fit(TRAIN)
     assert (ranker.trees_.n_trees, ranker.intercept_) == (0, 0.0)
     assert not ranker.predict(HELD_BACK).any()
@@ -147,7 +146,7 @@ def test_a_zero_goes_its_own_way():
 
 def test_what_is_no_sum_of_trees_over_numbers_is_refused():
     pytest.importorskip("xgboost")
-    with pytest.raises(ValueError, match="does not take 'booster': trees must stay as they are"):
+    with pytest.raises(ValueError, match="does not take 'booster': trees must not change after they are grown"):
         pk.XGBoostRanker(booster="dart").fit(TRAIN)
     with pytest.raises(ValueError, match="does not take 'enable_categorical'"):
         pk.XGBoostRanker(enable_categorical=True).fit(TRAIN)
@@ -171,9 +170,9 @@ def test_constraints_may_be_lists_and_name_columns():
         assert (expected != scores()).any()
         for value in others:
             np.testing.assert_array_equal(scores(**{name: value}), expected)
-    with pytest.raises(ValueError, match="interaction_constraints names 'z', which is no column of X"):
+    with pytest.raises(ValueError, match="interaction_constraints names 'z', which is not a column of X"):
         scores(interaction_constraints=[["a", "z"]])
-    with pytest.raises(ValueError, match="monotone_constraints names 6, which is no column of X"):
+    with pytest.raises(ValueError, match="monotone_constraints names 6, which is not a column of X"):
         scores(monotone_constraints={6: 1})
 
 
@@ -257,10 +256,10 @@ def test_a_loaded_ranker_needs_no_xgboost(form, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value", "match"),
     [
-        ("zeros_left_", np.zeros(3, dtype=bool), "as many thresholds, ways"),
+        ("zeros_left_", np.zeros(3, dtype=bool), "as many thresholds, children"),
         ("zeros_left_", np.zeros(3), "zeros_left_ must be a vector"),
         ("zeros_left_", None, "zeros_left_ must be a vector"),
-        ("left_", np.zeros(3, dtype=np.int64), "as many thresholds, ways"),
+        ("left_", np.zeros(3, dtype=np.int64), "as many thresholds, children"),
     ],
 )
 def test_a_file_with_damaged_trees_is_refused(name, value, match):

@@ -21,7 +21,7 @@ import numpy as np
 import plackett
 from plackett import _native
 from plackett.evaluation.estimators import parts_of
-from plackett.rankers.trees.boosted_trees import BoostedTrees
+from plackett.rankers.trees.base import BoostedTrees
 
 UNKNOWN = "unknown"
 PACKAGES = ("numpy", "scipy", "scikit-learn")  # every result depends on them

@@ -10,7 +10,7 @@ from plackett.exports.forms.nets import NetForm, net_form
 from plackett.exports.forms.trees import TreeForm, tree_form
 from plackett.rankers.boosting.rankboost import RankBoost
 from plackett.rankers.neural.ranker import NeuralRanker
-from plackett.rankers.trees.flat_boosted_trees import FlatBoostedTrees
+from plackett.rankers.trees.base import FlatBoostedTrees
 
 Form = LinearForm | TreeForm | NetForm
 

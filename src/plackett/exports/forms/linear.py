@@ -151,8 +151,7 @@ def _refusal(ranker: Any) -> str:
     from plackett.rankers.query_dependent.ranker import QueryDependentRanker
     from plackett.rankers.recommendation.personality import PersonalityDiagnosis
     from plackett.rankers.refinement.refiner import Refiner
-    from plackett.rankers.trees.boosted_trees import BoostedTrees
-    from plackett.rankers.trees.flat_boosted_trees import FlatBoostedTrees
+    from plackett.rankers.trees.base import BoostedTrees, FlatBoostedTrees
 
     reasons: dict[Any, str] = {
         KernelRanker: "its scores are sums of kernel values, not linear in the features",

@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from plackett import _native
 from plackett.exports.forms.linear import checked_names
 from plackett.rankers.boosting.rankboost import RankBoost
-from plackett.rankers.trees.flat_trees import FlatTrees
-from plackett.rankers.trees.lightgbm_trees import LightGBMTrees
-from plackett.rankers.trees.other_trees import XGBoostRanker
-from plackett.rankers.trees.zero_trees import ZeroTrees
+from plackett.rankers.trees.lightgbm import LightGBMTrees
+from plackett.rankers.trees.xgboost import XGBoostRanker
+from plackett.scorers.trees import FlatTrees, ZeroTrees
 from plackett.validation import feature_number
 
 LEAF = -1

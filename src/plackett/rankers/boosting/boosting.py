@@ -10,9 +10,9 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Interrupted, Normalized
-from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.monitor import DEFAULT_METRIC, Progress, ValidationSet
 from plackett.solvers.base import INTERRUPTED
+from plackett.storage.models.checks import check_vector
 from plackett.validation import check_positive_int, is_sparse
 
 ALL_ROUNDS = "all rounds were used"

@@ -22,7 +22,7 @@ from plackett.rankers.boosting.feature_steps import (
     Training,
     TrainingLists,
 )
-from plackett.rankers.linear_scores import check_vector
+from plackett.storage.models.checks import check_vector
 from plackett.validation import check_choice
 
 if TYPE_CHECKING:

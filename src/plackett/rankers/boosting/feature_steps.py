@@ -23,9 +23,9 @@ from plackett.rankers.boosting.discovery import (
     find_centres,
     find_signs,
 )
-from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.monitor import NO_IMPROVEMENT, Progress, ValidationSet, is_better
 from plackett.solvers.base import INTERRUPTED
+from plackett.storage.models.checks import check_vector
 from plackett.validation import check_choice, check_positive_int, feature_labels
 
 FEATURE, MIXTURE, BEFORE = 0, 1, 2  # what enters a step of BL-FeatureRank

@@ -24,8 +24,9 @@ from plackett.rankers.boosting.boosting import (
     named_steps,
     weight_of_edge,
 )
-from plackett.rankers.linear_scores import check_vector, in_row_order
+from plackett.rankers.linear_scores import in_row_order
 from plackett.rankers.monitor import NO_IMPROVEMENT
+from plackett.storage.models.checks import check_vector
 from plackett.validation import check_choice, check_positive_int
 
 SMALLEST_BOUND = 1e-15  # of the share of pairs in the wrong order

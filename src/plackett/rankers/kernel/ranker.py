@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning, warn
 from plackett.objective.objective import Objective
-from plackett.rankers.base import Ranker, check_loaded_normalizer
-from plackett.rankers.linear.ranker import LinearRanker, _seed
-from plackett.rankers.linear_scores import check_vector
+from plackett.rankers.base import Ranker, as_seed, check_loaded_normalizer
+from plackett.rankers.linear.ranker import LinearRanker
 from plackett.rankers.tied_scores import tie_equal_rows
 from plackett.scorers.kernel import (
     Kernel,
@@ -27,6 +26,7 @@ from plackett.scorers.kernel import (
     settle_gamma,
 )
 from plackett.scorers.linear import LinearScorer
+from plackett.storage.models.checks import check_vector
 from plackett.validation import (
     check_choice,
     check_number,
@@ -221,7 +221,7 @@ class KernelRanker(LinearRanker):
             return exact_scorer(kernel, training, **shared)
         return landmark_scorer(
             kernel, training, n_landmarks=self.landmarks, selection=self.landmark_selection,
-            random_state=_seed(self.random_state), **shared,
+            random_state=as_seed(self.random_state), **shared,
         )  # fmt: skip
 
     def _validation_scorer(self, validation: Queries, objective: Objective) -> LinearScorer:

@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
 from plackett.rankers.base import TrainingSet
-from plackett.rankers.linear_scores import LinearScores, check_vector
+from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.monitor import FitMonitor
 from plackett.scorers.linear import LinearScorer
+from plackett.storage.models.checks import check_vector
 from plackett.validation import check_positive_int, is_sparse, largest_values
 
 NO_MISTAKES = "an epoch without mistakes"

@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from plackett.data.queries import Queries, QueryLists
+from plackett.data.queries import Queries
 from plackett.distributed.inputs import is_in_parts, parts_of
 from plackett.distributed.objective import PartitionedObjective
 from plackett.losses import get_loss
 from plackett.metrics.measure import Measure
 from plackett.objective.objective import Objective
 from plackett.objective.penalties import L2
-from plackett.rankers.base import TrainingSet
+from plackett.rankers.base import NO_LABELS, TrainingSet, as_seed
 from plackett.rankers.linear.partitioned import prepare_parts
 from plackett.rankers.linear.paths import L2Path, fit_path
 from plackett.rankers.linear.solve import choose_solver, minimize
@@ -22,8 +22,6 @@ from plackett.rankers.monitor import FitMonitor
 from plackett.scorers.linear import LinearScorer
 from plackett.solvers import get_solver
 from plackett.validation import check_number, check_positive_int
-
-NO_LABELS = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # so that a loss looks at its parameters alone
 
 
 class LinearRanker(LinearScores):
@@ -234,7 +232,7 @@ class LinearRanker(LinearScores):
             queries.lists,
             L2(0.0 if loss.is_scale_free else self.l2, n_free=int(has_intercept)),
             weights=training.weights,
-            random_state=_seed(self.random_state),
+            random_state=as_seed(self.random_state),
         )
 
     def _scorer(self, queries: Queries, has_intercept: bool) -> LinearScorer:
@@ -266,7 +264,7 @@ class LinearRanker(LinearScores):
         result = minimize(
             objective, solver, start, monitor,
             None if validation is None else self._validation_scorer(validation.queries, objective),
-            max_iter=self.max_iter, tol=self.tol, random_state=_seed(self.random_state),
+            max_iter=self.max_iter, tol=self.tol, random_state=as_seed(self.random_state),
         )  # fmt: skip
         self._keep_coef(result.coef, objective.scorer)
         self.objective_, self.gradient_norm_, self.solver_ = result.value, result.gradient_norm, solver.name
@@ -274,14 +272,3 @@ class LinearRanker(LinearScores):
         self.__dict__.pop("duality_gap_", None)
         if "duality_gap" in result.details:
             self.duality_gap_ = result.details["duality_gap"]
-
-
-def _seed(random_state: Any) -> int | None:
-    """A whole number from whatever scikit-learn takes as a random state; None stays None."""
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        return None if random_state is None else int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    from sklearn.utils import check_random_state
-
-    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -14,13 +14,12 @@ from plackett.data.queries import Queries, QueryLists
 from plackett.explain.rows import needed_lists
 from plackett.losses import get_loss
 from plackett.losses.base import Loss
-from plackett.rankers.base import Normalized, TrainingSet, check_loaded_columns
-from plackett.rankers.linear.ranker import NO_LABELS, _seed
-from plackett.rankers.linear_scores import check_vector
+from plackett.rankers.base import NO_LABELS, Normalized, TrainingSet, as_seed, check_loaded_columns
 from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.tied_scores import tie_equal_rows
 from plackett.scorers.net_shape import LAYERS, NetShape
 from plackett.scorers.plain_net import PlainNet
+from plackett.storage.models.checks import check_vector
 from plackett.validation import check_choice, check_number, check_positive_int, is_sparse, plain
 
 OPTIMIZERS = ("adam", "lbfgs")
@@ -181,7 +180,7 @@ class NeuralRanker(Normalized):
         from plackett.scorers.neural import Net
 
         queries, weights = training
-        rng = np.random.default_rng(_seed(self.random_state))
+        rng = np.random.default_rng(as_seed(self.random_state))
         start = self._last_weights(shape) if self.warm_start and hasattr(self, "weights_") else shape.draw(rng)
         dtype = torch.float64 if self.precision == "float64" else torch.float32
         net = Net(shape, start, dropout=self.dropout, device=device, dtype=dtype)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plackett._parameters import Parameters
-from plackett.rankers.linear_scores import KERNEL_TYPES, check_matrix
+from plackett.rankers.linear_scores import KERNEL_TYPES
 from plackett.scorers.kernel import (
     Kernel,
     Training,
@@ -17,6 +17,7 @@ from plackett.scorers.kernel import (
     landmark_scorer,
     settle_gamma,
 )
+from plackett.storage.models.checks import check_matrix
 from plackett.validation import check_number, count_of, is_sparse
 
 

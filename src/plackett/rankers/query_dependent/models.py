@@ -11,9 +11,7 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning, warn
 from plackett.metrics.measure import Measure
-from plackett.rankers.base import Normalized, check_loaded_normalizer
-from plackett.rankers.linear.ranker import _seed
-from plackett.rankers.linear_scores import check_matrix, check_vector
+from plackett.rankers.base import Normalized, as_seed, check_loaded_normalizer
 from plackett.rankers.monitor import Progress, ValidationSet
 from plackett.rankers.query_dependent.choice import CANDIDATES, CHOOSING_TOL, L2_GRID, choose, queries_to_hold_out
 from plackett.rankers.query_dependent.features import QueryFeatureSource
@@ -22,6 +20,7 @@ from plackett.rankers.query_dependent.local_fits import LocalFits, Solutions
 from plackett.rankers.query_dependent.neighbors import Neighbors, mixed
 from plackett.rankers.query_dependent.targets import Targets, score_lists
 from plackett.rankers.query_dependent.weights import QueryWeights
+from plackett.storage.models.checks import check_matrix, check_vector
 from plackett.validation import check_choice, check_number, check_numbers, count_of, largest_values
 
 MOST_MODELS_KEPT = 10_000  # of queries that were not in fit
@@ -133,7 +132,7 @@ class QueryModels(Normalized):
         self.space_ = FunctionSpace(self.kernel, self.gamma, self.degree, self.coef0)
         lists = documents.lists
         rows = self.space_.fit(
-            documents.X[lists.order], landmarks=self.landmarks, random_state=_seed(self.random_state),
+            documents.X[lists.order], landmarks=self.landmarks, random_state=as_seed(self.random_state),
             max_bytes=self.max_bytes,
         )  # fmt: skip
         shares = None if weights is None else weights / weights.sum()
@@ -367,7 +366,7 @@ class QueryModels(Normalized):
             "(new_queries='random').",
             DataWarning,
         )
-        draws = np.random.default_rng(_seed(self.random_state))
+        draws = np.random.default_rng(as_seed(self.random_state))
         for query in new.tolist():
             own = slice(targets.indptr[query], targets.indptr[query + 1])
             scores[own] = draws.random(own.stop - own.start)

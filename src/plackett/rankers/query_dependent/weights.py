@@ -10,7 +10,6 @@ import numpy as np
 from plackett._parameters import Parameters
 from plackett._threads import deal, one_blas_thread
 from plackett.exceptions import DataWarning, warn
-from plackett.rankers.linear_scores import check_matrix
 from plackett.rankers.query_dependent.kernels import Overlap, get_kernel
 from plackett.rankers.query_dependent.neighbors import (
     MORE_FOUND,
@@ -24,6 +23,7 @@ from plackett.rankers.query_dependent.neighbors import (
     search,
 )
 from plackett.rankers.query_dependent.table import QueryTable, check_loaded_columns
+from plackett.storage.models.checks import check_matrix
 from plackett.validation import check_choice, check_number, check_positive_int, count_of
 
 WEIGHTS = ("uniform", "individual", "knn", "gaussian", "epanechnikov", "tricube", "rectangular")

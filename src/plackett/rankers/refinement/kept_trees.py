@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from plackett.rankers.linear_scores import check_vector
 from plackett.storage import models
+from plackett.storage.models.checks import check_vector
 
 LEAF = -1
 

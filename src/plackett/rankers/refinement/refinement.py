@@ -16,7 +16,6 @@ from plackett import _native
 from plackett.data.queries import Queries
 from plackett.explain.refined import QueryStumps, RefinedExplanation, moves_of
 from plackett.explain.rows import choose_rows
-from plackett.rankers.linear_scores import check_vector
 from plackett.rankers.refinement.base_pairs import BasePairs
 from plackett.rankers.refinement.judgements import Judgements
 from plackett.rankers.refinement.kept_trees import KeptTree, as_kept
@@ -30,6 +29,7 @@ from plackett.rankers.refinement.weak_learners import (
     takes_weights,
     votes,
 )
+from plackett.storage.models.checks import check_vector
 from plackett.validation import check_number, check_positive_int, plain
 
 SMALLEST_SAMPLE = 20

@@ -6,8 +6,7 @@ import re
 
 import numpy as np
 
-from plackett.rankers.trees.flat_trees import LEAF, FlatTrees
-from plackett.rankers.trees.zero_trees import ZeroTrees
+from plackett.scorers.trees import LEAF, FlatTrees, ZeroTrees
 
 _ZERO_IS_MISSING = 1  # of the bits 2 and 3 of a split's decision type
 _MISSING_GOES_LEFT = 2  # its bit 1

@@ -1,4 +1,4 @@
-"""The ranker by boosted trees: any loss of this library, minimised by LightGBM's trees."""
+"""Boosted trees with any loss of this library, grown by LightGBM."""
 
 from __future__ import annotations
 
@@ -7,66 +7,65 @@ from typing import Any
 
 import numpy as np
 
-from plackett.data.queries import QueryLists
 from plackett.losses import get_loss
 from plackett.losses.backends.trees import TreeObjective
-from plackett.rankers.boosting.boosting import Rounds
-from plackett.rankers.trees.boosted_trees import Lists
-from plackett.rankers.trees.lightgbm_trees import LightGBMTrees, scores_shown
+from plackett.rankers.base import NO_LABELS
+from plackett.rankers.monitor import FitMonitor
+from plackett.rankers.trees.base import Lists
+from plackett.rankers.trees.lightgbm import LightGBMTrees, current_scores
 from plackett.validation import count_of
 
 FARTHEST = 2.0  # learning rates that a leaf moves documents from base scores; ordinary leaves stay below
 LARGEST = float(np.finfo(np.float32).max)  # slope and curvature that LightGBM takes
-NO_LABELS = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # so that a loss looks at its parameters alone
 
 
 class TreeRanker(LightGBMTrees):
-    """Ranks by a sum of trees, each of which LightGBM grows to lower a loss over judged lists.
+    """Ranks by a sum of trees, which LightGBM grows to minimise a loss over judged lists.
 
     A tree is grown for the slope and the curvature of ``Σ_q s_q loss_q`` by the scores so far, s being the weight of a
     query (1 on average): a leaf moves its documents by ``-learning_rate * Σ slope / (Σ curvature + lambda_l2)``. The
     curvature is the exact diagonal of the second derivative, or a constant for losses that have none
-    (:mod:`plackett.losses.backends.trees`). Trees start at 0, or at the mean label for losses to which a constant
-    makes a difference; so ``loss="squared"`` is LightGBM's own regression, tree by tree.
+    (:mod:`plackett.losses.backends.trees`). Trees start at 0, or at the mean label for losses that depend on a constant
+    added to all scores; so ``loss="squared"`` is LightGBM's own regression, tree by tree.
 
-    On top of base scores a leaf moves its documents by ``2 * learning_rate`` at most (``max_delta_step=2``, if no other
-    is given), unless a constant makes a difference to the loss: scores that are far apart already have next to no
-    curvature, so that leaves would leap.
+    On top of base scores a leaf moves its documents by at most ``2 * learning_rate`` (``max_delta_step=2`` unless
+    another is given), except for losses that depend on such a constant. Scores that are far apart have almost no
+    curvature, and leaves would otherwise be too large.
 
     Parameters
     ----------
     loss : str or Loss, default="listmle"
         ``"listmle"``, ``"p-listmle"``, ``"listnet"``, ``"rankcosine"``, ``"cs-listmle"``, ``"hinge"``,
         ``"squared-hinge"``, ``"logistic"``, ``"exponential"``, ``"psi"``, ``"squared"``, or an object of
-        :mod:`plackett.losses` with parameters of its own, which draws nothing at random.
+        :mod:`plackett.losses` with parameters of its own that is not random.
     n_rounds : int or None, default=None
-        Trees at most. None: 300 with a validation set, which ends the fit earlier, and 100 without one.
+        Maximum number of trees. None: 300 with an ``eval_set``, which ends the fit earlier, and 100 without one.
     learning_rate : float, default=0.1
     num_leaves : int, default=7
-        Small trees, which overfit least on sets of some hundred queries; sets of thousands can take 31 and more.
+        Small trees overfit least on sets of a few hundred queries; for thousands try 31 and more.
     min_data_in_leaf : int, default=20
     lambda_l2 : float, default=0.0
     patience : int or None, default=50
-        With a validation set, growing ends after so many trees without a better value of its measure; None: never. The
-        trees up to the best one are kept either way.
+        With an ``eval_set``, the fit ends after this many trees without a better value of its measure; None never ends
+        it early. The trees up to the best one are kept either way.
     random_state : int, default=0
-        For what LightGBM draws, such as the rows of ``bagging_fraction``.
+        For random samples in LightGBM, such as the rows of ``bagging_fraction``.
     n_jobs : int or None, default=1
-        Threads of LightGBM; None takes as many as this library does. The trees are the same for any number.
+        Threads of LightGBM; None takes as many as this library does. The trees do not depend on it.
     verbose : bool, default=False
         A progress bar on standard error.
     **others
-        Other parameters of LightGBM that say how trees grow, by its own names, such as ``bagging_fraction``,
+        Other parameters of LightGBM about the growth of trees, by its own names, such as ``bagging_fraction``,
         ``feature_fraction``, ``max_depth`` or ``min_sum_hessian_in_leaf`` (which is a sum of curvatures).
 
     Attributes
     ----------
     trees_ : FlatTrees
-        The trees that were kept, as arrays; predicting, saving and loading need no LightGBM.
+        The trees that were kept, as arrays; predicting, saving and loading do not need LightGBM.
     intercept_ : float
-        Added to what the trees say.
+        Added to the sum of the trees.
     n_rounds_ : int
-        Trees that were kept: up to the best on the validation set, all without one.
+        Trees that were kept: those up to the best on the validation set, or all.
     n_iter_ : int
         Trees that were grown.
     stop_reason_ : str
@@ -117,17 +116,17 @@ class TreeRanker(LightGBMTrees):
         self._keep_params(others)
 
     def _check_parameters(self) -> None:
-        TreeObjective(get_loss(self.loss), NO_LABELS)
+        TreeObjective(get_loss(self.loss), NO_LABELS)  # checks the parameters of the loss
         super()._check_parameters()
 
     def _intercept(self, training: Lists) -> float:
         loss = get_loss(self.loss)
         if loss.ignores_shifts:
             return 0.0
-        mean = float(np.average(training.queries.labels, weights=training.of_rows()))
+        mean = float(np.average(training.queries.labels, weights=training.row_weights()))
         return 1.0 if loss.is_flat_at_zero and mean == 0.0 else mean
 
-    def _objective(self, training: Lists, rounds: Rounds) -> tuple[dict[str, Any], Callable | None]:
+    def _objective(self, training: Lists, monitor: FitMonitor) -> tuple[dict[str, Any], Callable | None]:
         loss = get_loss(self.loss)
         if loss.is_flat_at_zero and training.start is not None and not training.start.any():
             raise ValueError(
@@ -140,23 +139,20 @@ class TreeRanker(LightGBMTrees):
             value, slope, curvature = objective.evaluate(scores)
             if not (np.abs(slope).max() <= LARGEST and curvature.max() <= LARGEST):
                 raise ValueError(
-                    f"the slope of {loss!r} is beyond LightGBM's numbers after {count_of(rounds.n_rounds, 'tree')}. "
+                    f"the slope of {loss!r} overflows in LightGBM after {count_of(monitor.n_iter, 'tree')}. "
                     "Lower learning_rate, or divide the labels or the base scores by a number."
                 )
-            self._values[rounds.n_rounds] = value / training.queries.n_queries
+            self._values[monitor.n_iter] = value / training.queries.n_queries
             return slope, curvature
 
         is_bounded = loss.ignores_shifts and training.start is not None and "max_delta_step" not in vars(self)
         return {"objective": "none"} | ({"max_delta_step": FARTHEST} if is_bounded else {}), slope_and_curvature
 
-    def _keep(self, training: Lists, rounds: Rounds) -> None:
-        booster = self.__dict__.get("_booster")
-        values = self.__dict__.pop("_values", {})
-        if (
-            booster is not None and rounds.n_rounds and rounds.n_rounds not in values
-        ):  # no tree was tried after the last
+    def _keep(self, training: Lists, monitor: FitMonitor) -> None:
+        booster, values, n_trees = self.__dict__.get("_booster"), self.__dict__.pop("_values", {}), monitor.n_iter
+        if booster is not None and n_trees and n_trees not in values:  # no tree was tried after the last
             objective = TreeObjective(get_loss(self.loss), training.queries, training.weights)
-            value, _, _ = objective.evaluate(scores_shown(booster.eval_train))
-            values[rounds.n_rounds] = value / training.queries.n_queries
-        rounds.history = {"objective": [values[n] for n in range(1, rounds.n_rounds + 1)], **rounds.history}
-        super()._keep(training, rounds)
+            value, _, _ = objective.evaluate(current_scores(booster.eval_train))
+            values[n_trees] = value / training.queries.n_queries
+        monitor.history = {"objective": [values[n] for n in range(1, n_trees + 1)], **monitor.history}
+        super()._keep(training, monitor)

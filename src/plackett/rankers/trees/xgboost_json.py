@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.rankers.trees.flat_trees import LEAF, FlatTrees
-from plackett.rankers.trees.zero_trees import ZeroTrees
+from plackett.scorers.trees import LEAF, FlatTrees, ZeroTrees
 
 COVER_OF_A_TREE = 2**30  # parts, of which each node has those of its rows' curvature
 

@@ -1,7 +1,6 @@
-"""Boosted trees as plain arrays: what rankers of trees predict with, and what a model file holds of them.
+"""Sums of regression trees as plain arrays.
 
-Compiled code of other packages trusts the models that it reads. Here a file holds arrays only, which are checked before
-anything follows them, and predicting needs no other package.
+Model files hold these arrays, which are checked when they are loaded. Predicting needs no other package.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from sklearn.base import BaseEstimator
 
 from plackett import _native
 from plackett._threads import deal
-from plackett.rankers.linear_scores import check_vector
 from plackett.storage import models
+from plackett.storage.models.checks import check_vector
 from plackett.validation import is_sparse
 
 LEAF = -1
-LARGEST_COUNT = 2**31 - 1  # that LightGBM reads
+LARGEST_COUNT = 2**31 - 1  # limit of LightGBM
 ROWS_PER_BLOCK = 4096
-MOST_FEATURES = 2**31 - 1  # that kernels can number
+MOST_FEATURES = 2**31 - 1  # limit of the kernels
 
 
 @models.register
 class FlatTrees(BaseEstimator):
-    """A sum of regression trees over numbers.
+    """A sum of regression trees over numeric features.
 
     Attributes
     ----------
@@ -35,13 +34,13 @@ class FlatTrees(BaseEstimator):
     features_, thresholds_ : ndarray of shape (n_nodes,)
         A row goes left where ``x[feature] <= threshold``; the feature of a leaf is -1.
     left_, right_ : ndarray of shape (n_nodes,)
-        The next nodes, of larger numbers.
+        The child nodes, with larger numbers.
     values_ : ndarray of shape (n_nodes,)
-        What a leaf adds to the score; for other nodes about the mean over their rows, which nothing is made of.
+        What a leaf adds to the score; for other nodes about the mean over their rows, which is not used.
     counts_ : ndarray of shape (n_nodes,)
-        Training rows that came by.
+        Training rows that reached the node.
     gains_ : ndarray of shape (n_nodes,)
-        What the split has gained, 0 for leaves.
+        Gain of the split, 0 for leaves.
     n_features_ : int
     """
 
@@ -62,7 +61,7 @@ class FlatTrees(BaseEstimator):
 
     @classmethod
     def of(cls, trees: Sequence[dict[str, np.ndarray]], n_features: int) -> FlatTrees:
-        """Trees whose nodes are numbered from 0 each, as dicts of the arrays above without their underscores."""
+        """Return the trees, given as dicts of the arrays above without underscores, each with nodes from 0 on."""
         kept, sizes = cls(), [tree["features"].size for tree in trees]
         kept.starts_ = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         for name, dtype in cls._of_nodes.items():
@@ -78,7 +77,7 @@ class FlatTrees(BaseEstimator):
         return self.starts_.size - 1
 
     def first(self, n_trees: int) -> FlatTrees:
-        """The trees up to one of them, alone."""
+        """Return the first trees only."""
         kept, n_nodes = type(self)(), int(self.starts_[n_trees])
         kept.starts_, kept.n_features_ = self.starts_[: n_trees + 1], self.n_features_
         for name in self._of_nodes:
@@ -86,29 +85,37 @@ class FlatTrees(BaseEstimator):
         return kept
 
     def predict(self, X: Any, start: np.ndarray | float = 0.0) -> np.ndarray:
-        """The sum over all trees for each row of a checked X, added to where it starts."""
+        """Return ``start`` plus the sum over all trees for each row of a checked X."""
         scores = np.full(X.shape[0], start, dtype=np.float64) if np.ndim(start) == 0 else np.array(start)
-        arrays = (self.starts_, self.features_, self.thresholds_, self.left_, self.right_, self.values_)
-        blocks = [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)]
 
         def work(first: int, last: int) -> None:
             if is_sparse(X):
-                own = X.indptr[first : last + 1]
-                _native.rankers.tree_scores_sparse(X.data, X.indices, own, X.shape[1], *arrays, scores[first:last])
+                self._add_sparse(X.data, X.indices, X.indptr[first : last + 1], X.shape[1], scores[first:last])
             else:
-                _native.rankers.tree_scores(np.ascontiguousarray(X[first:last]), *arrays, scores[first:last])
+                self._add_dense(np.ascontiguousarray(X[first:last]), scores[first:last])
 
-        deal(work, blocks)
+        deal(work, [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)])
         return scores
 
+    @property
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        return self.starts_, self.features_, self.thresholds_, self.left_, self.right_, self.values_
+
+    def _add_dense(self, X: np.ndarray, scores: np.ndarray) -> None:
+        _native.rankers.tree_scores(X, *self._arrays, scores)
+
+    def _add_sparse(self, *rows_and_scores: Any) -> None:
+        *rows, scores = rows_and_scores
+        _native.rankers.tree_scores_sparse(*rows, *self._arrays, scores)
+
     def importances(self, kind: str) -> np.ndarray:
-        """For each feature the gain of all splits by it (``"gain"``), or how many there are (``"split"``)."""
+        """Return for each feature the total gain of its splits (``"gain"``), or their number (``"split"``)."""
         is_split = self.features_ != LEAF
         weights = self.gains_[is_split] if kind == "gain" else None
         return np.bincount(self.features_[is_split], weights=weights, minlength=self.n_features_).astype(np.float64)
 
     def depth(self) -> int:
-        """Splits between a root and the farthest leaf."""
+        """Return the largest number of splits between a root and a leaf."""
         return int(self._depths_and_visits()[0].max(initial=0))
 
     def _depths_and_visits(self) -> tuple[np.ndarray, np.ndarray]:
@@ -118,14 +125,14 @@ class FlatTrees(BaseEstimator):
         return depths, visits
 
     def check_loaded(self) -> None:
-        """Refuse what is no sum of trees: every way must end in a leaf of its own tree, by features that exist."""
+        """Reject arrays that are not trees: every path must end in a leaf of its tree, by features that exist."""
         for name, dtype in {"starts_": np.int64, **self._of_nodes}.items():
             check_vector(self, name, dtype)
         starts, n_nodes = self.starts_, self.features_.size
         if not starts.size or starts[0] != 0 or starts[-1] != n_nodes or (np.diff(starts) < 1).any():
             raise ValueError("starts_ must rise from 0 to the number of nodes.")
         if any(getattr(self, name).size != n_nodes for name in self._of_nodes):
-            raise ValueError("trees must have as many thresholds, ways, values, counts and gains as nodes.")
+            raise ValueError("trees must have as many thresholds, children, values, counts and gains as nodes.")
         if type(self.n_features_) is not int or not 1 <= self.n_features_ <= MOST_FEATURES:
             raise ValueError("n_features_ must be the number of features.")
         if n_nodes and (self.features_.min() < LEAF or self.features_.max() >= self.n_features_):
@@ -145,3 +152,32 @@ class FlatTrees(BaseEstimator):
         counts = self.counts_
         if (counts[inner] != counts[self.left_[inner]] + counts[self.right_[inner]]).any() or (counts[inner] < 1).any():
             raise ValueError("counts_ of a split must be those of its two sides together, and not 0.")
+
+
+@models.register
+class ZeroTrees(FlatTrees):
+    """A sum of regression trees in which every split says where a 0 goes, whatever the threshold.
+
+    XGBoost grows such trees on sparse rows, where it takes a 0 as missing. A number that single precision rounds to 0
+    counts as 0.
+
+    Attributes
+    ----------
+    zeros_left_ : ndarray of bool, of shape (n_nodes,)
+        Whether a row whose feature is 0 goes left.
+    """
+
+    _of_nodes: ClassVar[dict[str, Any]] = {**FlatTrees._of_nodes, "zeros_left_": np.bool_}
+
+    zeros_left_: np.ndarray
+
+    @property
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        return (*super()._arrays, self.zeros_left_)
+
+    def _add_dense(self, X: np.ndarray, scores: np.ndarray) -> None:
+        _native.rankers.zero_tree_scores(X, *self._arrays, scores)
+
+    def _add_sparse(self, *rows_and_scores: Any) -> None:
+        *rows, scores = rows_and_scores
+        _native.rankers.zero_tree_scores_sparse(*rows, *self._arrays, scores)

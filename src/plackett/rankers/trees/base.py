@@ -1,0 +1,368 @@
+"""Base classes of rankers by boosted trees that another package grows.
+
+The number of trees is chosen on the validation queries by the measure given, and not by a package's own NDCG, so that
+all rankers are chosen by the same rule.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from plackett._optional import import_optional
+from plackett._threads import n_threads
+from plackett.data.queries import Queries
+from plackett.explain.rows import needed_lists
+from plackett.rankers.base import Ranker, TrainingSet
+from plackett.rankers.monitor import FitMonitor, ValidationSet
+from plackett.rankers.trees.lightgbm_text import write_trees
+from plackett.scorers.trees import FlatTrees
+from plackett.validation import (
+    check_choice,
+    check_number,
+    check_positive_int,
+    check_seed,
+    feature_labels,
+    is_sparse,
+    plain,
+)
+
+NO_SPLIT = "no split improves the objective"
+ROUNDS, ROUNDS_VALIDATED = 100, 300  # without and with validation queries: nothing else ends a fit that overfits
+DEEPEST = 1000  # splits of a tree that is explained: a path of n nodes takes n² numbers
+CELLS_AT_ONCE = 10_000_000  # explained together
+
+
+class Lists(NamedTuple):
+    """Queries, their weights (None: all equal), and the score from which each document starts (None: 0)."""
+
+    queries: Queries
+    weights: np.ndarray | None = None
+    start: np.ndarray | None = None
+
+    def row_weights(self) -> np.ndarray | None:
+        """Return the weight of each document."""
+        return TrainingSet(self.queries, self.weights).row_weights()
+
+
+class PackageParams(BaseEstimator):
+    """A scikit-learn estimator that passes further keyword parameters on to another package.
+
+    ``__init__`` ends in ``**others``, which become attributes like the ranker's own parameters. ``get_params``,
+    ``set_params``, ``clone`` and ``repr`` include them. ``fit`` checks whether the package knows them.
+    """
+
+    known_params: ClassVar[frozenset[str] | None] = None  # None lets the package reject what it does not know
+    aliases: ClassVar[Mapping[str, str]] = {}  # names of the package -> names of the ranker's parameters
+    rejected_params: ClassVar[Mapping[str, str]] = {}  # parameters of the package that cannot be passed on -> why
+
+    @classmethod
+    def takes_param(cls, name: str) -> bool:
+        """Return whether a name that is not one of the ranker's parameters may be one of the package's."""
+        return cls.known_params is None or name in cls.known_params
+
+    def _keep_params(self, params: Mapping[str, Any]) -> None:
+        for name, value in params.items():
+            if name.startswith("_") or name.endswith("_") or hasattr(type(self), name):
+                raise TypeError(f"{type(self).__name__} cannot have a parameter {name!r}.")
+            setattr(self, name, value)
+
+    def _other_params(self) -> dict[str, Any]:
+        """Return the parameters for the package."""
+        own = self._get_param_names()
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in own and not name.startswith("_") and not name.endswith("_")
+        }
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all parameters, those for the package after the ranker's own."""
+        return {**super().get_params(deep), **self._other_params()}
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, the ranker's own or those for the package."""
+        own = self._get_param_names()
+        others = {name: value for name, value in params.items() if name not in own and "__" not in name}
+        super().set_params(**{name: value for name, value in params.items() if name not in others})
+        self._keep_params(others)
+        return self
+
+    def _check_other_params(self) -> None:
+        """Reject unknown names: packages only warn of them, or ignore them."""
+        for name in self._other_params():
+            if name in self.rejected_params:
+                raise ValueError(f"{type(self).__name__} does not take {name!r}: {self.rejected_params[name]}.")
+            if not self.takes_param(name):
+                raise ValueError(self._unknown(name))
+
+    def _unknown(self, name: str) -> str:
+        names = [*self._get_param_names(), *sorted(self.known_params or ())]
+        close = [self.aliases[name]] if name in self.aliases else difflib.get_close_matches(name, names, n=2)
+        hint = f" Did you mean {' or '.join(close)}?" if close else ""
+        return f"{type(self).__name__} has no parameter {name!r}.{hint} It has {', '.join(names)}."
+
+
+class BoostedTrees(PackageParams, Ranker):
+    """A ranker by boosted trees.
+
+    Attributes
+    ----------
+    n_rounds_ : int
+        Trees that are used: those up to the best on the validation queries, or all.
+    n_iter_ : int
+        Trees that were grown.
+    stop_reason_ : str
+    best_iteration_, best_score_ : int and float, or None without a validation set
+    history_ : dict of lists
+        The validation measure after every tree.
+    """
+
+    package: ClassVar[str]
+    extra: ClassVar[str | None] = None  # extra of plackett that installs the package
+    can_be_saved: ClassVar[bool] = True
+
+    n_rounds: int | None
+    learning_rate: float
+    random_state: int
+    n_jobs: int | None
+    verbose: bool
+
+    def _learn(
+        self,
+        training: TrainingSet,
+        monitor: FitMonitor,
+        start: np.ndarray | None = None,
+        validation_start: np.ndarray | None = None,
+    ) -> None:
+        """Grow the trees; ``start`` are the scores that they add to."""
+        queries, weights = training
+        lists = Lists(queries, None if weights is None else weights / weights.mean(), start)
+        with monitor.run("n_rounds", self._max_rounds(monitor.validation)):
+            try:
+                self._grow(lists, monitor, validation_start)
+            except self._package_error() as error:
+                raise ValueError(self._refusal(error)) from error
+        self.n_rounds_ = monitor.n_kept
+        self._keep(lists, monitor)
+
+    @abstractmethod
+    def _grow(self, training: Lists, monitor: FitMonitor, validation_start: np.ndarray | None) -> None:
+        """Grow and record the trees."""
+
+    @abstractmethod
+    def _keep(self, training: Lists, monitor: FitMonitor) -> None:
+        """Set the attributes that hold the trees."""
+
+    def _max_rounds(self, validation: ValidationSet | None) -> int:
+        if self.n_rounds is not None:
+            return self.n_rounds
+        return ROUNDS if validation is None else ROUNDS_VALIDATED
+
+    def _grow_rounds(
+        self, monitor: FitMonitor, grow_one: Callable[[], bool], validation_scores: Callable[[], np.ndarray]
+    ) -> None:
+        """Grow tree after tree; ``grow_one`` returns whether it found one.
+
+        Where rows or columns are sampled, a round without a tree is not the last: the next sample may have a split.
+        """
+        for _ in range(self._max_rounds(monitor.validation)):
+            if not grow_one():
+                if self._is_sampled:
+                    continue
+                monitor.stop(NO_SPLIT)
+                return
+            if monitor.record(lambda: np.asarray(validation_scores(), dtype=np.float64)):
+                return
+        if not monitor.n_iter:
+            monitor.stop(NO_SPLIT)
+
+    @property
+    def _is_sampled(self) -> bool:
+        """Whether rounds see different samples, so that one without a split may be followed by one that has some."""
+        return False
+
+    def _check_parameters(self) -> None:
+        if self.n_rounds is not None:
+            check_positive_int(self.n_rounds, "n_rounds")
+        check_number(self.learning_rate, "learning_rate", above=0.0)
+        _ = self._n_threads
+        if self.random_state is not None:
+            check_seed(self.random_state, "random_state")
+        self._check_other_params()
+        self.import_package()
+
+    @classmethod
+    def import_package(cls) -> ModuleType:
+        """Return the package that grows the trees; an error says how to install it."""
+        return import_optional(cls.package, extra=cls.extra, needed_for=cls.__name__)
+
+    @classmethod
+    @abstractmethod
+    def _package_error(cls) -> type[Exception]:
+        """Return the class of the package's errors."""
+
+    @property
+    def _n_threads(self) -> int:
+        """Threads, at most one per core: packages start as many as they are given, which may exhaust the system."""
+        if self.n_jobs is None:
+            return n_threads()
+        try:
+            return min(check_positive_int(self.n_jobs, "n_jobs"), os.cpu_count() or 1)
+        except ValueError as error:
+            raise ValueError(f"{error} None takes as many threads as this library does.") from None
+
+    @property
+    def _seed(self) -> int:
+        return 0 if self.random_state is None else int(self.random_state)
+
+    def _refusal(self, error: Exception) -> str:
+        """Return the message of a package's error without the position in its source."""
+        message = str(error).split("\nStack trace")[0]
+        message = re.sub(r"(\[[\d:]+\] )?\S+\.(cpp|cc|h|cu):\d+: | at \S+, line \d+", "", message).strip(" .\n")
+        others = ", ".join(f"{name}={plain(value)!r}" for name, value in self._other_params().items())
+        return f"{self.package} refuses this: {message}." + (
+            f" Parameters passed on to it: {others}." if others else ""
+        )
+
+
+class FlatBoostedTrees(BoostedTrees):
+    """A ranker by boosted trees that are kept as arrays: predicting and loading do not need the package.
+
+    Attributes
+    ----------
+    trees_ : FlatTrees
+        Trees that are used.
+    intercept_ : float
+        Added to the sum of the trees.
+    """
+
+    trees_: FlatTrees
+    intercept_: float
+
+    def _scores(self, queries: Queries, base: np.ndarray | None) -> np.ndarray:
+        return self.trees_.predict(queries.X, self.intercept_ if base is None else base)
+
+    def _start_of(self, X: Any, qid: Any, queries: Queries, base_score: Any) -> np.ndarray | None:
+        """Return the scores that the trees add to, for grouped rows."""
+        return None
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Each feature's share of the gain of all splits; they sum to 1 if there is a split."""
+        gains = self.importances("gain")
+        return gains / (gains.sum() or 1.0)
+
+    def importances(self, kind: str = "gain") -> np.ndarray:
+        """Return the total gain of the splits by each feature (``"gain"``), or their number (``"split"``)."""
+        check_is_fitted(self)
+        check_choice(kind, "kind", ("gain", "split"))
+        return self.trees_.importances(kind)
+
+    def to_lightgbm(self) -> Any:
+        """Return a ``lightgbm.Booster`` with the same trees, without ``intercept_`` and base scores."""
+        check_is_fitted(self)
+        lightgbm = import_optional("lightgbm", extra="trees", needed_for=f"Explaining {type(self).__name__}")
+        return lightgbm.Booster(model_str=write_trees(self.trees_))
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Any:
+        """Return what each feature adds to each document's score, relative to the mean of its list.
+
+        These are LightGBM's contributions (the Shapley values of the trees) less their mean over the list, so that the
+        contributions of a document sum to its score less its list's mean score. LightGBM must be installed.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all.
+        docid : array-like, default=None
+            Names of the documents, to show instead of row numbers.
+
+        Returns
+        -------
+        Explanation
+            As that of ``LinearRanker.explain``.
+        """
+        return self._explained(X, qid, rows, docid)
+
+    def _explained(self, X: Any, qid: Any, rows: Any, docid: Any, base_score: Any = None) -> Any:
+        from plackett.explain.explanation import explain_additive
+
+        check_is_fitted(self)
+        if isinstance(X, Queries) and docid is None:
+            docid = X.docid
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        base = self._start_of(X, qid, queries, base_score)
+        needed = needed_lists(queries, rows, docid)
+        base = None if base is None else base[needed.places]
+        some = needed.queries
+        names = feature_labels(some.n_features, self.feature_labels)
+        parts, features, names = self._with_base(self._contributions(some.X), some.X, names, base, base_score)
+        return explain_additive(
+            parts, features, some.qid, scores=self._scores(some, base),
+            rows=needed.rows, numbers=needed.numbers, feature_names=names, docid=needed.docid,
+        )  # fmt: skip
+
+    def _with_base(
+        self, parts: np.ndarray, features: Any, names: list[str], base: np.ndarray | None, base_score: Any
+    ) -> tuple[np.ndarray, Any, list[str]]:
+        """Return contributions, features and their names, with those of base scores where there are some."""
+        return parts, features, names
+
+    def _contributions(self, X: Any) -> np.ndarray:
+        """Return LightGBM's contributions to the score of each row."""
+        parts = np.zeros(X.shape)
+        if self.trees_.depth() > DEEPEST:
+            raise ValueError(f"the trees are more than {DEEPEST:,} splits deep, which is too deep to explain.")
+        if self.trees_.depth() == 0:
+            return parts
+        booster, at_once = self.to_lightgbm(), max(1, CELLS_AT_ONCE // X.shape[1])
+        for first in range(0, X.shape[0], at_once):
+            some = slice(first, first + at_once)
+            rows = X[some].toarray() if is_sparse(X) else X[some]
+            parts[some] = booster.predict(rows, pred_contrib=True, num_threads=self._n_threads)[:, :-1]
+        return parts
+
+    def check_loaded(self) -> None:
+        """Reject attributes of a file that no fit produces."""
+        super().check_loaded()
+        self._check_other_params()
+        if not isinstance(getattr(self, "trees_", None), FlatTrees) or self.trees_.n_features_ != self.n_features_in_:
+            raise ValueError(f"trees_ must be trees over {self.n_features_in_} features.")
+        if type(self.intercept_) is not float or not np.isfinite(self.intercept_):
+            raise ValueError("intercept_ must be a finite number.")
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Return the words of a text: names of parameters."""
+    return frozenset(text.split())
+
+
+def whole_labels(labels: np.ndarray, objective: str) -> np.ndarray:
+    """Return the labels if they are whole numbers from 0 on, as objectives with a table of gains need them."""
+    is_wrong = (labels < 0) | (labels != np.floor(labels))
+    if is_wrong.any():
+        raise ValueError(
+            f"{objective} takes whole labels from 0 on; there is a label {labels[is_wrong][0]:g}. Change the labels, "
+            "or use a TreeRanker, whose losses take any."
+        )
+    return labels
+
+
+def plain_rows(X: Any) -> Any:
+    """Return X as the packages take it: sparse rows as a matrix, since not all of them know sparse arrays."""
+    if not is_sparse(X):
+        return X
+    from scipy import sparse
+
+    return sparse.csr_matrix(X)

@@ -1,0 +1,186 @@
+"""XGBoost's boosted trees by its own ranking objective."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.rankers.monitor import FitMonitor
+from plackett.rankers.trees.base import FlatBoostedTrees, Lists, names_in, plain_rows, whole_labels
+from plackett.rankers.trees.xgboost_json import read_trees
+from plackett.scorers.trees import FlatTrees
+from plackett.validation import is_sparse, plain
+
+LARGEST_LABEL = 31  # above which a gain of 2**label - 1 is refused by XGBoost, and a gain of label taken instead
+GROWTH = names_in(
+    """
+    gamma min_split_loss max_delta_step subsample sampling_method colsample_bytree colsample_bylevel colsample_bynode
+    reg_alpha tree_method grow_policy max_leaves max_bin monotone_constraints interaction_constraints
+    num_parallel_tree device ndcg_exp_gain lambdarank_pair_method lambdarank_num_pair_per_sample
+    lambdarank_normalization lambdarank_score_normalization lambdarank_unbiased lambdarank_bias_norm
+    """
+)
+ALIASES = {
+    "n_estimators": "n_rounds",
+    "num_boost_round": "n_rounds",
+    "early_stopping_rounds": "patience",
+    "eta": "learning_rate",
+    "lambda": "reg_lambda",
+    "alpha": "reg_alpha",
+    "seed": "random_state",
+    "nthread": "n_jobs",
+}
+
+
+class XGBoostRanker(FlatBoostedTrees):
+    """XGBoost's ``rank:ndcg``.
+
+    The trees are kept as arrays: loading and predicting need no XGBoost, and scores are bit-identical to those of its
+    ``Booster``, which are sums in single precision. XGBoost takes a number that a sparse X does not store as missing,
+    and not as 0: for a ranker fitted on sparse rows, every 0 is missing.
+
+    Parameters
+    ----------
+    n_rounds, learning_rate, patience, random_state, n_jobs, verbose : as in :class:`plackett.LightGBMRanker`
+    max_depth : int, default=3
+        Small trees, as for :class:`plackett.LightGBMRanker`.
+    min_child_weight : float, default=1.0
+    reg_lambda : float, default=1.0
+    **others
+        Other parameters of XGBoost, by its own names.
+
+    Attributes
+    ----------
+    trees_ : FlatTrees
+        Trees that are used; a ZeroTrees where a split sends missing values another way than the numbers around 0.
+    intercept_ : float
+        Added to the sum of the trees.
+    zero_is_missing_ : bool
+        Whether the rows of ``fit`` were sparse.
+    n_rounds_, n_iter_, stop_reason_, history_, best_iteration_, best_score_ : as in ``TreeRanker``
+    feature_importances_ : ndarray of shape (n_features,)
+    n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    """
+
+    package = "xgboost"
+    known_params: ClassVar = GROWTH
+    aliases: ClassVar = ALIASES
+    rejected_params: ClassVar = {
+        "booster": "trees must not change after they are grown, or the best number of them could not be chosen",
+        "enable_categorical": "all columns are numeric; encode categories as columns of 0 and 1",
+    }
+
+    zero_is_missing_: bool
+
+    def __init__(
+        self,
+        n_rounds: int | None = None,
+        learning_rate: float = 0.1,
+        max_depth: int = 3,
+        min_child_weight: float = 1.0,
+        reg_lambda: float = 1.0,
+        patience: int | None = 50,
+        random_state: int = 0,
+        n_jobs: int | None = 1,
+        verbose: bool = False,
+        **others: Any,
+    ):
+        self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.min_child_weight = min_child_weight
+        self.reg_lambda = reg_lambda
+        self.patience = patience
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self._keep_params(others)
+
+    @classmethod
+    def _package_error(cls) -> type[Exception]:
+        return cls.import_package().core.XGBoostError
+
+    def _grow(self, training: Lists, monitor: FitMonitor, validation_start: np.ndarray | None) -> None:
+        self.zero_is_missing_ = is_sparse(training.queries.X)
+        xgboost, queries = self.import_package(), training.queries
+        labels = whole_labels(queries.labels, "XGBoost's rank:ndcg")
+        params = {
+            "objective": "rank:ndcg",
+            "learning_rate": self.learning_rate,
+            "max_depth": self.max_depth,
+            "min_child_weight": self.min_child_weight,
+            "reg_lambda": self.reg_lambda,
+            "tree_method": "hist",
+            "ndcg_exp_gain": bool(labels.max() <= LARGEST_LABEL),
+            "nthread": self._n_threads,
+            "seed": self._seed,
+            "verbosity": 0,
+            "disable_default_eval_metric": True,
+            **self._passed_on(),
+        }
+        data = self._matrix(queries.X, label=labels, group=np.diff(queries.indptr), weight=training.weights)
+        held = None
+        if monitor.validation is not None:
+            held = self._matrix(self._as_fitted(monitor.validation.queries.X))
+        self._booster = xgboost.Booster(params, [data] if held is None else [data, held])
+
+        def grow_one() -> bool:
+            self._booster.update(data, monitor.n_iter)
+            return True
+
+        self._grow_rounds(monitor, grow_one, lambda: self._booster.predict(held, output_margin=True))
+
+    def _passed_on(self) -> dict[str, Any]:
+        """Return the other parameters, with constraints by column numbers: XGBoost gets no names and takes no lists."""
+        others = self._other_params()
+        signs, groups = (others.get(f"{kind}_constraints") for kind in ("monotone", "interaction"))
+        if isinstance(signs, dict):
+            by_place = {self._place(column, "monotone_constraints"): sign for column, sign in signs.items()}
+            signs = [by_place.get(place, 0) for place in range(self.n_features_in_)]
+        if isinstance(signs, list | tuple | np.ndarray):
+            others["monotone_constraints"] = tuple(plain(sign) for sign in signs)
+        if isinstance(groups, list | tuple):
+            others["interaction_constraints"] = str(
+                [[self._place(column, "interaction_constraints") for column in group] for group in groups]
+            )
+        return others
+
+    def _place(self, column: Any, where: str) -> int:
+        """Return the number of a column given by name or number."""
+        names, numbers = self.feature_names_ or [], range(self.n_features_in_)
+        if column not in names and column not in numbers:
+            raise ValueError(f"{where} names {plain(column)!r}, which is not a column of X (they count from 0).")
+        return names.index(column) if column in names else int(column)
+
+    def _keep(self, training: Lists, monitor: FitMonitor) -> None:
+        booster, n_features = self.__dict__.pop("_booster", None), training.queries.n_features
+        if booster is None or not self.n_rounds_:
+            self.trees_, self.intercept_ = FlatTrees.of([], n_features), 0.0
+            return
+        self.trees_, self.intercept_ = read_trees(
+            booster.save_raw("json"), self.n_rounds_, n_features, zero_is_missing=self.zero_is_missing_
+        )
+
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        return self._scores(queries, None)
+
+    def _scores(self, queries: Queries, base: np.ndarray | None) -> np.ndarray:
+        start = np.full(queries.n_docs, self.intercept_, dtype=np.float32)  # in which XGBoost adds up
+        return self.trees_.predict(queries.X, start).astype(np.float64)
+
+    def check_loaded(self) -> None:
+        super().check_loaded()
+        if type(getattr(self, "zero_is_missing_", None)) is not bool:
+            raise ValueError("zero_is_missing_ must say whether the rows of fit were sparse.")
+        if max(abs(self.intercept_), np.abs(self.trees_.values_).max(initial=0.0)) > np.finfo(np.float32).max:
+            raise ValueError("intercept_ and the leaves must be numbers that single precision can hold.")
+
+    def _matrix(self, X: Any, **given: Any) -> Any:
+        missing = 0.0 if self.zero_is_missing_ else np.nan
+        return self.import_package().DMatrix(plain_rows(X), missing=missing, nthread=self._n_threads, **given)
+
+    def _as_fitted(self, X: Any) -> Any:
+        """Return rows in which a 0 means the same as in ``fit``."""
+        return X.toarray() if is_sparse(X) and not self.zero_is_missing_ else X
