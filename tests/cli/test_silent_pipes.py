@@ -91,4 +91,4 @@ def test_parquet_from_a_pipe_is_refused_in_words(judged, pipe, run, lists):
     pk.write_parquet(lists[:2], judged / "lists.parquet")
     done = run("info", pipe(judged / "lists.parquet"))
     assert done.returncode == 1
-    assert "is a pipe, from which Parquet cannot be read" in done.stderr
+    assert "is a pipe, but Parquet needs a file" in done.stderr

@@ -131,10 +131,10 @@ def test_what_cannot_be_read_is_said(queries, tmp_path):
         sources(tmp_path / "data.parquet", pieces=0)
     with pytest.raises(ValueError, match="no column 'query'"):
         sources(tmp_path / "data.parquet", pieces=2, qid="query")
-    with pytest.raises(FileNotFoundError, match="no file fits the pattern"):
+    with pytest.raises(FileNotFoundError, match="no file matches the pattern"):
         sources(str(tmp_path / "*.orc"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="holds no files"):
+    with pytest.raises(FileNotFoundError, match="has no files"):
         sources(tmp_path / "empty")
     with pytest.raises(FileNotFoundError):
         sources(tmp_path / "absent.parquet")

@@ -370,7 +370,7 @@ def test_files_that_cannot_be_read_are_named(files):
     (files / "1.txt").write_text("0 qid:1 1:1\nnonsense\n")
     with pytest.raises(ValueError, match=r"1\.txt, line 2"):
         pk.LinearRanker().fit(str(files / "*.txt"))
-    with pytest.raises(FileNotFoundError, match="no file fits the pattern"):
+    with pytest.raises(FileNotFoundError, match="no file matches the pattern"):
         pk.LinearRanker().fit(str(files / "*.csv"))
 
 

@@ -12,17 +12,19 @@ from scipy import sparse
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, RobustScaler
 
 import plackett as pk
+from plackett.data import query_blocks
 from plackett.evaluation.store.fingerprints import data_fingerprint
 from plackett.storage import mapped
-from plackett.storage.mapped import Spill, is_mapped, stack_rows, take_rows, travelling
+from plackett.storage.mapped import Spill, by_reference, is_mapped, stack_rows, take_rows
 
 
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch, tmp_path):
     """Everything counts as large, and blocks are small, so that little data show what much would do."""
     monkeypatch.setattr(mapped, "SPILL_ABOVE", 0)
-    monkeypatch.setattr(mapped, "BLOCK_BYTES", 4_000)
-    monkeypatch.setattr(mapped, "_TRAVELS_ABOVE", 0)
+    for module in (mapped, query_blocks):
+        monkeypatch.setattr(module, "BLOCK_BYTES", 4_000)
+    monkeypatch.setattr(mapped, "_SENT_BY_REFERENCE_ABOVE", 0)
     monkeypatch.delenv("PLACKETT_CACHE", raising=False)
 
 
@@ -193,7 +195,7 @@ def test_a_full_disk_is_told_with_the_way_out(text, monkeypatch):
             pass
 
     monkeypatch.setattr(mapped.tempfile, "TemporaryFile", lambda dir: Full())
-    with pytest.raises(OSError, match=r"no room for rows.*No space left.*PLACKETT_CACHE"):
+    with pytest.raises(OSError, match=r"no space for rows.*No space left.*PLACKETT_CACHE"):
         data[::2]
 
 
@@ -206,7 +208,7 @@ def test_where_nobody_may_write_temporary_files_go_elsewhere(tmp_path, monkeypat
     assert (tmp_path / "absent" / "as" / "yet").is_dir()
     (tmp_path / "a file").touch()
     monkeypatch.setenv("PLACKETT_CACHE", str(tmp_path / "a file"))
-    with pytest.raises(OSError, match=r"the folder that PLACKETT_CACHE names cannot be written to .*a file"):
+    with pytest.raises(OSError, match=r"the folder PLACKETT_CACHE cannot be written to .*a file"):
         Spill(np.float64)
     monkeypatch.delenv("PLACKETT_CACHE")
     assert Spill(np.float32).finish((0, 3)).shape == (0, 3)
@@ -226,7 +228,7 @@ def test_writing_to_chosen_rows_changes_no_other(both):
 
 
 def packed(value):
-    return pickle.dumps(travelling(value))
+    return pickle.dumps(by_reference(value))
 
 
 unpacked = pickle.loads
@@ -265,11 +267,11 @@ def test_what_changed_or_is_gone_is_refused(tmp_path):
     rows = np.load(tmp_path / "X.npy", mmap_mode="r")
     content = packed(rows)
     spilled = packed(take_rows(rows, np.arange(100)))  # given free at once
-    with pytest.raises(OSError, match="cannot be found in this process"):
+    with pytest.raises(OSError, match="changed, or is on another machine"):
         unpacked(spilled)
     np.testing.assert_array_equal(unpacked(content), X)
     np.save(tmp_path / "X.npy", X + 1)
-    with pytest.raises(OSError, match="cannot be found in this process"):
+    with pytest.raises(OSError, match="changed, or is on another machine"):
         unpacked(content)
 
 

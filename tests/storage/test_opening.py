@@ -68,7 +68,7 @@ def test_a_file_that_was_cut_off_is_an_error_with_its_name(kind, tmp_path):
     path = tmp_path / "cut"
     path.write_bytes(PACK[kind](os.urandom(5000))[:-20])
     with (
-        pytest.raises(DataFormatError, match="cut: the compressed data are damaged or end too early"),
+        pytest.raises(DataFormatError, match="cut: the compressed data are damaged or truncated"),
         open_bytes(path) as file,
     ):
         file.read()
@@ -86,7 +86,7 @@ def test_a_damaged_gzip_file_is_an_error_with_its_name(tmp_path):
 def test_a_missing_file_and_a_wrong_source_have_the_usual_errors(tmp_path):
     with pytest.raises(FileNotFoundError), open_bytes(tmp_path / "none"):
         pass
-    with pytest.raises(TypeError, match="a path, '-' or a file object is needed, not int"), open_bytes(7):
+    with pytest.raises(TypeError, match="source is a int; expected a path, '-' or a file object"), open_bytes(7):
         pass
 
 

@@ -117,7 +117,7 @@ def test_files_and_folders_are_opened_again_and_pipes_are_not(tmp_path):
     assert [is_stream(tmp_path / name) for name in ("file", "", "absent", "pipe")] == [False, False, False, True]
     assert rereadable(tmp_path / "file") == tmp_path / "file"
     assert first_bytes(tmp_path / "pipe", 4) == b""  # not opened: nobody writes to it
-    with pytest.raises(ValueError, match="can be read once only"), open_to_examine(str(tmp_path / "pipe")):
+    with pytest.raises(ValueError, match="can be read only once"), open_to_examine(str(tmp_path / "pipe")):
         pass
 
 
@@ -139,7 +139,7 @@ def test_judged_lists_of_a_pipe_are_read_by_what_decides_between_formats(kind, t
 
 def test_parquet_and_parts_for_other_processes_are_refused_from_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueError, match="is a pipe, from which Parquet cannot be read"):
+    with pytest.raises(ValueError, match="is a pipe, but Parquet needs a file"):
         pk.read_parquet(tmp_path / "pipe")
     with pytest.raises(ValueError, match="which other processes cannot open"):
         sources(tmp_path / "pipe")

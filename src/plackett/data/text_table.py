@@ -9,7 +9,7 @@ from typing import IO, BinaryIO, NamedTuple
 import numpy as np
 
 from plackett.exceptions import DataFormatError
-from plackett.storage.decompression import Unpacked
+from plackett.storage.decompression import Decompressed
 from plackett.storage.opening import name_of, open_bytes
 
 BLOCK = 1 << 22  # bytes split at a time: small enough for the masks below to stay near the processor
@@ -98,7 +98,7 @@ def _whole_lines(file: BinaryIO, name: str, head: bytes, n_lines_before: int) ->
             n_lines_before += block.count(b"\n")
         begun.append(block[cut:])
         length += len(block) - cut
-        if isinstance(file, Unpacked):
+        if isinstance(file, Decompressed):
             file.check_line(length)
         block = file.read(BLOCK)
     rest = b"".join(begun)

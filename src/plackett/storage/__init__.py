@@ -1,1 +1,1 @@
-"""Files: names, compression, atomic writes and checksums."""
+"""Files: one container for arrays, model files, atomic writes, compression, file names and mapped arrays."""

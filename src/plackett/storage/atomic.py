@@ -1,9 +1,9 @@
-"""Temporary files that become visible only when complete, and the removal of those that crashed writers left behind.
+"""Atomic writes: files that become visible only when complete; temporary files of crashed writers are deleted.
 
-A writer holds a lock on its temporary file. The system releases the lock when the process ends, however it ends, so a
-temporary file whose lock is free has no writer any more. A draft of ``model.plackett`` is called
-``model.plackett.plackett-0.part``; the next writer to the same path deletes it if its writer is dead, and otherwise
-takes the number 1. So no folder needs to be searched, and at most as many drafts exist as there are living writers.
+A writer holds a lock on its temporary file ("draft"). The system releases the lock when the process ends, so a draft
+whose lock is free has no writer any more. A draft of ``model.plackett`` is called ``model.plackett.plackett-0.part``;
+the next writer to the same path deletes it if its writer has ended, and otherwise takes the number 1. So no folder
+needs to be searched, and there are at most as many drafts as writers.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import BinaryIO
 
 try:
     import fcntl
-except ImportError:  # Windows has no flock; there, only the age of a temporary file counts
+except ImportError:  # Windows has no flock: only the age of a draft counts there
     fcntl = None  # type: ignore[assignment]
 
 ABANDONED_AFTER = 24 * 3600.0  # seconds since the last write, where the file system has no locks
-DRAFT = r"\.plackett-\d{1,3}\.part"  # what the name of a draft adds to that of its target
-_MOST_WRITERS = 1000
+DRAFT = r"\.plackett-\d{1,3}\.part"  # suffix of a draft
+_MAX_WRITERS = 1000
 
 
 @contextlib.contextmanager
@@ -49,7 +49,7 @@ def draft_of(path: str | os.PathLike) -> Iterator[BinaryIO]:
     finally:
         if os.path.lexists(draft) and _is_same(file.fileno(), draft):
             os.unlink(draft)  # before its lock is released
-        with contextlib.suppress(OSError):  # of a full disk: what counts was flushed, or has raised already
+        with contextlib.suppress(OSError):  # a full disk: an earlier flush has raised already
             file.close()
 
 
@@ -69,7 +69,10 @@ def publish(file: BinaryIO, path: str | os.PathLike) -> None:
 
 @contextlib.contextmanager
 def draft_folder(path: str | os.PathLike) -> Iterator[str]:
-    """Yield a locked temporary folder beside ``path``; delete it at the end unless it was moved to its place."""
+    """Yield a locked temporary folder beside ``path``, which replaces an empty folder there at the end.
+
+    After an error the temporary folder is deleted.
+    """
     for draft in _draft_names(path):
         try:
             os.mkdir(draft)
@@ -81,6 +84,7 @@ def draft_folder(path: str | os.PathLike) -> Iterator[str]:
         os.close(handle)
     try:
         yield draft
+        os.replace(draft, path)
     finally:
         if os.path.lexists(draft) and _is_same(handle, draft):
             shutil.rmtree(draft, ignore_errors=True)
@@ -88,14 +92,14 @@ def draft_folder(path: str | os.PathLike) -> Iterator[str]:
 
 
 def remove_abandoned(paths: Iterable[str | os.PathLike]) -> None:
-    """Delete those of our temporary files and folders whose writer has ended."""
+    """Delete drafts whose writer has ended."""
     for path in paths:
-        with contextlib.suppress(OSError):  # already deleted, or not ours to delete
+        with contextlib.suppress(OSError):  # already deleted, or no permission
             _remove_if_abandoned(os.fspath(path))
 
 
 def _locked(handle: int) -> bool | None:
-    """Whether the lock could be taken; None where there are no locks."""
+    """Return whether the lock could be taken; None where the file system has no locks."""
     if fcntl is None:
         return None
     try:
@@ -106,19 +110,19 @@ def _locked(handle: int) -> bool | None:
 
 
 def _draft_names(path: str | os.PathLike) -> Iterator[str]:
-    """Names for a draft, each free of abandoned files; the caller stops at the first that it can create."""
-    for number in range(_MOST_WRITERS):
+    """Yield names for a draft, after deleting abandoned files; the caller stops at the first that it can create."""
+    for number in range(_MAX_WRITERS):
         draft = f"{os.fspath(path)}.plackett-{number}.part"
         yield draft
         if os.path.lexists(draft):
             with contextlib.suppress(OSError):
                 _remove_if_abandoned(draft)
             yield draft
-    raise FileExistsError(errno.EEXIST, f"{_MOST_WRITERS} others are writing the same file", os.fspath(path))
+    raise FileExistsError(errno.EEXIST, f"{_MAX_WRITERS} other processes are writing the same file", os.fspath(path))
 
 
 def _take(handle: int, draft: str) -> bool:
-    """Lock a new draft; False where another process took it for abandoned before it was locked."""
+    """Lock a new draft; return False if another process deleted it as abandoned before it was locked."""
     return _locked(handle) is not False and os.path.lexists(draft) and _is_same(handle, draft)
 
 
@@ -131,7 +135,7 @@ def _remove_if_abandoned(path: str) -> None:
     is_folder = stat.S_ISDIR(status.st_mode)
     if not is_folder and not stat.S_ISREG(status.st_mode):
         return
-    is_writable = not is_folder and os.access(path, os.W_OK)  # network file systems lock only what is open for writing
+    is_writable = not is_folder and os.access(path, os.W_OK)  # network file systems lock only files open for writing
     handle = os.open(path, os.O_RDWR if is_writable else os.O_RDONLY)
     try:
         is_free = _locked(handle)

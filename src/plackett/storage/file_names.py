@@ -1,7 +1,7 @@
-"""From what a user names to files: a path, a folder of Parquet files, a pattern (``day-*.parquet``), or a list.
+"""Finding files: by path, folder of Parquet files, pattern (``day-*.parquet``) or list; and those of data sets.
 
-The files of a folder may lie in folders called ``day=7``, as Hive, Spark, Dask and pyarrow lay them out by a column
-that the files then lack: its value is in the name. Other folders inside are not looked into: they may hold other sets.
+A folder may be partitioned into folders called ``day=7``, as by Hive, Spark, Dask and pyarrow. The files then lack that
+column: its value is in the name of the folder. Other subfolders are ignored, since they may hold other data sets.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _MAGIC = b"PAR1"
 
 
 def files_of(paths: Any) -> list[str]:
-    """The files that ``paths`` stands for, in order; those of a folder or a pattern by name.
+    """Return the files that ``paths`` stands for, in order; those of a folder or a pattern by name.
 
-    Of a folder the files ``*.parquet`` count, and those in its folders ``column=value``, without names that begin with
-    "." or "_", where programs keep what is unfinished or about the others.
+    The files of a folder are those called ``*.parquet``, also in its folders ``column=value``. Names that begin with
+    "." or "_" are skipped: programs use them for unfinished files and metadata.
     """
     if isinstance(paths, (str, os.PathLike)):
         return _files_of_one(os.fspath(paths))
     if not isinstance(paths, Sequence) or isinstance(paths, (bytes, bytearray)):
-        raise TypeError(f"a path, a folder, a pattern or a list of paths is needed, not {type(paths).__name__}.")
+        raise TypeError(f"paths is a {type(paths).__name__}; expected a path, a folder, a pattern or a list of paths.")
     if not paths:
-        raise ValueError("no file was given to read from.")
+        raise ValueError("no file was given.")
     return [file for one in paths for file in files_of(one)]
 
 
@@ -38,12 +38,12 @@ def _files_of_one(path: str) -> list[str]:
     if os.path.isdir(path):
         files = list(_parquet_files(path))
         if not files:
-            raise FileNotFoundError(errno.ENOENT, f"the folder holds no files *.parquet{_where_else(path)}", path)
+            raise FileNotFoundError(errno.ENOENT, f"the folder has no files *.parquet{_where_else(path)}", path)
         return files
     if not os.path.exists(path) and glob.has_magic(path):
         found = sorted(glob.glob(path))
         if not found:
-            raise FileNotFoundError(errno.ENOENT, "no file fits the pattern", path)
+            raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", path)
         return [file for one in found for file in _files_of_one(one)]
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
@@ -51,7 +51,7 @@ def _files_of_one(path: str) -> list[str]:
 
 
 def _parquet_files(folder: str) -> Iterator[str]:
-    """Those of the folder itself, then those of its folders ``column=value``."""
+    """Yield the files of the folder itself, then those of its folders ``column=value``."""
     names = sorted(name for name in os.listdir(folder) if name[0] not in "._")
     paths = [os.path.join(folder, name) for name in names]
     yield from (path for path in paths if path.endswith(".parquet") and not os.path.isdir(path))
@@ -61,21 +61,20 @@ def _parquet_files(folder: str) -> Iterator[str]:
 
 
 def _where_else(folder: str) -> str:
-    """A hint at folders inside that hold such files."""
+    """Return a hint at subfolders that hold such files."""
     inside = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir() and entry.name[0] not in "._")
     found = [path for path in inside if has_parquet(path)]
-    return (
-        f'; name those inside that do ("{found[0]}"), or all of them ("{os.path.join(folder, "*")}")' if found else ""
-    )
+    everything = os.path.join(folder, "*")
+    return f'; give a subfolder that has them ("{found[0]}"), or all of them ("{everything}")' if found else ""
 
 
 def has_parquet(folder: str | os.PathLike) -> bool:
-    """Whether a folder holds Parquet files."""
+    """Return whether a folder holds Parquet files."""
     return any(_parquet_files(os.fspath(folder)))
 
 
 def value_in_path(path: str, column: str) -> str | None:
-    """What the folders that a file lies in say about a column, as ``day=7`` does; None where they do not name it."""
+    """Return the value of a column from the folders of a file, such as ``day=7``; None if they do not name it."""
     for folder in reversed(os.path.dirname(os.path.abspath(path)).split(os.sep)):
         name, equals, value = folder.partition("=")
         if equals and unquote(name) == column:
@@ -84,15 +83,14 @@ def value_in_path(path: str, column: str) -> str | None:
 
 
 def is_parquet(path: str | os.PathLike | Stream) -> bool:
-    """Whether a file begins as Parquet files do; the name does not matter. False for the path of a pipe."""
+    """Return whether the first bytes of a file are those of Parquet. False for the path of a pipe."""
     return first_bytes(path, len(_MAGIC)) == _MAGIC
 
 
 def parquet_in_pipe(name: str) -> ValueError:
-    """The error for Parquet that comes from a pipe."""
+    """Return the error for Parquet from a pipe."""
     return ValueError(
-        f"{name} is a pipe, from which Parquet cannot be read: such files have their directory at the end. "
-        "Save its content as a file first."
+        f"{name} is a pipe, but Parquet needs a file: its directory is at the end. Save the content as a file first."
     )
 
 
@@ -102,7 +100,7 @@ _COMPRESSED = ("", ".gz", ".xz", ".zst", ".bz2")
 
 
 def find_folder(root: Path, relative: str) -> Path | None:
-    """The folder ``relative`` below ``root``, its parts in any case, or None; ``""`` is the root itself."""
+    """Return the folder ``relative`` below ``root``, in any letter case, or None; ``""`` is the root itself."""
     place: Path | None = root if root.is_dir() else None
     for part in Path(relative).parts:
         place = None if place is None else _entry(place, part, folders=True)
@@ -110,7 +108,7 @@ def find_folder(root: Path, relative: str) -> Path | None:
 
 
 def find_file(folder: Path, relative: str) -> Path | None:
-    """The file ``relative`` below ``folder``, its parts in any case, plain or compressed, or None."""
+    """Return the file ``relative`` below ``folder``, in any letter case, plain or compressed, or None."""
     *parents, name = Path(relative).parts
     place = find_folder(folder, "/".join(parents))
     if place is None:

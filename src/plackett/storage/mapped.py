@@ -1,7 +1,7 @@
-"""Rows that are mapped from a file: what is chosen, joined or computed from them goes to a file again, block by block.
+"""Arrays mapped from files: rows selected from or concatenated out of them are written to files again, in blocks.
 
-Such a file has no name and vanishes with the last array that is mapped from it, or with the process. It lies in the
-folder that ``PLACKETT_CACHE`` names, else beside the file that the rows came from, else where temporary files go.
+Such a file has no name and is deleted with the last array that is mapped from it, or with the process. It is created in
+the folder ``PLACKETT_CACHE``, else beside the file that the rows came from, else in the folder for temporary files.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from plackett.storage.container import file_identity
 from plackett.validation import is_sparse
 
 BLOCK_BYTES = 1 << 22  # in memory at once
-SPILL_ABOVE = 1 << 22  # less is simply copied
-_TRAVELS_ABOVE = 1 << 16
+SPILL_ABOVE = 1 << 22  # smaller results are copied into memory
+_SENT_BY_REFERENCE_ABOVE = 1 << 16  # bytes
 
 
 def is_mapped(X: Any) -> bool:
-    """Whether an array, or what a CSR matrix stores, is mapped from a file."""
+    """Return whether an array, or the data of a CSR matrix, is mapped from a file."""
     return _map_under(X.data if is_sparse(X) else X) is not None
 
 
 def _map_under(array: Any) -> np.memmap | None:
-    """The map that an array looks into; None where it lies in memory."""
+    """Return the memmap that an array is a view of; None for an array in memory."""
     while array is not None:
         if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap):
             return array
@@ -40,12 +40,12 @@ def _map_under(array: Any) -> np.memmap | None:
 
 
 def n_bytes(X: Any) -> int:
-    """What the rows take, dense or sparse."""
+    """Return the bytes of the rows, dense or sparse."""
     return X.data.nbytes + X.indices.nbytes if is_sparse(X) else X.nbytes
 
 
 def is_large(X: Any) -> bool:
-    """Whether X is mapped from a file, and large enough that what is made of it should not be in memory either."""
+    """Return whether X is mapped from a file and so large that results of its size should be, too."""
     return n_bytes(X) > SPILL_ABOVE and is_mapped(X)
 
 
@@ -53,7 +53,7 @@ def is_large(X: Any) -> bool:
 
 
 class Spill:
-    """A file without a name to which values are appended, and which is mapped at the end."""
+    """An unnamed temporary file to which values are appended, and which is mapped at the end."""
 
     def __init__(self, dtype: Any, folder: str | None = None):
         self._dtype, self._size = np.dtype(dtype), 0
@@ -65,16 +65,16 @@ class Spill:
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
         except OSError as error:
             if wanted:
-                message = f"the folder that PLACKETT_CACHE names cannot be written to ({error.strerror})"
+                message = f"the folder PLACKETT_CACHE cannot be written to ({error.strerror})"
                 raise OSError(error.errno, message, wanted) from error
             if folder is None:
                 raise
-            self._folder = tempfile.gettempdir()  # the data may lie where nobody may write
+            self._folder = tempfile.gettempdir()  # the folder of the data may be read-only
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
         self._close = weakref.finalize(self, _close, self._file)
 
     def append(self, values: np.ndarray) -> None:
-        """The next values, row by row."""
+        """Append values, row by row."""
         if not values.size:
             return
         try:
@@ -84,32 +84,32 @@ class Spill:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise
             message = (
-                f"there is no room for rows that do not go into memory ({error.strerror}); name a folder with room in "
-                "the environment variable PLACKETT_CACHE"
+                f"no space for rows that do not fit into memory ({error.strerror}); set the environment variable "
+                "PLACKETT_CACHE to a folder with enough space"
             )
             raise OSError(error.errno, message, self._folder) from error
         self._size += values.size
 
     def finish(self, shape: tuple[int, ...]) -> np.ndarray:
-        """All values; writing to them changes this process's copy alone, as with other caches."""
+        """Return all values, mapped copy-on-write."""
         if not self._size:
             return np.empty(shape, self._dtype)
         self._file.flush()
         found = np.memmap(self._file, dtype=self._dtype, mode="c", shape=shape)
         self._close.detach()
-        weakref.finalize(found, _close, self._file)  # until then others may open it by its number
+        weakref.finalize(found, _close, self._file)  # until then other processes may open it by its number
         found.plackett_file = self._file  # type: ignore[attr-defined]
         found.plackett_folder = self._folder  # type: ignore[attr-defined]
         return np.asarray(found)
 
 
 def _close(file: Any) -> None:
-    with contextlib.suppress(OSError):  # of a full disk, which was told of before, or matters to nobody by now
+    with contextlib.suppress(OSError):  # a full disk, which was reported before
         file.close()
 
 
 class RowSpill:
-    """Rows of a dense or sparse X, or one value each, appended block by block."""
+    """Rows of a dense or sparse X, or of a vector, appended block by block."""
 
     def __init__(self, folder: str | None = None):
         self._folder = folder
@@ -134,7 +134,7 @@ class RowSpill:
             return self._parts[0].finish(self._shape)
         indptr = np.append(0, np.cumsum(np.concatenate(self._ends), dtype=np.int64))
         if indptr[-1] <= np.iinfo(np.int32).max:
-            indptr = indptr.astype(np.int32)  # scipy would copy the indices to make both of one type
+            indptr = indptr.astype(np.int32)  # scipy would copy the indices to make the dtypes equal
         data, indices = (part.finish((int(indptr[-1]),)) for part in self._parts)
         X = self._kind((data, indices, indptr), shape=self._shape, copy=False)
         X.has_sorted_indices = X.has_canonical_format = True
@@ -142,7 +142,7 @@ class RowSpill:
 
 
 def folder_of(X: Any) -> str | None:
-    """Where the file lies that X is mapped from."""
+    """Return the folder of the file that X is mapped from."""
     found: Any = _map_under(X.data if is_sparse(X) else X)
     if found is None:
         return None
@@ -150,11 +150,11 @@ def folder_of(X: Any) -> str | None:
     return folder if folder or found.filename is None else os.path.dirname(found.filename)
 
 
-# --- Choosing, joining, computing -------------------------------------------------------------------------------------
+# --- Selecting and concatenating --------------------------------------------------------------------------------------
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """``X[rows]``, for an X or a vector; mapped from a file again where X is and much is asked for."""
+    """Return ``X[rows]`` of a matrix or a vector; mapped from a file if X is and the result is large."""
     width = n_bytes(X) // max(1, X.shape[0])
     if rows.size * width <= SPILL_ABOVE or not is_mapped(X):
         return X[rows]
@@ -166,7 +166,7 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
 
 
 def stack_rows(parts: list) -> Any:
-    """The rows of all parts, one after the other; mapped from a file again where one of them is and they are many."""
+    """Concatenate the rows of all parts; the result is mapped from a file if a part is and the result is large."""
     if sum(map(n_bytes, parts)) <= SPILL_ABOVE or not any(map(is_mapped, parts)):
         if any(map(is_sparse, parts)):
             from scipy import sparse
@@ -185,7 +185,7 @@ def stack_rows(parts: list) -> Any:
 
 
 def take_bytes(buffer: np.ndarray, blocks: Iterable[np.ndarray], size: int) -> np.ndarray:
-    """The bytes at the places that come in ``blocks``, ``size`` of them in all."""
+    """Return the bytes at the positions in ``blocks``, ``size`` in all."""
     if size <= SPILL_ABOVE or _map_under(buffer) is None:
         chosen, filled = np.empty(size, dtype=np.uint8), 0
         for places in blocks:
@@ -198,28 +198,28 @@ def take_bytes(buffer: np.ndarray, blocks: Iterable[np.ndarray], size: int) -> n
     return spill.finish((size,))
 
 
-# --- On the way to another process ------------------------------------------------------------------------------------
+# --- Sending arrays to other processes --------------------------------------------------------------------------------
 
 
-def travelling(value: Any) -> Any:
-    """``value`` as another process on this machine is sent it: of arrays that are mapped, only where they lie.
+def by_reference(value: Any) -> Any:
+    """Return ``value`` in a form to be pickled for another process on this machine: mapped arrays by reference.
 
-    What is sent arrives as the value itself. What lies in a file without a name arrives only while this process has it.
+    The receiver gets an equal value. A reference to an unnamed file is valid only while this process has it open.
     Arrays, CSR matrices and objects of classes with ``may_hold_mapped_arrays`` are looked into, all else is sent as it
     is.
     """
     if isinstance(value, np.ndarray):
-        is_worth_it = type(value) in (np.ndarray, np.memmap) and value.nbytes > _TRAVELS_ABOVE
+        is_worth_it = type(value) in (np.ndarray, np.memmap) and value.nbytes > _SENT_BY_REFERENCE_ABOVE
         place = _place_of(value) if is_worth_it and value.flags.c_contiguous else None
-        return value if place is None else _MadeThere(_mapped_again, *place, value.dtype.str, value.shape)
+        return value if place is None else _RemoteCall(_mapped_again, *place, value.dtype.str, value.shape)
     if is_sparse(value) or getattr(type(value), "may_hold_mapped_arrays", False):
-        fields = {name: travelling(field) for name, field in vars(value).items()}
-        return _MadeThere(_with_fields, type(value), fields)
+        fields = {name: by_reference(field) for name, field in vars(value).items()}
+        return _RemoteCall(_with_fields, type(value), fields)
     return value
 
 
-class _MadeThere:
-    """Stands for ``make(*arguments)``, called by whoever receives it."""
+class _RemoteCall:
+    """A pickled call of ``make(*arguments)``, which the receiver makes."""
 
     def __init__(self, make: Callable[..., Any], *arguments: Any):
         self._call = make, arguments
@@ -235,9 +235,9 @@ def _with_fields(kind: Any, fields: dict[str, Any]) -> Any:
 
 
 def _place_of(array: np.ndarray) -> tuple[str, list[int], int] | None:
-    """The path under which another process finds the file of a mapped array, how to recognise it, and the place there.
+    """Return the path under which another process finds the file of a mapped array, its identity, and the offset.
 
-    None where there is no such path, or where another file lies there by now.
+    None if there is no such path, or if the file was replaced.
     """
     found: Any = _map_under(array)
     if found is None:
@@ -264,7 +264,7 @@ def _mapped_again(path: str, known: list[int], offset: int, dtype: str, shape: t
         pass
     raise OSError(
         errno.ENOENT,
-        "rows that are mapped from a file cannot be found in this process, because the file changed or lies on another "
-        "machine; there, read the data into memory instead (cache=False)",
+        "the file that rows are mapped from changed, or is on another machine; read the data into memory instead "
+        "(cache=False)",
         path,
     )

@@ -1,4 +1,4 @@
-"""Opening what users name: paths, ``"-"``, file objects; plain or compressed."""
+"""Opening paths, ``"-"`` and file objects for reading and writing, plain or compressed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import IO, Any, BinaryIO
 
 from plackett._optional import import_optional
 from plackett.storage.atomic import draft_of, publish
-from plackett.storage.decompression import Unpacked, unpacker_of
+from plackett.storage.decompression import Decompressed, decompressor_of
 
 BLOCK = 1 << 20
 
 
 def name_of(source: object) -> str:
-    """What to call ``source`` in a message."""
+    """Return the name of ``source`` for messages."""
     if source == "-":
         return "standard input"
     if isinstance(source, (str, os.PathLike)):
@@ -29,10 +29,10 @@ def name_of(source: object) -> str:
 
 @contextmanager
 def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
-    """A binary file that reads ``source``, decompressed when it begins as gzip, xz, bzip2 or Zstandard files do.
+    """Yield a binary file that reads ``source``, decompressed if it is gzip, xz, bzip2 or Zstandard.
 
-    The first bytes decide, never the name. What was opened here is closed here; file objects of the caller stay open.
-    Compressed data that expand out of proportion are refused; see ``unpacking``.
+    The first bytes decide, not the name. File objects of the caller stay open. Compressed data that expand out of
+    proportion are rejected; see ``decompression``.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     b'1 0 d7 2'
     """
     is_path = isinstance(source, (str, os.PathLike)) and source != "-"
-    # a BufferedReader that is collected closes what it wraps, so a caller's file is detached from it at the end
+    # a BufferedReader closes the file that it wraps when it is deleted, so a caller's file is detached at the end
     buffered: Any = open(source, "rb") if is_path else _buffered(source)  # type: ignore[arg-type]  # noqa: SIM115
     try:
         yield _decompressed(buffered, name_of(source))
@@ -58,9 +58,9 @@ def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
 
 
 class Stream(io.RawIOBase):
-    """Standard input or a pipe, whose first bytes can be examined and are then read again.
+    """Standard input or a pipe whose first bytes can be examined and are then read again.
 
-    A pipe delivers every byte once. Opening it a second time loses what was buffered before, or waits forever.
+    A pipe delivers every byte once. Opening it a second time loses buffered bytes, or blocks forever.
     """
 
     def __init__(self, source: str | os.PathLike):
@@ -86,7 +86,7 @@ class Stream(io.RawIOBase):
 
     @contextmanager
     def examined(self) -> Iterator[None]:
-        """What is read inside is read again afterwards."""
+        """Keep the bytes that are read inside the block, to be read again afterwards."""
         self._is_examined = True
         try:
             yield
@@ -100,7 +100,7 @@ class Stream(io.RawIOBase):
 
 
 def is_stream(source: object) -> bool:
-    """Whether ``source`` is standard input, or a path whose bytes can be read once only: a pipe or a device."""
+    """Return whether ``source`` is standard input, a pipe or a device, whose bytes can be read only once."""
     if source == "-":
         return True
     return (
@@ -111,21 +111,21 @@ def is_stream(source: object) -> bool:
 
 
 def rereadable(source: Any) -> Any:
-    """``source`` as it is where it can be opened again, else a ``Stream`` over it, to be passed on in its place."""
+    """Return ``source`` if it can be opened again, else a ``Stream`` over it, to be used in its place."""
     return Stream(source) if is_stream(source) else source
 
 
 @contextmanager
 def open_to_examine(source: Any) -> Iterator[BinaryIO]:
-    """``open_bytes`` for a look at what a source holds: a reader that comes later sees every byte of it."""
+    """``open_bytes`` for a look at the content; later readers still see every byte."""
     if is_stream(source):
-        raise ValueError(f"{name_of(source)} can be read once only; rereadable() makes a Stream of it.")
+        raise ValueError(f"{name_of(source)} can be read only once; pass it through rereadable() first.")
     with source.examined() if isinstance(source, Stream) else nullcontext(), open_bytes(source) as file:
         yield file
 
 
 def first_bytes(source: Any, n: int) -> bytes:
-    """The first ``n`` bytes as they are in a plain file or a ``Stream``, without decompression."""
+    """Return the first ``n`` bytes of a regular file or a ``Stream``, without decompression."""
     if isinstance(source, Stream):
         with source.examined():
             head = b""
@@ -139,7 +139,7 @@ def first_bytes(source: Any, n: int) -> bytes:
 
 
 def _buffered(source: Any) -> Any:
-    """A reader of a caller's file object that can look ahead."""
+    """Return a reader of a caller's file object that can look ahead."""
     if source == "-":
         return sys.stdin.buffer
     if hasattr(source, "buffer"):  # a text file over a binary one
@@ -149,7 +149,7 @@ def _buffered(source: Any) -> Any:
     if isinstance(source, (io.RawIOBase, io.BytesIO)):
         return io.BufferedReader(source)
     if not hasattr(source, "read"):
-        raise TypeError(f"a path, '-' or a file object is needed, not {type(source).__name__}.")
+        raise TypeError(f"source is a {type(source).__name__}; expected a path, '-' or a file object.")
     content = source.read()
     return io.BufferedReader(io.BytesIO(content.encode() if isinstance(content, str) else content))
 
@@ -158,12 +158,12 @@ def _decompressed(file: io.BufferedReader, name: str) -> Any:
     if not file.seekable():  # a pipe may deliver its first bytes one by one
         file = io.BufferedReader(_Prefixed(file.read(10), file), BLOCK)
     head = file.peek(10)[:10]
-    unpacker = unpacker_of(head, name)
-    return file if unpacker is None else Unpacked(file, unpacker, name)
+    make = decompressor_of(head, name)
+    return file if make is None else Decompressed(file, make, name)
 
 
 class _Prefixed(io.RawIOBase):
-    """Bytes that were read already, and then the file that they came from."""
+    """Bytes that were read already, followed by the rest of their file."""
 
     def __init__(self, head: bytes, file: BinaryIO):
         self._head, self._file = head, file
@@ -181,9 +181,9 @@ class _Prefixed(io.RawIOBase):
 
 @contextmanager
 def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
-    """A binary file that writes ``target``, compressed when its name ends in .gz, .xz, .bz2 or .zst.
+    """Yield a binary file that writes ``target``, compressed if its name ends in .gz, .xz, .bz2 or .zst.
 
-    A path appears, or changes, only when everything was written: an error leaves what stood there before.
+    A path changes only when everything was written: after an error the previous file is still there.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
 def _compressed(file: BinaryIO, path: str):
     ending = os.path.splitext(path)[1].lower()
     if ending == ".gz":
-        # without name and time, so that equal contents give equal files
+        # no name and time, so that equal contents give equal files
         return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
     if ending == ".xz":
         import lzma

@@ -381,7 +381,7 @@ def test_folders_that_are_not_called_by_a_column_may_hold_other_sets(by_day, tmp
     folder, queries = by_day
     (tmp_path / "sets").mkdir()
     folder.rename(tmp_path / "sets" / "train")
-    with pytest.raises(FileNotFoundError, match=r"holds no files \*.parquet; name those inside that do \(.*train"):
+    with pytest.raises(FileNotFoundError, match=r"has no files \*.parquet; give a subfolder that has them \(.*train"):
         read_parquet(tmp_path / "sets")
     assert_same(read_parquet(tmp_path / "sets" / "*"), queries)
 

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from plackett.data.documents.markup import text_of_html, text_of_markdown
 from plackett.exceptions import DataFormatError
-from plackett.storage.decompression import LONGEST_LINE
+from plackett.storage.decompression import MAX_LINE
 from plackett.storage.opening import is_stream, name_of, open_bytes
 
 ID_KEYS = ("id", "_id", "docid", "doc_id")
@@ -229,7 +229,7 @@ def _csv_rows(name: str, lines: Iterator[str], kind: str) -> Iterator[tuple[int,
     first = next(lines, "")
     # a semicolon where the headings have it alone, as spreadsheets write it in many countries
     delimiter = "\t" if kind == ".tsv" else ";" if ";" in first and "," not in first else ","
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     reader = csv.DictReader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
     try:
         columns = list(reader.fieldnames or ())

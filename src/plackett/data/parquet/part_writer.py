@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +54,7 @@ class PartWriter:
 
     def __enter__(self) -> PartWriter:
         if self._layout.partitions > 1:
-            self._folder = self._stack.enter_context(_folder_at_once(self._target))
+            self._folder = self._stack.enter_context(draft_folder(os.path.abspath(os.fspath(self._target))))
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
@@ -138,15 +137,6 @@ def check_layout(
     elif partitions > 1:
         raise ValueError(f"partitions={partitions} needs the name of a folder to write to.")
     return layout
-
-
-@contextmanager
-def _folder_at_once(target: Any) -> Iterator[str]:
-    """A folder to write to, which takes its name at the end; an error leaves nothing behind."""
-    path = os.path.abspath(os.fspath(target))
-    with draft_folder(path) as draft:
-        yield draft
-        os.replace(draft, path)
 
 
 def _as_table(queries: Queries, layout: Layout) -> Any:

@@ -34,7 +34,7 @@ from plackett.storage.opening import is_stream
 BATCH_BYTES = 1 << 22  # of X, decoded at once
 MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
 READ_BYTES = 1 << 16  # of one column, read at once: a row group may be larger than memory
-MOST_BYTES, MOST_TIMES = 1 << 28, 10_000  # of rows, and for each byte of a file: constant columns take next to none
+MAX_BYTES, MAX_RATIO = 1 << 28, 10_000  # of rows, and for each byte of a file: constant columns take next to none
 METADATA = b"plackett"  # key of what write_parquet notes in a file
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
@@ -106,7 +106,7 @@ class ParquetRows:
         """Refuse files that declare rows out of all proportion to their size."""
         n_bytes = self.n_rows * max(1, len(self.features)) * self.dtype.itemsize
         size = sum(map(os.path.getsize, self._files))
-        if n_bytes > max(MOST_BYTES, MOST_TIMES * size):
+        if n_bytes > max(MAX_BYTES, MAX_RATIO * size):
             found = f"{size:,} bytes declare {self.n_rows:,} rows, which would take {n_bytes:,} bytes in memory"
             raise DataFormatError(self.name, None, f"{found}; this is refused.")
 

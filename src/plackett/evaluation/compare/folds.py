@@ -35,7 +35,7 @@ from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.monitor import is_better
-from plackett.storage.mapped import travelling
+from plackett.storage.mapped import by_reference
 from plackett.validation import check_seed, count_of
 
 WARM_UP_QUERIES = 8
@@ -79,7 +79,7 @@ class FoldData:
     def __reduce__(self) -> tuple:
         """Pickle memory-mapped rows as a reference to their file, for worker processes."""
         fields = tuple(getattr(self, field.name) for field in dataclasses.fields(self))
-        return FoldData, tuple(map(travelling, fields))
+        return FoldData, tuple(map(by_reference, fields))
 
 
 @dataclass(frozen=True)
