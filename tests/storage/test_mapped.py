@@ -178,8 +178,8 @@ def test_nothing_is_left_in_the_folder(text, monkeypatch, tmp_path):
     assert sorted(os.listdir(text.parent)) == before
     monkeypatch.setenv("PLACKETT_CACHE", str(tmp_path))
     again = chosen[::2]
-    assert mapped._folder_of(again.X) == str(tmp_path)
-    assert mapped._folder_of(chosen.X) == str(text.parent)
+    assert mapped.folder_of(again.X) == str(tmp_path)
+    assert mapped.folder_of(chosen.X) == str(text.parent)
     assert os.listdir(tmp_path) == []
 
 
