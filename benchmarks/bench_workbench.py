@@ -153,7 +153,7 @@ def killed(folder: Path) -> Result:
         server.end(signal.SIGKILL)
         with Store.open(folder / "store.db") as store:
             user = store.find_user("me")
-            labels = {} if user is None else store.judged(user.id, saved["query_id"]).labels
+            labels = {} if user is None else store.state(user.id, saved["query_id"]).judged.labels
         lost += labels.get("json.loads") != turn % 4
     return Result("kill -9 after a judgement", time.perf_counter() - start, "", None, note=f"{lost} of {N_KILLS} lost")
 

@@ -43,7 +43,7 @@ def test_texts_are_served_and_judgements_kept_under_their_name(run, served, list
     assert kept.stem == bench.collection.key
     assert "plain HTTP" not in done.stderr
     assert first == f"docs: 2 documents; judgements in {kept}"
-    assert second == f"The workbench is at http://127.0.0.1:{bench.settings.port}/ (Ctrl-C ends it)"
+    assert second == f"The workbench is at http://127.0.0.1:{bench.settings.port}/ (stop it with Ctrl-C)"
     assert bench.settings.port > 0
     assert any((lists_folder / "cache" / "plackett").iterdir())
     assert done.stdout == ""
@@ -90,7 +90,7 @@ def test_a_token_is_taken_from_the_words_or_the_environment(run, served, monkeyp
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["docs", "--letor", "test.txt"], 2, "give SOURCE or --letor"),
+        (["docs", "--letor", "test.txt"], 2, "give either SOURCE or --letor"),
         (["nowhere"], 1, "there is no file 'nowhere'"),
         (["docs", "--token", "short"], 2, "16 characters"),
         (["docs", "--origin", "search.example"], 2, "an origin looks like"),
@@ -113,8 +113,8 @@ def test_a_taken_port_is_told_before_the_work(run, served):
         port = listener.getsockname()[1]
         done = run("workbench", "docs", "--port", str(port))
     assert done.returncode == 1
-    assert done.stderr.startswith(f"plackett: error: port {port} on 127.0.0.1 is taken, perhaps by another workbench.")
-    assert done.stderr.endswith("--port 0 for any that is free.\n")
+    assert done.stderr.startswith(f"plackett: error: port {port} on 127.0.0.1 is in use, perhaps by another workbench.")
+    assert done.stderr.endswith("--port 0 for any free port.\n")
 
 
 def test_the_browser_is_opened_where_somebody_sits_in_front_of_one(run, served, monkeypatch):
@@ -126,7 +126,7 @@ def test_the_browser_is_opened_where_somebody_sits_in_front_of_one(run, served, 
     monkeypatch.setattr(webbrowser, "open", opened.append)
     run("workbench", "docs", "--port", "0")
     assert opened == []  # no terminal
-    monkeypatch.setattr(workbench, "_has_screen", lambda: True)
+    monkeypatch.setattr(workbench, "_has_display", lambda: True)
     run("workbench", "docs", "--port", "0", "--no-browser")
     assert opened == []
     done = run("workbench", "docs", "--port", "0")
@@ -143,35 +143,15 @@ def test_a_base_ranker_that_no_longer_fits_is_left_out_with_a_note(run, served, 
         store.save_ranker("old", key, b"not a model", {"is_base": True})
 
     def serve(app, listener):
-        app.state.workbench.trained.take_up()  # as the server does once its port is open
+        app.state.workbench.rankers.load_base_rankers()  # as the server does once its port is open
         served.append(app.state.workbench)
 
     monkeypatch.setattr(serving, "serve", serve)
     done = run("workbench", "docs", "--store", "s.db", "--port", "0")
     assert done.returncode == 0
     (workbench,) = served
-    assert workbench.trained.notes[0].startswith("the saved ranker 'old' is left out: ")
+    assert workbench.rankers.notes[0].startswith("the saved ranker 'old' is skipped: ")
     assert "old" not in workbench.collection.base_rankers()
-
-
-@pytest.mark.parametrize(
-    ("platform", "variables", "expected"),
-    [
-        ("linux", {"XDG_DATA_HOME": "/d"}, "/d/plackett"),
-        ("linux", {"XDG_DATA_HOME": "relative"}, "/home/me/.local/share/plackett"),
-        ("darwin", {}, "/home/me/Library/Application Support/plackett"),
-        ("win32", {"LOCALAPPDATA": "/local"}, "/local/plackett"),
-    ],
-)
-def test_the_users_folder_is_the_systems(monkeypatch, platform, variables, expected):
-    from plackett.web import places
-
-    for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in {"HOME": "/home/me", **variables}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys, "platform", platform)
-    assert places.data_folder() == Path(expected)
 
 
 def test_loading_the_command_loads_no_server():

@@ -1,4 +1,4 @@
-"""``plackett workbench``: a page on this machine where a ranking is searched, judged and refined."""
+"""``plackett workbench``: search, judge and refine a ranking in a browser."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def workbench(
         typer.Argument(
             metavar="[SOURCE]",
             show_default=False,
-            help="A folder or file of texts, Markdown, HTML, JSONL or CSV; an index; nothing: Python's documentation.",
+            help="A folder or file of text, Markdown, HTML, JSONL or CSV, or an index; none: Python's documentation.",
         ),
     ] = None,
     letor: Annotated[
@@ -34,55 +34,64 @@ def workbench(
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option("--store", metavar="PATH|URL", help="Where judgements are kept; postgresql://… for a server."),
+        typer.Option(
+            "--store", metavar="PATH|URL", help="Where judgements are stored: an SQLite file, or postgresql://…"
+        ),
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", help="Beyond this machine: with a token, sent over plain HTTP.")
+        str,
+        typer.Option(
+            "--host", help="Address to listen on; other machines need a token, which is sent over plain HTTP."
+        ),
     ] = HOST,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = PORT,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 means any free port.")
+    ] = PORT,
     token: Annotated[
         str | None,
-        typer.Option("--token", envvar="PLACKETT_TOKEN", help="What requests must bring; made up where one is needed."),
+        typer.Option("--token", envvar="PLACKETT_TOKEN", help="The token of requests; generated if one is needed."),
     ] = None,
     origin: Annotated[
         list[str] | None,
         typer.Option("--origin", metavar="URL", help="A site whose pages may call the API with the token."),
     ] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address and open nothing.")] = False,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
+    ] = False,
 ) -> None:
-    """Search, judge results, and watch the ranking improve, in a browser; Ctrl-C ends it."""
+    """Search, judge results and refine the ranking in a browser; stop it with Ctrl-C."""
     from plackett._optional import import_optional
     from plackett.cli.shared import inputs, output
 
     for package in ("fastapi", "uvicorn", "sqlalchemy", "jinja2"):
         import_optional(package, extra="web", needed_for="plackett workbench")
     if letor and source is not None:
-        raise typer.BadParameter("give SOURCE or --letor, and not both.")
+        raise typer.BadParameter("give either SOURCE or --letor.")
     if letor:
         inputs.check_data(letor)
     inputs.check_exists(*([] if source is None else [source]), *(models or []))
     settings = _settings(host, port, token, origin)
     from plackett.web.http.server import address_of, open_port, serve
 
-    with open_port(host, port) as listener:  # a port that is taken is known before the work
-        settings = replace(settings, port=listener.getsockname()[1])  # 0 has become a number
+    with open_port(host, port) as listener:  # a port that is in use is reported before the index is built
+        settings = replace(settings, port=listener.getsockname()[1])  # the port that 0 became
         from plackett.validation import count_of
         from plackett.web.http.app import create_app
-        from plackett.web.places import store_file
         from plackett.web.store import Store
+        from plackett.web.store.engines import default_store_path
 
         collection = _collection(source, letor, models or [])
-        with Store.open(store_file(collection.key) if store is None else store) as opened:
+        with Store.open(default_store_path(collection.key) if store is None else store) as opened:
             app = create_app(collection, opened, settings)
-            for note in app.state.workbench.trained.notes:
+            for note in app.state.workbench.rankers.notes:
                 output.note(note)
             address = address_of(listener, settings)
             size = count_of(collection.n_docs, "document")
             output.note(f"{collection.name}: {size}; judgements in {opened.location}")
             if not settings.is_local:
-                output.note("plain HTTP: the token is sent unencrypted, and anyone who can read the traffic can use it")
-            output.note(f"The workbench is at {address} (Ctrl-C ends it)")
-            if not no_browser and _has_screen():
+                output.note("plain HTTP: the token is sent unencrypted; anyone who can read the traffic can use it")
+            output.note(f"The workbench is at {address} (stop it with Ctrl-C)")
+            if not no_browser and _has_display():
                 _open(address)
             serve(app, listener)
 
@@ -104,9 +113,9 @@ def _collection(source: str | None, letor: list[str] | None, models: list[str]) 
     from plackett.cli.shared import inputs, output
     from plackett.cli.shared.models import fit_columns, load_ranker, name_of_data
     from plackett.data.documents.read import as_text
+    from plackett.web.collections.index_cache import default_cache_folder
     from plackett.web.collections.letor import LetorCollection
     from plackett.web.collections.text import open_collection
-    from plackett.web.places import cache_folder
 
     rankers = {path: load_ranker(path) for path in models}
     collection: Collection
@@ -119,10 +128,10 @@ def _collection(source: str | None, letor: list[str] | None, models: list[str]) 
             if note is not None:
                 output.note(note)
         collection = LetorCollection(queries, name=as_text(os.path.basename(name_of_data(letor))) or "judged lists")
-        places = "\0".join(name if inputs.is_known_name(name) else os.path.abspath(name) for name in letor)
-        collection.key += f"-{hashlib.sha256(os.fsencode(places)).hexdigest()[:10]}"
+        paths = "\0".join(name if inputs.is_known_name(name) else os.path.abspath(name) for name in letor)
+        collection.key += f"-{hashlib.sha256(os.fsencode(paths)).hexdigest()[:10]}"
     else:
-        collection = open_collection(source, cache=cache_folder())
+        collection = open_collection(source, cache=default_cache_folder())
     for path, ranker in rankers.items():
         name = os.path.splitext(os.path.basename(path))[0]
         while name in collection.base_rankers():
@@ -131,8 +140,8 @@ def _collection(source: str | None, letor: list[str] | None, models: list[str]) 
     return collection
 
 
-def _has_screen() -> bool:
-    """Whether somebody sits in front of this, with more than a terminal."""
+def _has_display() -> bool:
+    """Return whether there is a terminal and a display."""
     if sys.stderr is None or not sys.stderr.isatty():
         return False
     return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

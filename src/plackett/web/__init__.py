@@ -1,1 +1,1 @@
-"""The workbench: see a ranking, judge it, watch it improve. Clicks become rows; the arithmetic is in other rooms."""
+"""The workbench: search a collection, judge results, and refine the ranking, over HTTP."""

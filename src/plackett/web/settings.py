@@ -1,4 +1,4 @@
-"""What a workbench is started with: where it listens, who may come in, and how much it takes."""
+"""Settings of a workbench server: address, token and limits."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from dataclasses import dataclass
 
 LOOPBACK = "127.0.0.1"
 PORT = 8765
-SHORTEST_TOKEN = 16  # characters: one that cannot be guessed over a network
+MIN_TOKEN = 16  # characters, so that a token cannot be guessed over a network
 MEGABYTE = 2**20
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a workbench is served.
+    """Settings of a workbench server.
 
     Attributes
     ----------
     host, port
-        Where it listens.
+        The address to listen on.
     token : str or None
-        What every request must bring; None only on the machine itself.
+        The token that every request needs; None only on loopback addresses.
     origins : tuple of str
-        Other sites, as "https://search.example.org", whose pages may call the API with the token.
+        Other sites, such as "https://search.example.org", whose pages may call the API with the token.
     max_body : int
-        Bytes in a request.
+        Maximum bytes of a request.
     seconds : float
-        Until a request that has arrived is answered, by an error if need be.
+        Maximum time until the response to a request that has arrived.
     max_requests : int
-        Answered at the same time, and unfinished bodies at the same time; more of the former are turned away, of the
-        latter the slowest are dropped.
+        Maximum number of running requests, and of unfinished bodies. Further requests are refused; of too many
+        unfinished bodies the slowest are dropped.
     threads : int
-        That searching and refining share.
+        Threads of the request handlers.
     max_jobs : int
-        In the background at the same time.
+        Background jobs at the same time.
     """
 
     host: str = LOOPBACK
@@ -49,21 +49,21 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.token is None and not is_loopback(self.host):
-            raise ValueError(f"on {self.host} others can come in, so a token is needed; 127.0.0.1 does without one.")
-        if self.token is not None and not re.fullmatch(rf"[!-~]{{{SHORTEST_TOKEN},}}", self.token):
-            raise ValueError(f"a token must have {SHORTEST_TOKEN} characters or more, none of them a blank.")
+            raise ValueError(f"other machines can reach {self.host}, so a token is needed; 127.0.0.1 needs none.")
+        if self.token is not None and not re.fullmatch(rf"[!-~]{{{MIN_TOKEN},}}", self.token):
+            raise ValueError(f"a token must have {MIN_TOKEN} characters or more, all printable ASCII and no blanks.")
         for origin in self.origins:
             if not re.fullmatch(r"https?://[\w.\-\[\]:]+", origin, re.ASCII):
                 raise ValueError(f'an origin looks like "https://search.example.org", without a path, not {origin!r}.')
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the server."""
         return is_loopback(self.host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether ``host`` is a name or a number of this machine that no other machine can reach."""
+    """Return whether ``host`` is a loopback name or address."""
     if host.lower() in ("localhost", "localhost."):
         return True
     try:

@@ -53,7 +53,7 @@ class Server:
 
     def start(self):
         from plackett.web.http.app import create_app
-        from plackett.web.http.server import open_port, server_of
+        from plackett.web.http.server import make_server, open_port
         from plackett.web.settings import Settings
         from plackett.web.store import Store
 
@@ -61,7 +61,7 @@ class Server:
         app = create_app(self.collection, self.store, Settings())
         listener = open_port("127.0.0.1", self.port)
         self.port = listener.getsockname()[1]
-        self.server = server_of(app)
+        self.server = make_server(app)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})
         self.thread.start()
 

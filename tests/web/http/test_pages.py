@@ -93,7 +93,7 @@ def test_strangers_learn_nothing_of_what_is_here(collection, tmp_path):
 def test_a_query_that_is_too_long_is_refused_in_words(client):
     answer = client.get("/", params={"q": "x" * 1001})
     assert answer.status_code == 422
-    assert "the query has 1,001 characters; 1,000 are the most." in answer.text
+    assert "the query has 1,001 characters; the limit is 1,000." in answer.text
 
 
 @pytest.mark.parametrize(

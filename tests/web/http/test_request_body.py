@@ -11,12 +11,12 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-from plackett.web.errors import Problem
-from plackett.web.http import connections
+from plackett.web.errors import RequestError
 from plackett.web.http import request_body as bodies
-from plackett.web.http.middleware import Guard
-from plackett.web.http.request_body import Bodies
-from plackett.web.http.server import open_port, server_of
+from plackett.web.http import server as http_server
+from plackett.web.http.middleware import SafetyMiddleware
+from plackett.web.http.request_body import BodyReader
+from plackett.web.http.server import make_server, open_port
 from plackett.web.settings import Settings
 
 POST = b"POST /api/v1/refine HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n"
@@ -39,7 +39,7 @@ async def echo(scope, receive, send):
 @contextlib.contextmanager
 def served(app):
     """The port of a server in a thread."""
-    server = server_of(app)
+    server = make_server(app)
     with open_port("127.0.0.1", 0) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -61,7 +61,7 @@ def answer_to(port, request):
 
 def test_many_unfinished_bodies_leave_others_their_slots():
     settings = Settings(max_requests=8)
-    with served(Guard(echo, settings)) as port, contextlib.ExitStack() as stack:
+    with served(SafetyMiddleware(echo, settings)) as port, contextlib.ExitStack() as stack:
         slow = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30)) for _ in range(24)]
         for client in slow:
             client.sendall(POST % 1000 + b"x")
@@ -77,7 +77,7 @@ def test_many_unfinished_bodies_leave_others_their_slots():
 
 
 def test_a_connection_whose_answer_is_not_read_ends(monkeypatch):
-    monkeypatch.setattr(connections, "SECONDS_UNREAD", 0.1)
+    monkeypatch.setattr(http_server, "UNREAD_TIMEOUT", 0.1)
     ended = threading.Event()
 
     async def endless(scope, receive, send):
@@ -138,7 +138,7 @@ async def outcome_of(reading):
     """How many bytes came, or the status of the error, and when."""
     try:
         found = len(await reading)
-    except Problem as problem:
+    except RequestError as problem:
         found = problem.status
     return found, asyncio.get_running_loop().time()
 
@@ -154,7 +154,7 @@ async def outcome_of(reading):
     ],
 )
 def test_a_body_must_keep_a_minimum_rate_after_a_grace(part, seconds, n_parts, found, end):
-    several = Bodies(10**6, 10, 10**7)
+    several = BodyReader(10**6, 10, 10**7)
     answer, when = run(outcome_of(several.read(arriving(part, seconds, n_parts))))
     assert answer == found
     assert when == pytest.approx(end, abs=1.0)
@@ -162,7 +162,7 @@ def test_a_body_must_keep_a_minimum_rate_after_a_grace(part, seconds, n_parts, f
 
 def test_what_came_fast_earns_no_time_to_stop():
     stops = arriving(b"x", 3600.0, 2, first=b"x" * 900_000)
-    found, when = run(outcome_of(Bodies(10**6, 10, 10**7).read(stops)))
+    found, when = run(outcome_of(BodyReader(10**6, 10, 10**7).read(stops)))
     assert found == 408
     assert when == pytest.approx(bodies.GRACE)
 
@@ -172,7 +172,7 @@ def test_what_came_fast_earns_no_time_to_stop():
 )
 def test_the_slowest_body_is_dropped_for_the_others(most, room, first):
     async def all_of_them():
-        several = Bodies(10**6, most, room)
+        several = BodyReader(10**6, most, room)
         slow = asyncio.create_task(outcome_of(several.read(arriving(b"x" * 100, 0.5, 1000, first))))
         fast = asyncio.create_task(outcome_of(several.read(arriving(b"x" * 20_000, 0.5, 10))))
         await asyncio.sleep(2.6)
@@ -188,7 +188,7 @@ def test_a_client_that_goes_ends_its_body():
     async def receive():
         return {"type": "http.disconnect"}
 
-    assert run(Bodies(10, 10, 10).read(receive)) is None
+    assert run(BodyReader(10, 10, 10).read(receive)) is None
 
 
 def test_an_answer_that_is_not_read_gives_its_slot_to_others():
@@ -205,7 +205,7 @@ def test_an_answer_that_is_not_read_gives_its_slot_to_others():
         await guard(dict(scope), arriving(b"", 0.0, 1), send)
 
     async def all_of_them():
-        guard = Guard(echo, Settings(max_requests=2))
+        guard = SafetyMiddleware(echo, Settings(max_requests=2))
         unread = [asyncio.create_task(ask(guard, "unread")) for _ in range(2)]
         await asyncio.sleep(0.5)
         await ask(guard, "early")

@@ -17,8 +17,8 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("sqlalchemy")
 
 from plackett.web.collections.text import open_collection
-from plackett.web.http import connections
-from plackett.web.http.server import address_of, next_free_port, open_port, server_of
+from plackett.web.http import server as http_server
+from plackett.web.http.server import address_of, make_server, next_free_port, open_port
 from plackett.web.settings import Settings
 from plackett.web.store import Store
 
@@ -147,13 +147,13 @@ def test_a_server_survives_what_is_not_http_and_ctrl_c_ends_it_cleanly(folder):
 @pytest.fixture
 def impatient(monkeypatch):
     """The port of a server that says hello, and waits 0.3 s for headers."""
-    monkeypatch.setattr(connections, "SECONDS_FOR_HEADERS", 0.3)
+    monkeypatch.setattr(http_server, "HEADER_TIMEOUT", 0.3)
 
     async def hello(scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
         await send({"type": "http.response.body", "body": b"hello"})
 
-    server = server_of(hello)
+    server = make_server(hello)
     with open_port("127.0.0.1", 0) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -211,14 +211,15 @@ def test_headers_that_do_not_end_are_not_waited_for(impatient):
 def test_a_port_that_is_taken_names_one_that_is_free():
     with open_port("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        with pytest.raises(OSError, match=f"port {port} on 127.0.0.1 is taken") as found:
+        with pytest.raises(OSError, match=f"port {port} on 127.0.0.1 is in use") as found:
             open_port("127.0.0.1", port)
         free = int(str(found.value).split("--port ")[1].split(",")[0])
         assert free == next_free_port("127.0.0.1", port + 1) > port
 
 
 @pytest.mark.parametrize(
-    ("host", "words"), [("no-such-machine.invalid", "there is no machine"), ("203.0.113.7", "this machine is not")]
+    ("host", "words"),
+    [("no-such-machine.invalid", "is unknown; use 127.0.0.1"), ("203.0.113.7", "is not an address of this machine")],
 )
 def test_a_host_that_is_not_this_machine_is_told(host, words):
     with pytest.raises(OSError, match=words):

@@ -1,4 +1,4 @@
-"""Stores of every age open, except those from the future."""
+"""New stores get the schema; stores of other schema versions are refused."""
 
 from __future__ import annotations
 
@@ -11,55 +11,30 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 import sqlalchemy
 
 from plackett.exceptions import StoreError
-from plackett.web.store import Store, migrations, tables
-from plackett.web.store.database import Database
+from plackett.web.store import Store, tables
+from plackett.web.store import database as database_module
+from plackett.web.store.database import Database, schema_version
+from plackett.web.store.tables import SCHEMA_VERSION
 
 
-def steps_taken(store):
+def versions_in(store):
     with store.reading() as connection:
-        return connection.execute(sqlalchemy.select(tables.versions.c.version).order_by("version")).scalars().all()
+        return connection.execute(sqlalchemy.select(tables.versions.c.version)).scalars().all()
 
 
-def open_at(url, version, monkeypatch):
-    """A store as an older plackett would have left it."""
-    with monkeypatch.context() as older:
-        older.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:version])
-        return Store.open(url)
-
-
-def test_the_steps_are_numbered_from_one_and_described():
-    assert [step.version for step in migrations.MIGRATIONS] == list(range(1, migrations.newest() + 1))
-    assert all(step.name and step.statements for step in migrations.MIGRATIONS)
-    assert set(migrations.WORDS) == {"sqlite", "postgresql"}
-
-
-def test_a_new_store_takes_every_step_once(store_url):
+def test_a_new_store_has_the_current_schema(store_url):
     for _ in range(2):
         with Store.open(store_url) as store:
-            assert steps_taken(store) == list(range(1, migrations.newest() + 1))
-            assert store.version == migrations.newest()
+            assert versions_in(store) == [SCHEMA_VERSION]
 
 
-def test_an_old_store_is_upgraded_with_all_it_holds(store_url, monkeypatch):
-    with open_at(store_url, 1, monkeypatch) as old:
-        assert old.version == 1
-        me, query = old.user("me"), old.query("pages", "größe", "bm25")
-        old.judge(me.id, query.id, "d1", 1)
-        old.prefer(me.id, query.id, "d1", "d2")
-        old.judge(me.id, query.id, "d2", 2)
-        old.undo(me.id, query.id)
-        log = old.events(me.id, query.id)
-        with pytest.raises(StoreError):
-            old.jobs()
-    with Store.open(store_url) as store:
-        assert steps_taken(store) == [1, 2]
-        assert (store.users(), store.query_by_id(query.id), store.events(me.id, query.id)) == ([me], query, log)
-        assert store.judged(me.id, query.id) == ({"d1": 1.0}, [("d1", "d2")])
-        assert store.jobs() == []
-        assert store.judge(me.id, query.id, "d3", 1).id > log[-1].id
+def test_a_database_without_our_tables_has_no_version(store_url):
+    database = Database(*database_module.open_engine(store_url, 10.0), 10.0)
+    with database, database.reading() as connection:
+        assert schema_version(connection) is None
 
 
-def test_the_steps_lead_to_the_tables_that_the_code_is_written_for(store_url):
+def test_the_tables_are_created_as_declared(store_url):
     with Store.open(store_url) as store, store.reading() as connection:
         found = sqlalchemy.inspect(connection)
         for table in tables.metadata.sorted_tables:
@@ -87,35 +62,37 @@ def test_the_steps_lead_to_the_tables_that_the_code_is_written_for(store_url):
             assert indexes == {index.name: [column.name for column in index.columns] for index in table.indexes}
 
 
-def test_a_store_from_the_future_is_refused_and_left_alone(store_url):
-    with Store.open(store_url) as store:
-        store.user("me")
-        with store.writing() as connection:
-            row = {"version": migrations.newest() + 1, "name": "what will be", "applied": datetime.now(UTC)}
-            connection.execute(sqlalchemy.insert(tables.versions).values(row))
-    known = migrations.newest()
-    wanted = rf"by a newer plackett \(store version {known + 1}; this one knows versions up to {known}\)"
-    with pytest.raises(StoreError, match=wanted) as refused:
-        Store.open(store_url)
-    assert "Upgrade plackett" in str(refused.value)
-
-
-def test_a_step_that_fails_leaves_the_store_as_it_was(store_url, monkeypatch):
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (SCHEMA_VERSION + 1, "was written by a newer plackett .* Upgrade plackett, or name another store"),
+        (SCHEMA_VERSION - 1, "was written by an older plackett .* Export its judgements as JSON with that version"),
+    ],
+)
+def test_a_store_of_another_schema_is_refused_and_unchanged(store_url, version, message):
     with Store.open(store_url) as store:
         me = store.user("me")
-    bad = migrations.Migration(
-        migrations.newest() + 1, "half a step", ("CREATE TABLE plackett_half (id INTEGER)", "CREATE TABLE nonsense (")
-    )
-    with monkeypatch.context() as future:
-        future.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, bad))
-        with pytest.raises(StoreError) as refused:
+        with store.writing() as connection:
+            connection.execute(sqlalchemy.delete(tables.versions))
+            row = {"version": version, "applied": datetime.now(UTC)}
+            connection.execute(sqlalchemy.insert(tables.versions).values(row))
+    numbers = rf"schema {version}; this version needs schema {SCHEMA_VERSION}"
+    for wanted in (message, numbers):
+        with pytest.raises(StoreError, match=wanted):
             Store.open(store_url)
-        assert "nonsense" not in str(refused.value)
-    with Store.open(store_url) as store:
-        assert store.version == migrations.newest()
-        assert store.users() == [me]
-        with store.reading() as connection:
-            assert not sqlalchemy.inspect(connection).has_table("plackett_half")
+    store = Store(*database_module.open_engine(store_url, 10.0), 10.0)
+    with store:
+        assert (store.users(), versions_in(store)) == ([me], [version])
+
+
+def test_a_failed_creation_leaves_nothing_behind(store_url, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(database_module, "SCHEMA_VERSION", "not a number")
+        with pytest.raises(StoreError if "://" in store_url else Exception):
+            Store.open(store_url)
+    database = Database(*database_module.open_engine(store_url, 10.0), 10.0)
+    with database, database.reading() as connection:
+        assert sqlalchemy.inspect(connection).get_table_names() == []
 
 
 def test_a_shared_postgresql_database_keeps_its_other_tables(postgresql_url):

@@ -110,7 +110,7 @@ def test_processes_that_start_and_write_together(tmp_path):
     with Store.open(store_url) as store:
         query = store.query("pages", "red", "bm25").id
         for i in range(2):
-            labels = store.judged(store.user(f"user {i}").id, query).labels
+            labels = store.state(store.user(f"user {i}").id, query).judged.labels
             assert labels == {f"d{number}": float(number) for number in range(20)}
 
 
@@ -147,13 +147,13 @@ def test_two_undos_at_once_undo_two_events(store):
     undone = list(itertools.chain(*in_threads(lambda _: [store.undo(me, query) for _ in range(2)])))
     assert sorted(event.id for event in undone if event is not None) == said
     assert undone.count(None) == 4
-    assert store.judged(me, query).labels == {}
+    assert store.state(me, query).judged.labels == {}
 
 
 def test_threads_that_open_a_new_store_at_once(store_url):
     def work(number):
         with Store.open(store_url) as store:
-            return store.user("me").id, store.query("pages", "red", "bm25").id, store.version
+            return store.user("me").id, store.query("pages", "red", "bm25").id, len(store.users())
 
     assert len(set(in_threads(work, 4))) == 1
 

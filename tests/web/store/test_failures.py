@@ -136,12 +136,12 @@ def test_a_full_disk_loses_only_what_was_refused(tmp_path):
                 store.judge(me, query, f"{number} " + "x" * 900, 1)
                 said = number + 1
 
-        refusal(fill, match="the disk is full; what was being written is not stored")
+        refusal(fill, match="the disk is full; the last write is not stored")
         refusal(lambda: store.save_ranker("big", "pages", bytes(10**6), {}), match="the disk is full")
         assert said > 0
-        assert len(store.judged(me, query).labels) == said
+        assert len(store.state(me, query).judged.labels) == said
     with Store.open(path) as store:
-        assert len(store.judged(me, query).labels) == said
+        assert len(store.state(me, query).judged.labels) == said
         store.judge(me, query, "there is space again", 1)
 
 
@@ -172,7 +172,7 @@ def test_a_database_that_may_only_be_read(postgresql_url):
 def test_a_server_that_is_not_there():
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     url = f"postgresql://somebody:s3cret@127.0.0.1:{free_port()}/ranking"
-    said = refusal(lambda: Store.open(url, timeout=2), match="the server does not answer")
+    said = refusal(lambda: Store.open(url, timeout=2), match="the server does not respond")
     assert said.startswith("postgresql://somebody@127.0.0.1:")
 
 
@@ -194,9 +194,9 @@ def test_passwords_are_not_shown(postgresql_url):
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("mysql://me:s3cret@host/db", 'begins with "mysql://"'),
-        ("postgresql+asyncpg://me:s3cret@host/db", r'begins with "postgresql\+asyncpg://"'),
-        ("postgresql://me:s3cret@host:s3cret/db", "PostgreSQL URL cannot be read"),
+        ("mysql://me:s3cret@host/db", 'cannot begin with "mysql://"'),
+        ("postgresql+asyncpg://me:s3cret@host/db", r'cannot begin with "postgresql\+asyncpg://"'),
+        ("postgresql://me:s3cret@host:s3cret/db", "PostgreSQL URL cannot be parsed"),
         ("postgresql://me:s3cret@more@host/db", "Write an @ in a password as %40"),
         ("sqlite://", "cannot be in memory"),
         ("sqlite:///:memory:", "cannot be in memory"),

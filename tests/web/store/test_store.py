@@ -15,7 +15,7 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 from plackett.web.limits import MAX_DOCID, MAX_QUERY
 from plackett.web.store import Store
 from plackett.web.store import store as store_module
-from plackett.web.store.checks import MAX_NAME, MAX_RANKER
+from plackett.web.store.validation import MAX_NAME, MAX_RANKER
 
 STRANGE = [
     "'; DROP TABLE plackett_events; --",
@@ -71,20 +71,20 @@ def test_another_base_ranker_keeps_the_judgements(store, me, query):
     again = store.query("pages", "red fish", "tf-idf")
     assert (again.id, again.base) == (query, "tf-idf")
     assert store.query_by_id(query).base == "tf-idf"
-    assert store.judged(me, query).labels == {"d1": 2.0}
+    assert store.state(me, query).judged.labels == {"d1": 2.0}
 
 
 def test_the_latest_grade_holds_and_none_takes_it_back(store, me, query):
     for docid, grade in [("d1", 0), ("d2", 1), ("d1", 2.5), ("d3", 1), ("d3", None)]:
         event = store.judge(me, query, docid, grade)
         assert (event.kind, event.docid, event.grade, event.undone) == ("judge", docid, grade, False)
-    assert store.judged(me, query) == ({"d1": 2.5, "d2": 1.0}, [])
+    assert store.state(me, query).judged == ({"d1": 2.5, "d2": 1.0}, [])
 
 
 def test_the_latest_word_on_two_documents_holds(store, me, query):
     for pair in [("d1", "d2"), ("d2", "d3"), ("d2", "d1"), ("d2", "d3")]:
         store.prefer(me, query, *pair)
-    assert store.judged(me, query).pairs == [("d2", "d1"), ("d2", "d3")]
+    assert store.state(me, query).judged.pairs == [("d2", "d1"), ("d2", "d3")]
 
 
 def test_users_and_queries_have_lists_of_their_own(store, me, query):
@@ -94,9 +94,9 @@ def test_users_and_queries_have_lists_of_their_own(store, me, query):
     store.judge(me, other, "d1", 3)
     assert store.undo(you, query).grade == 0
     assert store.undo(you, query) is None
-    assert store.judged(me, query).labels == {"d1": 1.0}
-    assert store.judged(you, query).labels == {}
-    assert store.judged(me, other).labels == {"d1": 3.0}
+    assert store.state(me, query).judged.labels == {"d1": 1.0}
+    assert store.state(you, query).judged.labels == {}
+    assert store.state(me, other).judged.labels == {"d1": 3.0}
 
 
 def test_undo_answers_with_the_event_and_strikes_it_out_without_erasing_it(store, me, query):
@@ -113,12 +113,12 @@ def test_a_reset_is_one_step_of_undo(store, me, query):
     store.judge(me, query, "d1", 1)
     store.judge(me, query, "d2", 0)
     store.prefer(me, query, "d3", "d4")
-    before = store.judged(me, query)
+    before = store.state(me, query).judged
     assert store.reset(me, query) == 3
-    assert store.judged(me, query) == ({}, [])
+    assert store.state(me, query).judged == ({}, [])
     assert store.reset(me, query) == 0  # nothing to clear is not an event to undo
     assert store.undo(me, query).kind == "reset"
-    assert store.judged(me, query) == before
+    assert store.state(me, query).judged == before
 
 
 examples = itertools.count()
@@ -156,7 +156,7 @@ def test_undo_goes_back_through_earlier_states(store, steps):
         else:
             store.prefer(me, query, *what)
             states.append((grades, pairs - {(what[1], what[0])} | {tuple(what)}))
-        judged = store.judged(me, query)
+        judged = store.state(me, query).judged
         assert (judged.labels, set(judged.pairs), len(judged.pairs)) == (*states[-1], len(states[-1][1]))
 
 
@@ -174,7 +174,7 @@ def check_a_text(store, text):
     store.import_judgements(me, text, [(text, "third", 1)])
     assert store.user(name).name == name
     assert store.query_by_id(query)[1:4] == (text, text, name)
-    assert store.judged(me, query) == ({text: 1.0, "third": 1.0}, [(text, "other")])
+    assert store.state(me, query).judged == ({text: 1.0, "third": 1.0}, [(text, "other")])
     assert [(row.user, row.query, row.docid) for row in store.judgements(text)] == [
         (name, text, text),
         (name, text, "third"),
@@ -199,7 +199,7 @@ BAD_TEXTS = [
 def test_what_a_database_could_not_keep_is_refused_in_words(store, me, query):
     for text, message in BAD_TEXTS:
         check_that_a_text_is_refused(store, me, query, text, message)
-    assert store.judged(me, query) == ({}, [])
+    assert store.state(me, query).judged == ({}, [])
     assert [user.name for user in store.users()] == ["me"]
     assert store.query_by_id(query).text == "red fish"
     assert store.n_queries("pages") == 0
@@ -252,7 +252,7 @@ def test_a_grade_is_a_finite_number(store, me, query):
 def test_grades_keep_every_digit(store, me, query):
     for grade in (0.1, -0.0, 5e-324, 1.7976931348623157e308, 2**53 + 1):
         store.judge(me, query, "d1", grade)
-        assert store.judged(me, query).labels == {"d1": float(grade)}
+        assert store.state(me, query).judged.labels == {"d1": float(grade)}
 
 
 def test_a_document_is_not_above_itself(store, me, query):
@@ -395,7 +395,7 @@ def test_everything_is_there_after_opening_again(store_url):
         kept = store.events(me, query), store.queries("pages"), store.rankers(), store.users()
     with Store.open(store_url) as store:
         assert (store.events(me, query), store.queries("pages"), store.rankers(), store.users()) == kept
-        assert store.judged(me, query) == ({"d1": 1.0}, [("d1", "d2")])
+        assert store.state(me, query).judged == ({"d1": 1.0}, [("d1", "d2")])
         assert store.ranker("trained") == b"\x00bytes"
 
 

@@ -15,12 +15,11 @@ import plackett as pk
 from plackett.exceptions import DataFormatError
 from plackett.text import build_index
 from plackett.web.collections.text import TextCollection
-from plackett.web.file_ids import escape_id, unescape_id
-from plackett.web.store.records import Judgement, Preference
+from plackett.web.records import Judgement, Preference
 from plackett.web.workbench import exporting
-from plackett.web.workbench.exporting import FORMATS, export_judgements
+from plackett.web.workbench.exporting import FORMATS, escape_id, export_judgements, unescape_id
 from plackett.web.workbench.importing import read_judgements
-from plackett.web.workbench.pool import merged
+from plackett.web.workbench.pool import pool_judgements
 from plackett.web.workbench.refining import refine
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -65,7 +64,7 @@ def test_a_letor_file_has_the_features_of_judged_documents(collection):
 
 def test_a_run_is_the_refined_order_of_every_judged_query(collection):
     run = pk.read_trec_run(io.BytesIO(content(export_judgements("run", collection, ROWS, PAIRS, method="linear"))))
-    for query, judged in merged(ROWS, PAIRS).items():
+    for query, judged in pool_judgements(ROWS, PAIRS).items():
         hits = collection.search(query)
         refined = refine(hits, judged, "linear")
         own = [unescape_id(docid) for docid in run.docid[run.qid == escape_id(query)].tolist()]
@@ -89,7 +88,7 @@ def test_a_large_file_is_made_while_it_is_sent(collection, monkeypatch, format, 
 
 
 def test_json_is_whole_however_many_parts_it_has(collection, monkeypatch):
-    monkeypatch.setattr(exporting, "ENTRIES", 3)
+    monkeypatch.setattr(exporting, "JSON_BATCH", 3)
     for n in (0, 1, 3, 4, 7):
         found = json.loads(content(export_judgements("json", collection, (ROWS * 2)[:n], PAIRS * n)))
         assert [entry["docid"] for entry in found["judgements"]] == [one.docid for one in (ROWS * 2)[:n]]
@@ -98,7 +97,10 @@ def test_json_is_whole_however_many_parts_it_has(collection, monkeypatch):
 
 def test_grades_of_several_users_are_averaged():
     rows = [ROWS[0], ROWS[0]._replace(user="bob", grade=2.0), ROWS[0]._replace(user="cid", grade=0.0)]
-    assert merged(rows, PAIRS * 2) == {"wings and water": ({"a file.txt": 1.0}, []), "boats #1": ({}, [("ü", "50%")])}
+    assert pool_judgements(rows, PAIRS * 2) == {
+        "wings and water": ({"a file.txt": 1.0}, []),
+        "boats #1": ({}, [("ü", "50%")]),
+    }
 
 
 @pytest.mark.parametrize("format", [format for format in FORMATS if format != "json"])

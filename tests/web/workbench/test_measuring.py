@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.web.collections.base import hits_of
-from plackett.web.store.records import Judgement, Preference
-from plackett.web.workbench.measuring import TOO_FEW, measure_list, summarise, words_on
-from plackett.web.workbench.refining import METHODS, Judged, refine
+from plackett.web.collections.base import make_hits
+from plackett.web.records import Judged, Judgement, Preference
+from plackett.web.workbench.measuring import TOO_FEW, measure_list, summarise, summary_text
+from plackett.web.workbench.refining import METHODS, refine
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -26,7 +26,7 @@ def some_hits(n_docs=40):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(n_docs, 5))
     X[:, 2] = np.arange(n_docs) % 4 == 3
-    return hits_of([f"d{row}" for row in range(n_docs)], np.arange(n_docs, 0, -1.0), X)
+    return make_hits([f"d{row}" for row in range(n_docs)], np.arange(n_docs, 0, -1.0), X)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -84,7 +84,7 @@ def test_a_summary_counts_what_holds():
     assert (found.n_users, found.n_queries, found.n_documents) == (3, 3, 4)
     assert (found.n_judgements, found.n_preferences) == (4, 1)
     assert found.grades == {"0": 1, "1": 2, "2": 1}
-    assert words_on(found) == "4 judgements and 1 preference on 3 queries by 3 users."
+    assert summary_text(found) == "4 judgements and 1 preference on 3 queries by 3 users."
 
 
 def test_agreement_is_over_documents_that_several_users_judged():

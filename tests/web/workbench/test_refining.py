@@ -9,12 +9,13 @@ from plackett.data.queries import Queries
 from plackett.rankers.refinement.reasons import strongest_reasons
 from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
-from plackett.web.collections.base import Hits, hits_of
+from plackett.web.collections.base import Hits, make_hits
+from plackett.web.records import Judged
 from plackett.web.workbench.refining import (
-    KEPT,
     METHODS,
+    NO_GRADES,
     NO_JUDGEMENTS,
-    Judged,
+    PINNED,
     labels_of_pairs,
     refine,
     refined_scores,
@@ -27,7 +28,7 @@ def some_hits(n_docs=30, n_features=6, seed=0):
     X = rng.normal(size=(n_docs, n_features)).round(2)
     X[:, 1] = np.arange(n_docs) % 3 == 0
     names = [f"f{column}" for column in range(n_features)]
-    return hits_of([f"d{row}" for row in range(n_docs)], np.arange(n_docs, 0, -1.0), X, names)
+    return make_hits([f"d{row}" for row in range(n_docs)], np.arange(n_docs, 0, -1.0), X, names)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -42,7 +43,7 @@ def test_no_judgement_is_the_base_order_and_a_note(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_list_without_documents_stays_empty(method):
-    refined = refine(hits_of([], [], []), Judged({"a": 1.0}, [("a", "b")]), method)
+    refined = refine(make_hits([], [], []), Judged({"a": 1.0}, [("a", "b")]), method)
     assert refined.order == []
     assert refined.moves.size == 0
     assert refined.why == []
@@ -122,11 +123,11 @@ def test_judged_documents_can_be_kept_in_their_places():
     refined = refine(hits, Judged({"d29": 1.0, "d0": 0.0}, []), pin_judged=True)
     assert refined.order[0] == 29
     assert refined.order[-1] == 0
-    assert refined.why[29][0].text == KEPT
+    assert refined.why[29][0].text == PINNED
     assert refined.why[29][0].amount > 0 > refined.why[0][0].amount
     alone = refine(hits, Judged({"d29": 1.0}, []), pin_judged=True)
     assert alone.order[0] == 29
-    assert sum(reasons[:1] != [] and reasons[0].text == KEPT for reasons in alone.why) == 1
+    assert sum(reasons[:1] != [] and reasons[0].text == PINNED for reasons in alone.why) == 1
 
 
 def test_judgements_of_other_lists_are_counted_in_the_note():
@@ -162,7 +163,7 @@ def test_unknown_methods_are_refused():
 def test_any_judgements_give_an_order_of_all_documents(grades, pairs, method, pin_judged, levels):
     rng = np.random.default_rng(levels)
     X = rng.integers(0, levels + 1, size=(8, 3)).astype(float)  # many ties, or nothing but ties
-    hits = hits_of([f"d{row}" for row in range(8)], rng.integers(0, levels + 1, size=8), X)
+    hits = make_hits([f"d{row}" for row in range(8)], rng.integers(0, levels + 1, size=8), X)
     judged = Judged({f"d{row}": grade for row, grade in grades}, [(f"d{a}", f"d{b}") for a, b in pairs])
     refined = refine(hits, judged, method, pin_judged)
     assert sorted(refined.order) == list(range(8))
@@ -184,3 +185,50 @@ def test_any_judgements_give_an_order_of_all_documents(grades, pairs, method, pi
 )
 def test_preferences_become_labels_of_documents_without_a_grade(labels, pairs, expected):
     assert labels_of_pairs(labels, pairs) == expected
+
+
+@pytest.fixture(scope="module")
+def small_hits():
+    X = np.random.default_rng(0).normal(size=(12, 4)).round(2)
+    return make_hits([f"d{row}" for row in range(12)], np.arange(12, 0, -1.0), X)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("pairs", [[], [("d3", "d4")], [("d0", "d11")]], ids=str)
+def test_graded_documents_are_pinned_with_and_without_pairs(small_hits, method, pairs):
+    refined = refine(small_hits, Judged({"d11": 1.0, "d0": 0.0, "d7": 3.0}, pairs), method, pin_judged=True)
+    assert [refined.order[0], refined.order[1], refined.order[-1]] == [7, 11, 0]
+    assert refined.why[11][0].text == refined.why[0][0].text == PINNED
+    assert (np.diff(refined.scores[refined.order]) <= 0).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_grade_of_one_half_is_a_grade(small_hits, method):
+    """One half was mistaken for the label of unjudged documents."""
+    refined = refine(small_hits, Judged({"d0": 0.5, "d1": 2.0, "d2": 0.0}, []), method, pin_judged=True)
+    assert refined.order[0] == 1
+    assert refined.order[-2:] == [0, 2]
+    alone = refine(small_hits, Judged({"d0": 0.5}, []), method, pin_judged=True)
+    assert alone.order[-1] == 0
+    assert sum(bool(why) and why[0].text == PINNED for why in alone.why) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_pairs_alone_pin_nothing_and_a_note_says_so(small_hits, method):
+    judged = Judged({}, [("d9", "d1")])
+    free, kept = (refine(small_hits, judged, method, pin_judged=keep) for keep in (False, True))
+    assert kept.order == free.order
+    assert NO_GRADES in kept.note
+    assert NO_GRADES not in (free.note or "")
+    graded = refine(small_hits, Judged({"d5": 1.0}, judged.pairs), method, pin_judged=True)
+    assert NO_GRADES not in (graded.note or "")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_grade_counts_as_much_beside_a_pair(small_hits, method):
+    """Equal grades were ignored if there was a pair."""
+    pair = [("d2", "d3")]
+    with_grade, without = (refine(small_hits, Judged(labels, pair), method) for labels in ({"d10": 1.0}, {}))
+    assert with_grade.scores[10] - with_grade.scores.mean() > without.scores[10] - without.scores.mean()
+    against = refine(small_hits, Judged({"d10": 1.0}, [("d2", "d10")]), method)  # more than what d10 was compared with
+    assert "contradict" not in (against.note or "")

@@ -11,7 +11,7 @@ import pytest
 import plackett as pk
 from plackett.data.queries import Queries
 from plackett.web.collections.letor import LetorCollection
-from plackett.web.store.records import Judgement, Preference
+from plackett.web.records import Judgement, Preference
 from plackett.web.workbench.training import Cancelled, TooFewJudgements, train
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

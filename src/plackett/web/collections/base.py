@@ -1,15 +1,16 @@
-"""What is searched: documents, the lists that base rankers make of them, and the features of each list."""
+"""Collections of documents, and the lists with features that base rankers find in them."""
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from cachetools import LRUCache
 
 from plackett.data.queries import Queries
 from plackett.validation import check_finite, check_positive_int, check_scores, feature_labels
@@ -17,13 +18,14 @@ from plackett.validation import check_finite, check_positive_int, check_scores, 
 if TYPE_CHECKING:
     from plackett.rankers.base import Ranker
 
-LISTS_KEPT = 256  # with their features: 80 kB for a list of 100 documents and 100 features
-VALUES_KEPT = 5_000_000  # in all of them
-CANDIDATES = 100  # of a list that a saved ranker orders, at least
+MAX_CACHED_VALUES = 5_000_000  # feature values in all cached lists together
+MIN_CACHED_SIZE = 20_000  # values that a list counts for at least, so that not more than 250 lists are cached
+CANDIDATES = 100  # minimum length of a list that a saved ranker reorders
+RANKERS_SHOWN = 12  # in a message
 
 
 class Document(NamedTuple):
-    """A document as text; nothing in it is markup."""
+    """A document as plain text."""
 
     docid: str
     title: str
@@ -31,32 +33,45 @@ class Document(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """A list in the order of its base ranker, the best first.
+    """A list in the order of its base ranker, best first.
 
     Attributes
     ----------
     docid : list of str
     scores : ndarray of shape (n_docs,)
-        Of the base ranker, falling.
+        Base scores, descending.
     X : ndarray of shape (n_docs, n_features)
     feature_names : list of str
+    base : str
+        The base ranker; "" for lists that do not come from a collection.
     """
 
     docid: list[str]
     scores: np.ndarray
     X: np.ndarray
     feature_names: list[str]
+    base: str = ""
+
+    def by_score(self) -> Hits:
+        """Return the list in descending order of scores; equal scores keep their order."""
+        order = np.argsort(-self.scores, kind="stable")
+        docid = [self.docid[row] for row in order.tolist()]
+        return self._replace(docid=docid, scores=self.scores[order], X=self.X[order])
+
+    def first(self, k: int) -> Hits:
+        """Return the first ``k`` documents."""
+        return self._replace(docid=self.docid[:k], scores=self.scores[:k], X=self.X[:k])
 
 
 class Collection(ABC):
-    """Documents that can be searched, and the rankers that search them. Threads may share one.
+    """Documents that can be searched, and their base rankers. Threads may share one.
 
     Attributes
     ----------
     name : str
-        To show.
+        The name to show.
     key : str
-        To keep judgements by: the same for the same source, whatever becomes of its content.
+        The name that judgements are stored under. It depends on the source and not on its content.
     kind : "text" or "letor"
     n_docs : int
     feature_names : list of str
@@ -69,7 +84,9 @@ class Collection(ABC):
 
     def __init__(self) -> None:
         self._saved: dict[str, Callable[[], Ranker]] = {}
-        self._lists: OrderedDict[tuple[str, str, int], Hits] = OrderedDict()
+        self._lists: LRUCache[tuple[str, str, int], Hits] = LRUCache(
+            MAX_CACHED_VALUES, getsizeof=lambda hits: max(hits.X.size, MIN_CACHED_SIZE)
+        )
         self._lock = threading.Lock()
 
     @property
@@ -79,53 +96,56 @@ class Collection(ABC):
 
     @abstractmethod
     def own_rankers(self) -> list[str]:
-        """The base rankers that come with the collection; the first is the default."""
+        """Return the base rankers that come with the collection; the first is the default."""
 
     @abstractmethod
     def document(self, docid: str) -> Document:
-        """A document by its id; a KeyError where there is none."""
+        """Return a document by its id; raise a KeyError if there is none."""
 
     @abstractmethod
     def snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
-        """What of a document shows why it was found, in pieces: plain text, True where it is a word of the query."""
+        """Return the part of a document that matches a query as pieces of plain text, with True for query terms."""
 
     @abstractmethod
     def suggestions(self) -> list[str]:
-        """A few queries that find something, for an empty page."""
+        """Return a few example queries that have results."""
 
     @abstractmethod
     def _find(self, query: str, base: str, k: int) -> Hits:
-        """The list of one of the collection's own rankers."""
+        """Return the list of one of the collection's own rankers."""
 
     @abstractmethod
     def _score(self, query: str, docid: list[str], base: str) -> Hits:
-        """Base scores and features of these documents, all known, in the order given."""
+        """Return base scores and features of these documents, all known, in the order given."""
 
     @abstractmethod
     def __contains__(self, docid: object) -> bool:
-        """Whether there is a document of this id."""
+        """Return whether there is a document of this id."""
 
     def labels(self, query: str) -> dict[str, float]:
-        """The labels that came with the collection, by document; none where it is of texts."""
+        """Return the labels that came with the collection, by document; empty for texts."""
         return {}
 
     def base_rankers(self) -> list[str]:
-        """What ``search`` takes as ``base``: the collection's own rankers, then the saved ones."""
+        """Return the names that ``search`` accepts as ``base``: the collection's own rankers, then the saved ones."""
         return [*self.own_rankers(), *self._saved]
 
     def add_ranker(self, name: str, ranker: Ranker) -> None:
-        """Make a fitted ranker a base ranker, in the place of a saved one of that name.
+        """Add a fitted ranker as a base ranker; it replaces a saved one of that name.
 
-        A ValueError says why a ranker cannot be one: its name, or columns that are not those of the collection.
+        Raises
+        ------
+        ValueError
+            The name is that of an own ranker, or the features of the ranker are not those of the collection.
         """
         self._check_name(name)
         self._check_ranker(name, ranker)
         self._add(name, lambda: ranker)
 
-    def promise_ranker(self, name: str, load: Callable[[], Ranker]) -> None:
-        """The same for a ranker that is loaded when it is first needed, since that takes longer than all the rest.
+    def add_lazy_ranker(self, name: str, load: Callable[[], Ranker]) -> None:
+        """Add a base ranker that is loaded when it is first used, because loading it takes long.
 
-        What ``add_ranker`` would say of it is said by ``search`` then.
+        ``search`` then raises the errors about its features.
         """
         self._check_name(name)
 
@@ -137,26 +157,25 @@ class Collection(ABC):
         self._add(name, cache(loaded))
 
     def ranker(self, name: str) -> Ranker | None:
-        """The saved ranker of that name; None where there is none."""
+        """Return the saved ranker of that name, or None."""
         saved = self._saved.get(name)
         return None if saved is None else saved()
 
     def _add(self, name: str, load: Callable[[], Ranker]) -> None:
         with self._lock:
             self._saved = {**self._saved, name: load}
-            self._forget(name)
+            self._invalidate(name)
 
     def _check_name(self, name: str) -> None:
         if name in self.own_rankers():
-            raise ValueError(f"{name!r} is the name of a base ranker that is always there; choose another.")
+            raise ValueError(f"{name!r} is the name of a built-in base ranker; choose another.")
 
     def _check_ranker(self, name: str, ranker: Ranker) -> None:
-        from plackett.rankers.refinement.refiner import (
-            Refiner,  # not above: a search without rankers starts in half the time
-        )
+        # not above: without saved rankers the server starts in half the time
+        from plackett.rankers.refinement.refiner import Refiner
 
         if isinstance(ranker, Refiner):
-            raise ValueError("a refiner knows only the queries that it was fitted on and cannot rank others.")
+            raise ValueError("a refiner can only rank the queries that it was fitted on.")
         n_columns, names = getattr(ranker, "n_features_in_", None), getattr(ranker, "feature_names_", None)
         if n_columns != len(self.feature_names):
             raise ValueError(
@@ -170,19 +189,19 @@ class Collection(ABC):
             )
 
     def remove_ranker(self, name: str) -> None:
-        """A saved ranker is no base ranker any more; a KeyError where there is none of that name."""
+        """Remove a saved ranker; raise a KeyError if there is none of that name."""
         with self._lock:
             if name not in self._saved:
                 raise KeyError(f"there is no saved ranker {name!r}.")
             self._saved = {other: ranker for other, ranker in self._saved.items() if other != name}
-            self._forget(name)
+            self._invalidate(name)
 
-    def _forget(self, base: str) -> None:
+    def _invalidate(self, base: str) -> None:
         for key in [key for key in self._lists if key[1] == base]:
             del self._lists[key]
 
     def search(self, query: str, base: str = "", k: int = 100) -> Hits:
-        """The ``k`` best documents by a base ranker, with their features; lists that came last are kept.
+        """Return the ``k`` best documents of a base ranker, with their features. Recent lists are cached.
 
         Parameters
         ----------
@@ -194,46 +213,40 @@ class Collection(ABC):
         Raises
         ------
         ValueError
-            Where the base ranker is not known or the query cannot be read; it says what was expected.
+            The base ranker is unknown, or the query has a syntax error.
         """
-        base = self._base(base)
+        base = self.base_name(base)
         key = (query, base, check_positive_int(k, "k"))
         with self._lock:
             hits = self._lists.get(key)
-            if hits is not None:
-                self._lists.move_to_end(key)
-                return hits
+        if hits is not None:
+            return hits
         saved = self.ranker(base)
-        hits = self._find(query, base, k) if saved is None else self._rank(saved, query, k)
-        with self._lock:
+        if saved is None:
+            hits = self._find(query, base, k)
+        else:  # the default ranker finds candidates, the saved one orders them
+            candidates = self._find(query, self.base_name(), max(k, CANDIDATES))
+            hits = _rescored(candidates, saved).by_score().first(k)
+        hits = hits._replace(base=base)
+        with self._lock, suppress(ValueError):  # a list that is larger than the cache
             self._lists[key] = hits
-            n_values = sum(kept.X.size for kept in self._lists.values())
-            while len(self._lists) > 1 and (len(self._lists) > LISTS_KEPT or n_values > VALUES_KEPT):
-                n_values -= self._lists.popitem(last=False)[1].X.size
         return hits
 
     def score(self, query: str, docid: Sequence[str], base: str = "") -> Hits:
-        """Given documents as a list: their base scores and features, the best first; unknown ones are left out."""
-        base = self._base(base)
+        """Return the base scores and features of given documents, best first; unknown documents are skipped."""
+        base = self.base_name(base)
         known = list(dict.fromkeys(one for one in docid if one in self))
         saved = self.ranker(base)
-        if saved is None or not known:
-            return by_score(self._score(query, known, base if saved is None else self._base("")))
-        return by_score(_scored(self._score(query, known, self._base("")), saved))
+        hits = self._score(query, known, base if saved is None else self.base_name())
+        return (hits if saved is None else _rescored(hits, saved)).by_score()
 
-    def _base(self, base: str) -> str:
+    def base_name(self, base: str = "") -> str:
+        """Return ``base``, or the default for ""; raise a ValueError if there is no such base ranker."""
         names = self.base_rankers()
-        if not base:
-            return names[0]
-        if base not in names:
-            shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+        if base and base not in names:
+            shown = ", ".join(names[:RANKERS_SHOWN]) + (", …" if len(names) > RANKERS_SHOWN else "")
             raise ValueError(f"there is no base ranker {base!r}; choose one of {shown}.")
-        return base
-
-    def _rank(self, ranker: Ranker, query: str, k: int) -> Hits:
-        """The first ranker finds candidates, ``ranker`` puts them in order."""
-        found = by_score(_scored(self._find(query, self._base(""), max(k, CANDIDATES)), ranker))
-        return Hits(found.docid[:k], found.scores[:k], found.X[:k], found.feature_names)
+        return base or names[0]
 
     def warm_up(self) -> None:
         """Search once, so that the first request does not wait for imports and the index."""
@@ -242,36 +255,34 @@ class Collection(ABC):
                 self.search(query, base)
 
 
-def _scored(hits: Hits, ranker: Ranker) -> Hits:
+def _rescored(hits: Hits, ranker: Ranker) -> Hits:
     if not hits.docid:
         return hits
     scores = ranker.predict(Queries(hits.X, feature_names=hits.feature_names))
     return hits._replace(scores=np.asarray(scores, dtype=np.float64))
 
 
-def by_score(hits: Hits) -> Hits:
-    """The list by falling score; equal scores keep their order."""
-    order = np.argsort(-hits.scores, kind="stable")
-    return Hits([hits.docid[row] for row in order.tolist()], hits.scores[order], hits.X[order], hits.feature_names)
-
-
-def hits_of(docid: Sequence[str], base_scores: Any, X: Any, feature_names: Sequence[str] | None = None) -> Hits:
-    """A list from outside: checked, and in the order of its base scores, equal ones as given.
+def make_hits(docid: Sequence[str], base_scores: Any, X: Any, feature_names: Sequence[str] | None = None) -> Hits:
+    """Return a checked list of another search engine, in the order of its base scores; ties keep their order.
 
     Parameters
     ----------
     docid : sequence of str
-        Different ones.
+        Unique ids.
     base_scores : array-like of shape (n_docs,)
     X : array-like of shape (n_docs, n_features)
         Finite numbers.
     feature_names : sequence of str, default=None
         None means "column 0", "column 1", and so on.
+
+    Returns
+    -------
+    Hits
     """
     names = [str(one) for one in docid]
     if len(set(names)) < len(names):
-        twice = next(one for place, one in enumerate(names) if one in names[:place])
-        raise ValueError(f"the document {twice!r} stands in the list twice.")
+        duplicate = next(one for place, one in enumerate(names) if one in names[:place])
+        raise ValueError(f"the document {duplicate!r} is in the list twice.")
     try:
         rows = np.ascontiguousarray(X, dtype=np.float64).reshape(len(names), -1) if names else np.zeros((0, 0))
     except (TypeError, ValueError):
@@ -283,4 +294,4 @@ def hits_of(docid: Sequence[str], base_scores: Any, X: Any, feature_names: Seque
     scores = check_scores(base_scores, len(names), name="base_scores").astype(np.float64)
     if not np.isfinite(scores).all():
         raise ValueError("base_scores must be finite numbers.")
-    return by_score(Hits(names, scores, rows, columns))
+    return Hits(names, scores, rows, columns).by_score()

@@ -1,4 +1,4 @@
-"""Indexes that were built before, kept by what they were built from."""
+"""Cache of text indexes, by the content of their documents."""
 
 from __future__ import annotations
 
@@ -11,42 +11,50 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import platformdirs
+
 from plackett.data.documents import markup, stdlib_corpus
 from plackett.data.documents import read as documents
 from plackett.exceptions import DataFormatError
-from plackett.text import TextIndex, analyse, build, open_index
+from plackett.text import TextIndex, analyse, open_index
+from plackett.text import build as build_module
 
 _BLOCK = 1 << 20
-# whose words decide what an index holds
-_SOURCES = (documents, markup, stdlib_corpus, analyse, build)
+# modules whose code determines the content of an index
+_SOURCES = (documents, markup, stdlib_corpus, analyse, build_module)
 
 
-def kept_index(cache: str | os.PathLike | None, name: str, key: str, make: Callable[[], TextIndex]) -> TextIndex:
-    """The index under ``key`` in the folder ``cache``; else what ``make`` gives, and kept there for the next time.
+def default_cache_folder() -> Path:
+    """Return the user's cache folder: ``$XDG_CACHE_HOME/plackett``, or that of the system."""
+    return platformdirs.user_cache_path("plackett", appauthor=False)
 
-    A damaged index is built anew, and one of the same name under another key is deleted. Whatever keeps an index from
-    being written (no room, no right to) costs the next start some time and nothing else.
+
+def cached_index(cache: str | os.PathLike | None, name: str, key: str, build: Callable[[], TextIndex]) -> TextIndex:
+    """Return the index under ``key`` in the folder ``cache``, or build and cache it.
+
+    A damaged index is rebuilt, and an index of the same name under another key is deleted. If the cache cannot be
+    written, the index is built again at the next start.
     """
     if cache is None:
-        return make()
-    start = hashlib.sha256(name.encode()).hexdigest()[:16]
-    folder = Path(cache) / f"{start}-{key}"
+        return build()
+    prefix = hashlib.sha256(name.encode()).hexdigest()[:16]
+    folder = Path(cache) / f"{prefix}-{key}"
     with contextlib.suppress(DataFormatError, OSError):
         return open_index(folder)
-    index = make()
+    index = build()
     with contextlib.suppress(OSError):
         shutil.rmtree(folder, ignore_errors=True)
         index.save(folder)
-        for other in Path(cache).glob(f"{start}-*"):
+        for other in Path(cache).glob(f"{prefix}-*"):
             if other != folder:
                 shutil.rmtree(other, ignore_errors=True)
-        return open_index(folder)  # mapped into memory, as after the next start
+        return open_index(folder)  # memory-mapped
     return index
 
 
 def content_key(source: str) -> str:
-    """A key of the names and bytes of all files that ``read_documents`` reads."""
-    digest = _start()
+    """Return a digest of the names and bytes of all files that ``read_documents`` reads."""
+    digest = _code_digest()
     for path in documents.files_of(source):
         digest.update(os.fsencode(path) + b"\0")
         with open(path, "rb") as file:
@@ -57,14 +65,14 @@ def content_key(source: str) -> str:
 
 
 def stdlib_key() -> str:
-    """A key of all that the built-in corpus follows from: this Python on this system."""
-    digest = _start()
+    """Return a digest of what determines the built-in corpus: the Python and the system."""
+    digest = _code_digest()
     digest.update("\0".join((sys.version, sys.platform, platform.machine(), sys.prefix)).encode())
     return digest.hexdigest()[:32]
 
 
-def _start():
-    """The digest of our own words: another version of them may read other things from the same files."""
+def _code_digest():
+    """Return a digest of our own source: another version may index the same files differently."""
     digest = hashlib.sha256()
     for module in _SOURCES:
         with contextlib.suppress(OSError, TypeError):

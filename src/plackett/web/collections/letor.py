@@ -1,4 +1,4 @@
-"""Judged lists that are browsed: a query is its id, and its documents have features and labels."""
+"""Judged lists as a collection: a query is its id, and its documents have features and labels."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.rankers.base import Ranker
 from plackett.validation import check_finite, is_sparse
-from plackett.web.collections.base import Collection, Document, Hits, by_score
+from plackett.web.collections.base import Collection, Document, Hits
 
-VALUES_SHOWN = 200  # features of a document, as text
+VALUES_SHOWN = 200  # features in the text of a document
 
 
 class JudgedList(NamedTuple):
-    """A query in a list of queries: its id, the number of its documents, and how many have which label."""
+    """A query with the number of its documents, and the number of documents by label."""
 
     qid: str
     n_docs: int
@@ -24,9 +24,15 @@ class JudgedList(NamedTuple):
 
 
 class LetorCollection(Collection):
-    """The lists of a ``Queries``; base rankers are its columns, and fitted rankers.
+    """The lists of a ``Queries`` as a collection; its base rankers are the columns and saved rankers.
 
     Documents without ids are named by their query and place, such as "q7/3".
+
+    Parameters
+    ----------
+    queries : Queries
+    rankers : mapping from name to fitted ranker, default=None
+    name : str, default="judged lists"
     """
 
     kind = "letor"
@@ -47,7 +53,7 @@ class LetorCollection(Collection):
             self.add_ranker(ranker_name, ranker)
 
     def _document_names(self) -> list[str]:
-        """One name per row, different ones within a query."""
+        """Return one name per row, unique within a query."""
         given = None if self.queries.docid is None else [str(one) for one in self.queries.docid.tolist()]
         names = []
         for place, qid in enumerate(self._qid):
@@ -73,7 +79,7 @@ class LetorCollection(Collection):
         return docid in self._rows
 
     def lists(self, limit: int = 50, offset: int = 0) -> list[JudgedList]:
-        """Queries in the order of the data."""
+        """Return queries in the order of the data."""
         return [self._summary(place) for place in range(self.queries.n_queries)[offset : offset + limit]]
 
     def _summary(self, place: int) -> JudgedList:
@@ -113,7 +119,7 @@ class LetorCollection(Collection):
         rows = self.queries.X[first:last]
         return np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
 
-    def _whole(self, query: str, base: str) -> Hits:
+    def _whole_list(self, query: str, base: str) -> Hits:
         if query not in self._places:
             shown = ", ".join(self._qid[:5]) + (", …" if len(self._qid) > 5 else "")
             raise ValueError(f"no query has the id {query!r}; there are {shown}.")
@@ -122,11 +128,10 @@ class LetorCollection(Collection):
         return Hits(self._docid[first:last], rows[:, self._names.index(base)], rows, self._names)
 
     def _find(self, query: str, base: str, k: int) -> Hits:
-        found = by_score(self._whole(query, base))
-        return Hits(found.docid[:k], found.scores[:k], found.X[:k], found.feature_names)
+        return self._whole_list(query, base).by_score().first(k)
 
     def _score(self, query: str, docid: list[str], base: str) -> Hits:
-        whole = self._whole(query, base)
+        whole = self._whole_list(query, base)
         place = {one: row for row, one in enumerate(whole.docid)}
         rows = [place[one] for one in docid if one in place]
         return Hits([whole.docid[row] for row in rows], whole.scores[rows], whole.X[rows], self._names)

@@ -1,4 +1,4 @@
-"""Texts that are searched: the words of a query find them, and features say how."""
+"""Texts as a collection: a text index with its base rankers and features."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from plackett.text.boolean import positive_terms, search_boolean
 from plackett.text.index import INDEX_FILE
 from plackett.text.search import snippet_of
 from plackett.web.collections.base import Collection, Document, Hits
-from plackett.web.collections.index_cache import content_key, kept_index, stdlib_key
+from plackett.web.collections.index_cache import cached_index, content_key, stdlib_key
 
 BUILT_IN = "python-stdlib"
-RANKERS = {  # as users know them
+RANKERS = {  # the names of users, and those of the index
     "bm25": "bm25",
     "jelinek-mercer": "lm-jm",
     "dirichlet": "lm-dirichlet",
@@ -31,11 +31,11 @@ RANKERS = {  # as users know them
     "tf-idf": "vector-space",
 }
 BOOLEAN = "boolean"
-MOST_FIELDS = 8  # each brings 25 features
-LONGEST_ID = 500  # characters of a document's id, with room for a number below MAX_DOCID
-SNIPPET = 220  # characters
-SNIPPETS_KEPT = 4096
-LOOKED_AT = 8_000  # characters of a long text, around the first word of the query
+MAX_FIELDS = 8  # 25 features each
+MAX_ID_LENGTH = 500  # characters of a document's id, which leaves room for a suffix below MAX_DOCID
+SNIPPET_LENGTH = 220  # characters
+CACHED_SNIPPETS = 4096
+SNIPPET_WINDOW = 8_000  # characters of a long text that are searched for a snippet, around the first query term
 EXAMPLES = (
     "parse json text",
     "sort a list by key",
@@ -46,14 +46,14 @@ EXAMPLES = (
 
 
 class TextCollection(Collection):
-    """A text index as a collection.
+    """The documents of a text index.
 
     Parameters
     ----------
     index : TextIndex
     name, key : str
     examples : iterable of str, default=()
-        Queries for an empty page; none means titles of documents.
+        Example queries; empty means titles of documents.
     """
 
     kind = "text"
@@ -62,7 +62,7 @@ class TextCollection(Collection):
         super().__init__()
         self.index, self.name, self.key, self.n_docs = index, name, key, index.n_docs
         self._examples = list(examples)
-        self._pieces = lru_cache(SNIPPETS_KEPT)(self._snippet)
+        self._cached_snippet = lru_cache(CACHED_SNIPPETS)(self._snippet)
 
     def own_rankers(self) -> list[str]:
         return [*RANKERS, BOOLEAN]
@@ -94,11 +94,11 @@ class TextCollection(Collection):
         return Hits(docid, found.scores.astype(np.float64), self._features(terms, docid), self.feature_names)
 
     def _score(self, query: str, docid: list[str], base: str) -> Hits:
-        places = np.array([self.index.place(one) for one in docid], dtype=np.int64)
+        rows = np.array([self.index.place(one) for one in docid], dtype=np.int64)
         terms = self._terms(query, base)
-        scores = self.index.scores(terms, places, RANKERS.get(base, "bm25")) if docid else np.zeros(0)
-        if base == BOOLEAN:  # what does not match stands behind all that does
-            scores = np.where(np.isin(places, self.index.match(query)), scores, -1.0)
+        scores = self.index.scores(terms, rows, RANKERS.get(base, "bm25")) if docid else np.zeros(0)
+        if base == BOOLEAN:  # documents that do not match come last
+            scores = np.where(np.isin(rows, self.index.match(query)), scores, -1.0)
         return Hits(docid, scores.astype(np.float64), self._features(terms, docid), self.feature_names)
 
     def _features(self, terms: list[str], docid: list[str]) -> np.ndarray:
@@ -107,14 +107,14 @@ class TextCollection(Collection):
         return letor_features(self.index, {"": terms}, {"": docid}).X
 
     def snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
-        return list(self._pieces(docid, query))
+        return list(self._cached_snippet(docid, query))
 
     def _snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
         texts = self.index.document(docid)
         field = "body" if texts.get("body") else max(texts, key=lambda name: len(texts[name]))
         analyser = self.index.analyser
         wanted = frozenset(analyser(query))
-        text = snippet_of(_part_with(wanted, texts[field]), wanted, analyser, SNIPPET)
+        text = snippet_of(_snippet_window(wanted, texts[field]), wanted, analyser, SNIPPET_LENGTH)
         pieces, end = [], 0
         for term, start, stop in analyser.spans(text):
             if term in wanted:
@@ -131,13 +131,13 @@ class TextCollection(Collection):
         return [title for title in dict.fromkeys(titles) if title][:5]
 
 
-def _part_with(terms: frozenset[str], text: str) -> str:
-    """A long text's part with the first of the words: cutting all of it into words takes seconds."""
-    if len(text) <= LOOKED_AT:
+def _snippet_window(terms: frozenset[str], text: str) -> str:
+    """Return the part of a long text around the first term; analysing all of it takes seconds."""
+    if len(text) <= SNIPPET_WINDOW:
         return text
     found = re.search("|".join(map(re.escape, sorted(terms, key=len, reverse=True))), text, re.IGNORECASE)
-    start = max((found.start() if terms and found else 0) - LOOKED_AT // 10, 0)
-    return text[start : start + LOOKED_AT]
+    start = max((found.start() if terms and found else 0) - SNIPPET_WINDOW // 10, 0)
+    return text[start : start + SNIPPET_WINDOW]
 
 
 def open_collection(source: str | PathLike | None, *, cache: str | PathLike | None = None) -> TextCollection:
@@ -158,18 +158,18 @@ def open_collection(source: str | PathLike | None, *, cache: str | PathLike | No
     """
     source = None if source is None else str(source)
     if source is None:
-        index = kept_index(cache, BUILT_IN, stdlib_key(), _stdlib_index)
+        index = cached_index(cache, BUILT_IN, stdlib_key(), _stdlib_index)
         return TextCollection(index, BUILT_IN, BUILT_IN, EXAMPLES)
-    place = Path(source)
-    if not place.exists():
-        raise FileNotFoundError(f"{source} is not there. Give a folder or a file of texts.")
-    name = as_text(place.resolve().name) or "documents"
-    key = f"{name}-{hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:10]}"
-    if (place / INDEX_FILE).is_file():
-        return TextCollection(open_index(place), name, key)
-    if is_stream(source):  # which can be read once, and not recognised again
-        return TextCollection(_index_of(source), name, key)
-    index = kept_index(cache, key, content_key(source), lambda: _index_of(source))
+    path = Path(source)
+    if not path.exists():
+        raise FileNotFoundError(f"{source} does not exist. Give a folder or a file of texts.")
+    name = as_text(path.resolve().name) or "documents"
+    key = f"{name}-{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:10]}"
+    if (path / INDEX_FILE).is_file():
+        return TextCollection(open_index(path), name, key)
+    if is_stream(source):  # can be read only once, so it has no cache key
+        return TextCollection(_build_index(source), name, key)
+    index = cached_index(cache, key, content_key(source), lambda: _build_index(source))
     return TextCollection(index, name, key)
 
 
@@ -179,13 +179,13 @@ def _stdlib_index() -> TextIndex:
     return build_index(read_stdlib(n_queries=1), links="containment", positions=True)
 
 
-def _index_of(source: str) -> TextIndex:
+def _build_index(source: str) -> TextIndex:
     documents = [_renamed(one, source) for one in read_documents(source, is_lenient=True)]
-    return build_index(_safe_fields(columns_of(documents, [source])), docid=_different(documents), positions=True)
+    return build_index(_safe_fields(columns_of(documents, [source])), docid=_unique_ids(documents), positions=True)
 
 
 def _renamed(document: ReadDocument, source: str) -> ReadDocument:
-    """A document of a file, named by the file alone: judgements are kept by names, however its path was typed."""
+    """Name a document of a file without the folder, so that judgements do not depend on how the path was typed."""
     path = as_text(source)
     if os.path.isdir(source) or not as_text(document.name).startswith(path):
         return document
@@ -193,26 +193,26 @@ def _renamed(document: ReadDocument, source: str) -> ReadDocument:
 
 
 def _safe_fields(columns: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Fields under names that an index takes; where there are many, titles and texts first, then the longest."""
-    if len(columns) > MOST_FIELDS:
+    """Return fields under names that an index accepts; of many fields, titles and texts first, then the longest."""
+    if len(columns) > MAX_FIELDS:
         first = [name for name in columns if name.lower() in ("title", "body", "text")]
         others = sorted((name for name in columns if name not in first), key=lambda name: -sum(map(len, columns[name])))
-        columns = {name: columns[name] for name in [*first, *others][:MOST_FIELDS]}
-    answer: dict[str, list[str]] = {}
+        columns = {name: columns[name] for name in [*first, *others][:MAX_FIELDS]}
+    fields: dict[str, list[str]] = {}
     for name, texts in columns.items():
         safe = re.sub(r"[\W_]+", "_", name).strip("_").lower() or "field"
-        while safe in ("whole", "docid", "urls") or safe in answer:
+        while safe in ("whole", "docid", "urls") or safe in fields:
             safe += "_"
-        answer[safe] = texts
-    return answer
+        fields[safe] = texts
+    return fields
 
 
-def _different(documents: list[ReadDocument]) -> list[str]:
-    """Ids, the second of an equal name as "name (2)"."""
+def _unique_ids(documents: list[ReadDocument]) -> list[str]:
+    """Return unique ids; the second document of a name is "name (2)"."""
     taken: set[str] = set()
     names = []
     for document in documents:
-        base = " ".join(document.name.split())[:LONGEST_ID] or "document"
+        base = " ".join(document.name.split())[:MAX_ID_LENGTH] or "document"
         name, number = base, 2
         while name in taken:
             name, number = f"{base} ({number})", number + 1

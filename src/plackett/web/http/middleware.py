@@ -1,13 +1,15 @@
-"""Who may come in, what they may send, and how long it may take: in front of every page and every call.
+"""Checks of every request: host, token, origin, CSRF token, size, rate, time and number.
 
-- **Host**: a server on this machine answers to its own names only, so that a site whose name is pointed at 127.0.0.1
-  cannot read what is here.
-- **Token**: where there is one, every request brings it, as ``Authorization: Bearer``, or as a cookie that opening
-  ``/?token=…`` once leaves behind.
-- **Writes**: whoever writes with a browser's cookies comes from a page of ours (``Origin``, ``Sec-Fetch-Site``) and
-  knows the page's token (``X-CSRF-Token``, the same as in a cookie that is never sent from other sites).
-- **Limits**: on the size and the rate of a request while it arrives (``bodies.py``), on its time, and on how many there
-  are. Only a request that has arrived counts among these, and answers that a client does not read give way to others.
+- **Host**: a server on this machine only accepts names of this machine, against DNS rebinding.
+- **Token**: if the server has one, every request needs it, as ``Authorization: Bearer`` or as the cookie that opening
+  ``/?token=…`` sets.
+- **Writes**: a browser must write from a page of this server (``Origin``, ``Sec-Fetch-Site``) and send the CSRF token
+  (``X-CSRF-Token``) that equals a ``SameSite=Strict`` cookie.
+- **Limits**: size and rate of a request while it arrives (``request_body.py``), its time, and the number of requests.
+  Only requests that have arrived count, and responses that a client does not read are dropped for others.
+
+Starlette has no middleware for tokens, CSRF, slow requests or numbers of requests. Its ``TrustedHostMiddleware`` takes
+a list of names, while every address of 127.0.0.0/8 is this machine, and its responses are not those of our API.
 """
 
 from __future__ import annotations
@@ -25,25 +27,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from plackett.web.errors import Problem
-from plackett.web.http.error_responses import answer_problem, answer_unknown
-from plackett.web.http.request_body import Bodies, replayed, too_large
+from plackett.web.errors import RequestError
+from plackett.web.http.error_responses import error_response, internal_error_response
+from plackett.web.http.request_body import BodyReader, replay, too_large
 from plackett.web.limits import MAX_NAME
 from plackett.web.settings import Settings, is_loopback
 
 CSRF_COOKIE, USER_COOKIE, TOKEN_COOKIE = "plackett_csrf", "plackett_user", "plackett_token"
 CSRF_HEADER, USER_HEADER = "x-csrf-token", "x-plackett-user"
-NOBODY = "me"  # the user who gave no name
+DEFAULT_USER = "me"
 HEALTH = "/api/v1/health"
-WRITES_NOTHING = ("/api/v1/refine",)  # no page's token needed: what is sent is answered, and nothing else happens
+WITHOUT_CSRF = ("/api/v1/refine",)  # writes nothing
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-TIME_TO_SEND = 60.0  # seconds until some more of an answer that has begun is made and read
-LONGEST_ANSWER = 3600.0  # seconds
-TIME_TO_READ = 1.0  # seconds that a client may leave an answer unread while others wait for its slot
-BODIES_AT_ONCE = 8  # unfinished bodies of the largest size that fit into memory
+SEND_TIMEOUT = 60.0  # seconds between two parts of a response
+MAX_RESPONSE_TIME = 3600.0  # seconds
+UNREAD_TIMEOUT = 1.0  # seconds after which an unread response is dropped if other requests wait
+UNFINISHED_BODIES = 8  # of the largest size, that fit into memory
 YEAR = 365 * 24 * 3600
 _JOINERS = dict.fromkeys((0x200C, 0x200D))
 _CSRF = re.compile(r"[A-Za-z0-9_-]{32,64}")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\s/]+)(?::\d{1,5})?")
 HEADERS = {
     "Content-Security-Policy": "; ".join(
         [
@@ -63,117 +66,102 @@ HEADERS = {
 }
 
 
-class Visitor(NamedTuple):
-    """Who asks: the name that judgements are kept under, and the token that a page of ours sends when it writes."""
+class Credentials(NamedTuple):
+    """The user of a request, the CSRF token of its pages, and whether it has the bearer token."""
 
     user: str
     csrf: str
     is_bearer: bool
 
 
-class Guard:
-    """An application behind the checks above; see ``Settings`` for their measures."""
+class SafetyMiddleware:
+    """The checks above in front of an application; ``Settings`` has the limits."""
 
     def __init__(self, app: ASGIApp, settings: Settings):
         self._app, self._settings = app, settings
-        self._bodies = Bodies(settings.max_body, settings.max_requests, BODIES_AT_ONCE * settings.max_body)
-        self._doors: dict[asyncio.Task, _Door] = {}  # of the requests that take a slot
+        self._bodies = BodyReader(settings.max_body, settings.max_requests, UNFINISHED_BODIES * settings.max_body)
+        self._running: dict[asyncio.Task, _Sender] = {}  # requests that count towards the limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-        elif scope["type"] == "http":
-            await self._answer(scope, receive, send)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
-        cookies = _cookies(headers)
-        visitor = Visitor(NOBODY, cookies.get(CSRF_COOKIE, ""), self._is_bearer(headers))
-        is_new = not _CSRF.fullmatch(visitor.csrf)
-        if is_new:
-            visitor = visitor._replace(csrf=secrets.token_urlsafe(32))
-        scope.setdefault("state", {})["visitor"] = visitor
-        guests = [origin for origin in self._settings.origins if origin == headers.get("origin")]
-        door = _Door(send, scope, visitor.csrf if is_new else None, guests[0] if guests else None)
+        if scope["type"] != "http":
+            return
+        request = Request(scope)
+        headers, cookies = request.headers, request.cookies
+        csrf = cookies.get(CSRF_COOKIE, "")
+        is_new = not _CSRF.fullmatch(csrf)
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        is_bearer = scheme.lower() == "bearer" and self._is_token(token.strip())
+        credentials = Credentials(DEFAULT_USER, secrets.token_urlsafe(32) if is_new else csrf, is_bearer)
+        scope.setdefault("state", {})["credentials"] = credentials
+        sender = _Sender(send, scope, credentials.csrf if is_new else None)
         try:
             self._check_host(headers)
-            if self._is_preflight(scope, headers):
-                await Response(status_code=204, headers=_preflight())(scope, receive, door.send)
+            redirect = self._check_token(scope, cookies, credentials)
+            if redirect is not None:
+                await redirect(scope, receive, sender.send)
                 return
-            entered = self._check_token(scope, cookies, visitor)
-            if entered is not None:
-                await entered(scope, receive, door.send)
-                return
-            scope["state"]["visitor"] = visitor._replace(user=_user(headers, cookies))
-            if scope["method"] not in SAFE_METHODS:
-                self._check_write(scope, headers, visitor, None if is_new else visitor.csrf)
-            await self._within_limits(scope, receive, door, headers)
-        except Problem as problem:
-            if not door.is_open:
-                await answer_problem(Request(scope), problem)(scope, receive, door.send)
+            scope["state"]["credentials"] = credentials._replace(user=_user(headers, cookies))
+            if scope["method"] not in SAFE_METHODS and not credentials.is_bearer:  # browsers never add a bearer token
+                self._check_write(scope, headers, None if is_new else csrf)
+            await self._run(scope, receive, sender, headers)
+        except RequestError as error:
+            if not sender.has_started:
+                await error_response(request, error)(scope, receive, sender.send)
         except Exception as error:
-            if door.is_open:
+            if sender.has_started:
                 raise
-            await answer_unknown(Request(scope), error)(scope, receive, door.send)
+            await internal_error_response(request, error)(scope, receive, sender.send)
 
-    # who
+    # access
 
     def _check_host(self, headers: Headers) -> None:
-        if self._settings.is_local and not is_loopback(_host_name(headers.get("host", ""))):
+        host = _HOST.fullmatch(headers.get("host", ""))
+        if self._settings.is_local and not (host and is_loopback(host[1])):
             hint = f"Open http://{self._settings.host}:{self._settings.port} instead."
-            raise Problem(400, "host", "this server answers to the names of this machine only.", hint)
+            raise RequestError(400, "host", "this server only accepts the names of this machine.", hint)
 
-    def _is_bearer(self, headers: Headers) -> bool:
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and self._is_token(given.strip())
-
-    def _is_token(self, given: str) -> bool:
-        wanted = self._settings.token
-        return wanted is not None and hmac.compare_digest(given.encode("latin-1", "replace"), wanted.encode())
-
-    def _check_token(self, scope: Scope, cookies: dict[str, str], visitor: Visitor) -> Response | None:
-        """Refuse whoever has no token; whoever brings it in the address is sent on with a cookie in its place."""
+    def _is_token(self, text: str) -> bool:
         token = self._settings.token
-        if token is None or scope["path"] == HEALTH:
+        return token is not None and hmac.compare_digest(text.encode("latin-1", "replace"), token.encode())
+
+    def _check_token(self, scope: Scope, cookies: dict[str, str], credentials: Credentials) -> Response | None:
+        """Refuse requests without the token; return a redirect that moves a token in the URL into a cookie."""
+        token = self._settings.token
+        if token is None or credentials.is_bearer or scope["path"] == HEALTH:
             return None
         cookie = hmac.new(token.encode(), b"plackett cookie", sha256).hexdigest()
-        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = [value for name, value in asked if name == "token"]
-        if given and scope["method"] == "GET" and not scope["path"].startswith("/api/") and self._is_token(given[0]):
-            rest = urlencode([(name, value) for name, value in asked if name != "token"])
-            place = "/" + quote(scope["path"].lstrip("/"))  # one slash: two would name another server
-            answer = Response(status_code=303, headers={"Location": place + (f"?{rest}" if rest else "")})
-            # lax: a link in a mail opens a page; writes are checked otherwise
-            answer.set_cookie(TOKEN_COOKIE, cookie, max_age=YEAR, httponly=True, samesite="lax", path="/")
-            return answer
-        if visitor.is_bearer or hmac.compare_digest(cookies.get(TOKEN_COOKIE, "").encode(), cookie.encode()):
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        tokens = [value for name, value in query if name == "token"]
+        if tokens and scope["method"] == "GET" and not scope["path"].startswith("/api/") and self._is_token(tokens[0]):
+            rest = urlencode([(name, value) for name, value in query if name != "token"])
+            path = "/" + quote(scope["path"].lstrip("/"))  # one slash: two would name another server
+            response = Response(status_code=303, headers={"Location": path + (f"?{rest}" if rest else "")})
+            # lax, so that links from other sites open pages; writes have further checks
+            response.set_cookie(TOKEN_COOKIE, cookie, max_age=YEAR, httponly=True, samesite="lax", path="/")
+            return response
+        if hmac.compare_digest(cookies.get(TOKEN_COOKIE, "").encode(), cookie.encode()):
             return None
         hint = "Open the address that the server printed, with its ?token=, or send Authorization: Bearer TOKEN."
-        raise Problem(401, "token", "this server asks for its token.", hint)
+        raise RequestError(401, "token", "this server requires its token.", hint)
 
-    # what
-
-    def _check_write(self, scope: Scope, headers: Headers, visitor: Visitor, cookie: str | None) -> None:
-        if visitor.is_bearer:
-            return  # no browser adds a bearer token by itself
+    def _check_write(self, scope: Scope, headers: Headers, cookie: str | None) -> None:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        is_own = origin is None or _same_place(origin, headers.get("host", ""))
+        is_own = origin is None or _is_same_host(origin, headers.get("host", ""))
         if not is_own or site not in (None, "same-origin", "none"):
-            raise Problem(403, "origin", "another site's page cannot write here.", "Use the API with its token.")
-        if scope["path"] in WRITES_NOTHING:
+            raise RequestError(403, "origin", "pages of other sites cannot write here.", "Use the API with its token.")
+        if scope["path"] in WITHOUT_CSRF:
             return
         sent = headers.get(CSRF_HEADER, "")
         if cookie is None or not hmac.compare_digest(sent.encode("latin-1", "replace"), cookie.encode()):
-            hint = "Reload the page; a program asks GET /api/v1/session for one, or sends Authorization: Bearer TOKEN."
-            raise Problem(403, "csrf", "the page's token is missing or not the right one.", hint)
+            hint = "Reload the page; programs get one from GET /api/v1/session, or send Authorization: Bearer TOKEN."
+            raise RequestError(403, "csrf", "the CSRF token is missing or wrong.", hint)
 
-    def _is_preflight(self, scope: Scope, headers: Headers) -> bool:
-        is_asked = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
-        return is_asked and headers.get("origin") in self._settings.origins
+    # limits
 
-    # how much
-
-    async def _within_limits(self, scope: Scope, receive: Receive, door: _Door, headers: Headers) -> None:
+    async def _run(self, scope: Scope, receive: Receive, sender: _Sender, headers: Headers) -> None:
+        """Read the body and run the application, within the limits of size, time and number."""
         limit = self._settings.max_body
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or int(length[:20]) > limit:
@@ -181,136 +169,109 @@ class Guard:
         body = await self._bodies.read(receive)
         if body is None:
             return
-        if len(self._doors) >= self._settings.max_requests and not self._drop_unread():
-            raise Problem(503, "busy", "there are too many requests at the same time.", "Try again in a moment.")
-        task = asyncio.ensure_future(self._app(scope, replayed(body, receive), door.send))
+        if len(self._running) >= self._settings.max_requests and not self._drop_unread():
+            raise RequestError(503, "busy", "there are too many requests at the same time.", "Try again in a moment.")
+        task = asyncio.ensure_future(self._app(scope, replay(body, receive), sender.send))
         task.add_done_callback(self._ended)
-        self._doors[task] = door
+        self._running[task] = sender
         await asyncio.wait({task}, timeout=self._settings.seconds)
-        if not task.done() and door.is_open:
-            await self._sent(task, door)
+        if not task.done() and sender.has_started:
+            await self._wait_while_sending(task, sender)
             task.cancel()
         elif not task.done():
-            # a thread cannot be stopped: it goes on, and counts as a request until it ends, but nobody hears of it
-            slow = Problem(503, "slow", f"this took longer than {self._settings.seconds:g} s.", "Ask for less at once.")
-            await answer_problem(Request(scope), slow)(scope, receive, door.instead())
+            # a thread cannot be stopped: it counts as a request until it ends, and its response is dropped
+            message = f"this took longer than {self._settings.seconds:g} s."
+            slow = RequestError(503, "slow", message, "Request less at once.")
+            await error_response(Request(scope), slow)(scope, receive, sender.replacement())
         elif not task.cancelled():
             task.result()
 
-    async def _sent(self, task: asyncio.Task, door: _Door) -> None:
-        """Wait for an answer that has begun as long as it goes on: a large file is sent while it is made."""
-        deadline = asyncio.get_running_loop().time() + LONGEST_ANSWER
+    async def _wait_while_sending(self, task: asyncio.Task, sender: _Sender) -> None:
+        """Wait for a started response as long as it makes progress, because a large file is sent while it is made."""
+        deadline = asyncio.get_running_loop().time() + MAX_RESPONSE_TIME
         n_sent = -1
-        while not task.done() and door.n_sent > n_sent and asyncio.get_running_loop().time() < deadline:
-            n_sent = door.n_sent
-            await asyncio.wait({task}, timeout=TIME_TO_SEND)
+        while not task.done() and sender.n_sent > n_sent and asyncio.get_running_loop().time() < deadline:
+            n_sent = sender.n_sent
+            await asyncio.wait({task}, timeout=SEND_TIMEOUT)
 
     def _drop_unread(self) -> bool:
-        """End the answer that its client has left unread for longest; False where all are read."""
-        latest = asyncio.get_running_loop().time() - TIME_TO_READ
-        unread = {task: door.waits_since for task, door in self._doors.items() if door.waits_since < latest}
+        """Cancel the response that has been unread for longest; return False if all are read."""
+        latest = asyncio.get_running_loop().time() - UNREAD_TIMEOUT
+        unread = {task: sender.unread_since for task, sender in self._running.items() if sender.unread_since < latest}
         if not unread:
             return False
         task = min(unread, key=lambda task: unread[task])
         task.cancel()
-        del self._doors[task]
+        del self._running[task]
         return True
 
     def _ended(self, task: asyncio.Task) -> None:
-        self._doors.pop(task, None)
+        self._running.pop(task, None)
         if not task.cancelled():
-            task.exception()  # looked at, so that nothing is written about one that nobody waits for
+            task.exception()  # retrieved, so that asyncio does not log it
 
 
-class _Door:
-    """What goes out: with our headers, and nothing after it was shut."""
+class _Sender:
+    """A ``send`` that adds our headers, and can be replaced by another one."""
 
-    def __init__(self, send: Send, scope: Scope, new_csrf: str | None, origin: str | None):
-        self._send, self._scope, self._csrf, self._origin = send, scope, new_csrf, origin
-        self.is_open = self.is_shut = False
+    def __init__(self, send: Send, scope: Scope, new_csrf: str | None):
+        self._send, self._scope, self._csrf = send, scope, new_csrf
+        self.has_started = self.is_replaced = False
         self.n_sent = 0
-        self.waits_since = float("inf")  # for the client to read what was sent
+        self.unread_since = float("inf")
 
     async def send(self, message: Message) -> None:
-        if self.is_shut:
+        if self.is_replaced:
             return
         if message["type"] == "http.response.start":
-            self.is_open = True
+            self.has_started = True
             headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers[name] = value
+            headers.update(HEADERS)
             headers["Cache-Control"] = "no-cache" if self._scope["path"].startswith("/static/") else "no-store"
             if self._csrf is not None:
                 cookie = f"{CSRF_COOKIE}={self._csrf}; HttpOnly; Max-Age={YEAR}; Path=/; SameSite=Strict"
                 headers.append("Set-Cookie", cookie)
-            if self._origin is not None:
-                headers["Access-Control-Allow-Origin"] = self._origin
-                headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-                headers.append("Vary", "Origin")
-        self.waits_since = asyncio.get_running_loop().time()
+        self.unread_since = asyncio.get_running_loop().time()
         await self._send(message)
-        self.waits_since = float("inf")
+        self.unread_since = float("inf")
         self.n_sent += 1
 
-    def instead(self) -> Send:
-        """A way out for another answer; whoever held the door before finds it shut."""
-        self.is_shut = True
-        return _Door(self._send, self._scope, self._csrf, self._origin).send
+    def replacement(self) -> Send:
+        """Return a ``send`` for a replacement response; the original one is disabled."""
+        self.is_replaced = True
+        return _Sender(self._send, self._scope, self._csrf).send
 
 
-def user_cookie(answer: Response, user: str) -> None:
+def set_user_cookie(response: Response, user: str) -> None:
     """Remember the name of a user."""
-    answer.set_cookie(USER_COOKIE, quote(user, safe=""), max_age=YEAR, httponly=True, samesite="strict", path="/")
+    response.set_cookie(USER_COOKIE, quote(user, safe=""), max_age=YEAR, httponly=True, samesite="strict", path="/")
 
 
-def name_of_user(given: str) -> str:
-    """A name as it is kept, with single blanks; a `Problem` where it is none: a line that is not too long."""
-    name = " ".join(given.split())
-    # not printable by themselves, but letters of Persian and of Indian languages are joined and parted by them
+def clean_user_name(text: str) -> str:
+    """Return a user's name with single blanks; raise a `RequestError` if it is too long or not printable."""
+    name = " ".join(text.split())
+    # joiners are not printable, but Persian and Indian languages need them
     if len(name) > MAX_NAME or not name.translate(_JOINERS).isprintable():
-        hint = f"A name has {MAX_NAME} characters at most, all of which can be seen."
-        raise Problem(422, "invalid", "this is not the name of a user.", hint)
+        hint = f"A name has at most {MAX_NAME} characters, all printable."
+        raise RequestError(422, "invalid", "this is not a valid user name.", hint)
     return name
 
 
 def _user(headers: Headers, cookies: dict[str, str]) -> str:
-    """The name in the header, or else in the cookie."""
+    """Return the name in the header, or else in the cookie; an invalid cookie is ignored."""
     try:
-        for given in (headers.get(USER_HEADER), cookies.get(USER_COOKIE)):
-            name = name_of_user(unquote(given or "", errors="replace"))
+        for text in (headers.get(USER_HEADER), cookies.get(USER_COOKIE)):
+            name = clean_user_name(unquote(text or "", errors="replace"))
             if name:
                 return name
-    except Problem:  # who sends a header is told; a cookie that is not ours is none
+    except RequestError:
         if headers.get(USER_HEADER):
             raise
-    return NOBODY
+    return DEFAULT_USER
 
 
-def _cookies(headers: Headers) -> dict[str, str]:
-    cookies: dict[str, str] = {}
-    for part in headers.get("cookie", "").split(";"):
-        name, _, value = part.partition("=")
-        cookies.setdefault(name.strip(), value.strip().strip('"'))
-    return cookies
-
-
-def _host_name(host: str) -> str:
-    """The name in a Host header, without its port."""
-    found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\s/]+)(?::\d{1,5})?", host)
-    return found[1] if found else ""
-
-
-def _same_place(origin: str, host: str) -> bool:
-    """Whether a page's origin is the server that it writes to."""
+def _is_same_host(origin: str, host: str) -> bool:
     try:
         return urlsplit(origin).scheme in ("http", "https") and urlsplit(origin).netloc.lower() == host.lower() != ""
     except ValueError:
         return False
-
-
-def _preflight() -> dict[str, str]:
-    return {
-        "Access-Control-Allow-Methods": "GET, POST, DELETE",
-        "Access-Control-Allow-Headers": "Authorization, Content-Type, X-Plackett-User",
-        "Access-Control-Max-Age": "600",
-    }

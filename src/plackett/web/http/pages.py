@@ -1,4 +1,4 @@
-"""The pages: what the workbench knows, as HTML that can be read without a script and is judged with one."""
+"""The HTML pages of the workbench; reading them needs no JavaScript, judging does."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from fastapi.responses import HTMLResponse, Response
 from plackett.validation import count_of
 from plackett.web import limits
 from plackett.web.collections.base import Hits
-from plackett.web.errors import Problem, asked
-from plackett.web.schemas.lists import RankedList, Result, View
+from plackett.web.errors import RequestError, client_errors
+from plackett.web.schemas.lists import ListOptions, RankedList, Result
 from plackett.web.schemas.values import METHODS
 from plackett.web.workbench.workbench import Workbench
 
 VIEWS = ("refined", "before", "side")
 QUERIES, LISTS = 50, 100  # on a page
-DOCUMENTS = 50  # found and refined; of a judged list all that are allowed
+DOCUMENTS = 50  # of a search; lists with labels are shown up to the limit
 ROWS, FEATURES = 200, 60  # in a table of features
-STRANGERS = (400, 401, 403)  # these answers go to anybody, so they say nothing of what is here
-BASE_COOKIE = "plackett_base"  # the base ranker that was chosen last
+PUBLIC_ERRORS = (400, 401, 403)  # sent without a token, so these pages show nothing of the collection
+BASE_COOKIE = "plackett_base"  # the last base ranker
 
-# control characters but tabs and line ends, and those that turn around the text behind them
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# control characters except tabs and line ends, and bidirectional overrides
+_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _RANKERS = {
     "bm25": "BM25",
     "jelinek-mercer": "Language model (Jelinek-Mercer)",
@@ -36,10 +36,10 @@ _RANKERS = {
     "tf-idf": "TF-IDF",
     "boolean": "Boolean (and, or, not)",
 }
-_HEADINGS = {401: "A token is needed", 403: "Not allowed", 404: "Not found", 503: "Not now"}
+_HEADINGS = {401: "Token required", 403: "Not allowed", 404: "Not found", 503: "Not available"}
 
 
-def mount(app: FastAPI) -> None:
+def add_pages(app: FastAPI) -> None:
     """Add the pages to an application that has a workbench."""
     app.state.error_page = _error_page
     for path, page in (
@@ -55,112 +55,112 @@ def mount(app: FastAPI) -> None:
 def search_page(
     request: Request, q: str = "", base: str = "", method: str = "", view: str = "", keep: str = ""
 ) -> Response:
-    """The query box, and the list of the query as this user's judgements have it."""
+    """Return the search box, and the list of the query refined by this user's judgements."""
     bench = _bench(request)
     q, method = q.strip(), method if method in METHODS else METHODS[0]
     base = base or _remembered_base(request, bench)
-    is_kept = keep == "true"
-    found, problem = None, None
+    is_pinned = keep == "true"
+    found, error = None, None
     if q:
         try:
             _check_query(q)
             k = limits.MAX_K if bench.collection.kind == "letor" else DOCUMENTS
-            wish = View.model_construct(base=base, method=method, keep=is_kept, k=k)
-            found = bench.lists.search(request.state.visitor.user, q, wish)
-        except Problem as error:
-            problem = error
+            options = ListOptions.model_construct(base=base, method=method, keep=is_pinned, k=k)
+            found = bench.searching.search(request.state.credentials.user, q, options)
+        except RequestError as raised:
+            error = raised
     return _page(
         request,
         "search.html",
-        200 if problem is None else problem.status,
+        200 if error is None else error.status,
         here="search",
         q=q,
         base=base if found is None else found.base,
         method=method,
         methods=METHODS,
-        keep=is_kept,
+        keep=is_pinned,
         view=view if view in VIEWS else VIEWS[0],
         list=found,
         list_json="" if found is None else found.model_dump_json(),
-        problem=None if problem is None else _words(problem),
+        problem=None if error is None else _error_text(error),
         suggestions=[] if q else bench.collection.suggestions(),
     )
 
 
 def document_page(request: Request, docid: str = "", q: str = "", base: str = "") -> Response:
-    """A document as plain text, with its features for the query that it was found by."""
+    """Return a document as plain text, with its features for the query that found it."""
     _check_query(q)
-    document = _bench(request).lists.document(docid, q or None, base)
+    document = _bench(request).searching.document(docid, q or None, base)
     back = "/?" + urlencode({"q": q, **({"base": base} if base else {})})
     return _page(request, "document.html", here="document", document=document, q=q, back=back)
 
 
 def collection_page(request: Request, offset: int = 0) -> Response:
-    """What was judged, by whom, how far they agree, and what can be made of it."""
+    """Return the judged queries, the agreement of users, export, import and training."""
     bench, offset = _bench(request), max(0, offset)
     return _page(
         request,
         "collection.html",
         here="collection",
-        about=bench.gathered.describe(),
-        queries=bench.gathered.queries(None, QUERIES, offset),
-        trained=bench.trained.answer().rankers[::-1],
+        about=bench.reviewing.describe(),
+        queries=bench.reviewing.queries(None, QUERIES, offset),
+        trained=bench.rankers.rankers().rankers[::-1],
         offset=offset,
         limit=QUERIES,
     )
 
 
 def lists_page(request: Request, offset: int = 0) -> Response:
-    """The queries of a collection that came judged."""
+    """Return the queries of a collection with labels."""
     offset = max(0, offset)
-    page = _bench(request).gathered.lists(LISTS, offset)
+    page = _bench(request).reviewing.lists(LISTS, offset)
     return _page(request, "lists.html", here="lists", page=page, offset=offset, limit=LISTS)
 
 
 def features_page(request: Request, q: str = "", base: str = "") -> Response:
-    """The documents of a list in any ranker's order, with their features."""
+    """Return the documents of a list in the order of a base ranker, with their features."""
     collection = _bench(request).collection
     base = base or collection.base_rankers()[0]
     _check_query(q)
-    hits, problem = None, None
+    hits, error = None, None
     try:
-        with asked():
+        with client_errors():
             hits = collection.search(q.strip(), base, ROWS)
-    except Problem as error:
-        problem = error
+    except RequestError as raised:
+        error = raised
     labels = {} if hits is None else collection.labels(q.strip())
     return _page(
         request,
         "features.html",
-        200 if problem is None else problem.status,
+        200 if error is None else error.status,
         here="lists",
         q=q,
         base=base,
-        rows=[] if hits is None else _rows_of(hits, labels),
+        rows=[] if hits is None else _feature_rows(hits, labels),
         has_labels=bool(labels),
         names=[] if hits is None else hits.feature_names[:FEATURES],
         n_features=len(collection.feature_names),
-        problem=None if problem is None else _words(problem),
+        problem=None if error is None else _error_text(error),
     )
 
 
-def _rows_of(hits: Hits, labels: dict[str, float]) -> list[tuple[str, float | None, float, list[float]]]:
-    """Documents in the order of a list: id, label, score, features."""
+def _feature_rows(hits: Hits, labels: dict[str, float]) -> list[tuple[str, float | None, float, list[float]]]:
+    """Return (id, label, score, features) of the documents of a list."""
     values, scores = hits.X[:, :FEATURES].tolist(), hits.scores.tolist()
     return [(docid, labels.get(docid), scores[row], values[row]) for row, docid in enumerate(hits.docid)]
 
 
 def _error_page(request: Request, status: int, error: str, hint: str | None) -> Response:
-    heading = _HEADINGS.get(status, "That did not work")
-    if status in STRANGERS:
-        text = _TEMPLATES.get_template("stranger.html").render(heading=heading, error=error, hint=hint)
+    heading = _HEADINGS.get(status, "Error")
+    if status in PUBLIC_ERRORS:
+        text = _TEMPLATES.get_template("public_error.html").render(heading=heading, error=error, hint=hint)
         return HTMLResponse(text, status)
     return _page(request, "error.html", status, here="", heading=heading, error=error, hint=hint)
 
 
 def _page(request: Request, template: str, status: int = 200, /, **values: Any) -> Response:
     text = _TEMPLATES.get_template(template).render(
-        visitor=request.state.visitor, collection=_bench(request).collection, **values
+        credentials=request.state.credentials, collection=_bench(request).collection, **values
     )
     return Response(text.encode("utf-8", errors="replace"), status, media_type="text/html; charset=utf-8")
 
@@ -171,7 +171,7 @@ def _bench(request: Request) -> Workbench:
 
 def _check_query(q: str) -> None:
     if len(q) > limits.MAX_QUERY:
-        raise Problem(422, "invalid", f"the query has {len(q):,} characters; {limits.MAX_QUERY:,} are the most.")
+        raise RequestError(422, "invalid", f"the query has {len(q):,} characters; the limit is {limits.MAX_QUERY:,}.")
 
 
 def _remembered_base(request: Request, bench: Workbench) -> str:
@@ -179,39 +179,39 @@ def _remembered_base(request: Request, bench: Workbench) -> str:
     return base if base in bench.collection.base_rankers() else bench.collection.base_rankers()[0]
 
 
-def _words(problem: Problem) -> str:
-    return problem.error if problem.hint is None else f"{problem.error}\n{problem.hint}"
+def _error_text(error: RequestError) -> str:
+    return error.message if error.hint is None else f"{error.message}\n{error.hint}"
 
 
-# what templates call
+# filters and functions of the templates
 
 
 def document_url(docid: str, q: str = "", base: str = "") -> str:
-    """The address of a document's page."""
+    """Return the address of a document's page."""
     return "/document?" + urlencode(
         {name: value for name, value in (("docid", docid), ("q", q), ("base", base)) if value}, errors="replace"
     )
 
 
-def plain(text: str, most: int | None = None) -> str:
-    r"""``text`` without what cannot be seen, cut where it is too long; templates escape the rest.
+def plain(text: str, max_length: int | None = None) -> str:
+    r"""Return ``text`` with invisible characters replaced, shortened if it is too long; templates escape it.
 
     Examples
     --------
     >>> plain("a\x00b" + 9 * "c", 5)
     'a�bc…'
     """
-    cut = text if most is None or len(text) <= most else text[: most - 1] + "…"
-    return _UNSEEN.sub("�", cut)
+    short_text = text if max_length is None or len(text) <= max_length else text[: max_length - 1] + "…"
+    return _INVISIBLE.sub("�", short_text)
 
 
 def short(value: float) -> str:
-    """A number in four digits."""
+    """Return a number with four digits."""
     return f"{value:.4g}"
 
 
 def signed(value: float | None) -> str:
-    """A number with its sign in two digits or three, as the script has it."""
+    """Return a number with its sign and two or three digits, as the script does."""
     if value is None:
         return "–"
     size = abs(value)
@@ -220,28 +220,28 @@ def signed(value: float | None) -> str:
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
-    """A measure."""
+    """Return a number with fixed decimals."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def direction(row: Result) -> str:
-    """The class of a document that moved."""
+    """Return the CSS class of a document that moved."""
     return "up" if row.moved > 0 else "down" if row.moved < 0 else "same"
 
 
 def moved(row: Result) -> str:
-    """How far a document moved."""
+    """Return by how many places a document moved."""
     return f"▲ {row.moved}" if row.moved > 0 else f"▼ {-row.moved}" if row.moved < 0 else ""
 
 
 def moved_in_words(row: Result) -> str:
-    """The same for those who hear the page."""
+    """Return the same for screen readers."""
     places = count_of(abs(row.moved), "place")
     return f", up {places}" if row.moved > 0 else f", down {places}" if row.moved < 0 else ""
 
 
 def counted(ranked: RankedList) -> str:
-    """A list in a few words."""
+    """Return the counts of a list."""
     parts = [f"{count_of(ranked.n_found, 'document')} by {ranker_name(ranked.base)}"]
     if ranked.n_judged:
         parts.append(f"{ranked.n_judged} judged")
@@ -251,27 +251,27 @@ def counted(ranked: RankedList) -> str:
 
 
 def ranker_name(name: str) -> str:
-    """A base ranker as readers know it."""
+    """Return the displayed name of a base ranker."""
     return _RANKERS.get(name, plain(name, 60))
 
 
 def method_name(name: str) -> str:
-    """A way to refine as readers know it."""
+    """Return the displayed name of a refinement method."""
     return "Rocchio" if name == "rocchio" else name
 
 
 def metric_name(name: str) -> str:
-    """A measure as it is written."""
+    """Return the displayed name of a measure."""
     return name.upper()
 
 
 def step(level: float | str) -> int:
-    """The colour of a label: 0 to 4."""
+    """Return the colour of a label: 0 to 4."""
     return int(min(max(float(level), 0.0), 4.0))
 
 
 def when(time: datetime) -> str:
-    """A time, to the minute."""
+    """Return a time, to the minute."""
     return f"{time:%Y-%m-%d %H:%M} UTC"
 
 

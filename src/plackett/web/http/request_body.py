@@ -1,9 +1,11 @@
-"""Request bodies, read to their end before a request takes one of the server's slots.
+"""Request bodies, read completely before a request counts towards the limit of the server.
 
-Every unfinished body has a deadline. It starts ``GRACE`` seconds ahead; each byte moves it by ``1 / MIN_RATE`` seconds,
-but never further than ``GRACE`` ahead of the present. So a body that arrives slowly, or stops, runs into its deadline.
-When there are too many, the one with the nearest deadline, which is the slowest, is dropped for the others; when they
-take too much memory, the slowest of those with at least the mean size.
+Every unfinished body has a deadline. It starts ``GRACE`` seconds ahead. Each byte extends it by ``1 / MIN_RATE``
+seconds, up to ``GRACE`` seconds ahead of the present. A body that arrives slowly, or stops, misses its deadline. If
+there are too many unfinished bodies, the one with the nearest deadline, which is the slowest, is dropped; if they take
+too much memory, the slowest of those with at least the mean size.
+
+Starlette can limit the size of a body, but not its rate, and not all bodies together.
 """
 
 from __future__ import annotations
@@ -12,31 +14,31 @@ import asyncio
 
 from starlette.types import Message, Receive
 
-from plackett.web.errors import Problem
+from plackett.web.errors import RequestError
 
 GRACE = 5.0  # seconds
 MIN_RATE = 4096.0  # bytes per second
 
 
-class Bodies:
-    """The unfinished bodies of a server, in one event loop.
+class BodyReader:
+    """Reads the bodies of a server, in one event loop.
 
     Parameters
     ----------
     max_body : int
         Bytes of one body.
-    most : int
+    max_unfinished : int
         Unfinished bodies at a time.
-    room : int
+    max_bytes : int
         Bytes of all unfinished bodies together.
     """
 
-    def __init__(self, max_body: int, most: int, room: int):
-        self._max_body, self._most, self._room = max_body, most, room
+    def __init__(self, max_body: int, max_unfinished: int, max_bytes: int):
+        self._max_body, self._max_unfinished, self._max_bytes = max_body, max_unfinished, max_bytes
         self._n_bytes: dict[asyncio.Timeout, int] = {}  # by deadline
 
     async def read(self, receive: Receive) -> bytes | None:
-        """Return the body, or None if the client has gone; a `Problem` if it is too large or too slow."""
+        """Return the body, or None if the client disconnected; raise a `RequestError` if it is too large or slow."""
         body = bytearray()
         loop = asyncio.get_running_loop()
         try:
@@ -44,7 +46,7 @@ class Bodies:
                 self._n_bytes[deadline] = 0
                 try:
                     while True:
-                        self._make_room()
+                        self._drop_slowest()
                         message = await receive()
                         if message["type"] == "http.disconnect":
                             return None
@@ -63,11 +65,13 @@ class Bodies:
                 finally:
                     self._n_bytes.pop(deadline, None)
         except TimeoutError:
-            raise Problem(408, "slow", "the body of the request arrived too slowly.", "Send it again.") from None
+            raise RequestError(408, "slow", "the body of the request arrived too slowly.", "Send it again.") from None
 
-    def _make_room(self) -> None:
-        while len(self._n_bytes) > self._most or sum(self._n_bytes.values()) > self._room:
-            mean = sum(self._n_bytes.values()) / len(self._n_bytes) if len(self._n_bytes) <= self._most else 0.0
+    def _drop_slowest(self) -> None:
+        while len(self._n_bytes) > self._max_unfinished or sum(self._n_bytes.values()) > self._max_bytes:
+            mean = (
+                sum(self._n_bytes.values()) / len(self._n_bytes) if len(self._n_bytes) <= self._max_unfinished else 0.0
+            )
             large = (deadline for deadline, n_bytes in self._n_bytes.items() if n_bytes >= mean)
             slowest = min(large, key=lambda deadline: deadline.when() or 0.0)
             del self._n_bytes[slowest]
@@ -75,16 +79,16 @@ class Bodies:
                 slowest.reschedule(asyncio.get_running_loop().time())
 
 
-def too_large(limit: int) -> Problem:
-    """The error for a body of more bytes than allowed."""
-    return Problem(413, "too-large", f"the request has more than {limit:,} bytes.")
+def too_large(limit: int) -> RequestError:
+    """Return the error for a body of too many bytes."""
+    return RequestError(413, "too-large", f"the request has more than {limit:,} bytes.")
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
-    """A ``receive`` that gives a body that was read already, then what else comes."""
+def replay(body: bytes, receive: Receive) -> Receive:
+    """Return a ``receive`` that returns a body that was read already, then further messages."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def again() -> Message:
+    async def receive_again() -> Message:
         return first.pop() if first else await receive()
 
-    return again
+    return receive_again

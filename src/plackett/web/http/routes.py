@@ -1,7 +1,7 @@
-"""The API: every action of the workbench as JSON under ``/api/v1``.
+"""The API: every use case of the workbench as JSON under ``/api/v1``.
 
-Handlers are plain functions, so they run in threads; what they answer is written as JSON there too, and the loop that
-listens to fifty users only passes bytes on.
+Handlers are plain functions, so they run in threads. They also serialise their responses there, so that the event loop
+only passes bytes on.
 """
 
 from __future__ import annotations
@@ -12,40 +12,46 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from plackett.web.http.middleware import Visitor, name_of_user, user_cookie
+from plackett.web.http.middleware import Credentials, clean_user_name, set_user_cookie
 from plackett.web.limits import MAX_ID
-from plackett.web.schemas.base import Error, PageRequest
+from plackett.web.schemas.base import ErrorResponse, PageRequest
 from plackett.web.schemas.collection import (
-    CollectionAnswer,
+    CollectionResponse,
     ExportRequest,
-    Imported,
     ImportRequest,
-    ListsAnswer,
-    QueriesAnswer,
+    ImportResponse,
+    ListsResponse,
     QueriesRequest,
+    QueriesResponse,
 )
-from plackett.web.schemas.judging import JudgementRequest, PreferenceRequest, Saved, Target
+from plackett.web.schemas.judging import JudgementRequest, JudgementResponse, ListRequest, PreferenceRequest
 from plackett.web.schemas.lists import (
-    DocumentAnswer,
     DocumentRequest,
+    DocumentResponse,
+    ListOptions,
     MeasureRequest,
-    Measures,
+    MeasureResponse,
     RankedList,
     SearchRequest,
-    View,
 )
-from plackett.web.schemas.refine import RefineAnswer, RefineRequest
+from plackett.web.schemas.refine import RefineRequest, RefineResponse
 from plackett.web.schemas.session import Health, Session, UserRequest
-from plackett.web.schemas.training import JobAnswer, JobsAnswer, RankerName, RankerRequest, RankersAnswer, TrainRequest
-from plackett.web.workbench.outside import refine_outside
+from plackett.web.schemas.training import (
+    JobResponse,
+    JobsResponse,
+    RankerName,
+    RankerRequest,
+    RankersResponse,
+    TrainRequest,
+)
 from plackett.web.workbench.workbench import Workbench
 
 PREFIX = "/api/v1"
 router = APIRouter(
     prefix=PREFIX,
     responses={
-        "4XX": {"model": Error, "description": "Something is wrong with the request."},
-        "5XX": {"model": Error, "description": "The server cannot answer now."},
+        "4XX": {"model": ErrorResponse, "description": "The request has an error."},
+        "5XX": {"model": ErrorResponse, "description": "The server cannot process the request now."},
     },
 )
 
@@ -54,18 +60,18 @@ async def _workbench(request: Request) -> Workbench:
     return request.app.state.workbench
 
 
-async def _visitor(request: Request) -> Visitor:
-    return request.state.visitor
+async def _credentials(request: Request) -> Credentials:
+    return request.state.credentials
 
 
 Bench = Annotated[Workbench, Depends(_workbench)]
-Who = Annotated[Visitor, Depends(_visitor)]
+Caller = Annotated[Credentials, Depends(_credentials)]
 QueryId = Annotated[int, Path(ge=1, le=MAX_ID)]
 JobId = Annotated[int, Path(ge=1, le=MAX_ID)]
 
 
-def _json(answer: BaseModel, status: int = 200) -> Response:
-    return Response(answer.model_dump_json(), status, media_type="application/json")
+def _json(response: BaseModel, status: int = 200) -> Response:
+    return Response(response.model_dump_json(), status, media_type="application/json")
 
 
 # the session and searching
@@ -73,95 +79,95 @@ def _json(answer: BaseModel, status: int = 200) -> Response:
 
 @router.get("/health", response_model=Health, tags=["session"])
 async def health(bench: Bench):
-    """Whether the server is there; this needs no token."""
+    """Return whether the server runs; this needs no token."""
     return _json(Health(status="ok", is_warm=bench.is_warm))
 
 
 @router.get("/session", response_model=Session, tags=["session"])
-def session(bench: Bench, visitor: Who):
-    """Who asks, the token that a page sends when it writes, and what can be searched in which ways."""
-    return _json(bench.session(visitor.user, visitor.csrf))
+def session(bench: Bench, caller: Caller):
+    """Return the user, the CSRF token for writes, and what can be searched with which base rankers."""
+    return _json(bench.session(caller.user, caller.csrf))
 
 
 @router.post("/session", response_model=Session, tags=["session"])
-def name_user(bench: Bench, visitor: Who, wish: UserRequest):
-    """Judge under this name from now on."""
-    name = name_of_user(wish.user) or visitor.user
-    answer = _json(bench.session(name, visitor.csrf))
-    user_cookie(answer, name)
-    return answer
+def name_user(bench: Bench, caller: Caller, request: UserRequest):
+    """Set the name that judgements are stored under."""
+    name = clean_user_name(request.user) or caller.user
+    response = _json(bench.session(name, caller.csrf))
+    set_user_cookie(response, name)
+    return response
 
 
 @router.get("/search", response_model=RankedList, tags=["lists"])
-def search(bench: Bench, visitor: Who, wish: Annotated[SearchRequest, Query()]):
-    """The list of a query, refined by what this user judged before. Searching writes nothing."""
-    return _json(bench.lists.search(visitor.user, wish.q, wish))
+def search(bench: Bench, caller: Caller, request: Annotated[SearchRequest, Query()]):
+    """Return the list of a query, refined by this user's earlier judgements. Searching writes nothing."""
+    return _json(bench.searching.search(caller.user, request.q, request))
 
 
 @router.get("/lists/{query_id}", response_model=RankedList, tags=["lists"])
-def show(bench: Bench, visitor: Who, query_id: QueryId, view: Annotated[View, Query()]):
-    """The list of a query that was judged."""
-    return _json(bench.lists.show(visitor.user, query_id, view))
+def show(bench: Bench, caller: Caller, query_id: QueryId, options: Annotated[ListOptions, Query()]):
+    """Return the list of a judged query."""
+    return _json(bench.searching.show(caller.user, query_id, options))
 
 
-@router.get("/lists/{query_id}/measures", response_model=Measures, tags=["lists"])
-def measures(bench: Bench, visitor: Who, query_id: QueryId, wish: Annotated[MeasureRequest, Query()]):
-    """P@k and NDCG@k of base and refined order on the documents that this user judged."""
-    return _json(bench.lists.measures(visitor.user, query_id, wish))
+@router.get("/lists/{query_id}/measures", response_model=MeasureResponse, tags=["lists"])
+def measures(bench: Bench, caller: Caller, query_id: QueryId, request: Annotated[MeasureRequest, Query()]):
+    """Return P@k and NDCG@k of base and refined order on the documents that this user judged."""
+    return _json(bench.searching.measures(caller.user, query_id, request))
 
 
-@router.get("/documents", response_model=DocumentAnswer, tags=["lists"])
-def document(bench: Bench, wish: Annotated[DocumentRequest, Query()]):
-    """A document as plain text, with its features for a query where one is given."""
-    return _json(bench.lists.document(wish.docid, wish.q, wish.base))
+@router.get("/documents", response_model=DocumentResponse, tags=["lists"])
+def document(bench: Bench, request: Annotated[DocumentRequest, Query()]):
+    """Return a document as plain text, with its features if the request has a query."""
+    return _json(bench.searching.document(request.docid, request.q, request.base))
 
 
 # judging
 
 
-@router.post("/judgements", response_model=Saved, tags=["judging"])
-def judge(bench: Bench, visitor: Who, wish: JudgementRequest):
-    """Give a document a grade. It is on disk when the answer comes."""
-    return _json(bench.judging.judge(visitor.user, wish))
+@router.post("/judgements", response_model=JudgementResponse, tags=["judging"])
+def judge(bench: Bench, caller: Caller, request: JudgementRequest):
+    """Set the grade of a document. It is on disk before the response is sent."""
+    return _json(bench.judging.judge(caller.user, request))
 
 
-@router.post("/preferences", response_model=Saved, tags=["judging"])
-def prefer(bench: Bench, visitor: Who, wish: PreferenceRequest):
-    """Put a document above another. It is on disk when the answer comes."""
-    return _json(bench.judging.prefer(visitor.user, wish))
+@router.post("/preferences", response_model=JudgementResponse, tags=["judging"])
+def prefer(bench: Bench, caller: Caller, request: PreferenceRequest):
+    """Prefer a document to another. It is on disk before the response is sent."""
+    return _json(bench.judging.prefer(caller.user, request))
 
 
-@router.post("/undo", response_model=Saved, tags=["judging"])
-def undo(bench: Bench, visitor: Who, wish: Target):
-    """Take back what this user said last of a list; asking again goes further back."""
-    return _json(bench.judging.undo(visitor.user, wish))
+@router.post("/undo", response_model=JudgementResponse, tags=["judging"])
+def undo(bench: Bench, caller: Caller, request: ListRequest):
+    """Undo this user's last judgement of a list; further calls go further back."""
+    return _json(bench.judging.undo(caller.user, request))
 
 
-@router.post("/reset", response_model=Saved, tags=["judging"])
-def reset(bench: Bench, visitor: Who, wish: Target):
-    """Clear all that this user said of a list; one undo brings it back."""
-    return _json(bench.judging.reset(visitor.user, wish))
+@router.post("/reset", response_model=JudgementResponse, tags=["judging"])
+def reset(bench: Bench, caller: Caller, request: ListRequest):
+    """Clear this user's judgements of a list; one undo restores them."""
+    return _json(bench.judging.reset(caller.user, request))
 
 
 # the collection
 
 
-@router.get("/queries", response_model=QueriesAnswer, tags=["collection"])
-def queries(bench: Bench, visitor: Who, wish: Annotated[QueriesRequest, Query()]):
-    """Queries that were judged, those of the latest judgements first."""
-    return _json(bench.gathered.queries(visitor.user if wish.mine else None, wish.limit, wish.offset))
+@router.get("/queries", response_model=QueriesResponse, tags=["collection"])
+def queries(bench: Bench, caller: Caller, request: Annotated[QueriesRequest, Query()]):
+    """Return judged queries, those with the latest judgements first."""
+    return _json(bench.reviewing.queries(caller.user if request.mine else None, request.limit, request.offset))
 
 
-@router.get("/lists", response_model=ListsAnswer, tags=["collection"])
+@router.get("/lists", response_model=ListsResponse, tags=["collection"])
 def lists(bench: Bench, page: Annotated[PageRequest, Query()]):
-    """The lists of a collection that came judged (``--letor``)."""
-    return _json(bench.gathered.lists(page.limit, page.offset))
+    """Return the lists of a collection with labels (``--letor``)."""
+    return _json(bench.reviewing.lists(page.limit, page.offset))
 
 
-@router.get("/collection", response_model=CollectionAnswer, tags=["collection"])
+@router.get("/collection", response_model=CollectionResponse, tags=["collection"])
 def collection(bench: Bench):
-    """What is searched, and all judgements in numbers: counts, agreement, contradictions."""
-    return _json(bench.gathered.describe())
+    """Return the collection and the statistics of its judgements: counts, agreement, contradictions."""
+    return _json(bench.reviewing.describe())
 
 
 @router.get(
@@ -175,71 +181,71 @@ def collection(bench: Bench):
     },
     tags=["collection"],
 )
-def export(bench: Bench, visitor: Who, wish: Annotated[ExportRequest, Query()]):
-    """All judgements as a file: LETOR, qrels, a run of the refined orders, or JSON. It is sent while it is made."""
-    file = bench.gathered.export(visitor.user, wish)
-    # its name is made of letters, digits, dots and dashes
+def export(bench: Bench, caller: Caller, request: Annotated[ExportRequest, Query()]):
+    """Return all judgements as a file: LETOR, qrels, a run of the refined orders, or JSON."""
+    file = bench.reviewing.export_file(caller.user, request)
+    # the name has only letters, digits, dots and dashes
     headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
     return StreamingResponse(file.parts, media_type=file.media_type, headers=headers)
 
 
-@router.post("/import", response_model=Imported, tags=["collection"])
-def take_in(bench: Bench, visitor: Who, wish: ImportRequest):
-    """Take over the judgements of a file as this user's, all or none."""
-    return _json(bench.gathered.take_in(visitor.user, wish))
+@router.post("/import", response_model=ImportResponse, tags=["collection"])
+def import_judgements(bench: Bench, caller: Caller, request: ImportRequest):
+    """Add the judgements of a file to this user's, all or nothing."""
+    return _json(bench.reviewing.import_file(caller.user, request))
 
 
 # training
 
 
-@router.post("/train", response_model=JobAnswer, status_code=202, tags=["training"])
-def train(bench: Bench, visitor: Who, wish: TrainRequest):
-    """Train a ranker on all judgements in the background, and compare it with the base ranker by cross-validation."""
-    return _json(bench.train(visitor.user, wish), 202)
+@router.post("/train", response_model=JobResponse, status_code=202, tags=["training"])
+def train(bench: Bench, caller: Caller, request: TrainRequest):
+    """Start a job that trains a ranker on all judgements, and compares it with the base ranker by cross-validation."""
+    return _json(bench.train(caller.user, request), 202)
 
 
-@router.get("/jobs", response_model=JobsAnswer, tags=["training"])
+@router.get("/jobs", response_model=JobsResponse, tags=["training"])
 def jobs(bench: Bench, page: Annotated[PageRequest, Query()]):
-    """Jobs, the newest first."""
-    return _json(bench.jobs(page.limit, page.offset))
+    """Return jobs, newest first."""
+    return _json(bench.jobs.jobs(page.limit, page.offset))
 
 
-@router.get("/jobs/{job_id}", response_model=JobAnswer, tags=["training"])
+@router.get("/jobs/{job_id}", response_model=JobResponse, tags=["training"])
 def job(bench: Bench, job_id: JobId):
-    """How far a job has come."""
-    return _json(bench.job(job_id))
+    """Return the state of a job."""
+    return _json(bench.jobs.job(job_id))
 
 
-@router.post("/jobs/{job_id}/cancel", response_model=JobAnswer, tags=["training"])
+@router.post("/jobs/{job_id}/cancel", response_model=JobResponse, tags=["training"])
 def cancel(bench: Bench, job_id: JobId):
-    """Stop a job."""
-    return _json(bench.cancel(job_id))
+    """Cancel a job."""
+    return _json(bench.jobs.cancel(job_id))
 
 
-@router.get("/rankers", response_model=RankersAnswer, tags=["training"])
+@router.get("/rankers", response_model=RankersResponse, tags=["training"])
 def rankers(bench: Bench):
-    """Rankers that were trained here."""
-    return _json(bench.trained.answer())
+    """Return the trained rankers."""
+    return _json(bench.rankers.rankers())
 
 
-@router.post("/rankers", response_model=RankersAnswer, tags=["training"])
-def change_ranker(bench: Bench, wish: RankerRequest):
-    """Make a trained ranker a base ranker, or no longer; under a new name, if one is given."""
-    bench.trained.change(wish.name, wish.new_name or wish.name, wish.is_base)
-    return _json(bench.trained.answer())
+@router.post("/rankers", response_model=RankersResponse, tags=["training"])
+def change_ranker(bench: Bench, request: RankerRequest):
+    """Rename a trained ranker, and add it to the base rankers or remove it from them."""
+    return _json(bench.rankers.change(request.name, request.new_name or request.name, request.is_base))
 
 
-@router.delete("/rankers", response_model=RankersAnswer, tags=["training"])
-def delete_ranker(bench: Bench, wish: Annotated[RankerName, Query()]):
-    """Forget a trained ranker."""
-    bench.trained.delete(wish.name)
-    return _json(bench.trained.answer())
+@router.delete("/rankers", response_model=RankersResponse, tags=["training"])
+def delete_ranker(bench: Bench, request: Annotated[RankerName, Query()]):
+    """Delete a trained ranker."""
+    return _json(bench.rankers.delete(request.name))
 
 
 # for other search engines
 
 
-@router.post("/refine", response_model=RefineAnswer, tags=["refine"])
-def refine(wish: RefineRequest):
-    """The refined order of a list that is sent along. Nothing is looked up and nothing is kept."""
-    return _json(refine_outside(wish))
+@router.post("/refine", response_model=RefineResponse, tags=["refine"])
+def refine(request: RefineRequest):
+    """Return the refined order of a list in the request. Nothing is looked up or stored."""
+    from plackett.web.workbench.refining import refine_external  # loads modules that learn
+
+    return _json(refine_external(request))

@@ -1,59 +1,62 @@
-"""From an application to an open port, and back when Ctrl-C is pressed."""
+"""The HTTP server: its port, its connections and its timeouts."""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from plackett.web.http.connections import BoundedConnection
 from plackett.web.settings import Settings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-PORTS_TRIED = 50  # for one that is free
-SECONDS_TO_FINISH = 3
-WAITING = 256  # connections that are not accepted yet
+PORTS_TRIED = 50
+SHUTDOWN_TIMEOUT = 3  # seconds
+BACKLOG = 256  # connections that are not accepted yet
+HEADER_TIMEOUT = 15.0  # seconds
+UNREAD_TIMEOUT = 120.0  # seconds
 
 
 def open_port(host: str, port: int) -> socket.socket:
-    """A socket that listens; an OSError says what is wrong, and which port is free where this one is not."""
+    """Return a listening socket; raise an OSError with advice, such as the next free port."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror:
-        raise OSError(f"there is no machine {host!r}; 127.0.0.1 is this one.") from None
+        raise OSError(f"the host {host!r} is unknown; use 127.0.0.1 for this machine.") from None
     listener = socket.socket(family, kind)
     try:
-        if os.name == "posix":  # elsewhere this would let two servers share a port
-            # a port whose last server has just ended can be taken again; one that is in use cannot
+        if os.name == "posix":  # elsewhere two servers could share a port
+            # reuse the port of a server that has just ended
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(WAITING)
+        listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise OSError(_why_not(error, host, port)) from None
+        raise OSError(_port_error(error, host, port)) from None
     return listener
 
 
-def _why_not(error: OSError, host: str, port: int) -> str:
+def _port_error(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         free = next_free_port(host, port + 1)
-        wish = "" if free is None else f"--port {free}, or "
-        return f"port {port} on {host} is taken, perhaps by another workbench. Try {wish}--port 0 for any that is free."
+        advice = "" if free is None else f"--port {free}, or "
+        return f"port {port} on {host} is in use, perhaps by another workbench. Try {advice}--port 0 for any free port."
     if error.errno == errno.EACCES:
-        return f"port {port} may not be opened; choose one from 1024 up."
+        return f"port {port} needs more rights; choose one from 1024 up."
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"this machine is not {host}; 127.0.0.1 always is."
+        return f"{host} is not an address of this machine; use 127.0.0.1."
     return f"port {port} on {host} cannot be opened: {error.strerror or error}."
 
 
 def next_free_port(host: str, first: int) -> int | None:
-    """The first port from ``first`` that can be opened; None where none of the next ones can."""
+    """Return the first port from ``first`` that can be opened; None if the next ones cannot."""
     for port in range(first, min(first + PORTS_TRIED, 65536)):
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as trial:
             try:
@@ -65,22 +68,22 @@ def next_free_port(host: str, first: int) -> int | None:
 
 
 def address_of(listener: socket.socket, settings: Settings) -> str:
-    """The address to open in a browser; with the token where one is needed."""
+    """Return the address to open in a browser, with the token if there is one."""
     host, port = listener.getsockname()[:2]
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     if settings.host.isascii() and not settings.host[:1].isdigit() and ":" not in settings.host:
-        shown = settings.host  # a name is shown as it was given
-    place = f"[{shown}]" if ":" in shown else shown
-    return f"http://{place}:{port}/" + (f"?token={quote(settings.token, safe='')}" if settings.token else "")
+        shown = settings.host  # names are shown unchanged
+    name = f"[{shown}]" if ":" in shown else shown
+    return f"http://{name}:{port}/" + (f"?token={quote(settings.token, safe='')}" if settings.token else "")
 
 
 def serve(app: FastAPI, listener: socket.socket) -> None:
-    """Answer until Ctrl-C or SIGTERM; requests that have begun are given some seconds to end."""
-    server_of(app).run(sockets=[listener])
+    """Serve until Ctrl-C or SIGTERM; running requests have some seconds to end."""
+    make_server(app).run(sockets=[listener])
 
 
-def server_of(app: FastAPI) -> uvicorn.Server:
-    """The application's server, which has not begun to listen."""
+def make_server(app: FastAPI) -> uvicorn.Server:
+    """Return the server of an application, not yet started."""
     config = uvicorn.Config(
         app,
         http=BoundedConnection,
@@ -89,8 +92,71 @@ def server_of(app: FastAPI) -> uvicorn.Server:
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=SECONDS_TO_FINISH,
-        backlog=WAITING,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
+        backlog=BACKLOG,
         ws="none",
     )
     return uvicorn.Server(config)
+
+
+class BoundedConnection(H11Protocol):
+    """An HTTP/1.1 connection with a timeout for headers and for responses that the client does not read.
+
+    ``timeout_keep_alive`` of uvicorn only counts between requests, and the limits of a request (``middleware.py``) only
+    after its last header. A client that sends headers slowly would keep its connection otherwise, and so would a client
+    that reads nothing, because a connection is closed after everything was sent.
+    """
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._unread_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._start_header_timer()
+
+    def data_received(self, data: bytes) -> None:
+        # a body that still arrives after its response has the same timeout as headers
+        if self._is_idle:
+            self._start_header_timer()
+        super().data_received(data)
+        if not self._is_idle:
+            self._stop_header_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_header_timer()
+        self._stop_unread_timer()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._unread_timer = self.loop.call_later(UNREAD_TIMEOUT, self.transport.abort)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._stop_unread_timer()
+        super().resume_writing()
+
+    def _stop_unread_timer(self) -> None:
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+            self._unread_timer = None
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether no request is being processed."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _start_header_timer(self) -> None:
+        if self._header_timer is None:
+            self._header_timer = self.loop.call_later(HEADER_TIMEOUT, self._close_idle)
+
+    def _stop_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def _close_idle(self) -> None:
+        self._header_timer = None
+        if self._is_idle:
+            self.transport.close()

@@ -1,1 +1,1 @@
-"""What the API takes and answers, with the limits of each value: the OpenAPI description is made of these."""
+"""Requests and responses of the API, as pydantic models."""

@@ -1,4 +1,4 @@
-"""What all requests, all errors and all requests for a page of something have in common."""
+"""Base classes of requests, pages of results, and errors."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from pydantic import BaseModel, ConfigDict, Field
 from plackett.web.limits import MAX_ID
 
 
-class Request(BaseModel):
-    """What is sent: a field that is not known is refused, since it is more likely misspelt than meant."""
+class RequestModel(BaseModel):
+    """Values of a request; unknown fields are refused, because most are misspelt."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Error(BaseModel):
-    """Every answer with a status of 400 or more."""
+class ErrorResponse(BaseModel):
+    """The body of every response with a status of 400 or more."""
 
-    error: str = Field(description="What is wrong, in words; several lines where a place in a query is pointed at.")
-    hint: str | None = Field(default=None, description="What to do about it.")
+    error: str = Field(description="What is wrong; several lines if it shows a position in a query.")
+    hint: str | None = Field(default=None, description="What to do.")
     code: str = Field(description="One word for programs, such as csrf, not-found or invalid.")
-    id: str | None = Field(default=None, description="Of an internal error, to be found in the server's log.")
+    id: str | None = Field(default=None, description="Id of an internal error in the server's log.")
 
 
-class PageRequest(Request):
-    """A part of a long answer."""
+class PageRequest(RequestModel):
+    """A page of a long result."""
 
     limit: int = Field(default=50, ge=1, le=500)
     offset: int = Field(default=0, ge=0, le=MAX_ID)

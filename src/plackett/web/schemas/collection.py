@@ -1,4 +1,4 @@
-"""All that was said of a collection: queries, agreement, and judgements that go out and come in as files."""
+"""Judged queries, statistics of a collection, export and import."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, StringConstraints
 
 from plackett.web.limits import MAX_IMPORT
-from plackett.web.schemas.base import PageRequest, Request
+from plackett.web.schemas.base import PageRequest, RequestModel
 from plackett.web.schemas.lists import MeasureRequest
 from plackett.web.schemas.session import BaseRanker, CollectionName
 from plackett.web.schemas.values import Base, Format
 
 
 class QueriesRequest(PageRequest):
-    """Whose queries."""
+    """Which judged queries."""
 
-    mine: bool = Field(default=False, description="Whether only this user's count.")
+    mine: bool = Field(default=False, description="Whether only this user's judgements count.")
 
 
-class QueryAnswer(BaseModel):
-    """A query that somebody judged."""
+class QueryResponse(BaseModel):
+    """A judged query."""
 
     query_id: int
     query: str
@@ -32,29 +32,29 @@ class QueryAnswer(BaseModel):
     last: datetime
 
 
-class QueriesAnswer(BaseModel):
-    """Judged queries, those of the latest judgements first."""
+class QueriesResponse(BaseModel):
+    """Judged queries, those with the latest judgements first."""
 
     total: int
-    queries: list[QueryAnswer]
+    queries: list[QueryResponse]
 
 
-class ListAnswer(BaseModel):
-    """A list that came judged."""
+class ListResponse(BaseModel):
+    """A list of a collection with labels."""
 
     query: str
     n_docs: int
     labels: dict[str, int]
 
 
-class ListsAnswer(BaseModel):
-    """The lists of a collection of judged lists, in its order."""
+class ListsResponse(BaseModel):
+    """The lists of a collection with labels, in its order."""
 
     total: int
-    lists: list[ListAnswer]
+    lists: list[ListResponse]
 
 
-class DisputeAnswer(BaseModel):
+class DisputeResponse(BaseModel):
     """A document that users graded differently."""
 
     query: str
@@ -62,26 +62,26 @@ class DisputeAnswer(BaseModel):
     grades: dict[str, float]
 
 
-class AgreementAnswer(BaseModel):
-    """How far users agree: the share of equal grades, and Krippendorff's alpha; null where nothing can be compared."""
+class AgreementResponse(BaseModel):
+    """Agreement of users: the share of equal grades, and Krippendorff's alpha; null if there is nothing to compare."""
 
     n_shared: int
     n_pairs: int
     equal: float | None
     alpha: float | None
-    disputed: list[DisputeAnswer]
+    disputed: list[DisputeResponse]
 
 
-class ContradictionsAnswer(BaseModel):
-    """What users said against themselves."""
+class ContradictionsResponse(BaseModel):
+    """Contradictions within the judgements of one user."""
 
     changed: int
     opposite: int
     circles: int
 
 
-class SummaryAnswer(BaseModel):
-    """All judgements in numbers."""
+class SummaryResponse(BaseModel):
+    """Statistics of all judgements."""
 
     n_users: int
     n_queries: int
@@ -89,39 +89,39 @@ class SummaryAnswer(BaseModel):
     n_judgements: int
     n_preferences: int
     grades: dict[str, int]
-    agreement: AgreementAnswer
-    contradictions: ContradictionsAnswer
+    agreement: AgreementResponse
+    contradictions: ContradictionsResponse
     words: str
 
 
-class CollectionAnswer(CollectionName):
-    """The collection and what was said about it."""
+class CollectionResponse(CollectionName):
+    """The collection and the statistics of its judgements."""
 
     n_features: int
     feature_names: list[str]
     bases: list[BaseRanker]
     store: str
     users: list[str]
-    summary: SummaryAnswer
+    summary: SummaryResponse
 
 
 class ExportRequest(MeasureRequest):
-    """Which file; base, method and k are those of a run, base that of a LETOR file."""
+    """Which file; a run uses base, method and k, a LETOR file uses base."""
 
     format: Format
     mine: bool = Field(default=False, description="Whether only this user's judgements count.")
 
 
-class ImportRequest(Request):
-    """The content of a file of judgements; they become the user's own."""
+class ImportRequest(RequestModel):
+    """The content of a file of judgements, which are added to the user's."""
 
     format: Literal["auto", "json", "qrels", "letor"] = "auto"
     text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_IMPORT)]
     base: Base = ""
 
 
-class Imported(BaseModel):
-    """How much was taken over."""
+class ImportResponse(BaseModel):
+    """How many judgements were imported."""
 
     n_imported: int
     notes: list[str]

@@ -1,4 +1,4 @@
-"""What a user says of a list, and what was written of it."""
+"""Judgements of a list, and their responses."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field, model_validator
 
-from plackett.web.schemas.lists import RankedList, View
+from plackett.web.schemas.lists import ListOptions, RankedList
 from plackett.web.schemas.values import Docid, Grade, Id, QueryText
 
 
-class Target(View):
-    """Whose list is meant: that of a query by its text, or by its id."""
+class ListRequest(ListOptions):
+    """A list, by the text or the id of its query."""
 
     query: QueryText | None = None
     query_id: Id | None = None
-    with_list: bool = Field(default=True, description="Whether the refined list comes with the answer.")
+    with_list: bool = Field(default=True, description="Whether the response has the refined list.")
 
     @model_validator(mode="after")
-    def _names_one_query(self):
+    def _check_query(self):
         if (self.query is None) == (self.query_id is None):
             raise ValueError("give query or query_id, and not both")
         return self
 
 
-class JudgementRequest(Target):
-    """A grade for a document; null takes its grade back. 1 and more is relevant, 0 is not."""
+class JudgementRequest(ListRequest):
+    """A grade for a document; null removes it. 1 and more is relevant, 0 is not."""
 
     docid: Docid
     grade: Grade | None
 
 
-class PreferenceRequest(Target):
-    """``docid`` belongs above ``other``."""
+class PreferenceRequest(ListRequest):
+    """A preference of ``docid`` to ``other``."""
 
     docid: Docid
     other: Docid
 
 
-class EventAnswer(BaseModel):
-    """A line of the log."""
+class EventResponse(BaseModel):
+    """A judgement in the log."""
 
     id: int
     kind: str
@@ -49,10 +49,10 @@ class EventAnswer(BaseModel):
     time: datetime
 
 
-class Saved(BaseModel):
-    """What was written; it is on disk when this is read."""
+class JudgementResponse(BaseModel):
+    """The judgement that is now on disk, and the refined list."""
 
     query_id: int
-    event: EventAnswer | None
+    event: EventResponse | None
     n_cleared: int
     list: RankedList | None

@@ -1,4 +1,4 @@
-"""A list: how it is asked for, its documents in their refined order, and what it is worth."""
+"""Lists, their documents and their measures."""
 
 from __future__ import annotations
 
@@ -7,37 +7,40 @@ from typing import Annotated
 from pydantic import BaseModel, Field, StringConstraints
 
 from plackett.web.limits import MAX_K, MAX_QUERY
-from plackett.web.schemas.base import Request
+from plackett.web.schemas.base import RequestModel
 from plackett.web.schemas.values import NO_NULL, Base, Docid, Method, QueryText
 
 
-class View(Request):
-    """How a list is to be shown."""
+class ListOptions(RequestModel):
+    """How a list is refined and shown."""
 
-    base: Base = Field(default="", description="A base ranker; empty: the query's last, or the collection's first.")
+    base: Base = Field(
+        default="",
+        description="A base ranker; empty means the last one of the query, or the default.",
+    )
     method: Method = "multiplicative"
-    keep: bool = Field(default=False, description="Whether graded documents stay first or last.")
-    k: int = Field(default=50, ge=1, le=MAX_K, description="Documents that are found and refined.")
-    shown: int = Field(default=20, ge=1, le=MAX_K, description="Documents in the answer.")
-    side_by_side: bool = Field(default=False, description="Whether the base order comes along.")
+    keep: bool = Field(default=False, description="Whether graded documents are pinned first or last.")
+    k: int = Field(default=50, ge=1, le=MAX_K, description="Number of documents to find and refine.")
+    shown: int = Field(default=20, ge=1, le=MAX_K, description="Number of documents in the response.")
+    side_by_side: bool = Field(default=False, description="Whether the response has the base order too.")
 
 
-class SearchRequest(View):
+class SearchRequest(ListOptions):
     """A search."""
 
     q: QueryText
 
 
-class MeasureRequest(Request):
-    """Which two orders are compared."""
+class MeasureRequest(RequestModel):
+    """Which orders are compared."""
 
     base: Base = ""
     method: Method = "multiplicative"
     k: int = Field(default=50, ge=1, le=MAX_K)
 
 
-class DocumentRequest(Request):
-    """Which document, and for which query its features are wanted."""
+class DocumentRequest(RequestModel):
+    """A document, and the query for its features."""
 
     docid: Docid
     q: Annotated[str, StringConstraints(max_length=MAX_QUERY, pattern=NO_NULL)] | None = None
@@ -51,15 +54,15 @@ class Piece(BaseModel):
     is_term: bool
 
 
-class Why(BaseModel):
-    """Something that moved a document, and by how much of its score."""
+class Reason(BaseModel):
+    """A reason why a document moved, and its share of the score."""
 
     text: str
     amount: float
 
 
 class Result(BaseModel):
-    """A document in a list; places count from 1, and ``moved`` is positive where it went up."""
+    """A document in a list; places count from 1, and ``moved`` is positive if it moved up."""
 
     docid: str
     title: str
@@ -71,7 +74,7 @@ class Result(BaseModel):
     moved: int
     grade: float | None
     label: float | None
-    why: list[Why]
+    why: list[Reason]
 
 
 class Pair(BaseModel):
@@ -89,9 +92,9 @@ class Graded(BaseModel):
 
 
 class RankedList(BaseModel):
-    """A list in the order that this user's judgements suggest."""
+    """A list refined by this user's judgements."""
 
-    query_id: int | None = Field(description="None as long as nobody has judged anything for this query.")
+    query_id: int | None = Field(description="Null if the query is not judged yet.")
     query: str
     base: str
     method: Method
@@ -109,8 +112,8 @@ class RankedList(BaseModel):
     base_results: list[Result] | None
 
 
-class Measures(BaseModel):
-    """Measures of base and refined order on the judged documents of a list; empty while these are too few."""
+class MeasureResponse(BaseModel):
+    """Measures of base and refined order on the judged documents of a list; empty if there are too few."""
 
     metrics: list[str]
     base: dict[str, float]
@@ -136,8 +139,8 @@ class Feature(BaseModel):
     value: float
 
 
-class DocumentAnswer(BaseModel):
-    """A document, with its features where a query was named."""
+class DocumentResponse(BaseModel):
+    """A document, with its features if the request has a query."""
 
     docid: str
     title: str

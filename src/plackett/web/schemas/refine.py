@@ -1,4 +1,4 @@
-"""Lists of other search engines, which are refined and not kept."""
+"""Lists of other search engines, which are refined and not stored."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Annotated
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from plackett.web.limits import MAX_DOCS, MAX_FEATURES, MAX_NUMBERS
-from plackett.web.schemas.base import Request
-from plackett.web.schemas.lists import Why
+from plackett.web.schemas.base import RequestModel
+from plackett.web.schemas.lists import Reason
 from plackett.web.schemas.values import Docid, Grade, Method, Number
 
 
-class RefineRequest(Request):
+class RefineRequest(RequestModel):
     """A list of another search engine: features and base score of each document, and judgements on some of them."""
 
     docids: Annotated[list[Docid], Field(max_length=MAX_DOCS)] | None = Field(
-        default=None, description='Different names of the documents; null: "0", "1", and so on.'
+        default=None, description='Unique ids of the documents; null means "0", "1", and so on.'
     )
     features: Annotated[
         list[Annotated[list[Number], Field(max_length=MAX_FEATURES)]], Field(min_length=1, max_length=MAX_DOCS)
@@ -29,13 +29,13 @@ class RefineRequest(Request):
         default={}, description="Grades by document; 1 and more is relevant, 0 is not."
     )
     pairs: Annotated[list[tuple[Docid, Docid]], Field(max_length=MAX_DOCS)] = Field(
-        default=[], description="Preferences: the first belongs above the second."
+        default=[], description="Preferences: the first document is preferred to the second."
     )
     method: Method = "multiplicative"
-    keep: bool = Field(default=False, description="Whether graded documents stay first or last.")
+    keep: bool = Field(default=False, description="Whether graded documents are pinned first or last.")
 
     @model_validator(mode="after")
-    def _fits(self):
+    def _check_lengths(self):
         n_docs = len(self.features)
         widths = {len(row) for row in self.features}
         if len(widths) > 1:
@@ -48,12 +48,12 @@ class RefineRequest(Request):
         return self
 
 
-class RefineAnswer(BaseModel):
+class RefineResponse(BaseModel):
     """The refined order; ``scores``, ``moves`` and ``why`` follow the rows of the request."""
 
-    order: list[str] = Field(description="Documents, the best first.")
+    order: list[str] = Field(description="Documents, best first.")
     rows: list[int] = Field(description="The same as row numbers of the request, from 0.")
     scores: list[float]
-    moves: list[int] = Field(description="Places that each row went up from its place in the base order.")
-    why: list[list[Why]]
+    moves: list[int] = Field(description="Places that each row moved up from the base order.")
+    why: list[list[Reason]]
     note: str | None

@@ -1,4 +1,4 @@
-"""Who asks, and what is here to be searched."""
+"""The session of a user, and the collection that is searched."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from plackett.web.schemas.base import Request
+from plackett.web.schemas.base import RequestModel
 from plackett.web.schemas.values import Name
 
 
 class Health(BaseModel):
-    """Whether the server is there, and whether its first search will be as quick as the others."""
+    """Whether the server runs, and whether it has loaded what requests need."""
 
     status: Literal["ok"]
     is_warm: bool
 
 
-class UserRequest(Request):
-    """Who judges; a name is enough."""
+class UserRequest(RequestModel):
+    """The name of the user who judges."""
 
     user: Name
 
 
 class BaseRanker(BaseModel):
-    """A base ranker, and whether it is one that was saved."""
+    """A base ranker, and whether it is a saved one."""
 
     name: str
     is_saved: bool
 
 
 class CollectionName(BaseModel):
-    """What is searched."""
+    """The collection that is searched."""
 
     name: str
     kind: Literal["text", "letor"]
@@ -39,7 +39,7 @@ class CollectionName(BaseModel):
 
 
 class Session(BaseModel):
-    """What a page needs to know first."""
+    """What a page needs first."""
 
     user: str
     csrf: str

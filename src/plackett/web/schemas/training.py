@@ -1,4 +1,4 @@
-"""Training in the background, and the rankers that came of it."""
+"""Training jobs, and trained rankers."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from plackett.web.schemas.base import Request
+from plackett.web.schemas.base import RequestModel
 from plackett.web.schemas.values import Base, Name
 
 
-class TrainRequest(Request):
-    """What to learn from, and what to compare with."""
+class TrainRequest(RequestModel):
+    """Which judgements to train on, and which base ranker to compare with."""
 
-    base: Base = Field(default="", description="The base ranker to compare with; empty: the collection's first.")
+    base: Base = Field(default="", description="The base ranker to compare with; empty means the default.")
     mine: bool = Field(default=False, description="Whether only this user's judgements count.")
 
 
-class JobAnswer(BaseModel):
-    """Work in the background; ``progress`` goes from 0 to 1."""
+class JobResponse(BaseModel):
+    """A background job; ``progress`` is from 0 to 1."""
 
     id: int
     kind: str
@@ -33,28 +33,28 @@ class JobAnswer(BaseModel):
     is_finished: bool
 
 
-class JobsAnswer(BaseModel):
-    """Jobs, the newest first."""
+class JobsResponse(BaseModel):
+    """Jobs, newest first."""
 
-    jobs: list[JobAnswer]
+    jobs: list[JobResponse]
 
 
-class RankerName(Request):
-    """Which trained ranker."""
+class RankerName(RequestModel):
+    """The name of a trained ranker."""
 
     name: Name
 
 
-class RankerRequest(Request):
-    """Whether a trained ranker is offered as a base ranker, and under which name."""
+class RankerRequest(RequestModel):
+    """Whether a trained ranker is a base ranker, and its new name."""
 
     name: Name
     new_name: Name | None = None
     is_base: bool = True
 
 
-class RankerAnswer(BaseModel):
-    """A ranker that was trained here."""
+class RankerResponse(BaseModel):
+    """A trained ranker."""
 
     name: str
     is_base: bool
@@ -63,7 +63,7 @@ class RankerAnswer(BaseModel):
     summary: dict[str, Any]
 
 
-class RankersAnswer(BaseModel):
-    """Trained rankers, the oldest first."""
+class RankersResponse(BaseModel):
+    """Trained rankers, oldest first."""
 
-    rankers: list[RankerAnswer]
+    rankers: list[RankerResponse]

@@ -1,8 +1,7 @@
-"""From a URL to transactions: what is written inside ``writing()`` is on disk when the block ends.
+"""Transactions of a store: what is written inside ``writing()`` is on disk when the block ends.
 
 SQLite runs with a write-ahead log that is flushed at every commit (``synchronous=FULL``), PostgreSQL with
-``synchronous_commit``. Errors of a driver become a ``StoreError`` that names the store without its password and says
-what to do, without the statement or its values.
+``synchronous_commit``. Driver errors become a ``StoreError`` without the password, the statement or its values.
 """
 
 from __future__ import annotations
@@ -10,53 +9,53 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from os import PathLike
 
-from sqlalchemy import Connection, Engine, Table
+from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
 from plackett.exceptions import StoreError
-from plackett.web.store.failures import explain
-from plackett.web.store.migrations import migrate, newest, refuse_newer, version_of
-from plackett.web.store.postgresql import postgresql_engine
-from plackett.web.store.sqlite import sqlite_engine
-from plackett.web.store.urls import parse
+from plackett.web.store.driver_errors import error_message
+from plackett.web.store.engines import open_engine
+from plackett.web.store.tables import SCHEMA_VERSION, metadata, versions
+
+SCHEMA_LOCK = 0x506C61636B657474  # number of a PostgreSQL advisory lock, "Plackett" in ASCII
 
 
 class Database:
-    """Connections to one store, for use from any number of threads. Close it, or use it in a ``with`` block."""
+    """Connections to one store, safe to share between threads. Close it, or use it in a ``with`` block."""
 
     def __init__(self, engine: Engine, location: str, timeout: float):
         self.location, self.timeout = location, timeout
         self._engine, self._writer = engine, engine.execution_options(writes=True)
-        # SQLite has one writer at a time. Threads queue here, where they are woken in turn, rather than at the file,
-        # where they would sleep and try again; the file's own lock is then only between processes.
-        self._turn = threading.Lock() if engine.dialect.name == "sqlite" else None
+        # SQLite has one writer at a time. Threads queue for this lock, which wakes them in turn, instead of polling
+        # the lock of the file, which is then only contended between processes.
+        self._writer_lock = threading.Lock() if engine.dialect.name == "sqlite" else None
         self._is_closed = False
 
     @classmethod
     def open(cls, url: str | PathLike[str], *, timeout: float = 10.0):
-        """The store at ``url``, made if it is not there and upgraded if it is older.
+        """Open the store at ``url``, and create it if needed.
 
         Parameters
         ----------
         url : str or path
             The path of an SQLite file, ``sqlite:///PATH``, or ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.
         timeout : float, default=10.0
-            Seconds to wait for another program that is writing, and for a server to answer.
+            Seconds to wait for another writer, and for a server to respond.
 
         Raises
         ------
         ValueError
-            The URL is not one of these.
+            The URL has none of these forms.
         StoreError
-            The store cannot be opened, or was written by a newer version.
+            The store cannot be opened, or has the schema of another version of plackett.
         """
-        place = parse(url)
-        make_engine = sqlite_engine if place.path is not None else postgresql_engine
-        database = cls(make_engine(place, timeout), place.location, timeout)
+        engine, location = open_engine(url, timeout)
+        database = cls(engine, location, timeout)
         try:
             database._prepare()
         except BaseException:
@@ -65,63 +64,67 @@ class Database:
         return database
 
     def _prepare(self) -> None:
+        """Create the tables if needed, and refuse another version of the schema."""
         with self.reading() as connection:
-            version = version_of(connection)
-        refuse_newer(version, self.location)
-        if version < newest():
+            version = schema_version(connection)
+        if version is None:
             with self.writing() as connection:
-                migrate(connection, self.location)
-
-    @property
-    def version(self) -> int:
-        """The number of the newest migration that the store has taken."""
-        with self.reading() as connection:
-            return version_of(connection)
+                # processes that open a new store at the same time take turns; SQLite has one writer anyway
+                advisory_lock(connection, SCHEMA_LOCK)
+                version = schema_version(connection)
+                if version is None:
+                    metadata.create_all(connection)
+                    connection.execute(insert(versions).values(version=SCHEMA_VERSION, applied=datetime.now(UTC)))
+                    version = SCHEMA_VERSION
+        if version != SCHEMA_VERSION:
+            writer, advice = "a newer", "Upgrade plackett"
+            if version < SCHEMA_VERSION:
+                writer, advice = "an older", "Export its judgements as JSON with that version and import them here"
+            raise StoreError(
+                self.location,
+                f"was written by {writer} plackett (schema {version}; this version needs schema {SCHEMA_VERSION}). "
+                f"{advice}, or name another store.",
+            )
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that only reads; on SQLite it sees one moment, whatever is written meanwhile."""
-        with self._translated(), self._engine.begin() as connection:
+        """Open a transaction that only reads; on SQLite it sees a snapshot."""
+        with self._translated_errors(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that writes all or nothing; when the block has ended without an error, it is on disk."""
-        with self._translated(), self._taking_turns(), self._writer.begin() as connection:
-            yield connection
+        """Open a transaction that writes all or nothing; after the block, without an error, it is on disk."""
+        with self._translated_errors():
+            if self._writer_lock is not None and not self._writer_lock.acquire(timeout=self.timeout):
+                raise StoreError(self.location, f"is busy: other writers took more than {self.timeout:g} s. Try again.")
+            try:
+                with self._writer.begin() as connection:
+                    yield connection
+            finally:
+                if self._writer_lock is not None:
+                    self._writer_lock.release()
 
     def insert_new(self, table: Table):
-        """An insert that leaves alone a row whose key is there already."""
+        """Return an insert statement that skips rows whose key exists."""
         dialect = sqlite if self._engine.dialect.name == "sqlite" else postgresql
         return dialect.insert(table).on_conflict_do_nothing()
 
     @contextmanager
-    def _taking_turns(self) -> Iterator[None]:
-        if self._turn is None:
-            yield
-            return
-        if not self._turn.acquire(timeout=self.timeout):
-            raise StoreError(self.location, f"is busy: other writers took more than {self.timeout:g} s. Try again.")
-        try:
-            yield
-        finally:
-            self._turn.release()
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         if self._is_closed:
             raise StoreError(self.location, "is closed.")
         # "from None": the drivers' own errors show the statement
         try:
             yield
         except DBAPIError as error:
-            raise StoreError(self.location, explain(error, self.timeout)) from None
+            raise StoreError(self.location, error_message(error, self.timeout)) from None
         except NoFreeConnection:
-            problem = f"is busy: no connection became free for {self.timeout:g} s. Try again."
-            raise StoreError(self.location, problem) from None
+            message = f"is busy: no connection became free for {self.timeout:g} s. Try again."
+            raise StoreError(self.location, message) from None
 
     def close(self) -> None:
-        """Close every connection. A closed store refuses all work."""
+        """Close every connection. A closed store raises a ``StoreError`` for every operation."""
         self._is_closed = True
         self._engine.dispose()
 
@@ -130,3 +133,16 @@ class Database:
 
     def __exit__(self, *error) -> None:
         self.close()
+
+
+def schema_version(connection: Connection) -> int | None:
+    """Return the version of a store's schema; None if it has no tables of plackett."""
+    if not inspect(connection).has_table(versions.name):
+        return None
+    return connection.execute(select(func.max(versions.c.version))).scalar()
+
+
+def advisory_lock(connection: Connection, number: int) -> None:
+    """Hold a PostgreSQL lock until the transaction ends. SQLite needs none: it has one writer at a time."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(number)))

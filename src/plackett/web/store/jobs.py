@@ -1,4 +1,4 @@
-"""Work in the background, written down so that a page can ask after it and a restart knows what was left undone."""
+"""Stored state of background jobs."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from typing import Any
 
 from sqlalchemy import insert, select, update
 
+from plackett.web.records import Job
 from plackett.web.store import tables
-from plackett.web.store.checks import MAX_NAME, check_id, check_json, check_page, check_text
 from plackett.web.store.database import Database
-from plackett.web.store.records import Job
+from plackett.web.store.validation import MAX_NAME, check_id, check_json, check_page, check_text
 
 UNFINISHED = ("queued", "running", "interrupted")
 FINISHED = ("done", "failed", "cancelled")
 STATES = UNFINISHED + FINISHED
 
 
-class Jobs(Database):
-    """The part of the store that keeps jobs. It runs none of them."""
+class JobStore(Database):
+    """The operations of a store on jobs; it does not run them."""
 
     def create_job(self, kind: str, collection: str, settings: dict[str, Any]) -> Job:
+        """Create a queued job."""
         now = datetime.now(UTC)
         row = {
-            "kind": check_text(kind, "a job's kind", most=MAX_NAME),
+            "kind": check_text(kind, "a job's kind", max_length=MAX_NAME),
             "collection": check_text(collection, "a collection's name"),
             "state": "queued",
             "progress": 0.0,
@@ -47,10 +48,10 @@ class Jobs(Database):
         message: str | None = None,
         result: dict[str, Any] | None = None,
     ) -> bool:
-        """Write down how far a job has come; what is None stays. Every call waits for the disk: some a second will do.
+        """Update the state of a job; arguments that are None stay unchanged. Every call waits for the disk.
 
-        A job that is done, failed or cancelled stays so: the answer is then False, which tells whoever works on a
-        cancelled job to stop. A job that was thought interrupted but still reports is running.
+        Returns False, and changes nothing, if the job is done, failed or cancelled; its worker should then stop. An
+        interrupted job whose worker still reports becomes running again.
         """
         changes: dict[str, Any] = {"updated": datetime.now(UTC), "state": "running" if state is None else state}
         if changes["state"] not in STATES:
@@ -73,6 +74,7 @@ class Jobs(Database):
         return changed == 1
 
     def job(self, job_id: int) -> Job:
+        """Return a job by its id; raise a LookupError if there is none."""
         with self.reading() as connection:
             row = connection.execute(select(tables.jobs).where(tables.jobs.c.id == check_id(job_id, "job"))).first()
         if row is None:
@@ -80,7 +82,7 @@ class Jobs(Database):
         return _job(row)
 
     def jobs(self, collection: str | None = None, *, limit: int = 50, offset: int = 0) -> list[Job]:
-        """The jobs of one collection or of all, the newest first."""
+        """Return the jobs of one collection or of all, newest first."""
         check_page(limit, offset)
         chosen = select(tables.jobs).order_by(tables.jobs.c.id.desc()).limit(limit).offset(offset)
         if collection is not None:
@@ -89,10 +91,10 @@ class Jobs(Database):
             return [_job(row) for row in connection.execute(chosen)]
 
     def interrupt_jobs(self, collection: str | None = None) -> int:
-        """Call queued and running jobs, of one collection or of all, interrupted: for a server that has just started.
+        """Mark queued and running jobs, of one collection or of all, as interrupted; return their number.
 
-        Opening a store does not do this, because another process may be working on them. Where that is so, its next
-        ``update_job`` makes its job running again.
+        A server calls this when it starts. Opening a store does not, because another process may be running the jobs;
+        the next ``update_job`` of such a process marks its job as running again.
         """
         left = update(tables.jobs).where(tables.jobs.c.state.in_(("queued", "running")))
         if collection is not None:

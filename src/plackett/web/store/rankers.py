@@ -1,4 +1,4 @@
-"""Rankers trained in the workbench, kept as the bytes that ``Ranker.save`` writes."""
+"""Stored rankers, as the bytes that ``Ranker.save`` writes."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 from sqlalchemy import delete, func, select
 
+from plackett.web.records import RankerSummary
 from plackett.web.store import tables
-from plackett.web.store.checks import MAX_NAME, MAX_RANKER, check_json, check_text
 from plackett.web.store.database import Database
-from plackett.web.store.records import RankerSummary
+from plackett.web.store.validation import MAX_NAME, MAX_RANKER, check_json, check_text
 
 
-class Rankers(Database):
-    """The part of the store that keeps rankers; a name is unique in the store."""
+class RankerStore(Database):
+    """The operations of a store on rankers; a name is unique in the store."""
 
     def save_ranker(
         self, name: str, collection: str, data: bytes, summary: dict[str, Any], *, replace: bool = False
     ) -> None:
-        """Keep ``data`` under ``name``. A name that is taken is refused, unless ``replace`` says otherwise."""
+        """Save ``data`` under ``name``; raise a ValueError if the name is taken, unless ``replace`` is True."""
         row = {
             "name": _name(name),
             "collection": check_text(collection, "a collection's name"),
@@ -38,7 +38,7 @@ class Rankers(Database):
                 raise ValueError(f'there is a ranker "{name}" already. Choose another name, or replace it.')
 
     def ranker(self, name: str) -> bytes:
-        """What was saved under ``name``; a ``LookupError`` if nothing was."""
+        """Return the bytes saved under ``name``; raise a LookupError if there are none."""
         with self.reading() as connection:
             data = connection.execute(
                 select(tables.rankers.c.data).where(tables.rankers.c.name == _name(name))
@@ -48,20 +48,20 @@ class Rankers(Database):
         return bytes(data)
 
     def rankers(self, collection: str | None = None) -> list[RankerSummary]:
-        """All saved rankers, or those of one collection, the oldest first."""
+        """Return all saved rankers, or those of one collection, oldest first."""
         columns = tables.rankers.c
         chosen = select(columns.name, columns.collection, func.length(columns.data), columns.summary, columns.created)
         if collection is not None:
             chosen = chosen.where(columns.collection == check_text(collection, "a collection's name"))
         with self.reading() as connection:
             rows = connection.execute(chosen.order_by(columns.created, columns.name)).all()
-        return [RankerSummary(name, home, size, json.loads(text), made) for name, home, size, text, made in rows]
+        return [RankerSummary(*row)._replace(summary=json.loads(row.summary)) for row in rows]
 
     def delete_ranker(self, name: str) -> bool:
-        """Forget a ranker; False if there was none of that name."""
+        """Delete a ranker; return False if there was none of that name."""
         with self.writing() as connection:
             return connection.execute(delete(tables.rankers).where(tables.rankers.c.name == _name(name))).rowcount == 1
 
 
 def _name(name: str) -> str:
-    return check_text(name, "a ranker's name", most=MAX_NAME)
+    return check_text(name, "a ranker's name", max_length=MAX_NAME)

@@ -1,85 +1,124 @@
-"""The store's door: users, queries, their judgements, saved rankers and jobs."""
+"""Storage of users, queries, judgements, rankers and jobs."""
 
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby, islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
+from cachetools import LRUCache
+from sqlalchemy import ColumnElement, Connection, Engine, Select, func, insert, select, update
 
+from plackett.web.records import Event, Judgement, ListState, Preference, Query, QuerySummary, User
 from plackett.web.store import tables
-from plackett.web.store.checks import MAX_NAME, check_docid, check_grade, check_id, check_page, check_query, check_text
-from plackett.web.store.history import Standing, standing
-from plackett.web.store.jobs import Jobs
-from plackett.web.store.migrations import UPGRADE_LOCK, advisory_lock
-from plackett.web.store.rankers import Rankers
-from plackett.web.store.records import Event, Judged, Judgement, Preference, Query, QuerySummary, User
+from plackett.web.store.database import SCHEMA_LOCK, advisory_lock
+from plackett.web.store.jobs import JobStore
+from plackett.web.store.rankers import RankerStore
+from plackett.web.store.validation import (
+    MAX_NAME,
+    check_docid,
+    check_grade,
+    check_id,
+    check_page,
+    check_query,
+    check_text,
+)
 
 USERS, QUERIES, EVENTS = tables.users, tables.queries, tables.events
 UNDOS = EVENTS.alias("undos")
-# imports take turns: two that made or held the same queries in different orders would wait for each other for ever
-IMPORT_LOCK = UPGRADE_LOCK + 1
-PAGE = 200  # queries read in one transaction by what walks through a collection
+QUERY_COLUMNS = [QUERIES.c[name] for name in Query._fields]
+# imports take turns: two of them that lock the same queries in different orders would deadlock
+IMPORT_LOCK = SCHEMA_LOCK + 1
+PAGE = 200  # queries per transaction when a whole collection is read
+CACHED = 1024  # users, and queries
 
 
-class Store(Rankers, Jobs):
-    """Judgements of several users, kept for good: ``Store.open(url)``, from any thread.
+class Store(RankerStore, JobStore):
+    """Judgements of several users, in a database: ``Store.open(url)``. Threads may share one.
 
-    What a method wrote is on disk when it returns. Judgements are a log that is only appended to; ``history.py`` says
-    what a log amounts to. Unknown ids raise a ``LookupError``, texts and numbers that cannot be stored a ``ValueError``
-    (or a ``TypeError``), and trouble with the database a ``StoreError``; nothing is written then.
+    A write is on disk when its method returns. Judgements are an append-only log; ``ListState.from_events`` has its
+    rules. Unknown ids raise a ``LookupError``, invalid texts and numbers a ``ValueError`` or a ``TypeError``, and
+    database failures a ``StoreError``; nothing is written then.
     """
 
-    # who and what
+    def __init__(self, engine: Engine, location: str, timeout: float):
+        super().__init__(engine, location, timeout)
+        # users and queries are never deleted, so their ids can be cached
+        self._users: LRUCache[str, User] = LRUCache(CACHED)
+        self._queries: LRUCache[str, Query] = LRUCache(CACHED)
+        self._cache_lock = threading.Lock()
+
+    # users and queries
 
     def user(self, name: str) -> User:
-        """The user of that name, made if there is none."""
+        """Return the user of that name, and create it if needed."""
         found = self.find_user(name)
         if found is not None:
             return found
         with self.writing() as connection:
             connection.execute(self.insert_new(USERS).values(name=name, created=datetime.now(UTC)))
-            return User(*connection.execute(_user_called(name)).one())
+            return User(*connection.execute(select(USERS).where(USERS.c.name == name)).one())
 
     def find_user(self, name: str) -> User | None:
-        """The user of that name, if there is one."""
+        """Return the user of that name, or None."""
+        check_text(name, "a user's name", max_length=MAX_NAME)
+        with self._cache_lock:
+            known = self._users.get(name)
+        if known is not None:
+            return known
         with self.reading() as connection:
-            row = connection.execute(_user_called(name)).first()
-        return None if row is None else User(*row)
+            row = connection.execute(select(USERS).where(USERS.c.name == name)).first()
+        if row is None:
+            return None
+        with self._cache_lock:
+            self._users[name] = User(*row)
+        return User(*row)
 
     def users(self) -> list[User]:
-        """All users, the oldest first."""
+        """Return all users, oldest first."""
         with self.reading() as connection:
             return [User(*row) for row in connection.execute(select(USERS).order_by(USERS.c.id))]
 
     def query(self, collection: str, text: str, base: str) -> Query:
-        """The query of that collection and text, made if there is none.
+        """Return the query of that collection and text, and create it if needed.
 
-        A query asked with another base ranker is still the same query, and keeps its judgements; it remembers the base
-        ranker that was named last.
+        A query with another base ranker is the same query with the same judgements; the last base ranker is stored.
         """
-        check_text(base, "a base ranker's name", most=MAX_NAME)
+        check_text(base, "a base ranker's name", max_length=MAX_NAME)
         found = self.find_query(collection, text)
         if found is not None and found.base == base:
             return found
-        this = QUERIES.c.key == _key(collection, text)
+        key = _key(collection, text)
+        this = QUERIES.c.key == key
         with self.writing() as connection:
-            self._make_queries(connection, collection, [text], base)
+            self._create_queries(connection, collection, [text], base)
             connection.execute(update(QUERIES).where(this, QUERIES.c.base != base).values(base=base))
-            return Query(*connection.execute(select(*_columns_of_query()).where(this)).one())
+            query = Query(*connection.execute(select(*QUERY_COLUMNS).where(this)).one())
+        with self._cache_lock:
+            self._queries[key] = query
+        return query
 
     def find_query(self, collection: str, text: str) -> Query | None:
-        """The query of that collection and text, if there is one."""
-        wanted = select(*_columns_of_query()).where(QUERIES.c.key == _key(collection, text))
+        """Return the query of that collection and text, or None."""
+        key = _key(collection, text)
+        with self._cache_lock:
+            known = self._queries.get(key)
+        if known is not None:
+            return known
         with self.reading() as connection:
-            row = connection.execute(wanted).first()
-        return None if row is None else Query(*row)
+            row = connection.execute(select(*QUERY_COLUMNS).where(QUERIES.c.key == key)).first()
+        if row is None:
+            return None
+        with self._cache_lock:
+            self._queries[key] = Query(*row)
+        return Query(*row)
 
     def query_by_id(self, query_id: int) -> Query:
-        wanted = select(*_columns_of_query()).where(QUERIES.c.id == check_id(query_id, "query"))
+        """Return a query by its id; raise a LookupError if there is none."""
+        wanted = select(*QUERY_COLUMNS).where(QUERIES.c.id == check_id(query_id, "query"))
         with self.reading() as connection:
             row = connection.execute(wanted).first()
         if row is None:
@@ -89,22 +128,21 @@ class Store(Rankers, Jobs):
     # judging
 
     def judge(self, user_id: int, query_id: int, docid: str, grade: float | None) -> Event:
-        """Give a document a grade in place of its earlier one; None takes its grade back."""
-        grade = check_grade(grade)
-        return self._append(user_id, query_id, "judge", docid=check_docid(docid), grade=grade)
+        """Set the grade of a document; None removes it."""
+        return self._append(user_id, query_id, "judge", docid=check_docid(docid), grade=check_grade(grade))
 
     def prefer(self, user_id: int, query_id: int, docid: str, other: str) -> Event:
-        """Say that ``docid`` belongs above ``other``, in place of what was said of these two before."""
+        """Prefer ``docid`` to ``other``, which replaces an earlier preference between the two."""
         _check_pair(docid, other)
         return self._append(user_id, query_id, "prefer", docid=docid, other=other)
 
     def undo(self, user_id: int, query_id: int) -> Event | None:
-        """Strike out the user's last event in this list that still counts, and give it back; None if there is none.
+        """Cancel and return the last event of the user's list that is not undone; None if there is none.
 
-        A reset is one such event: undoing it brings back all that it cleared. Undoing again goes further back.
+        A reset is one event: undoing it restores what it cleared. Further undos go further back.
         """
         with self.writing() as connection:
-            self._hold(connection, user_id, query_id)
+            _lock_list(connection, user_id, query_id)
             last = _events(EVENTS.c.user_id == user_id, EVENTS.c.query_id == query_id)
             last = last.where(EVENTS.c.kind != "undo", UNDOS.c.id.is_(None)).order_by(None)
             row = connection.execute(last.order_by(EVENTS.c.id.desc()).limit(1)).first()
@@ -114,13 +152,13 @@ class Store(Rankers, Jobs):
         return Event(*row)._replace(undone=True)
 
     def reset(self, user_id: int, query_id: int) -> int:
-        """Clear the user's list, and say how many grades and pairs that took away. One undo brings them back."""
+        """Clear the user's list and return how many grades and pairs that removed. One undo restores them."""
         with self.writing() as connection:
-            self._hold(connection, user_id, query_id)
-            cleared = _standing(connection, user_id, query_id).n_statements
-            if cleared:
+            _lock_list(connection, user_id, query_id)
+            n_cleared = _state(connection, user_id, query_id).n_judgements
+            if n_cleared:
                 _insert_event(connection, user_id, query_id, "reset")
-        return cleared
+        return n_cleared
 
     def import_judgements(
         self,
@@ -131,65 +169,66 @@ class Store(Rankers, Jobs):
         preferences: Iterable[tuple[str, str, str]] = (),
         base: str = "bm25",
     ) -> int:
-        """Write (query, docid, grade) and (query, docid, other) as the user's own, all or nothing; how many there were.
+        """Write (query, docid, grade) and (query, docid, other) rows for the user, all or nothing; return their number.
 
-        A query that is new is made with ``base``. Each row is an event of its own, to be undone by itself.
+        New queries are created with ``base``. Each row is one event, which can be undone by itself.
         """
-        check_text(base, "a base ranker's name", most=MAX_NAME)
-        statements: list[tuple[str, dict[str, Any]]] = []  # the text of the query, and what becomes of it
+        check_text(base, "a base ranker's name", max_length=MAX_NAME)
+        entries: list[tuple[str, dict[str, Any]]] = []  # the text of the query, and the values of the event
         for text, docid, grade in rows:
-            what = {"kind": "judge", "docid": check_docid(docid), "other": None, "grade": check_grade(grade)}
-            statements.append((text, what))
+            values = {"kind": "judge", "docid": check_docid(docid), "other": None, "grade": check_grade(grade)}
+            entries.append((text, values))
         for text, docid, other in preferences:
             _check_pair(docid, other)
-            statements.append((text, {"kind": "prefer", "docid": docid, "other": other, "grade": None}))
-        texts = dict.fromkeys(text for text, _ in statements)
+            entries.append((text, {"kind": "prefer", "docid": docid, "other": other, "grade": None}))
+        texts = dict.fromkeys(text for text, _ in entries)
         for text in texts:
             check_query(text)
         with self.writing() as connection:
             _check_user(connection, user_id)
-            if statements:
+            if entries:
                 advisory_lock(connection, IMPORT_LOCK)
-                ids = self._make_queries(connection, collection, texts, base)
+                ids = self._create_queries(connection, collection, texts, base)
                 known = {"user_id": user_id, "time": datetime.now(UTC), "target": None}
-                events = [{"query_id": ids[text], **what, **known} for text, what in statements]
-                connection.execute(insert(EVENTS), events)
-        return len(statements)
+                connection.execute(
+                    insert(EVENTS), [{"query_id": ids[text], **values, **known} for text, values in entries]
+                )
+        return len(entries)
 
-    # what holds now
+    # current judgements
 
-    def judged(self, user_id: int, query_id: int) -> Judged:
-        """The latest grade of each document and the pairs that hold in the user's list."""
+    def state(self, user_id: int, query_id: int) -> ListState:
+        """Return the current judgements of the user's list."""
         with self.reading() as connection:
-            return _standing(connection, check_id(user_id, "user"), check_id(query_id, "query")).judged()
+            return _state(connection, check_id(user_id, "user"), check_id(query_id, "query"))
 
     def events(self, user_id: int, query_id: int) -> list[Event]:
-        """The whole log of a user's list, undone events and undos among them, the oldest first."""
+        """Return the log of a user's list, oldest first, with undone events and undos."""
         own = EVENTS.c.user_id == check_id(user_id, "user")
         with self.reading() as connection:
             rows = connection.execute(_events(own, EVENTS.c.query_id == check_id(query_id, "query")))
             return [Event(*row) for row in rows]
 
     def n_queries(self, collection: str, *, user_id: int | None = None) -> int:
-        """How many queries ``queries`` would list without a limit."""
-        listed = _listed(collection, user_id).with_only_columns(QUERIES.c.id).subquery()
+        """Return the number of queries that ``queries`` lists without a limit."""
+        listed = _judged_queries(collection, user_id).with_only_columns(QUERIES.c.id).subquery()
         with self.reading() as connection:
             return connection.execute(select(func.count()).select_from(listed)).scalar_one()
 
     def queries(
         self, collection: str, *, user_id: int | None = None, limit: int = 50, offset: int = 0
     ) -> list[QuerySummary]:
-        """Queries that somebody, or one user, has judged at some time, those of the latest events first."""
+        """Return queries with events, of all users or of one, those with the latest events first."""
         check_page(limit, offset)
         latest = func.max(EVENTS.c.id)
-        chosen = _listed(collection, user_id).order_by(latest.desc()).limit(limit).offset(offset)
+        chosen = _judged_queries(collection, user_id).order_by(latest.desc()).limit(limit).offset(offset)
         with self.reading() as connection:
             rows = connection.execute(
                 chosen.with_only_columns(QUERIES.c.id, QUERIES.c.text, QUERIES.c.base, latest)
             ).all()
-            lists: dict[int, list[Standing]] = {row.id: [] for row in rows}
-            for query_id, _, _, now in _lists(connection, lists, user_id):
-                lists[query_id].append(now)
+            states: dict[int, list[ListState]] = {row.id: [] for row in rows}
+            for query_id, _, _, state in _states(connection, states, user_id):
+                states[query_id].append(state)
             last = select(EVENTS.c.id, EVENTS.c.time).where(EVENTS.c.id.in_([row[3] for row in rows]))
             times = {row.id: row.time for row in connection.execute(last)}
         return [
@@ -197,61 +236,54 @@ class Store(Rankers, Jobs):
                 query_id,
                 text,
                 base,
-                sum(now.n_statements > 0 for now in lists[query_id]),
-                sum(len(now.grades) for now in lists[query_id]),
-                sum(len(now.pairs) for now in lists[query_id]),
+                sum(state.n_judgements > 0 for state in states[query_id]),
+                sum(len(state.grades) for state in states[query_id]),
+                sum(len(state.pairs) for state in states[query_id]),
                 times[event],
             )
             for query_id, text, base, event in rows
         ]
 
     def judgements(self, collection: str, user_id: int | None = None) -> Iterator[Judgement]:
-        """Every grade that holds now, by query, user and document in the order of their first appearance."""
-        for user, text, now in self._walk(collection, user_id):
-            for docid, (grade, time) in now.grades.items():
+        """Yield every current grade, by query, user and document in the order of their first appearance."""
+        for user, text, state in self._walk(collection, user_id):
+            for docid, (grade, time) in state.grades.items():
                 yield Judgement(user, text, docid, grade, time)
 
     def preferences(self, collection: str, user_id: int | None = None) -> Iterator[Preference]:
-        """Every pair that holds now, in the same order."""
-        for user, text, now in self._walk(collection, user_id):
-            for docid, other, time in now.pairs.values():
+        """Yield every current preference, in the same order."""
+        for user, text, state in self._walk(collection, user_id):
+            for docid, other, time in state.pairs.values():
                 yield Preference(user, text, docid, other, time)
 
     def n_changed(self, collection: str) -> int:
-        """How many grades that hold now replaced another one by the same user, without an undo."""
-        return sum(len(now.changed) for _, _, now in self._walk(collection, None))
+        """Return how many current grades replaced another grade of the same user, without an undo."""
+        return sum(len(state.changed) for _, _, state in self._walk(collection, None))
 
-    # inside
-
-    def _append(self, user_id: int, query_id: int, kind: str, **what: Any) -> Event:
+    def _append(self, user_id: int, query_id: int, kind: str, **values: Any) -> Event:
         with self.writing() as connection:
-            self._hold(connection, user_id, query_id)
-            return _insert_event(connection, user_id, query_id, kind, **what)
+            _lock_list(connection, user_id, query_id)
+            return _insert_event(connection, user_id, query_id, kind, **values)
 
-    def _hold(self, connection: Connection, user_id: int, query_id: int) -> None:
-        """Keep others from writing to the query until the transaction ends, so that its events come one by one."""
-        _check_user(connection, user_id)
-        wanted = select(QUERIES.c.id).where(QUERIES.c.id == check_id(query_id, "query"))
-        if connection.execute(wanted.with_for_update(key_share=True)).first() is None:
-            raise LookupError(f"there is no query {query_id}.")
-
-    def _make_queries(self, connection: Connection, collection: str, texts: Iterable[str], base: str) -> dict[str, int]:
-        """The ids of queries by their texts, made where they are new, and held as in ``_hold``."""
+    def _create_queries(
+        self, connection: Connection, collection: str, texts: Iterable[str], base: str
+    ) -> dict[str, int]:
+        """Return the ids of queries by text; create new ones, and lock all as ``_lock_list`` does."""
         by_key = {_key(collection, text): text for text in texts}
         known = {"collection": collection, "base": base, "created": datetime.now(UTC)}
         rows = [{"key": key, "text": text, **known} for key, text in by_key.items()]
         connection.execute(self.insert_new(QUERIES), rows)
         ids, keys = {}, iter(by_key)
         while page := list(islice(keys, PAGE)):
-            held = select(QUERIES.c.id, QUERIES.c.key).where(QUERIES.c.key.in_(page))
-            for query_id, key in connection.execute(held.with_for_update(key_share=True)):
+            locked = select(QUERIES.c.id, QUERIES.c.key).where(QUERIES.c.key.in_(page))
+            for query_id, key in connection.execute(locked.with_for_update(key_share=True)):
                 ids[by_key[key]] = query_id
         return ids
 
-    def _walk(self, collection: str, user_id: int | None) -> Iterator[tuple[str, str, Standing]]:
-        """(user, query, what holds) of every list of a collection, some queries at a time.
+    def _walk(self, collection: str, user_id: int | None) -> Iterator[tuple[str, str, ListState]]:
+        """Yield (user, query, state) of every list of a collection, a page of queries at a time.
 
-        Nothing stays open between the pages, so a slow reader hinders no writer.
+        No transaction stays open between pages, so a slow reader does not block writers.
         """
         after = 0
         wanted = select(QUERIES.c.id).where(QUERIES.c.collection == check_text(collection, "a collection's name"))
@@ -259,26 +291,18 @@ class Store(Rankers, Jobs):
             with self.reading() as connection:
                 page = connection.execute(wanted.where(QUERIES.c.id > after).order_by(QUERIES.c.id).limit(PAGE))
                 ids = page.scalars().all()
-                lists = list(_lists(connection, ids, user_id))
+                states = list(_states(connection, ids, user_id))
             if not ids:
                 return
-            for _, user, text, now in lists:
-                yield user, text, now
+            for _, user, text, state in states:
+                yield user, text, state
             after = ids[-1]
 
 
 def _key(collection: str, text: str) -> str:
-    """What makes a query the same query; neither part can hold a null character."""
+    """Return the digest that identifies a query; neither part can contain the separator."""
     both = check_text(collection, "a collection's name") + "\x00" + check_query(text)
     return hashlib.sha256(both.encode("utf-8")).hexdigest()
-
-
-def _user_called(name: str) -> Select:
-    return select(USERS).where(USERS.c.name == check_text(name, "a user's name", most=MAX_NAME))
-
-
-def _columns_of_query() -> list[ColumnElement]:
-    return [QUERIES.c[name] for name in Query._fields]
 
 
 def _check_pair(docid: str, other: str) -> None:
@@ -291,35 +315,43 @@ def _check_user(connection: Connection, user_id: int) -> None:
         raise LookupError(f"there is no user {user_id}.")
 
 
-def _insert_event(connection: Connection, user_id: int, query_id: int, kind: str, **what: Any) -> Event:
-    row = {"time": datetime.now(UTC), "user_id": user_id, "query_id": query_id, "kind": kind, **what}
+def _lock_list(connection: Connection, user_id: int, query_id: int) -> None:
+    """Check the ids, and lock the query until the transaction ends, so that its events are written in turn."""
+    _check_user(connection, user_id)
+    wanted = select(QUERIES.c.id).where(QUERIES.c.id == check_id(query_id, "query"))
+    if connection.execute(wanted.with_for_update(key_share=True)).first() is None:
+        raise LookupError(f"there is no query {query_id}.")
+
+
+def _insert_event(connection: Connection, user_id: int, query_id: int, kind: str, **values: Any) -> Event:
+    row = {"time": datetime.now(UTC), "user_id": user_id, "query_id": query_id, "kind": kind, **values}
     event_id = connection.execute(insert(EVENTS).values(row).returning(EVENTS.c.id)).scalar_one()
     return Event._make((event_id, *(row.get(name) for name in Event._fields[1:-1]), False))
 
 
 def _events(*conditions: ColumnElement[bool]) -> Select:
-    """Events with whether they were undone, oldest first."""
+    """Return a query for events, oldest first, with whether they were undone."""
     columns = [EVENTS.c[name] for name in Event._fields[:-1]]
     with_undos = EVENTS.outerjoin(UNDOS, UNDOS.c.target == EVENTS.c.id)
     return select(*columns, UNDOS.c.id.is_not(None)).select_from(with_undos).where(*conditions).order_by(EVENTS.c.id)
 
 
-def _standing(connection: Connection, user_id: int, query_id: int) -> Standing:
+def _state(connection: Connection, user_id: int, query_id: int) -> ListState:
     rows = connection.execute(_events(EVENTS.c.user_id == user_id, EVENTS.c.query_id == query_id))
-    return standing(Event(*row) for row in rows)
+    return ListState.from_events(Event(*row) for row in rows)
 
 
-def _listed(collection: str, user_id: int | None) -> Select:
-    """Queries of a collection with at least one event, to be given columns and an order."""
+def _judged_queries(collection: str, user_id: int | None) -> Select:
+    """Return a query for the queries of a collection with events; the caller adds columns and an order."""
     chosen = select(QUERIES.c.id).join(EVENTS, EVENTS.c.query_id == QUERIES.c.id).group_by(QUERIES.c.id)
     chosen = chosen.where(QUERIES.c.collection == check_text(collection, "a collection's name"))
     return chosen if user_id is None else chosen.where(EVENTS.c.user_id == check_id(user_id, "user"))
 
 
-def _lists(
+def _states(
     connection: Connection, query_ids: Iterable[int], user_id: int | None
-) -> Iterator[tuple[int, str, str, Standing]]:
-    """(query id, user, query, what holds) of every list of these queries."""
+) -> Iterator[tuple[int, str, str, ListState]]:
+    """Yield (query id, user, query, state) of every list of these queries."""
     chosen = _events(EVENTS.c.query_id.in_(list(query_ids))).order_by(None)
     chosen = chosen.join(USERS, USERS.c.id == EVENTS.c.user_id).join(QUERIES, QUERIES.c.id == EVENTS.c.query_id)
     if user_id is not None:
@@ -328,4 +360,4 @@ def _lists(
     rows = connection.execute(chosen.order_by(EVENTS.c.query_id, EVENTS.c.user_id, EVENTS.c.id))
     width = len(Event._fields)
     for (query_id, user, text), own in groupby(rows, key=lambda row: (row.query_id, *row[width:])):
-        yield query_id, user, text, standing(Event(*row[:width]) for row in own)
+        yield query_id, user, text, ListState.from_events(Event(*row[:width]) for row in own)

@@ -1,7 +1,4 @@
-"""What a store holds, as of the newest migration: the tables that queries are written against.
-
-The prefix keeps them apart from an application's own tables in a shared PostgreSQL database.
-"""
+"""The schema of a store. The prefix avoids clashes with other tables of a shared PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from sqlalchemy.types import TypeDecorator
 
 
 class UtcTime(TypeDecorator):
-    """An aware time, kept in UTC: SQLite has no zones, and PostgreSQL answers in that of the session."""
+    """A timezone-aware time in UTC: SQLite has no time zones, and PostgreSQL returns that of the session."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -38,7 +35,8 @@ class UtcTime(TypeDecorator):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-# SQLite numbers rows by itself only in a column that is exactly INTEGER
+SCHEMA_VERSION = 2  # to be raised with every change below; other versions are refused when a store is opened
+# SQLite generates ids only in a column that is exactly INTEGER
 Id = BigInteger().with_variant(Integer, "sqlite")
 metadata = MetaData()
 
@@ -46,7 +44,6 @@ versions = Table(
     "plackett_versions",
     metadata,
     Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("name", Text, nullable=False),
     Column("applied", UtcTime, nullable=False),
 )
 
@@ -62,7 +59,7 @@ queries = Table(
     "plackett_queries",
     metadata,
     Column("id", Id, primary_key=True),
-    # a digest of collection and text: PostgreSQL cannot index texts of any length
+    # a digest of collection and text, because PostgreSQL cannot index long texts
     Column("key", Text, nullable=False, unique=True),
     Column("collection", Text, nullable=False),
     Column("text", Text, nullable=False),
@@ -70,7 +67,7 @@ queries = Table(
     Column("created", UtcTime, nullable=False),
 )
 
-# only ever appended to: an undo is an event that points at the one it strikes out, at most one at each
+# append-only: an undo is an event whose target is the event that it cancels, at most one undo per event
 events = Table(
     "plackett_events",
     metadata,

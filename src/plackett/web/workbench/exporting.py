@@ -1,4 +1,8 @@
-"""Judgements go out as files that other tools read, made query by query while they are sent."""
+"""Export of judgements as files, written query by query while they are sent.
+
+Ids in TREC and LETOR files have no blanks. ``escape_id`` writes a blank as ``%20`` and the like; ``unescape_id``
+restores the text, and leaves ids of other tools unchanged.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -16,21 +21,19 @@ from plackett.data.queries import Queries
 from plackett.data.trec import Qrels, Run, write_qrels, write_trec_run
 from plackett.validation import check_choice
 from plackett.web.collections.base import Collection
-from plackett.web.file_ids import escape_id
-from plackett.web.workbench.pool import NONE_LEFT, graded_hits, merged
-from plackett.web.workbench.refining import Judged, refined_scores
-
-if TYPE_CHECKING:
-    from plackett.web.store.records import Judgement, Preference
+from plackett.web.records import Judged, Judgement, Preference
+from plackett.web.workbench.pool import NO_DOCUMENTS, graded_hits, pool_judgements
+from plackett.web.workbench.refining import refined_scores
 
 FORMATS = ("json", "qrels", "letor", "run")
-ENDINGS = {"json": "json", "qrels": "qrels", "letor": "letor.txt", "run": "run"}
+EXTENSIONS = {"json": "json", "qrels": "qrels", "letor": "letor.txt", "run": "run"}
 JSON_NAME, JSON_VERSION = "plackett judgements", 1
-ENTRIES = 500  # of a JSON file at a time
+JSON_BATCH = 500  # entries of a JSON file at a time
+_NOT_IN_ID = re.compile(r"[\s%#\x00-\x1f\x7f]")
 
 
-class Exported(NamedTuple):
-    """A file to download; each part can be made only once."""
+class ExportedFile(NamedTuple):
+    """A file to download; ``parts`` can be iterated once."""
 
     name: str
     media_type: str
@@ -46,45 +49,49 @@ def export_judgements(
     base: str = "",
     method: str = "multiplicative",
     k: int = 100,
-) -> Exported:
-    """All that users said of a collection, as a file, of which a part at a time is made.
+) -> ExportedFile:
+    """Return the judgements of a collection as a file, written part by part.
 
     Parameters
     ----------
     format : {"json", "qrels", "letor", "run"}
-        ``"json"`` says who said what and when. ``"qrels"`` has the mean grade of every judged document as a whole
-        number (``Qrels.rounded``: the nearest, halves down). ``"letor"`` has the mean grade as it is, the features, and
-        the document's id as comment. ``"run"`` is the refined order of every judged query.
-    judgements, preferences : iterables, as the store gives them
+        ``"json"`` has every judgement with its user and time. ``"qrels"`` has the mean grade of every judged document,
+        rounded by ``Qrels.rounded`` (to the nearest, halves down). ``"letor"`` has the mean grade, the features, and
+        the document's id as a comment. ``"run"`` has the refined order of every judged query.
+    judgements, preferences : iterables, as the store returns them
     base, method, k : as in ``Collection.search`` and ``refine``, for ``"letor"`` and ``"run"``
+
+    Returns
+    -------
+    ExportedFile
 
     Raises
     ------
     ValueError
-        Where there is nothing to write: no file in these formats is empty.
+        There is nothing to export.
     """
     check_choice(format, "format", FORMATS)
     name = re.sub(r"[^\w.-]+", "-", collection.name, flags=re.ASCII).strip("-.") or "collection"
-    file = f"{name}.{ENDINGS[format]}"
+    file = f"{name}.{EXTENSIONS[format]}"
     if format == "json":
-        return Exported(file, "application/json", _json(collection, judgements, preferences))
-    by_query = merged(judgements, preferences)
+        return ExportedFile(file, "application/json", _json(collection, judgements, preferences))
+    by_query = pool_judgements(judgements, preferences)
     if not by_query or (format != "run" and not any(judged.labels for judged in by_query.values())):
-        raise ValueError(f"nothing was {'judged' if format == 'run' else 'graded'} yet; there is nothing to export.")
+        raise ValueError(f"nothing is {'judged' if format == 'run' else 'graded'} yet; there is nothing to export.")
     writers: dict[str, Callable[[str, Judged], bytes]] = {
         "qrels": _qrels,
         "letor": lambda query, judged: _letor(collection, query, judged, base),
         "run": lambda query, judged: _run(collection, query, judged, base, method, k),
     }
     parts = filter(None, (writers[format](query, judged) for query, judged in by_query.items()))
-    first = next(parts, b"")  # what is wrong with the wish is known before anything was sent
+    first = next(parts, b"")  # an error is raised before the response begins
     if format == "letor" and not first:
-        raise ValueError(NONE_LEFT)
-    return Exported(file, "text/plain; charset=utf-8", chain([first], parts))
+        raise ValueError(NO_DOCUMENTS)
+    return ExportedFile(file, "text/plain; charset=utf-8", chain([first], parts))
 
 
 def _json(collection: Collection, graded: Iterable[Judgement], preferred: Iterable[Preference]) -> Iterator[bytes]:
-    """An object with a line for each thing that was said."""
+    """Yield a JSON object with one line per judgement."""
     judgements = (
         {"user": one.user, "query": one.query, "docid": one.docid, "grade": one.grade, "time": one.time.isoformat()}
         for one in graded
@@ -98,7 +105,7 @@ def _json(collection: Collection, graded: Iterable[Judgement], preferred: Iterab
     for section, entries in (("judgements", judgements), ("preferences", preferences)):
         yield _text(f', "{section}": [')
         between = "\n"
-        while block := list(islice(entries, ENTRIES)):
+        while block := list(islice(entries, JSON_BATCH)):
             yield _text(between + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in block))
             between = ",\n"
         yield b"]"
@@ -119,8 +126,8 @@ def _qrels(query: str, judged: Judged) -> bytes:
 
 
 def _letor(collection: Collection, query: str, judged: Judged, base: str) -> bytes:
-    hits = graded_hits(collection, query, judged, base)
-    if hits is None or not hits.docid:
+    hits = graded_hits(collection, query, judged.labels, base)
+    if hits is None:
         return b""
     qid, docid = [escape_id(query)] * len(hits.docid), [escape_id(one) for one in hits.docid]
     buffer = io.BytesIO()
@@ -131,7 +138,7 @@ def _letor(collection: Collection, query: str, judged: Judged, base: str) -> byt
 def _run(collection: Collection, query: str, judged: Judged, base: str, method: str, k: int) -> bytes:
     try:
         hits = collection.search(query, base, k)
-    except ValueError:  # a query that this base ranker cannot read finds nothing
+    except ValueError:  # the base ranker cannot parse the query
         return b""
     if not hits.docid:
         return b""
@@ -141,3 +148,14 @@ def _run(collection: Collection, query: str, judged: Judged, base: str, method: 
     buffer = io.BytesIO()
     write_trec_run(Run([escape_id(query)] * len(docid), docid, scores[order], tag=f"plackett-{method}"), buffer)
     return buffer.getvalue()
+
+
+def escape_id(text: str) -> str:
+    """Return an id without blanks, ``#`` and control characters, which ``unescape_id`` turns back into the text."""
+    return _NOT_IN_ID.sub(lambda found: quote(found[0], safe=""), text) or "%"
+
+
+def unescape_id(text: str) -> str:
+    """Return the text of an id of ``escape_id``; other ids are returned unchanged."""
+    plain = "" if text == "%" else unquote(text, errors="replace")
+    return plain if escape_id(plain) == text else text

@@ -1,4 +1,4 @@
-"""Judgements come in from files: our own, and those of other tools."""
+"""Import of judgements from files of plackett and of other tools."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from plackett.data.trec import read_qrels
 from plackett.exceptions import DataFormatError
 from plackett.validation import check_choice, count_of
 from plackett.web.collections.base import Collection
-from plackett.web.file_ids import unescape_id
 from plackett.web.limits import MAX_GRADE
+from plackett.web.workbench.exporting import unescape_id
 
 FORMATS = ("json", "qrels", "letor")
 _LETOR_LINE = re.compile(r"\s*(\S+)\s+qid:(\S+)([^#]*)(?:#(.*))?$")
 
 
-class Imported(NamedTuple):
-    """What a file says, as ``Store.import_judgements`` takes it, and what a user should know about it.
+class ImportedJudgements(NamedTuple):
+    """The content of a file, as ``Store.import_judgements`` takes it, with notes for the user.
 
     Attributes
     ----------
@@ -37,23 +37,32 @@ class Imported(NamedTuple):
     notes: list[str]
 
 
-class _Named(io.BytesIO):
-    """A file as errors call it."""
+class _NamedFile(io.BytesIO):
+    """A file with the name that errors show."""
 
     name = "qrels"
 
 
-def read_judgements(data: bytes, format: str | None = None, collection: Collection | None = None) -> Imported:
-    """Judgements from a file's bytes; a `DataFormatError` or ValueError says what is wrong with them.
+def read_judgements(data: bytes, format: str | None = None, collection: Collection | None = None) -> ImportedJudgements:
+    """Return the judgements in the bytes of a file.
 
     Parameters
     ----------
     data : bytes
-        UTF-8 text; compressed files are refused, as a small one may hold more than memory does.
+        UTF-8 text; compressed files are refused, because a small one may expand beyond memory.
     format : {"json", "qrels", "letor"}, default=None
-        None looks at the first line.
+        None detects it from the first line.
     collection : Collection, default=None
-        Documents that it does not have are left out, and counted in the notes.
+        Documents that it does not have are skipped, and counted in the notes.
+
+    Returns
+    -------
+    ImportedJudgements
+
+    Raises
+    ------
+    DataFormatError, ValueError
+        The file has an error.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -61,7 +70,7 @@ def read_judgements(data: bytes, format: str | None = None, collection: Collecti
         raise ValueError(f"the file is not UTF-8 text (byte {error.start}); compressed files are not read.") from None
     if text.startswith("BZh"):
         raise ValueError("compressed files are not read; send the text.")
-    format = format or _guess(text)
+    format = format or _detect_format(text)
     check_choice(format, "format", FORMATS)
     notes: list[str] = []
     preferences: list[tuple[str, str, str]] = []
@@ -70,23 +79,25 @@ def read_judgements(data: bytes, format: str | None = None, collection: Collecti
     elif format == "letor":
         rows = _read_letor(text)
     else:
-        qrels = read_qrels(_Named(text.encode()))
+        qrels = read_qrels(_NamedFile(text.encode()))
         words = zip(qrels.qid.tolist(), qrels.docid.tolist(), qrels.labels.tolist(), strict=True)
         rows = [(unescape_id(qid), unescape_id(docid), grade) for qid, docid, grade in words]
-    # a query is searched for without the blanks around it
+    # requests strip queries too
     rows = [(as_text(query).strip(), as_text(docid), _grade(grade, notes)) for query, docid, grade in rows]
     preferences = [(as_text(query).strip(), as_text(docid), as_text(other)) for query, docid, other in preferences]
     if collection is not None:
         n_before = len(rows) + len(preferences)
         rows = [row for row in rows if row[1] in collection]
         preferences = [pair for pair in preferences if pair[1] in collection and pair[2] in collection]
-        n_lost = n_before - len(rows) - len(preferences)
-        if n_lost:
-            notes.append(f"{count_of(n_lost, 'row names a document', 'rows name documents')} not in {collection.name}.")
-    return Imported(rows, preferences, list(dict.fromkeys(notes)))
+        n_skipped = n_before - len(rows) - len(preferences)
+        if n_skipped:
+            notes.append(
+                f"{count_of(n_skipped, 'row names a document', 'rows name documents')} not in {collection.name}."
+            )
+    return ImportedJudgements(rows, preferences, list(dict.fromkeys(notes)))
 
 
-def _guess(text: str) -> str:
+def _detect_format(text: str) -> str:
     first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "").strip()
     if first.startswith(("{", "[")):
         return "json"
@@ -102,7 +113,7 @@ def _grade(grade: float, notes: list[str]) -> float:
 
 
 def _read_letor(text: str) -> list[tuple[str, str, float]]:
-    """Label, query and document of each row; features are the collection's affair."""
+    """Return (query, docid, label) of each row; features are ignored."""
     found = []
     comments = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -131,7 +142,7 @@ def _number(word: str) -> float | None:
 
 
 def _read_json(text: str) -> tuple[list[tuple[str, str, float]], list[tuple[str, str, str]]]:
-    """Our own export, a list of judgements, or one judgement per line."""
+    """Read a JSON export, a list of judgements, or one judgement per line."""
     try:
         content = json.loads(text)
     except RecursionError:
@@ -168,10 +179,10 @@ def _fields(entry: Any, number: int, names: tuple[str, str, str]) -> Any:
         value = entry.get(name)
         if name == "grade":
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
-            needed, is_right = "a number", is_number
+            expected, is_valid = "a number", is_number
         else:
-            needed, is_right = "text", isinstance(value, str) and bool(value.strip())
-        if not is_right:
-            raise ValueError(f"entry {number}: {name} is {str(value)[:60]!r}; {needed} is needed.")
+            expected, is_valid = "text", isinstance(value, str) and bool(value.strip())
+        if not is_valid:
+            raise ValueError(f"entry {number}: {name} is {str(value)[:60]!r}; {expected} is needed.")
         values.append(value)
     return tuple(values)

@@ -1,83 +1,90 @@
-"""What users say of a list: it is on disk before the refined list goes back to them."""
+"""Use cases of judging: a judgement is on disk before the refined list is returned."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from plackett.web.errors import Problem, asked
-from plackett.web.schemas.judging import EventAnswer, JudgementRequest, PreferenceRequest, Saved, Target
-from plackett.web.workbench.names import Names, query_text
-from plackett.web.workbench.searching import Lists
+from plackett.web.collections.base import Collection, Hits
+from plackett.web.errors import client_errors
+from plackett.web.records import Event, Query
+from plackett.web.schemas.judging import (
+    EventResponse,
+    JudgementRequest,
+    JudgementResponse,
+    ListRequest,
+    PreferenceRequest,
+)
+from plackett.web.workbench.searching import Searching
 
 if TYPE_CHECKING:
-    from plackett.web.store import Event, Store
-    from plackett.web.store.records import Query
+    from plackett.web.store import Store
 
 
 class Judging:
-    """Judgements of a collection's documents. Threads may share it."""
+    """Judgements of a collection's documents. Threads may share one."""
 
-    def __init__(self, store: Store, names: Names, lists: Lists):
-        self._store, self._names, self._lists = store, names, lists
+    def __init__(self, collection: Collection, store: Store, searching: Searching):
+        self._collection, self._store, self._searching = collection, store, searching
 
-    def judge(self, user: str, wish: JudgementRequest) -> Saved:
-        """Give a document a grade; it is on disk when this returns."""
-        self._names.check_documents(wish.docid)
-        query = self._target(wish)
-        with asked():
-            event = self._store.judge(self._names.user_made(user), query.id, wish.docid, wish.grade)
-        return self._saved(user, query, wish, event)
+    def judge(self, user: str, request: JudgementRequest) -> JudgementResponse:
+        """Set the grade of a document."""
+        with client_errors():
+            query, hits = self._judged_query(request, request.docid)
+            user_id = self._store.user(user).id
+            event = self._store.judge(user_id, query.id, request.docid, request.grade)
+        return self._response(request, user_id, query, hits, event)
 
-    def prefer(self, user: str, wish: PreferenceRequest) -> Saved:
-        """Put a document above another."""
-        self._names.check_documents(wish.docid, wish.other)
-        query = self._target(wish)
-        with asked():
-            event = self._store.prefer(self._names.user_made(user), query.id, wish.docid, wish.other)
-        return self._saved(user, query, wish, event)
+    def prefer(self, user: str, request: PreferenceRequest) -> JudgementResponse:
+        """Prefer a document to another."""
+        with client_errors():
+            query, hits = self._judged_query(request, request.docid, request.other)
+            user_id = self._store.user(user).id
+            event = self._store.prefer(user_id, query.id, request.docid, request.other)
+        return self._response(request, user_id, query, hits, event)
 
-    def undo(self, user: str, wish: Target) -> Saved:
-        """Strike out what the user said last of a list."""
-        query = self._known_target(wish)
-        with asked():
-            known = self._names.user(user)
-            event = None if known is None else self._store.undo(known, query.id)
-        return self._saved(user, query, wish, event)
+    def undo(self, user: str, request: ListRequest) -> JudgementResponse:
+        """Undo the user's last judgement of a list."""
+        query, user_id = self._known_query(request), self._searching.user_id(user)
+        event = None if user_id is None else self._store.undo(user_id, query.id)
+        return self._response(request, user_id, query, None, event)
 
-    def reset(self, user: str, wish: Target) -> Saved:
-        """Clear all that the user said of a list."""
-        query = self._known_target(wish)
-        with asked():
-            known = self._names.user(user)
-            n_cleared = 0 if known is None else self._store.reset(known, query.id)
-        return self._saved(user, query, wish, None, n_cleared)
+    def reset(self, user: str, request: ListRequest) -> JudgementResponse:
+        """Clear the user's judgements of a list."""
+        query, user_id = self._known_query(request), self._searching.user_id(user)
+        n_cleared = 0 if user_id is None else self._store.reset(user_id, query.id)
+        return self._response(request, user_id, query, None, None, n_cleared)
 
-    def _target(self, wish: Target) -> Query:
-        """The query that is judged, made if it is new and can be searched for."""
-        if wish.query is None:
-            return self._known_target(wish)
-        text, base = query_text(wish.query), self._names.base(wish.base)
-        self._lists.found(text, base, wish.k)
-        return self._names.query_made(text, base)
+    def _judged_query(self, request: ListRequest, *docids: str) -> tuple[Query, Hits | None]:
+        """Return the query, created if it is new and can be searched, and its list if it was searched."""
+        for docid in docids:
+            if docid not in self._collection:
+                raise LookupError(f"{self._collection.name} has no document {docid!r}.")
+        if request.query is None:
+            return self._known_query(request), None
+        hits = self._collection.search(request.query, request.base, request.k)
+        return self._store.query(self._collection.key, request.query, hits.base), hits
 
-    def _known_target(self, wish: Target) -> Query:
-        if wish.query_id is not None:
-            return self._names.query_by_id(wish.query_id)
-        text = query_text(wish.query or "")
-        with asked():
-            query = self._names.query(text)
-        if query is None:
-            raise Problem(404, "not-found", "nothing was judged for this query yet.")
+    def _known_query(self, request: ListRequest) -> Query:
+        if request.query_id is not None:
+            return self._searching.query(request.query_id)
+        with client_errors():
+            query = self._store.find_query(self._collection.key, request.query or "")
+            if query is None:
+                raise LookupError("nothing was judged for this query yet.")
         return query
 
-    def _saved(self, user: str, query: Query, wish: Target, event: Event | None, n_cleared: int = 0) -> Saved:
+    def _response(
+        self,
+        request: ListRequest,
+        user_id: int | None,
+        query: Query,
+        hits: Hits | None,
+        event: Event | None,
+        n_cleared: int = 0,
+    ) -> JudgementResponse:
         ranked = None
-        if wish.with_list:
-            ranked = self._lists.ranked(user, query.text, query.id, wish, self._names.base(wish.base, query))
-        return Saved(query_id=query.id, event=_event(event), n_cleared=n_cleared, list=ranked)
-
-
-def _event(event: Event | None) -> EventAnswer | None:
-    if event is None:
-        return None
-    return EventAnswer(**{name: getattr(event, name) for name in EventAnswer.model_fields})
+        if request.with_list:
+            hits = self._searching.hits(query, request) if hits is None else hits
+            ranked = self._searching.ranked_list(user_id, query.id, query.text, hits, request)
+        written = None if event is None else EventResponse.model_validate(event, from_attributes=True)
+        return JudgementResponse(query_id=query.id, event=written, n_cleared=n_cleared, list=ranked)

@@ -1,10 +1,10 @@
-"""Is the refined list better, and do the people who judge agree: with each other, and with themselves?"""
+"""Measures of refined lists, and the agreement of users with each other and with themselves."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,17 +13,15 @@ from plackett.evaluation.agreement import grade_agreement
 from plackett.evaluation.evaluate import evaluate
 from plackett.validation import count_of
 from plackett.web.collections.base import Hits
-from plackett.web.workbench.refining import RELEVANT_FROM, Judged, refined_scores
-
-if TYPE_CHECKING:
-    from plackett.web.store.records import Judgement, Preference
+from plackett.web.records import Judged, Judgement, Preference
+from plackett.web.workbench.refining import RELEVANT_FROM, refined_scores
 
 CUTOFFS = (1, 3, 5, 10, 20)
-MOST_LEFT_OUT = 20  # judged documents that are placed without their own judgement, a refinement each
-SHOWN = 20  # disputed documents
-TOO_FEW = "Measures need a document that is judged relevant and one that is not, both in this list."
-HONEST = (
-    "On the judged documents only. The refined order has seen these judgements, so it should be better here; "
+MAX_LEFT_OUT = 20  # judged documents that are left out in turn, with a refinement each
+DISPUTES_SHOWN = 20
+TOO_FEW = "Measures need a relevant and a non-relevant judged document in this list."
+MEASURE_NOTE = (
+    "On the judged documents only. The refined order was fitted to these judgements, so it should be better here; "
     '"left out" places each document without its own judgement, which is the fair comparison with the base.'
 )
 
@@ -34,14 +32,14 @@ class ListMeasures(NamedTuple):
     Attributes
     ----------
     metrics : list of str
-        Such as "p@3" and "ndcg@3", for cut-offs below the number of judged documents; empty where there are too few.
+        Such as "p@3" and "ndcg@3", for cut-offs below the number of judged documents; empty if there are too few.
     base, refined, left_out : dict of float
         By metric: the base order, the refined order, and the order in which each document is placed by a refinement
-        that does not know its judgement. ``left_out`` is empty where it was not asked for.
+        without its judgement. ``left_out`` is empty if it was not requested.
     n_judged, n_relevant : int
         Documents of the list.
     note : str
-        What these numbers say, and what they do not.
+        How to read the numbers.
     """
 
     metrics: list[str]
@@ -56,16 +54,20 @@ class ListMeasures(NamedTuple):
 def measure_list(
     hits: Hits, judged: Judged, method: str = "multiplicative", *, leave_one_out: bool = True
 ) -> ListMeasures:
-    """P@k and NDCG@k of base and refined order on the judged documents of a list.
+    """Return P@k and NDCG@k of base and refined order on the judged documents of a list.
 
     Parameters
     ----------
     hits : Hits
     judged : Judged
-        Grades count as labels, preferences only for the refinement.
+        Grades are labels; preferences only affect the refinement.
     method : as in ``refine``
     leave_one_out : bool, default=True
-        Whether ``left_out`` is computed, which takes one refinement for each judged document, of 20 at most.
+        Whether ``left_out`` is computed, which takes one refinement for each of up to 20 judged documents.
+
+    Returns
+    -------
+    ListMeasures
     """
     rows = np.array([row for row, docid in enumerate(hits.docid) if docid in judged.labels], dtype=np.int64)
     labels = np.array([judged.labels[hits.docid[row]] for row in rows.tolist()])
@@ -76,12 +78,12 @@ def measure_list(
     base = evaluate(labels, hits.scores[rows], qid=0, metrics=metrics).mean()
     refined = evaluate(labels, refined_scores(hits, judged, method)[rows], qid=0, metrics=metrics).mean()
     left_out: dict[str, float] = {}
-    note = HONEST
+    note = MEASURE_NOTE
     if leave_one_out:
         places = np.array([-_mean_place(hits.scores, row) for row in rows.tolist()])
-        chosen = np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_LEFT_OUT)).astype(np.int64))
+        chosen = np.unique(np.linspace(0, rows.size - 1, min(rows.size, MAX_LEFT_OUT)).astype(np.int64))
         for place in chosen.tolist():
-            places[place] = -_place_without(hits, judged, method, int(rows[place]))
+            places[place] = -_left_out_place(hits, judged, method, int(rows[place]))
         left_out = evaluate(labels, places, qid=0, metrics=metrics).mean()
         if chosen.size < rows.size:
             note += (
@@ -90,8 +92,8 @@ def measure_list(
     return ListMeasures(metrics, base, refined, left_out, rows.size, n_relevant, note)
 
 
-def _place_without(hits: Hits, judged: Judged, method: str, row: int) -> float:
-    """Where a document lands when nothing is known about it."""
+def _left_out_place(hits: Hits, judged: Judged, method: str, row: int) -> float:
+    """Return the place of a document after a refinement without its judgements."""
     docid = hits.docid[row]
     others = Judged(
         {name: grade for name, grade in judged.labels.items() if name != docid},
@@ -101,7 +103,7 @@ def _place_without(hits: Hits, judged: Judged, method: str, row: int) -> float:
 
 
 def _mean_place(scores: np.ndarray, row: int) -> float:
-    """The place of a document, from 0; equal scores share the mean of their places, as measures average them."""
+    """Return the place of a document, from 0; ties share the mean of their places."""
     return float((scores > scores[row]).sum() + 0.5 * ((scores == scores[row]).sum() - 1))
 
 
@@ -114,10 +116,10 @@ class Dispute(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How far users agree on the documents that several of them judged.
+    """Agreement of users on the documents that several of them judged.
 
-    ``equal`` is the share of pairs of users who gave the same grade; ``alpha`` is Krippendorff's alpha with squared
-    differences, 1 for perfect agreement, 0 for what chance would give. None: nothing to compare.
+    ``equal`` is the share of pairs of users with the same grade; ``alpha`` is Krippendorff's alpha with squared
+    differences, 1 for perfect agreement, 0 for chance. Both are None if there is nothing to compare.
     """
 
     n_shared: int
@@ -128,16 +130,16 @@ class Agreement(NamedTuple):
 
 
 class Contradictions(NamedTuple):
-    """What users said against themselves.
+    """Contradictions within the judgements of one user.
 
     Attributes
     ----------
     changed : int
-        Documents that one user gave different grades for the same query.
+        Documents with different grades of one user for the same query.
     opposite : int
-        Pairs of documents of which one user preferred each to the other, or preferred the one with the lower grade.
+        Pairs of documents with preferences in both directions, or with a preference for the lower grade.
     circles : int
-        Groups of three documents or more that one user preferred to each other in a circle.
+        Cycles of preferences between three or more documents.
     """
 
     changed: int
@@ -146,7 +148,7 @@ class Contradictions(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """All judgements of a collection in numbers; ``grades`` counts each grade, by its text."""
+    """Counts of all judgements of a collection; ``grades`` has the count of each grade."""
 
     n_users: int
     n_queries: int
@@ -159,13 +161,17 @@ class Summary(NamedTuple):
 
 
 def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference] = (), n_changed: int = 0) -> Summary:
-    """Counts, agreement and contradictions of what users said, as the store tells it.
+    """Return counts, agreement and contradictions of judgements.
 
     Parameters
     ----------
-    judgements, preferences : iterables, as the store gives them
+    judgements, preferences : iterables, as the store returns them
     n_changed : int, default=0
-        Grades that were replaced before these judgements were made of the log.
+        Replaced grades that are not among ``judgements``.
+
+    Returns
+    -------
+    Summary
     """
     graded, preferred = list(judgements), list(preferences)
     users = {one.user for one in graded} | {one.user for one in preferred}
@@ -179,7 +185,7 @@ def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference]
         latest[key] = one
     documents = {one.docid for one in graded} | {docid for one in preferred for docid in (one.docid, one.other)}
     counts = Counter(f"{one.grade:g}" for one in latest.values())
-    opposite, circles = _against_themselves(list(latest.values()), preferred)
+    opposite, circles = _contradictions(list(latest.values()), preferred)
     return Summary(
         n_users=len(users),
         n_queries=len(queries),
@@ -202,15 +208,15 @@ def _agreement(latest: list[Judgement]) -> Agreement:
         Dispute(query, docid, grades) for (query, docid), grades in by_document.items() if len(set(grades.values())) > 1
     ]
     disputed.sort(key=lambda one: (min(one.grades.values()) - max(one.grades.values()), one.query, one.docid))
-    return Agreement(found.n_units, found.n_pairs, _known(found.equal), _known(found.alpha), disputed[:SHOWN])
+    return Agreement(found.n_units, found.n_pairs, _known(found.equal), _known(found.alpha), disputed[:DISPUTES_SHOWN])
 
 
 def _known(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def _against_themselves(graded: list[Judgement], preferred: list[Preference]) -> tuple[int, int]:
-    """Opposite pairs and circles, user by user."""
+def _contradictions(graded: list[Judgement], preferred: list[Preference]) -> tuple[int, int]:
+    """Return the numbers of opposite pairs and of cycles, user by user."""
     opposite = circles = 0
     for user in dict.fromkeys(one.user for one in preferred):
         own = [one for one in preferred if one.user == user and one.docid != one.other]
@@ -222,12 +228,12 @@ def _against_themselves(graded: list[Judgement], preferred: list[Preference]) ->
         )
         opposite += feedback.n_contradictory
         for query in dict.fromkeys(one.query for one in own):
-            circles += sum(1 for _ in _circles([(one.docid, one.other) for one in own if one.query == query]))
+            circles += sum(1 for _ in _cycles([(one.docid, one.other) for one in own if one.query == query]))
     return opposite, circles
 
 
-def _circles(pairs: list[tuple[str, str]]) -> Iterator[int]:
-    """The sizes of the groups of three or more in which every document is, step by step, preferred to every other."""
+def _cycles(pairs: list[tuple[str, str]]) -> Iterator[int]:
+    """Yield the sizes of strongly connected components of three or more documents."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -238,8 +244,8 @@ def _circles(pairs: list[tuple[str, str]]) -> Iterator[int]:
     yield from (int(size) for size in np.bincount(groups) if size > 2)
 
 
-def words_on(summary: Summary) -> str:
-    """A summary in one sentence."""
+def summary_text(summary: Summary) -> str:
+    """Return a summary in one sentence."""
     parts = [
         count_of(summary.n_judgements, "judgement"),
         count_of(summary.n_preferences, "preference"),

@@ -1,4 +1,4 @@
-"""One list, refined: from a base order and some judgements to a new order, and why each document moved."""
+"""Refinement of one list: the new order, and the reasons why documents moved."""
 
 from __future__ import annotations
 
@@ -9,45 +9,42 @@ import numpy as np
 
 from plackett.data.feedback.feedback import ETA, Feedback
 from plackett.data.queries import Queries
-from plackett.rankers.refinement.kept_judgements import pin_judged as kept
+from plackett.rankers.refinement.kept_judgements import pin_judged as pinned_scores
 from plackett.rankers.refinement.reasons import Reason, strongest_reasons
 from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
 from plackett.validation import check_choice, count_of
-from plackett.web.collections.base import Hits
+from plackett.web.collections.base import Hits, make_hits
+from plackett.web.errors import client_errors
+from plackett.web.records import Judged
+from plackett.web.schemas.lists import Reason as ReasonResponse
+from plackett.web.schemas.refine import RefineRequest, RefineResponse
 
 METHODS = ("multiplicative", "linear", "rocchio")
-RELEVANT_FROM = 1.0  # the smallest grade that says "relevant"
-IN_BETWEEN = 0.5  # label of documents without a grade as long as all grades agree; grades are then 0 or 1
+RELEVANT_FROM = 1.0  # the smallest relevant grade
+UNJUDGED_LABEL = 0.5  # of documents without a grade if all grades agree; the grades are then labelled 0 or 1
 REASONS = 5  # per document
-KEPT = "kept where its judgement puts it"
-NO_JUDGEMENTS = "Nothing was judged yet: this is the order of the base ranker."
-NO_GRADES = "Only graded documents are kept first or last; preferences alone fix no place."
-Name = TypeVar("Name", bound=Hashable)  # of a document
-
-
-class Judged(NamedTuple):
-    """What a user said of a list: the grade of documents, and pairs (preferred, other)."""
-
-    labels: dict[str, float]
-    pairs: list[tuple[str, str]]
+PINNED = "pinned by its judgement"
+NO_JUDGEMENTS = "Nothing is judged yet: this is the order of the base ranker."
+NO_GRADES = "Only graded documents are pinned first or last; preferences alone pin no document."
+DocKey = TypeVar("DocKey", bound=Hashable)
 
 
 class Refined(NamedTuple):
-    """A list in its new order.
+    """A list in its refined order.
 
     Attributes
     ----------
     order : list of int
-        Rows of the hits, the best first.
+        Rows of the hits, best first.
     scores : ndarray of shape (n_docs,)
         Refined scores of the rows of the hits.
     moves : ndarray of int of shape (n_docs,)
-        Places that each row went up; negative where it went down.
+        Places that each row moved up; negative if it moved down.
     why : list of list of Reason
-        For each row what moved it most, the largest first.
+        For each row the strongest reasons of its move, largest first.
     note : str or None
-        What a user should know, in a sentence or two.
+        Notes for the user.
     """
 
     order: list[int]
@@ -57,17 +54,17 @@ class Refined(NamedTuple):
     note: str | None
 
 
-class Told(NamedTuple):
+class RowFeedback(NamedTuple):
     """Judgements by row of a list.
 
     Attributes
     ----------
     grades : ndarray of shape (n_docs,)
-        As the user gave them; NaN for documents without a grade.
+        Grades of the user; NaN for documents without one.
     y : ndarray of shape (n_docs,)
         Labels for a refiner.
     pairs : ndarray of int of shape (n_pairs, 2), or None
-        What a refiner takes in place of ``y``: preferences, and those that the labels imply.
+        Preferences, and those that the labels imply, which a refiner takes in place of ``y``.
     eta : float
     notes : list of str
     """
@@ -80,73 +77,77 @@ class Told(NamedTuple):
 
 
 def refine(hits: Hits, judged: Judged, method: str = "multiplicative", pin_judged: bool = False) -> Refined:
-    """The list in the order that its judgements suggest.
+    """Return a list refined by its judgements.
 
-    Judged documents are compared with each other. As long as all of them have the same grade, they are compared with
-    the documents that nobody judged: one that is liked is better than these, one that is not is worse.
+    Judged documents are compared with each other. If all of them have the same grade, they are compared with the
+    unjudged documents: relevant ones count as better than these, others as worse.
 
     Parameters
     ----------
     hits : Hits
     judged : Judged
-        Documents that are not in the list are left out, and counted in the note.
+        Documents that are not in the list are ignored, and counted in the note.
     method : {"multiplicative", "linear", "rocchio"}, default="multiplicative"
-        "rocchio" knows relevant and other documents only; of preferences it takes the first as relevant.
+        "rocchio" only distinguishes relevant from other documents; the preferred one of a pair is relevant.
     pin_judged : bool, default=False
-        Whether documents that are graded relevant come first and those graded otherwise last, whatever the refiner
-        says. Preferences fix no place; they count in the order of equal grades, and of documents without a grade.
+        Whether documents graded relevant are pinned first and other graded documents last. Preferences pin no
+        document; they affect the order of equal grades and of documents without a grade.
+
+    Returns
+    -------
+    Refined
     """
     check_choice(method, "method", METHODS)
-    told = _told(hits, judged, method)
+    feedback = _row_feedback(hits, judged, method)
     queries = Queries(hits.X, feature_names=hits.feature_names)
-    refiner = _fitted(queries, hits.scores, told, method)
+    refiner = _fitted(queries, hits.scores, feedback, method)
     if refiner is None:
-        return _answer(hits, hits.scores.astype(np.float64), [[] for _ in hits.docid], told, pin_judged)
+        return _reordered(hits, hits.scores.astype(np.float64), [[] for _ in hits.docid], feedback, pin_judged)
     why = strongest_reasons(refiner, queries, REASONS, base_score=hits.scores)
-    return _answer(hits, refiner.scores_, why, told, pin_judged)
+    return _reordered(hits, refiner.scores_, why, feedback, pin_judged)
 
 
 def refined_scores(hits: Hits, judged: Judged, method: str = "multiplicative") -> np.ndarray:
-    """The scores of ``refine`` alone, in less time."""
+    """Return only the scores of ``refine``, which is faster."""
     check_choice(method, "method", METHODS)
-    refiner = _fitted(Queries(hits.X), hits.scores, _told(hits, judged, method), method)
+    refiner = _fitted(Queries(hits.X), hits.scores, _row_feedback(hits, judged, method), method)
     return hits.scores.astype(np.float64) if refiner is None else refiner.scores_
 
 
-def labels_of_pairs(labels: Mapping[Name, float], pairs: Sequence[tuple[Name, Name]]) -> dict[Name, float]:
-    """What preferences say of documents without a grade, for those who learn from labels only.
+def labels_of_pairs(labels: Mapping[DocKey, float], pairs: Sequence[tuple[DocKey, DocKey]]) -> dict[DocKey, float]:
+    """Return the labels that preferences imply for documents without a grade.
 
-    Documents that were only ever preferred are relevant, and as good as the best graded one that they were preferred
-    to; those that were only ever beaten are not relevant. Of documents that won and lost, nothing is said.
+    Documents that were preferred in all their pairs are relevant, with at least the grade of every graded document
+    that they were preferred to. Documents that lost all their pairs are not relevant. Others get no label.
     """
     winners, losers = ({pair[side] for pair in pairs} for side in (0, 1))
-    answer: dict[Name, float] = {}
+    implied: dict[DocKey, float] = {}
     for better, worse in pairs:
         if better not in losers and better not in labels:
-            answer[better] = max(answer.get(better, RELEVANT_FROM), labels.get(worse, 0.0))
+            implied[better] = max(implied.get(better, RELEVANT_FROM), labels.get(worse, 0.0))
         if worse not in winners and worse not in labels:
-            answer[worse] = 0.0
-    return answer
+            implied[worse] = 0.0
+    return implied
 
 
 def _fitted(
-    queries: Queries, base: np.ndarray, told: Told, method: str
+    queries: Queries, base: np.ndarray, feedback: RowFeedback, method: str
 ) -> MultiplicativeRefiner | LinearRefiner | RocchioRefiner | None:
-    """A refiner that has learned the list, or None where there is nothing to learn."""
-    feedback: dict[str, Any] = {"y": told.y} if told.pairs is None else {"pairs": told.pairs}
-    if told.pairs is None and np.isnan(told.y).all():
+    """Return a refiner fitted on the list, or None if there is nothing to learn."""
+    judgements: dict[str, Any] = {"y": feedback.y} if feedback.pairs is None else {"pairs": feedback.pairs}
+    if feedback.pairs is None and np.isnan(feedback.y).all():
         return None
     if not queries.n_features:
-        told.notes.append("The list has no features to learn from.")
+        feedback.notes.append("The list has no features to learn from.")
         return None
     if method == "rocchio":
-        return RocchioRefiner(relevant_from=RELEVANT_FROM).fit(queries, **feedback, base_score=base)
+        return RocchioRefiner(relevant_from=RELEVANT_FROM).fit(queries, **judgements, base_score=base)
     kind = MultiplicativeRefiner if method == "multiplicative" else LinearRefiner
-    return kind(eta=told.eta).fit(queries, **feedback, base_score=base)
+    return kind(eta=feedback.eta).fit(queries, **judgements, base_score=base)
 
 
-def _told(hits: Hits, judged: Judged, method: str = "multiplicative") -> Told:
-    """What the judgements say of the rows of a list."""
+def _row_feedback(hits: Hits, judged: Judged, method: str = "multiplicative") -> RowFeedback:
+    """Return the judgements by row of a list."""
     row_of = {docid: row for row, docid in enumerate(hits.docid)}
     grades, notes = np.full(len(hits.docid), np.nan), []
     n_elsewhere = sum(docid not in row_of for docid in judged.labels)
@@ -160,49 +161,82 @@ def _told(hits: Hits, judged: Judged, method: str = "multiplicative") -> Told:
     if n_elsewhere:
         notes.append(f"{count_of(n_elsewhere, 'judgement is', 'judgements are')} about documents not in this list.")
     if not pairs:
-        return Told(grades, _against_unjudged(grades, notes), None, ETA["judgements"], notes)
-    return _told_by_pairs(hits, grades, pairs, method, notes)
+        return RowFeedback(grades, _refinable_labels(grades, notes), None, ETA["judgements"], notes)
+    return _pair_feedback(hits, grades, pairs, method, notes)
 
 
-def _told_by_pairs(hits: Hits, grades: np.ndarray, pairs: list[tuple[str, str]], method: str, notes: list[str]) -> Told:
-    """Preferences, and the labels as preferences among them."""
-    one = "list"
+def _pair_feedback(
+    hits: Hits, grades: np.ndarray, pairs: list[tuple[str, str]], method: str, notes: list[str]
+) -> RowFeedback:
+    """Return preferences, and labels as preferences, by row."""
+    qid = "list"
     graded = np.flatnonzero(~np.isnan(grades))
-    feedback = Feedback.from_pairs([one] * len(pairs), *map(list, zip(*pairs, strict=True)))
+    pooled = Feedback.from_pairs([qid] * len(pairs), *map(list, zip(*pairs, strict=True)))
     docid = [hits.docid[row] for row in graded.tolist()]
-    feedback += Feedback.from_judgements([one] * graded.size, docid, grades[graded])
-    if feedback.n_contradictory:
-        n = count_of(feedback.n_contradictory, "pair of documents", "pairs of documents")
+    pooled += Feedback.from_judgements([qid] * graded.size, docid, grades[graded])
+    if pooled.n_contradictory:
+        n = count_of(pooled.n_contradictory, "pair of documents", "pairs of documents")
         notes.append(f"The judgements contradict each other about {n}.")
     n_docs = len(hits.docid)
-    found = feedback.for_queries(Queries(np.zeros((n_docs, 0)), qid=[one] * n_docs, docid=hits.docid))
+    found = pooled.for_queries(Queries(np.zeros((n_docs, 0)), qid=[qid] * n_docs, docid=hits.docid))
     if method == "rocchio":
         known, y = {row: grades[row] for row in graded.tolist()}, grades.copy()
         for row, label in labels_of_pairs(known, found.pairs.tolist()).items():
             y[row] = label
-        return Told(grades, _against_unjudged(y, notes), None, found.eta, notes)
-    y = _against_unjudged(grades, notes)
-    y[np.setdiff1d(found.pairs, graded)] = np.nan  # compared by their preferences only, which may say otherwise
-    return Told(grades, y, found._replace(y=y).as_pairs()[0], found.eta, notes)
+        return RowFeedback(grades, _refinable_labels(y, notes), None, found.eta, notes)
+    y = _refinable_labels(grades, notes)
+    y[np.setdiff1d(found.pairs, graded)] = np.nan  # only their preferences count, which may contradict the label
+    return RowFeedback(grades, y, found._replace(y=y).as_pairs()[0], found.eta, notes)
 
 
-def _against_unjudged(y: np.ndarray, notes: list[str]) -> np.ndarray:
-    """Labels of one level say nothing of each other, but of the documents without one."""
+def _refinable_labels(y: np.ndarray, notes: list[str]) -> np.ndarray:
+    """Return the labels; if all are equal, label the unjudged documents too, so that there are pairs to learn from."""
     is_judged = ~np.isnan(y)
     if not is_judged.any() or is_judged.all() or np.unique(y[is_judged]).size > 1:
         return y.copy()
-    notes.append("All judgements agree so far, so the judged documents are compared with those that are not.")
-    return np.where(is_judged, np.where(y >= RELEVANT_FROM, RELEVANT_FROM, 0.0), IN_BETWEEN)
+    notes.append("All judgements agree so far, so the judged documents are compared with the unjudged ones.")
+    return np.where(is_judged, np.where(y >= RELEVANT_FROM, RELEVANT_FROM, 0.0), UNJUDGED_LABEL)
 
 
-def _answer(hits: Hits, scores: np.ndarray, why: list[list[Reason]], told: Told, pin_judged: bool) -> Refined:
+def _reordered(
+    hits: Hits, scores: np.ndarray, why: list[list[Reason]], feedback: RowFeedback, pin_judged: bool
+) -> Refined:
     if pin_judged and hits.docid:
-        before, scores = scores, kept(scores, told.grades, relevant_from=RELEVANT_FROM)
-        if np.isnan(told.grades).all() and (told.pairs is not None or not np.isnan(told.y).all()):
-            told.notes.append(NO_GRADES)
+        before, scores = scores, pinned_scores(scores, feedback.grades, relevant_from=RELEVANT_FROM)
+        if np.isnan(feedback.grades).all() and (feedback.pairs is not None or not np.isnan(feedback.y).all()):
+            feedback.notes.append(NO_GRADES)
         for row in np.flatnonzero(scores != before).tolist():
-            why[row] = [Reason(KEPT, float(scores[row] - before[row])), *why[row]][:REASONS]
+            why[row] = [Reason(PINNED, float(scores[row] - before[row])), *why[row]][:REASONS]
     order = np.argsort(-scores, kind="stable")
     moves = np.empty(order.size, dtype=np.int64)
-    moves[order] = order - np.arange(order.size)  # a row's number is its place in the base order
-    return Refined(order.tolist(), scores, moves, why, " ".join(told.notes) or None)
+    moves[order] = order - np.arange(order.size)  # rows are in base order
+    return Refined(order.tolist(), scores, moves, why, " ".join(feedback.notes) or None)
+
+
+def refine_external(request: RefineRequest) -> RefineResponse:
+    """Return the refined order of a list that another search engine sent. Nothing is looked up or stored."""
+    names = [str(row) for row in range(len(request.features))] if request.docids is None else request.docids
+    row_of = {name: row for row, name in enumerate(names)}
+    with client_errors():
+        features = np.array(request.features, dtype=float)
+        hits = make_hits(names, np.array(request.base_scores), features, request.feature_names)
+        for named in (*request.judgements, *(docid for pair in request.pairs for docid in pair)):
+            if named not in row_of:
+                raise ValueError(f"a judgement names {named!r}, which is not among the documents.")
+        if any(better == worse for better, worse in request.pairs):
+            raise ValueError("a document cannot be preferred to itself.")
+        refined = refine(hits, Judged(request.judgements, request.pairs), request.method, request.keep)
+    rows = [row_of[docid] for docid in hits.docid]  # of the request, in base order
+    place = np.empty(len(rows), dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    return RefineResponse(
+        order=[hits.docid[row] for row in refined.order],
+        rows=[rows[row] for row in refined.order],
+        scores=refined.scores[place].tolist(),
+        moves=refined.moves[place].tolist(),
+        why=[
+            [ReasonResponse(text=one.text, amount=float(one.amount)) for one in refined.why[row]]
+            for row in place.tolist()
+        ],
+        note=refined.note,
+    )

@@ -1,6 +1,6 @@
-"""All that users said of a collection: its queries, its numbers, and judgements that go out and come in as files.
+"""Use cases of a whole collection: judged queries, statistics, export and import.
 
-What learns and measures is imported where it is used, as in ``workbench.py``.
+Modules that learn and measure are imported where they are used, as in ``searching.py``.
 """
 
 from __future__ import annotations
@@ -8,133 +8,132 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plackett.web.collections.base import Collection
-from plackett.web.errors import Problem, asked
+from plackett.web.errors import RequestError, client_errors
+from plackett.web.records import Judgement, Preference
 from plackett.web.schemas.collection import (
-    CollectionAnswer,
+    CollectionResponse,
     ExportRequest,
-    Imported,
     ImportRequest,
-    ListAnswer,
-    ListsAnswer,
-    QueriesAnswer,
-    QueryAnswer,
-    SummaryAnswer,
+    ImportResponse,
+    ListResponse,
+    ListsResponse,
+    QueriesResponse,
+    QueryResponse,
+    SummaryResponse,
 )
 from plackett.web.schemas.session import BaseRanker, CollectionName
-from plackett.web.workbench.names import Names
 
 if TYPE_CHECKING:
     from plackett.web.store import Store
-    from plackett.web.store.records import Judgement, Preference
-    from plackett.web.workbench.exporting import Exported
+    from plackett.web.workbench.exporting import ExportedFile
 
 
-class Gathered:
-    """A collection and what was said about it. Threads may share it."""
+class Reviewing:
+    """A collection and its judgements. Threads may share one."""
 
-    def __init__(self, collection: Collection, store: Store, names: Names):
-        self._collection, self._store, self._names = collection, store, names
+    def __init__(self, collection: Collection, store: Store):
+        self._collection, self._store = collection, store
 
     def name(self) -> CollectionName:
-        """What is searched."""
+        """Return the name and size of the collection."""
         return CollectionName(name=self._collection.name, kind=self._collection.kind, n_docs=self._collection.n_docs)
 
     def bases(self) -> list[BaseRanker]:
-        """The base rankers."""
+        """Return the base rankers."""
         own = set(self._collection.own_rankers())
         return [BaseRanker(name=name, is_saved=name not in own) for name in self._collection.base_rankers()]
 
-    def queries(self, user: str | None, limit: int, offset: int) -> QueriesAnswer:
-        """Queries that somebody, or this user, has judged, those of the latest judgements first."""
-        key = self._collection.key
-        with asked():
-            user_id = None if user is None else self._names.user(user)
-            if user is not None and user_id is None:
-                return QueriesAnswer(total=0, queries=[])
-            found = self._store.queries(key, user_id=user_id, limit=limit, offset=offset)
+    def queries(self, user: str | None, limit: int, offset: int) -> QueriesResponse:
+        """Return judged queries, of all users or of one, those with the latest judgements first."""
+        key, user_id = self._collection.key, None
+        with client_errors():
+            if user is not None:
+                found = self._store.find_user(user)
+                if found is None:
+                    return QueriesResponse(total=0, queries=[])
+                user_id = found.id
+            rows = self._store.queries(key, user_id=user_id, limit=limit, offset=offset)
             total = self._store.n_queries(key, user_id=user_id)
-        rows = [
-            QueryAnswer(
-                query_id=one.id,
-                query=one.text,
-                base=one.base,
-                n_users=one.n_users,
-                n_judged=one.n_judged,
-                n_pairs=one.n_pairs,
-                last=one.last,
+        queries = [
+            QueryResponse(
+                query_id=row.id,
+                query=row.text,
+                base=row.base,
+                n_users=row.n_users,
+                n_judged=row.n_judged,
+                n_pairs=row.n_pairs,
+                last=row.last,
             )
-            for one in found
+            for row in rows
         ]
-        return QueriesAnswer(total=total, queries=rows)
+        return QueriesResponse(total=total, queries=queries)
 
-    def lists(self, limit: int, offset: int) -> ListsAnswer:
-        """The lists of a collection that came judged."""
+    def lists(self, limit: int, offset: int) -> ListsResponse:
+        """Return the lists of a ``LetorCollection``."""
         from plackett.web.collections.letor import LetorCollection
 
         if not isinstance(self._collection, LetorCollection):
-            hint = "Search it, or ask for /queries."
-            raise Problem(404, "not-found", f"{self._collection.name} is a collection of texts, without lists.", hint)
+            message = f"{self._collection.name} is a collection of texts, without lists."
+            raise RequestError(404, "not-found", message, "Search it, or use /queries.")
         rows = self._collection.lists(limit, offset)
-        return ListsAnswer(
+        return ListsResponse(
             total=self._collection.queries.n_queries,
-            lists=[ListAnswer(query=one.qid, n_docs=one.n_docs, labels=one.labels) for one in rows],
+            lists=[ListResponse(query=row.qid, n_docs=row.n_docs, labels=row.labels) for row in rows],
         )
 
-    def describe(self) -> CollectionAnswer:
-        """The collection and all that was said about it."""
-        from plackett.web.workbench.measuring import summarise, words_on
+    def describe(self) -> CollectionResponse:
+        """Return the collection and the statistics of its judgements."""
+        from plackett.web.workbench.measuring import summarise, summary_text
 
         key = self._collection.key
         summary = summarise(self._store.judgements(key), self._store.preferences(key), self._store.n_changed(key))
         agreement = summary.agreement._asdict()
         agreement["disputed"] = [one._asdict() for one in summary.agreement.disputed]
-        answer = {**summary._asdict(), "agreement": agreement, "contradictions": summary.contradictions._asdict()}
-        return CollectionAnswer(
+        parts = {**summary._asdict(), "agreement": agreement, "contradictions": summary.contradictions._asdict()}
+        return CollectionResponse(
             **self.name().model_dump(),
             n_features=len(self._collection.feature_names),
             feature_names=self._collection.feature_names,
             bases=self.bases(),
             store=self._store.location,
             users=[one.name for one in self._store.users()],
-            summary=SummaryAnswer(**answer, words=words_on(summary)),
+            summary=SummaryResponse(**parts, words=summary_text(summary)),
         )
 
-    def said(self, user: str | None) -> tuple[list[Judgement], list[Preference]]:
-        """Judgements and preferences of everybody, or of one user."""
-        key = self._collection.key
-        with asked():
-            user_id = None if user is None else self._names.user(user)
-        if user is not None and user_id is None:
-            return [], []
+    def judgements(self, user: str | None) -> tuple[list[Judgement], list[Preference]]:
+        """Return the judgements and preferences of all users, or of one."""
+        key, user_id = self._collection.key, None
+        if user is not None:
+            with client_errors():
+                found = self._store.find_user(user)
+            if found is None:
+                return [], []
+            user_id = found.id
         return list(self._store.judgements(key, user_id)), list(self._store.preferences(key, user_id))
 
-    def export(self, user: str, wish: ExportRequest) -> Exported:
-        """What all users, or this one, said, as a file."""
+    def export_file(self, user: str, request: ExportRequest) -> ExportedFile:
+        """Return the judgements of all users, or of this one, as a file."""
         from plackett.web.workbench.exporting import export_judgements
 
-        judgements, preferences = self.said(user if wish.mine else None)
-        base = self._names.base(wish.base)
-        with asked():
+        judgements, preferences = self.judgements(user if request.mine else None)
+        with client_errors():
+            base = self._collection.base_name(request.base)
             return export_judgements(
-                wish.format, self._collection, judgements, preferences, base=base, method=wish.method, k=wish.k
+                request.format, self._collection, judgements, preferences, base=base, method=request.method, k=request.k
             )
 
-    def take_in(self, user: str, wish: ImportRequest) -> Imported:
-        """Judgements from a file, as this user's; all of them or none."""
+    def import_file(self, user: str, request: ImportRequest) -> ImportResponse:
+        """Add the judgements of a file to this user's, all or nothing."""
         from plackett.web.workbench.importing import read_judgements
 
-        base = self._names.base(wish.base)
-        with asked():
-            found = read_judgements(
-                wish.text.encode("utf-8"), None if wish.format == "auto" else wish.format, self._collection
-            )
-            n = 0
+        file_format = None if request.format == "auto" else request.format
+        with client_errors():
+            base = self._collection.base_name(request.base)
+            found = read_judgements(request.text.encode("utf-8"), file_format, self._collection)
+            n_imported = 0
             if found.rows or found.preferences:
-                n = self._store.import_judgements(
-                    self._names.user_made(user),
-                    self._collection.key,
-                    found.rows,
-                    preferences=found.preferences,
-                    base=base,
+                user_id, key = self._store.user(user).id, self._collection.key
+                n_imported = self._store.import_judgements(
+                    user_id, key, found.rows, preferences=found.preferences, base=base
                 )
-        return Imported(n_imported=n, notes=found.notes)
+        return ImportResponse(n_imported=n_imported, notes=found.notes)

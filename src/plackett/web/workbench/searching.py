@@ -1,114 +1,132 @@
-"""Lists as users see them: found, refined by what was said of them, described, and measured.
+"""Use cases of lists: search, show, describe, measure.
 
-What learns and measures is imported where it is used, as in ``workbench.py``.
+Modules that learn and measure are imported where they are used, because loading them takes longest.
+``Workbench.warm_up`` loads them in the background.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from plackett.web.collections.base import Collection, Hits
-from plackett.web.errors import asked
+from plackett.web.errors import client_errors
+from plackett.web.records import Judged, Query
 from plackett.web.schemas.lists import (
-    DocumentAnswer,
+    DocumentResponse,
     Feature,
     Graded,
+    ListOptions,
     MeasureRequest,
-    Measures,
+    MeasureResponse,
     Pair,
     Piece,
     RankedList,
+    Reason,
     Result,
     TextField,
-    View,
-    Why,
 )
-from plackett.web.store.history import standing
-from plackett.web.workbench.names import Names, query_text
 
 if TYPE_CHECKING:
     from plackett.web.store import Store
-    from plackett.web.workbench.refining import Judged, Refined
+    from plackett.web.workbench.refining import Refined
 
-LONGEST_TITLE = 300  # characters in a list
-LONGEST_FIELD = 200_000  # characters of a document on a page
-DESCRIPTIONS_KEPT = 8192  # titles and snippets, a kilobyte each
+MAX_TITLE = 300  # characters in a list
+MAX_FIELD = 200_000  # characters of a document on a page
+CACHED_DESCRIPTIONS = 8192  # titles and snippets, a kilobyte each
 
 
-class Lists:
-    """The lists of a collection. Threads may share it."""
+class Searching:
+    """Searches of a collection. Threads may share one."""
 
-    def __init__(self, collection: Collection, store: Store, names: Names):
-        self._collection, self._store, self._names = collection, store, names
-        self._described = lru_cache(maxsize=DESCRIPTIONS_KEPT)(self._describe)
+    def __init__(self, collection: Collection, store: Store):
+        self._collection, self._store = collection, store
+        self._described = lru_cache(maxsize=CACHED_DESCRIPTIONS)(self._describe)
 
-    def search(self, user: str, text: str, view: View) -> RankedList:
-        """The list of a query, refined by what the user said of it before; nothing is written."""
-        text = query_text(text)
-        with asked():
-            query = self._names.query(text)
-        return self.ranked(user, text, None if query is None else query.id, view, self._names.base(view.base))
+    def search(self, user: str, text: str, options: ListOptions) -> RankedList:
+        """Return the list of a query, refined by the user's earlier judgements. Nothing is written."""
+        with client_errors():
+            query = self._store.find_query(self._collection.key, text)
+            hits = self._collection.search(text, options.base, options.k)
+        return self.ranked_list(self.user_id(user), None if query is None else query.id, text, hits, options)
 
-    def show(self, user: str, query_id: int, view: View) -> RankedList:
-        """The list of a query that somebody judged."""
-        query = self._names.query_by_id(query_id)
-        return self.ranked(user, query.text, query.id, view, self._names.base(view.base, query))
+    def show(self, user: str, query_id: int, options: ListOptions) -> RankedList:
+        """Return the list of a judged query."""
+        query = self.query(query_id)
+        return self.ranked_list(self.user_id(user), query.id, query.text, self.hits(query, options), options)
 
-    def measures(self, user: str, query_id: int, view: MeasureRequest) -> Measures:
-        """P@k and NDCG@k of base and refined order."""
+    def measures(self, user: str, query_id: int, options: MeasureRequest) -> MeasureResponse:
+        """Return P@k and NDCG@k of the base order and the refined order."""
         from plackett.web.workbench.measuring import measure_list
 
-        query = self._names.query_by_id(query_id)
-        hits = self.found(query.text, self._names.base(view.base, query), view.k)
-        judged, _ = self._judged(user, query_id)
-        return Measures(**measure_list(hits, judged, view.method)._asdict())
+        query = self.query(query_id)
+        hits, user_id = self.hits(query, options), self.user_id(user)
+        judged = Judged({}, []) if user_id is None else self._store.state(user_id, query_id).judged
+        return MeasureResponse(**measure_list(hits, judged, options.method)._asdict())
 
-    def document(self, docid: str, text: str | None = None, base: str = "") -> DocumentAnswer:
-        """A document, and its features for a query."""
-        with asked():
+    def document(self, docid: str, text: str | None = None, base: str = "") -> DocumentResponse:
+        """Return a document, and its features for a query."""
+        features, label, text = None, None, (text or "").strip()
+        with client_errors():
             found = self._collection.document(docid)
+            if text:
+                scored = self._collection.score(text, [docid], base)
+                values = scored.X[0].tolist() if len(scored.X) else []
+                pairs = zip(scored.feature_names, values, strict=False)
+                features = [Feature(name=name, value=value) for name, value in pairs]
+                label = self._collection.labels(text).get(docid)
         fields = [
-            TextField(name=name, text=value[:LONGEST_FIELD], is_cut=len(value) > LONGEST_FIELD)
+            TextField(name=name, text=value[:MAX_FIELD], is_cut=len(value) > MAX_FIELD)
             for name, value in found.fields.items()
         ]
-        features, label = None, None
-        if text is not None and text.strip():
-            with asked():
-                scored = self._collection.score(text.strip(), [docid], self._names.base(base))
-            values = scored.X[0].tolist() if len(scored.X) else []
-            pairs = zip(scored.feature_names, values, strict=False)
-            features = [Feature(name=name, value=value) for name, value in pairs]
-            label = self._collection.labels(text.strip()).get(docid)
-        return DocumentAnswer(docid=docid, title=_cut(found.title), fields=fields, features=features, label=label)
+        return DocumentResponse(
+            docid=docid, title=_shortened(found.title), fields=fields, features=features, label=label
+        )
 
-    def found(self, text: str, base: str, k: int) -> Hits:
-        """What the base ranker finds."""
-        with asked():
-            return self._collection.search(text, base, k)
+    def user_id(self, name: str) -> int | None:
+        """Return the id of a user; None if there is no user of this name."""
+        with client_errors():
+            user = self._store.find_user(name)
+        return None if user is None else user.id
 
-    def ranked(self, user: str, text: str, query_id: int | None, view: View, base: str) -> RankedList:
-        """A list in the order that this user's judgements suggest."""
+    def query(self, query_id: int) -> Query:
+        """Return a query of this collection by its id."""
+        with client_errors():
+            query = self._store.query_by_id(query_id)
+            if query.collection != self._collection.key:
+                raise LookupError(f"there is no query {query_id}.")
+        return query
+
+    def hits(self, query: Query, options: ListOptions | MeasureRequest) -> Hits:
+        """Return the base list of a stored query; without ``options.base`` by its last base ranker, if it exists."""
+        base = options.base or (query.base if query.base in self._collection.base_rankers() else "")
+        with client_errors():
+            return self._collection.search(query.text, base, options.k)
+
+    def ranked_list(
+        self, user_id: int | None, query_id: int | None, text: str, hits: Hits, options: ListOptions
+    ) -> RankedList:
+        """Return a list refined by a user's judgements; None stands for a user or a query that is not stored yet."""
         from plackett.web.workbench.refining import refine
 
-        hits = self.found(text, base, view.k)
-        judged, can_undo = self._judged(user, query_id)
-        refined = refine(hits, judged, view.method, view.keep)
+        judged, can_undo = Judged({}, []), False
+        if user_id is not None and query_id is not None:
+            state = self._store.state(user_id, query_id)
+            judged, can_undo = state.judged, state.can_undo
+        refined = refine(hits, judged, options.method, options.keep)
         place = {row: number for number, row in enumerate(refined.order, 1)}
         labels = self._collection.labels(text)
         in_list = set(hits.docid)
-
-        def results(rows: Iterable[int]) -> list[Result]:
-            return [self._result(text, hits, refined, row, place[row], judged, labels) for row in rows]
-
+        shown = refined.order[: options.shown]
+        first = range(min(options.shown, len(hits.docid))) if options.side_by_side else ()
+        results = {row: self._result(text, hits, refined, row, place[row], judged, labels) for row in {*shown, *first}}
         return RankedList(
             query_id=query_id,
             query=text,
-            base=base,
-            method=view.method,
-            keep=view.keep,
-            k=view.k,
+            base=hits.base,
+            method=options.method,
+            keep=options.keep,
+            k=options.k,
             n_found=len(hits.docid),
             n_judged=len(judged.labels),
             n_pairs=len(judged.pairs),
@@ -119,21 +137,9 @@ class Lists:
             elsewhere=[
                 Graded(docid=docid, grade=grade) for docid, grade in judged.labels.items() if docid not in in_list
             ],
-            results=results(refined.order[: view.shown]),
-            base_results=results(range(min(view.shown, len(hits.docid)))) if view.side_by_side else None,
+            results=[results[row] for row in shown],
+            base_results=[results[row] for row in first] if options.side_by_side else None,
         )
-
-    def _judged(self, user: str, query_id: int | None) -> tuple[Judged, bool]:
-        """What the user said of a list, and whether some of it can be undone."""
-        from plackett.web.workbench.refining import Judged
-
-        with asked():
-            known = None if query_id is None else self._names.user(user)
-        if known is None or query_id is None:
-            return Judged({}, []), False
-        events = self._store.events(known, query_id)
-        can_undo = any(not event.undone and event.kind != "undo" for event in events)
-        return Judged(*standing(events).judged()), can_undo
 
     def _result(
         self, text: str, hits: Hits, refined: Refined, row: int, place: int, judged: Judged, labels: dict[str, float]
@@ -151,19 +157,14 @@ class Lists:
             moved=int(refined.moves[row]),
             grade=judged.labels.get(docid),
             label=labels.get(docid),
-            why=reasons(refined, row),
+            why=[Reason(text=reason.text, amount=float(reason.amount)) for reason in refined.why[row]],
         )
 
     def _describe(self, text: str, docid: str) -> tuple[str, list[Piece]]:
         pieces = self._collection.snippet(docid, text)
         snippet = [Piece(text=part, is_term=is_term) for part, is_term in pieces]
-        return _cut(self._collection.document(docid).title), snippet
+        return _shortened(self._collection.document(docid).title), snippet
 
 
-def reasons(refined: Refined, row: int) -> list[Why]:
-    """What moved a document, as the API tells it."""
-    return [Why(text=one.text, amount=float(one.amount)) for one in refined.why[row]]
-
-
-def _cut(title: str) -> str:
-    return title if len(title) <= LONGEST_TITLE else title[:LONGEST_TITLE] + "…"
+def _shortened(title: str) -> str:
+    return title if len(title) <= MAX_TITLE else title[:MAX_TITLE] + "…"

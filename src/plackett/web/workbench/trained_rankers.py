@@ -1,4 +1,4 @@
-"""Rankers that were trained here: kept in the store, and offered as base rankers where that is wished."""
+"""Use cases of trained rankers: train, list, rename, use as base ranker, delete."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from plackett.web.collections.base import Collection
-from plackett.web.errors import Problem, asked
-from plackett.web.schemas.training import RankerAnswer, RankersAnswer
+from plackett.web.errors import RequestError, client_errors
+from plackett.web.records import Judgement, Preference, RankerSummary
+from plackett.web.schemas.training import RankerResponse, RankersResponse
 
 if TYPE_CHECKING:
     from plackett.rankers.base import Ranker
     from plackett.web.store import Store
-    from plackett.web.store.records import Judgement, Preference, RankerSummary
     from plackett.web.workbench.training import Progress
 
 LOG = logging.getLogger("plackett.web")
@@ -23,39 +23,39 @@ IS_BASE = "is_base"  # in a ranker's summary
 
 
 class TrainedRankers:
-    """The rankers of a collection's store.
+    """The trained rankers of a collection. Threads may share one.
 
     Attributes
     ----------
     notes : list of str
-        Which base rankers of an earlier time could not be taken up again, and why; ``take_up`` finds more.
+        Which saved base rankers cannot be used, and why; ``load_base_rankers`` adds more.
     """
 
     def __init__(self, collection: Collection, store: Store):
         self._collection, self._store = collection, store
         self._lock = threading.Lock()
         self.notes: list[str] = []
-        for one in self._own():
+        for one in self._summaries():
             if one.summary.get(IS_BASE):
                 if one.name in collection.base_rankers():
-                    self.notes.append(f"the saved ranker {one.name!r} is left out: another base ranker has its name.")
+                    self.notes.append(f"the saved ranker {one.name!r} is skipped: another base ranker has its name.")
                 else:
-                    collection.promise_ranker(one.name, partial(self._load, one.name))
+                    collection.add_lazy_ranker(one.name, partial(self._load, one.name))
 
-    def take_up(self) -> None:
-        """Load the base rankers of an earlier time; those that cannot be are none any more."""
+    def load_base_rankers(self) -> None:
+        """Load the saved base rankers; remove those that cannot be loaded."""
         with self._lock:
-            for one in self._own():
+            for one in self._summaries():
                 if not one.summary.get(IS_BASE):
                     continue
                 try:
                     self._collection.ranker(one.name)
                 except (ValueError, LookupError) as error:
                     self._collection.remove_ranker(one.name)
-                    self.notes.append(f"the saved ranker {one.name!r} is left out: {error}")
+                    self.notes.append(f"the saved ranker {one.name!r} is skipped: {error}")
                     LOG.warning(self.notes[-1])
 
-    def _own(self) -> list[RankerSummary]:
+    def _summaries(self) -> list[RankerSummary]:
         return self._store.rankers(self._collection.key)
 
     def _load(self, name: str) -> Ranker:
@@ -63,19 +63,19 @@ class TrainedRankers:
 
         return load(io.BytesIO(self._store.ranker(name)))
 
-    def answer(self) -> RankersAnswer:
-        """All of them."""
+    def rankers(self) -> RankersResponse:
+        """Return all trained rankers."""
         bases = set(self._collection.base_rankers())
-        return RankersAnswer(
+        return RankersResponse(
             rankers=[
-                RankerAnswer(
+                RankerResponse(
                     name=one.name,
                     is_base=bool(one.summary.get(IS_BASE)) and one.name in bases,
                     size=one.size,
                     created=one.created,
                     summary={key: value for key, value in one.summary.items() if key != IS_BASE},
                 )
-                for one in self._own()
+                for one in self._summaries()
             ]
         )
 
@@ -88,7 +88,7 @@ class TrainedRankers:
         progress: Progress,
         cancel: threading.Event,
     ) -> dict[str, Any]:
-        """Train one and keep it; what came out, for the job's result."""
+        """Train and save a ranker; return the result of the job."""
         from plackett.web.workbench.training import train
 
         trained = train(self._collection, judgements, preferences, base=base, progress=progress, cancel=cancel)
@@ -100,37 +100,41 @@ class TrainedRankers:
             self._store.save_ranker(name, self._collection.key, trained.data, trained.summary)
         return {"ranker_name": name, **trained.summary}
 
-    def change(self, name: str, new_name: str, is_base: bool) -> None:
-        """Offer a ranker as a base ranker or no longer, under a name that may be new."""
+    def change(self, name: str, new_name: str, is_base: bool) -> RankersResponse:
+        """Rename a ranker, and add it to the base rankers or remove it from them."""
         with self._lock:
             summary = self._summary(name)
             if new_name != name and new_name in {one.name for one in self._store.rankers()}:
-                raise Problem(409, "conflict", f"there is a ranker {new_name!r} already.", "Choose another name.")
-            is_own = new_name == name and bool(summary.get(IS_BASE))
-            if is_base and not is_own and new_name in self._collection.base_rankers():
-                raise Problem(409, "conflict", f"there is a base ranker {new_name!r} already.", "Choose another name.")
+                raise RequestError(409, "conflict", f"there is a ranker {new_name!r} already.", "Choose another name.")
+            is_same = new_name == name and bool(summary.get(IS_BASE))
+            if is_base and not is_same and new_name in self._collection.base_rankers():
+                raise RequestError(
+                    409, "conflict", f"there is a base ranker {new_name!r} already.", "Choose another name."
+                )
             was_base = name in self._collection.base_rankers() and bool(summary.get(IS_BASE))
             if is_base:
-                with asked():
+                with client_errors():
                     self._collection.add_ranker(new_name, self._load(name))
             data = self._store.ranker(name)
-            kept = {**summary, IS_BASE: is_base}
-            self._store.save_ranker(new_name, self._collection.key, data, kept, replace=new_name == name)
+            summary = {**summary, IS_BASE: is_base}
+            self._store.save_ranker(new_name, self._collection.key, data, summary, replace=new_name == name)
             if new_name != name:
                 self._store.delete_ranker(name)
             if was_base and (new_name != name or not is_base):
                 self._collection.remove_ranker(name)
+        return self.rankers()
 
-    def delete(self, name: str) -> None:
-        """Forget a ranker."""
+    def delete(self, name: str) -> RankersResponse:
+        """Delete a ranker."""
         with self._lock:
             is_base = bool(self._summary(name).get(IS_BASE))
             self._store.delete_ranker(name)
             if is_base and name in self._collection.base_rankers():
                 self._collection.remove_ranker(name)
+        return self.rankers()
 
     def _summary(self, name: str) -> dict[str, Any]:
-        for one in self._own():
+        for one in self._summaries():
             if one.name == name:
                 return one.summary
-        raise Problem(404, "not-found", f"there is no trained ranker {name!r}.")
+        raise RequestError(404, "not-found", f"there is no trained ranker {name!r}.")

@@ -1,4 +1,4 @@
-"""From all judgements of a collection to a ranker, compared with the base ranker on queries that it has not seen."""
+"""Training of a ranker on the judgements of a collection, with a cross-validated comparison."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,45 +20,43 @@ from plackett.rankers.base import Ranker
 from plackett.rankers.linear.ranker import LinearRanker
 from plackett.validation import count_of
 from plackett.web.collections.base import Collection
-from plackett.web.workbench.pool import judged_lists, merged
-from plackett.web.workbench.refining import Judged, labels_of_pairs
-
-if TYPE_CHECKING:
-    from plackett.web.store.records import Judgement, Preference
+from plackett.web.records import Judged, Judgement, Preference
+from plackett.web.workbench.pool import graded_hits, pool_judgements
+from plackett.web.workbench.refining import labels_of_pairs
 
 METRICS = ("ndcg@5", "ndcg@10", "map")
-FEWEST_QUERIES = 3
+MIN_QUERIES = 3
 N_FOLDS = 5
-CHOOSES_FROM = 10  # queries; with fewer, parts to choose on would be too small
-STRENGTHS = (0.01, 0.1, 1.0)  # of the penalty
-FEW = 20  # queries, below which nothing is told apart
+MIN_QUERIES_TO_TUNE = 10  # with fewer, the validation sets would be too small
+PENALTIES = (0.01, 0.1, 1.0)
+FEW_QUERIES = 20  # below this number, differences are rarely significant
 FEATURES_SHOWN = 10
 
 Progress = Callable[[float, str], None]
 
 
 class Cancelled(Exception):
-    """The training was cancelled; nothing was kept."""
+    """The training was cancelled; nothing was saved."""
 
 
 class TooFewJudgements(ValueError):
-    """There is not enough to learn from; the message says what is missing."""
+    """There are too few judgements to train on."""
 
 
 class Trained(NamedTuple):
-    """A ranker and how it compares.
+    """A trained ranker and its comparison with the base ranker.
 
     Attributes
     ----------
     ranker : Ranker
         Fitted on all judged lists.
     data : bytes
-        Its file, as ``plackett.load`` reads it.
+        Its model file, for ``plackett.load``.
     summary : dict
-        Ready for JSON: "base", "n_queries", "n_documents", "n_from_preferences" (those of the documents whose label
-        came from preferences), "n_folds", "metrics" (for each the means "base" and "trained", their "difference" with
-        "low" and "high", the ends of its 95 % interval, and the "p_value" of a randomisation test over queries),
-        "features" (the strongest, with their coefficients), "notes", "seconds".
+        A JSON object: "base", "n_queries", "n_documents", "n_from_preferences" (documents whose label comes from
+        preferences), "n_folds", "metrics" (for each the means "base" and "trained", their "difference" with the ends
+        "low" and "high" of its 95 % interval, and the "p_value" of a randomisation test over queries), "features" (the
+        strongest, with their coefficients), "notes", "seconds".
     """
 
     ranker: Ranker
@@ -77,50 +75,63 @@ def train(
     progress: Progress | None = None,
     cancel: threading.Event | None = None,
 ) -> Trained:
-    """A ranker trained on all judgements, cross-validated against the base ranker.
+    """Train a ranker on all judgements, and compare it with the base ranker by cross-validation.
 
-    A list is a query with its judged documents. The label is the mean grade of all users; where nobody gave one, it is
-    what preferences say (``labels_of_pairs``). Lists of one document, or of one label, say nothing about an order and
-    are left out. The means compared are over judged documents only.
+    A list is a query with its judged documents. The label is the mean grade of all users, or without grades the label
+    that preferences imply (``labels_of_pairs``). Lists with a single label have no order to learn and are skipped. The
+    metrics are computed on judged documents only.
 
     Parameters
     ----------
     collection : Collection
-    judgements, preferences : iterables, as the store gives them
+    judgements, preferences : iterables, as the store returns them
     base : str, default=""
-        The base ranker that it is compared with; "" means the first.
+        The base ranker to compare with; "" means the first.
     ranker : Ranker, default=None
-        Unfitted; None means ``LinearRanker("listmle")`` on scaled columns, with a penalty that is chosen on held-back
-        queries where there are enough of them.
+        An unfitted ranker; None means ``LinearRanker("listmle")`` on scaled columns, with a penalty that is tuned on
+        validation queries if there are enough queries.
+    metrics : tuple of str, default=("ndcg@5", "ndcg@10", "map")
     progress : callable, default=None
-        Called with a share from 0 to 1 and some words.
+        Called with a share from 0 to 1 and a message.
     cancel : threading.Event, default=None
-        Once it is set, the training ends with ``Cancelled``, at the latest after the fit that is under way.
+        Once it is set, the training raises ``Cancelled``, at the latest after the current fit.
+
+    Returns
+    -------
+    Trained
 
     Raises
     ------
     TooFewJudgements, Cancelled
     """
     start = time.perf_counter()
-    tell = _Teller(progress, cancel)
-    tell(0.0, "Looking at the judgements")
-    lists, scores, n_from_preferences = _lists(collection, merged(judgements, preferences), base, tell)
+
+    def report(share: float, message: str) -> None:
+        if cancel is not None and cancel.is_set():
+            raise Cancelled("the training was cancelled.")
+        if progress is not None:
+            progress(share, message)
+
+    report(0.0, "Reading the judgements")
+    lists, scores, n_from_preferences = _training_lists(
+        collection, pool_judgements(judgements, preferences), base, report
+    )
     n_folds = min(N_FOLDS, lists.n_queries)
-    is_choosing = ranker is None and lists.n_queries >= CHOOSES_FROM
-    model = LinearRanker("listmle", l2=STRENGTHS[1], normalize="zscore") if ranker is None else ranker
-    done = iter(range(1, n_folds + 1))
-    tell(0.3, f"Training on {count_of(lists.n_queries, 'query', 'queries')}, part 1 of {n_folds}")
+    is_tuned = ranker is None and lists.n_queries >= MIN_QUERIES_TO_TUNE
+    model = LinearRanker("listmle", l2=PENALTIES[1], normalize="zscore") if ranker is None else ranker
+    folds = iter(range(1, n_folds + 1))
+    report(0.3, f"Training on {count_of(lists.n_queries, 'query', 'queries')}, part 1 of {n_folds}")
     validated = cross_validate(
         model,
         lists,
-        cv=QueryKFold(n_folds, validation=is_choosing),
-        grid={"l2": list(STRENGTHS)} if is_choosing else None,
+        cv=QueryKFold(n_folds, validation=is_tuned),
+        grid={"l2": list(PENALTIES)} if is_tuned else None,
         metrics=list(metrics),
-        progress=lambda _: tell(0.3 + 0.6 * next(done) / n_folds, "Comparing on queries that it has not seen"),
+        progress=lambda _: report(0.3 + 0.6 * next(folds) / n_folds, "Comparing on held-out queries"),
     )
-    tell(0.9, "Training on all queries")
-    if is_choosing:
-        model.set_params(l2=_most_chosen(validated))
+    report(0.9, "Training on all queries")
+    if is_tuned:
+        model.set_params(l2=_most_frequent_penalty(validated))
     model.fit(lists)
     buffer = io.BytesIO()
     model.save(buffer)
@@ -131,63 +142,47 @@ def train(
         "n_from_preferences": n_from_preferences,
         "n_folds": n_folds,
         "metrics": _compared(validated, lists, scores, metrics),
-        "features": _strongest(model, collection.feature_names),
+        "features": _strongest_features(model, collection.feature_names),
         "notes": _notes(lists, n_from_preferences, validated),
         "seconds": round(time.perf_counter() - start, 3),
     }
-    tell(1.0, "Done")
+    report(1.0, "Done")
     return Trained(model, buffer.getvalue(), summary)
 
 
-class _Teller:
-    """Tells progress, and stops where that is wished."""
-
-    def __init__(self, progress: Progress | None, cancel: threading.Event | None):
-        self._progress, self._cancel = progress, cancel
-
-    def __call__(self, share: float, words: str) -> None:
-        if self._cancel is not None and self._cancel.is_set():
-            raise Cancelled("the training was cancelled.")
-        if self._progress is not None:
-            self._progress(share, words)
-
-
-def _lists(
-    collection: Collection, by_query: dict[str, Judged], base: str, tell: _Teller
+def _training_lists(
+    collection: Collection, by_query: dict[str, Judged], base: str, report: Progress
 ) -> tuple[Queries, np.ndarray, int]:
-    """Judged lists with features, the base scores of their documents, and how many have a label from preferences."""
+    """Return judged lists with features, their base scores, and the number of labels from preferences."""
     inferred = {query: labels_of_pairs(judged.labels, judged.pairs) for query, judged in by_query.items()}
     labelled = {query: {**judged.labels, **inferred[query]} for query, judged in by_query.items()}
     useful = {query: labels for query, labels in labelled.items() if len(set(labels.values())) > 1}
     _check_enough(len(useful))
     parts, scores, n_inferred = [], [], 0
     for number, (query, labels) in enumerate(useful.items(), 1):
-        tell(0.3 * number / len(useful), f"Features of query {number} of {len(useful)}")
-        try:
-            queries, base_scores = judged_lists(collection, {query: Judged(labels, [])}, base)
-        except ValueError:  # none of its documents is there any more
-            continue
-        if np.unique(queries.labels).size > 1:
-            parts.append(queries)
-            scores.append(base_scores)
-            assert queries.docid is not None  # judged lists name their documents
-            n_inferred += len(inferred[query].keys() & set(queries.docid.tolist()))
+        report(0.3 * number / len(useful), f"Features of query {number} of {len(useful)}")
+        hits = graded_hits(collection, query, labels, base)
+        if hits is not None and len({labels[docid] for docid in hits.docid}) > 1:
+            y, qid = [labels[docid] for docid in hits.docid], [query] * len(hits.docid)
+            parts.append(Queries(hits.X, y, qid, docid=hits.docid, feature_names=collection.feature_names))
+            scores.append(hits.scores)
+            n_inferred += len(inferred[query].keys() & set(hits.docid))
     _check_enough(len(parts))
     return Queries.concat(parts), np.concatenate(scores), n_inferred
 
 
 def _check_enough(n_queries: int) -> None:
-    if n_queries < FEWEST_QUERIES:
+    if n_queries < MIN_QUERIES:
         raise TooFewJudgements(
             f"there {'is' if n_queries == 1 else 'are'} {count_of(n_queries, 'query', 'queries')} with documents of "
-            f"different grades; training needs {FEWEST_QUERIES}. Judge a good and a bad result of some more queries."
+            f"different grades; training needs {MIN_QUERIES}. Judge a good and a bad result of some more queries."
         )
 
 
-def _most_chosen(validated: CrossValidation) -> float:
-    """The penalty that most folds chose; of several the strongest."""
+def _most_frequent_penalty(validated: CrossValidation) -> float:
+    """Return the penalty that most folds chose; the largest if several tie."""
     chosen = [fit.params["l2"] for fit in validated.fits]
-    return max(STRENGTHS, key=lambda value: (chosen.count(value), value))
+    return max(PENALTIES, key=lambda value: (chosen.count(value), value))
 
 
 def _compared(
@@ -196,7 +191,7 @@ def _compared(
     base = evaluate(lists, scores, metrics=list(metrics))
     place = {key: number for number, key in enumerate(lists.ids.tolist())}
     order = [place[key] for key in validated.queries.ids.tolist()]
-    answer = {}
+    compared = {}
     for metric in metrics:
         trained, own = validated.evaluation[metric], base[metric][order]
         low, high = bootstrap_interval(trained - own)
@@ -208,11 +203,11 @@ def _compared(
             "high": high,
             "p_value": randomisation(trained, own),
         }
-        answer[metric] = {name: float(value) if math.isfinite(value) else None for name, value in values.items()}
-    return answer
+        compared[metric] = {name: float(value) if math.isfinite(value) else None for name, value in values.items()}
+    return compared
 
 
-def _strongest(ranker: Any, names: list[str]) -> list[list[Any]]:
+def _strongest_features(ranker: Any, names: list[str]) -> list[list[Any]]:
     coef = getattr(ranker, "coef_", None)
     if not isinstance(coef, np.ndarray) or coef.shape != (len(names),):
         return []
@@ -221,13 +216,13 @@ def _strongest(ranker: Any, names: list[str]) -> list[list[Any]]:
 
 
 def _notes(lists: Queries, n_from_preferences: int, validated: CrossValidation) -> list[str]:
-    notes = ["Measured on judged documents only, each query by a ranker that was trained without it."]
+    notes = ["Measured on judged documents only, each query with a ranker that was trained without it."]
     if n_from_preferences:
         n = count_of(n_from_preferences, "document has its label", "documents have their labels")
         notes.append(
-            f"{n} from preferences: what was only ever preferred is relevant, what was only ever beaten is not."
+            f"{n} from preferences: relevant if preferred in all its pairs, not relevant if preferred in none."
         )
-    if lists.n_queries < FEW:
+    if lists.n_queries < FEW_QUERIES:
         n = count_of(lists.n_queries, "query", "queries")
-        notes.append(f"With {n} only a large difference can be told from chance; {FEW} or more say much more.")
+        notes.append(f"With {n} only a large difference is significant; {FEW_QUERIES} or more are better.")
     return [*notes, *validated.notes]

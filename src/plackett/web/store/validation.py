@@ -1,4 +1,4 @@
-"""What may enter the store: the same on SQLite and PostgreSQL, checked before either sees it."""
+"""Checks of stored values: the same limits for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 
 from plackett.web.limits import MAX_BASE, MAX_DOCID, MAX_ID, MAX_QUERY
 
-MAX_NAME = MAX_BASE  # characters in the name of a user, a ranker, a base ranker, a kind of job
+MAX_NAME = MAX_BASE  # characters in the name of a user, a ranker, a base ranker or a kind of job
 MAX_TEXT = 2_000  # characters in a collection's name or a job's message
 MAX_JSON = 1_000_000  # characters in a job's settings or result, or a ranker's summary
 MAX_RANKER = 64 * 2**20  # bytes in a saved ranker
 
 
-def check_text(value: str, what: str, *, most: int = MAX_TEXT, may_be_empty: bool = False) -> str:
-    """``value``, if both databases can keep it as it is."""
+def check_text(value: str, what: str, *, max_length: int = MAX_TEXT, may_be_empty: bool = False) -> str:
+    """Return ``value`` if both databases can store it unchanged."""
     if not isinstance(value, str):
         raise TypeError(f"{what} must be a string, not {type(value).__name__}.")
     if not value and not may_be_empty:
         raise ValueError(f"{what} is empty.")
-    if len(value) > most:
-        raise ValueError(f"{what} has {len(value):,} characters; the store keeps up to {most:,}.")
+    if len(value) > max_length:
+        raise ValueError(f"{what} has {len(value):,} characters; the store keeps up to {max_length:,}.")
     if "\x00" in value:
         raise ValueError(
             f"{what} holds a null character: {reprlib.repr(value)}. PostgreSQL cannot store it; remove it."
@@ -32,17 +32,17 @@ def check_text(value: str, what: str, *, most: int = MAX_TEXT, may_be_empty: boo
         value.encode("utf-8")
     except UnicodeEncodeError:
         raise ValueError(
-            f"{what} holds half of a surrogate pair: {reprlib.repr(value)}. It is not valid text; decode it anew."
+            f"{what} holds half of a surrogate pair: {reprlib.repr(value)}. It is not valid Unicode text."
         ) from None
     return value
 
 
 def check_query(text: str) -> str:
-    return check_text(text, "a query", most=MAX_QUERY)
+    return check_text(text, "a query", max_length=MAX_QUERY)
 
 
 def check_docid(docid: str) -> str:
-    return check_text(docid, "a docid", most=MAX_DOCID)
+    return check_text(docid, "a docid", max_length=MAX_DOCID)
 
 
 def check_grade(grade: float | None) -> float | None:
@@ -60,7 +60,7 @@ def check_grade(grade: float | None) -> float | None:
 
 
 def check_id(value: int, what: str) -> int:
-    """``value``, if a row could have it as its id: no row has any other, and the databases' integers are bounded."""
+    """Return ``value`` if it is in the range of row ids; raise a LookupError otherwise."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_ID:
         raise LookupError(f"there is no {what} {reprlib.repr(value)}.")
     return value
@@ -74,7 +74,7 @@ def check_page(limit: int, offset: int) -> None:
 
 
 def check_json(value: dict[str, Any], what: str) -> str:
-    """``value`` as JSON text that any reader accepts."""
+    """Return ``value`` as strict JSON text."""
     try:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
