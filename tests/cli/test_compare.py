@@ -140,7 +140,7 @@ def test_ctrl_c_says_where_finished_fits_are(run, lists_folder, monkeypatch):
         patch.setattr(pk.LinearRanker, "fit", interrupted)
         done = run(*words)
     assert (done.returncode, done.stdout) == (130, "")
-    assert "finished fits are kept in runs; the same command goes on from there." in done.stderr
+    assert "finished fits are stored in runs; run the same command again to resume." in done.stderr
     assert len(list((lists_folder / "runs").iterdir())) == 2
     assert json.loads(run(*words).stdout)["mean"] == json.loads(run(*words[:-5], "-m", "map", "--json").stdout)["mean"]
 
@@ -156,7 +156,7 @@ def test_ctrl_c_says_where_finished_fits_are(run, lists_folder, monkeypatch):
         (["-r", "listmle", "-m", "ndgc"], "ndgc"),
         (["-r", "listmle", "-c", "mine"], "mine"),
         (["-r", "listmle", "--select-by", "map,mrr"], "one measure"),
-        (["-r", "listmle", "--baseline", "adarank"], "none of the rankers listmle"),
+        (["-r", "listmle", "--baseline", "adarank"], "not one of the rankers listmle"),
         (["-r", "listmle,listmle"], "twice"),
         (["-r", "listmle", "--json", "--csv"], "choose one of"),
         (["-r", "listmle", "--per-query"], "--json or --csv"),

@@ -98,7 +98,7 @@ def test_names_are_missing_or_wrong(run, model, lists_folder):
     (lists_folder / "gap.txt").write_text("a\n\nb\n")
     done = run("export", "model.plackett", "--to", "solr", "--features", "gap.txt")
     assert (done.returncode, done.stderr) == (
-        1, "plackett: error: gap.txt, line 2: a name was expected, and the line is blank.\n",
+        1, "plackett: error: gap.txt, line 2: expected a name, found a blank line.\n",
     )  # fmt: skip
     (lists_folder / "latin.txt").write_bytes(b"a\nb\xe4\n")
     assert "latin.txt, line 2: the names must be UTF-8" in run(

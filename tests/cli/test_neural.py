@@ -57,4 +57,4 @@ def test_a_net_is_exported(run, lists):
     assert done.returncode == 0
     assert done.stderr.startswith(f"checked on {lists[24:].n_docs} rows: scores differ by at most ")
     refused = run("export", "net.plackett", "--to", "ranklib")
-    assert (refused.returncode, "ranklib, which has no form for nets" in refused.stderr) == (1, True)
+    assert (refused.returncode, "ranklib, which has no format for nets" in refused.stderr) == (1, True)

@@ -53,7 +53,7 @@ def test_a_run_without_names_counts_the_rows_of_the_file(run, model, lists, list
     bare = [row.partition("#")[0].strip() for row in rows]
     (lists_folder / "torn.txt").write_text("\n".join(bare[::2] + bare[1::2]) + "\n")
     done = run("rank", "model.plackett", "torn.txt", "--run", "mine", "--output", "run.txt")
-    assert done == (0, "", "the data name no documents; the run names them by their rows, from 0\n")
+    assert done == (0, "", "the data have no document names; the run uses row numbers, from 0\n")
     found = pk.read_trec_run("run.txt")
     scores = model.predict(lists[24:])
     in_file = np.concatenate([scores[::2], scores[1::2]])
@@ -68,7 +68,7 @@ def test_a_run_fills_gaps_among_the_names_with_the_rows_of_the_file(run, model, 
     named = [row if place in gaps else f"{row} #docid = d{place}" for place, row in enumerate(torn)]
     (lists_folder / "torn.txt").write_text("\n".join(named) + "\n")
     done = run("rank", "model.plackett", "torn.txt", "--run", "mine", "--output", "run.txt")
-    assert done == (0, "", "2 documents have no name; the run names them by their rows, from 0\n")
+    assert done == (0, "", "2 documents have no name; the run uses their row numbers, from 0\n")
     found = pk.read_trec_run("run.txt")
     run("rank", "model.plackett", "torn.txt", "--output", "scores.txt")
     names = [str(place) if place in gaps else f"d{place}" for place in range(len(torn))]
@@ -76,7 +76,7 @@ def test_a_run_fills_gaps_among_the_names_with_the_rows_of_the_file(run, model, 
     assert dict(zip(found.docid.tolist(), found.scores.tolist(), strict=True)) == expected
     (lists_folder / "torn.txt").write_text("\n".join([*named[:40], f"{torn[40]} #docid = x", *named[41:]]) + "\n")
     done = run("rank", "model.plackett", "torn.txt", "--run", "mine", "--output", "run.txt")
-    assert done.stderr == "1 document has no name; the run names it by its row, from 0\n"
+    assert done.stderr == "1 document has no name; the run uses its row number, from 0\n"
 
 
 def test_a_name_that_no_run_can_hold_is_named_with_its_query(run, model, lists_folder):
@@ -185,14 +185,14 @@ def test_explain_takes_documents_by_name(run, model, lists_folder):
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["--query", "99"], 1, "no query has the id '99'; the ids run from 25 to 30"),
+        (["--query", "99"], 1, "no query has the id '99'; the first id in the data is 25, the last 30"),
         (
             ["--query", "26", "--above", "x", "--below", "1"],
             1,
-            "query 26 has no document 'x'; name one, or give its number from 0 to 11.",
+            "query 26 has no document 'x'; give a name, or a row from 0 to 11.",
         ),
         (["--query", "26", "--above", "1", "--below", "1"], 1, "name the same document"),
-        (["--query", "26", "--above", "1"], 2, "--above and --below go together."),
+        (["--query", "26", "--above", "1"], 2, "--above and --below must be given together."),
         (["--query", "26", "--json", "--csv"], 2, "choose one of --json and --csv."),
     ],
 )

@@ -125,7 +125,7 @@ def test_judged_documents_may_keep_their_places_also_where_nothing_was_learned(r
     pairs = ["refine", "named.txt", "-b", "1", "-f", "pairs.csv"]
     done = run(*pairs, "--keep")
     assert done.stdout == run(*pairs).stdout
-    assert done.stderr.splitlines()[-1] == "no document was judged: --keep changes nothing"
+    assert done.stderr.splitlines()[-1] == "no document was judged; --keep has no effect"
     (lists_folder / "one.txt").write_text(f"{named.ids[0]} 0 d9 1\n")
     done = run(*pairs, "-f", "one.txt", "--keep")
     assert np.argmax(numbers(done.stdout)[:12]) == 9
@@ -183,10 +183,10 @@ def test_several_files_of_feedback_are_joined_and_what_is_odd_is_counted(run, na
     eta = (4 * 0.02 + 4 * 0.2) / 8
     np.testing.assert_allclose(numbers(done.stdout), refined_by_pairs(named, pairs, eta), rtol=1e-9)
     assert done.stderr.splitlines()[:5] == [
-        "1 statement said again what others say, and counted once",
+        "1 statement repeated others and counted once",
         "1 document was judged with different labels; the mean counts",
-        "1 pair of documents is contradictory: some say one is better, some the other; both count",
-        "1 judgement or preference is not in the data and left out",
+        "1 pair of documents is contradictory: each document is preferred by some; both preferences count",
+        "1 judgement or preference is not in the data and ignored",
         "2 preferences between documents, eta 0.11",
     ]
     told = json.loads(run(*words, "--json").stdout)
@@ -199,10 +199,10 @@ def test_rocchio_takes_labels_and_leaves_preferences_out(run, named, lists_folde
     labels = run("refine", "named.txt", "-b", "1", "-f", "qrels.txt", "--method", "rocchio")
     both = run("refine", "named.txt", "-b", "1", "-f", "qrels.txt", "-f", "pairs.csv", "--method", "rocchio")
     assert both.stdout == labels.stdout
-    assert both.stderr.splitlines()[0] == "rocchio learns from labels; 1 preference left out"
+    assert both.stderr.splitlines()[0] == "rocchio learns from labels; 1 preference ignored"
     done = run("refine", "named.txt", "-b", "1", "-f", "pairs.csv", "--method", "rocchio")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "rocchio learns from labels, and there are none but 1 preference" in done.stderr
+    assert "rocchio learns from labels, but there are only 1 preference" in done.stderr
 
 
 @pytest.fixture
@@ -342,14 +342,17 @@ def test_wrong_usage_ends_with_2(run, named, words):
         (["-b", "1", "-f", "qrels.txt"], "--feedback needs DATA and --base; DATA is missing."),
         (["--ratings", "u.data"], "--ratings needs --ratings and --items; --items is missing."),
         (["--user", "3", "--items", "u.item"], "--user needs --ratings and --items; --ratings is missing."),
-        (["--ratings", "u.data", "--items", "u.item", "--top", "3"], "--top goes with --user, not with --ratings."),
+        (
+            ["--ratings", "u.data", "--items", "u.item", "--top", "3"],
+            "--top requires --user; it cannot be combined with",
+        ),
         (
             ["--ratings", "u.data", "--items", "u.item", "--keep"],
-            "--keep goes with --feedback or --judge-first, not",
+            "--keep requires --feedback or --judge-first; it",
         ),
         (["--ratings", "u.data", "--items", "u.item", "--given", "0"], "--given 0: at least 1 is needed."),
         (["--ratings", "u.data", "--items", "u.item", "--seed", "-1"], "--seed -1: at least 0 is needed."),
-        (["--ratings", "a", "--items", "b", "--user", "3", "--method", "mrr,lrr"], "--user goes with one --method;"),
+        (["--ratings", "a", "--items", "b", "--user", "3", "--method", "mrr,lrr"], "--user takes one --method;"),
         (["--ratings", "u.data", "--items", "u.item", "--user", "ann"], "Invalid value for '--user'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -378,8 +381,8 @@ def test_help_fits_a_screen_and_shows_how_to_use_it(run, monkeypatch):
         (["named.txt", "-b", "1", "-f", "nowhere"], "there is no file 'nowhere'"),
         (["named.txt", "-b", "short.txt", "-f", "qrels.txt"], "short.txt has 1 scores but named.txt has 72 rows."),
         (["named.txt", "-b", "short.run", "-f", "qrels.txt"], "the run has no score for 7"),
-        (["named.txt", "-b", "1", "-f", "others.txt"], "others.txt says nothing of the data"),
-        (["bare.txt", "-b", "1", "-f", "qrels.txt"], "the data name no documents"),
+        (["named.txt", "-b", "1", "-f", "others.txt"], "others.txt has no feedback on the data"),
+        (["bare.txt", "-b", "1", "-f", "qrels.txt"], "the data have no document names"),
         (["named.txt", "-b", "1", "-f", "short.txt"], 'expected qrels ("qid 0 docid label"), LETOR rows'),
         (["--ratings", "nowhere", "--items", "u.item"], "there is no file 'nowhere'"),
         (["named.txt", "-b", "1", "--judge-first", "99"], "every document of every query is judged"),
@@ -402,4 +405,4 @@ def test_judgements_that_fit_nothing_are_counted(run, named, lists_folder):
     with open(lists_folder / "qrels.txt", "a") as file:
         file.write(f"{named.ids[0]} 0 gone 1\n")
     done = run("refine", "named.txt", "-b", "1", "-f", "qrels.txt")
-    assert done.stderr.splitlines()[0] == "1 judged document is not in the data and left out"
+    assert done.stderr.splitlines()[0] == "1 judged document is not in the data and ignored"

@@ -45,7 +45,7 @@ def test_the_list_runs_nothing(run):
     ("words", "complaint"),
     [
         (["p-listmel"], "Did you mean p-listmle?"),
-        (["p-listmle", "--only", "Table 9"], "no title has it"),
+        (["p-listmle", "--only", "Table 9"], "no title contains it"),
         (["p-listmle", "--data", "train.txt"], "it must be a folder"),
     ],
 )

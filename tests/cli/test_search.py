@@ -148,7 +148,7 @@ def test_words_that_are_dropped_can_be_kept(lists_folder, run):
     run("index", "a.txt", "-o", "few")
     run("index", "a.txt", "-o", "all", "--all-words")
     assert run("search", "few", "to", "be").stderr == (
-        "no document was found: the query has no word that the index keeps.\n"
+        "no document was found: all words of the query are stop words.\n"
     )
     assert len(json.loads(run("search", "all", "to", "be", "--json").stdout)) == 1
 
@@ -191,10 +191,10 @@ def test_the_built_in_corpus_is_searched_by_its_queries(lists_folder, run):
     ("words", "status", "message"),
     [
         (["index", "nowhere", "-o", "i"], 1, "there is no file 'nowhere'"),
-        (["index", "docs.jsonl", "stdlib", "-o", "i"], 1, "stdlib is a collection of its own; index it alone."),
+        (["index", "docs.jsonl", "stdlib", "-o", "i"], 1, "stdlib is a collection; index it on its own."),
         (["index", "empty", "-o", "i"], 1, "the folder 'empty' holds no text"),
         (["index", "latin.txt", "-o", "i"], 1, "latin.txt, line 2: this is not UTF-8 text"),
-        (["index", "latin.txt", "-o", "i", "--encoding", "klingon"], 2, "--encoding 'klingon' is not known"),
+        (["index", "latin.txt", "-o", "i", "--encoding", "klingon"], 2, "--encoding 'klingon' is unknown"),
         (
             ["index", "docs.jsonl", "-o", "empty/..", "--stem", "english"],
             1,
@@ -218,12 +218,12 @@ def test_the_built_in_corpus_is_searched_by_its_queries(lists_folder, run):
         (["search", "wings", "lift", "--ranker", "bm26"], 2, "'bm26' is not known"),
         (["search", "wings", "lift", "-k", "0"], 2, "greater than or equal to 1"),
         (["search", "wings", "lift", "--field", "name"], 1, "name"),
-        (["search", "wings", "lift", "-o", "x.run"], 2, "belong to --queries"),
-        (["search", "wings", "--queries", "twice.tsv"], 1, "twice.tsv, line 2: the query id 'a' stands there twice."),
+        (["search", "wings", "lift", "-o", "x.run"], 2, "require --queries"),
+        (["search", "wings", "--queries", "twice.tsv"], 1, "twice.tsv, line 2: the query id 'a' occurs twice."),
         (["search", "wings", "--queries", "mixed.tsv"], 1, 'mixed.tsv, line 2: expected "id<tab>text"'),
         (["search", "wings", "--queries", "none.tsv"], 1, "none.tsv: the file has no queries."),
         (["search", "wings", "--queries", "broken.jsonl"], 1, "broken.jsonl, line 1: expected an id and one of"),
-        (["search", "wings", "--queries", "twice.tsv", "--boolean"], 2, "does not go with --boolean"),
+        (["search", "wings", "--queries", "twice.tsv", "--boolean"], 2, "cannot be combined with --boolean"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

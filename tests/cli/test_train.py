@@ -160,7 +160,7 @@ def test_the_default_path_in_json(run):
 def test_a_best_l2_at_an_end_of_the_path_is_noted(run, validation, end, monkeypatch):
     monkeypatch.setattr("plackett.rankers.monitor.ValidationSet.mean", lambda *_: validation.pop(0))
     done = run("train", "train.txt", "--validation", "vali.txt", "-o", "model", "--l2-path", "1,0.1,0.01")
-    assert done.stderr == f"the {end} l2 of the path is the best one; --l2-path can go beyond it\n"
+    assert done.stderr == f"the {end} l2 of the path is the best one; --l2-path can extend it\n"
 
 
 @pytest.mark.parametrize("validation", [[0.3, 0.5, 0.4], [0.4, 0.4, 0.3]])
@@ -202,10 +202,10 @@ def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists
         (["--set", "k"], "--set k: write it like --set key=value."),
         (["--set", "warm_start=1", "--set", "warm_start=0"], "--set warm_start=0: warm_start is given twice."),
         (["--set", "l2=1", "--l2", "2"], "--set l2 and --l2 are the same parameter; give one of them."),
-        (["--set", "l2=1", "--tune-l2", "--validation", "vali.txt"], "--l2 and --patience have no place beside"),
+        (["--set", "l2=1", "--tune-l2", "--validation", "vali.txt"], "--l2 and --patience cannot be combined with"),
         (["--set", "l2=-1"], "l2=-1; it must be a finite number of at least 0."),
         (["--set", "patience=3"], "--patience needs a --validation set."),
-        (["--set", "verbose=true"], "verbose has an option of its own, --quiet."),
+        (["--set", "verbose=true"], "verbose has its own option, --quiet."),
         (["-r", "listnet", "--set", "loss=listmle"], "the ranker 'listnet' has loss='listnet', not 'listmle'"),
         (["-r", "cs-listmle", "--set", "k=abc"], "k='abc'; it must be a whole number of at least 1."),
         (["--set", "ties=none"], "ties='none' is not known"),
@@ -219,12 +219,12 @@ def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists
         (["-o", "model.gz"], "model.gz: models are not compressed"),
         (["--set", "kk=1"], "the ranker 'listmle' has no parameter 'kk'"),
         (["-m", "ndgc"], "ndgc"),
-        (["-m", "map", "-m", "MAP"], "--metric names no measure, or one of them twice."),
+        (["-m", "map", "-m", "MAP"], "--metric names no measure, or one twice."),
         (["--l2", "-1"], "Invalid value for '--l2'"),
         (["--max-iter", "0"], "Invalid value for '--max-iter'"),
         (["--tune-l2"], "--tune-l2 and --l2-path need a --validation set."),
         (["--patience", "3"], "--patience needs a --validation set."),
-        (["--tune-l2", "--l2", "1", "--validation", "vali.txt"], "--l2 and --patience have no place beside"),
+        (["--tune-l2", "--l2", "1", "--validation", "vali.txt"], "--l2 and --patience cannot be combined with"),
         (["--l2-path", "1,x", "--validation", "vali.txt"], "--l2-path 1,x: write numbers"),
         (["--validation", "-", "-"], "standard input (-) can stand for one file only."),
     ],

@@ -1,4 +1,4 @@
-"""The command's frame: its verbs, how errors look, and how it ends."""
+"""The application: its verbs, error messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import typer
 from plackett import __version__
 from plackett.rankers.registry import ENTRIES
 
-STOPPED = 130  # what shells expect of a command that Ctrl-C ended
+STOPPED = 130  # the exit status that shells expect after Ctrl-C
 RANKERS = f"Rankers: {', '.join(ENTRIES)}."
 
-# each verb, a function in the module of its name, and the last lines of its help
+# verbs, each a function in the module of its name, with the last lines of their help
 VERBS: dict[str, list[str]] = {
     "info": ["Example: plackett info train.txt"],
     "train": [
@@ -45,7 +45,7 @@ def make_app(verbs: Iterable[str] = tuple(VERBS)) -> typer.Typer:
     """Return the command with these verbs; only their modules are imported."""
     app = typer.Typer(
         name="plackett",
-        help="Learning to rank: look at judged lists, train rankers, rank, measure rankings by every tool's rules.",
+        help="Learning to rank: describe judged lists, train and compare rankers, rank, and evaluate rankings.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -78,7 +78,7 @@ def main() -> None:
     """Run the command: exit status 0, 1 for a failed run, 2 for wrong usage, 130 after Ctrl-C."""
     warnings.showwarning = _show_warning
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # an id that the terminal cannot show is escaped, not fatal
+        if isinstance(stream, io.TextIOWrapper):  # escape characters that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     named = [word for word in sys.argv[1:2] if word in VERBS]
     try:

@@ -1,4 +1,4 @@
-"""``plackett compare``: several rankers on the same folds, with tests of whether their differences are chance."""
+"""``plackett compare``: several rankers on the same folds, with significance tests."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ def compare(
     ],
     folds: Annotated[
         str | None,
-        typer.Option("--folds", "--cv", "-f", metavar="N|letor", help="Number of folds, or letor: those it came with."),
+        typer.Option("--folds", "--cv", "-f", metavar="N|letor", help="Number of folds, or letor: the published ones."),
     ] = None,
     metrics: Annotated[
         list[str] | None,
         typer.Option("--metrics", "-m", metavar="NAMES", help="Measures, with commas; default: ndcg@10,map."),
     ] = None,
-    convention: Annotated[str, typer.Option("--convention", "-c", help="Whose rules; see evaluate.")] = "standard",
+    convention: Annotated[str, typer.Option("--convention", "-c", help="Convention; see evaluate.")] = "standard",
     normalize: Annotated[
-        str | None, typer.Option(metavar="HOW", help="Scale columns, as train does; rankers that can.")
+        str | None, typer.Option(metavar="HOW", help="Scale columns as in train, where supported.")
     ] = None,
     select_by: Annotated[
-        str | None, typer.Option("--select-by", metavar="MEASURE", help="Chooses settings; default: the first.")
+        str | None, typer.Option("--select-by", metavar="MEASURE", help="Measure for selection; default: the first.")
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="NAME", help="Compare to this one, or to the best; default: the first."),
+        typer.Option("--baseline", metavar="NAME", help="Ranker to test against, or best; default: the first."),
     ] = None,
     folder: Annotated[
-        str | None, typer.Option("--folder", metavar="DIR", help="Keep finished fits; the next run goes on there.")
+        str | None, typer.Option("--folder", metavar="DIR", help="Store finished fits, to resume from.")
     ] = None,
-    report: Annotated[str | None, typer.Option("--report", metavar="FILE.html", help="Write a page as well.")] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Fits side by side.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For all that is random.")] = 0,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Fits in parallel.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of files start at 0.")] = False,
-    cache: Annotated[
-        bool, typer.Option("--cache", help="Keep a fast copy of files, which is then mapped, not read.")
-    ] = False,
+    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed files, memory-mapped.")] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="With --json or --csv: every query.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
@@ -69,7 +69,7 @@ def compare(
     if as_json + as_csv + as_markdown + as_latex > 1:
         raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
     if per_query and not (as_json or as_csv):
-        raise typer.BadParameter("--per-query goes with --json or --csv.")
+        raise typer.BadParameter("--per-query requires --json or --csv.")
     if folds is not None and folds != LETOR and not (folds.isdecimal() and int(folds) >= 2):
         raise typer.BadParameter(f"--folds {folds}: give a number of at least 2, or letor.")
     if jobs == 0:
@@ -84,7 +84,7 @@ def compare(
     wanted = _parse(metrics or ["ndcg@10,map"], convention, select_by)
     contestants = _contestants(",".join(rankers), baseline, normalize)
     if report is not None:
-        _check_report()  # what it needs is missing now rather than after hours
+        _check_report()  # fail before the fits
     source, cv = _source(data, folds, zero_based=zero_based, cache=cache)
 
     from plackett.evaluation.compare.compare import compare as run
@@ -105,11 +105,11 @@ def compare(
         )
     except KeyboardInterrupt:
         if folder is not None:
-            output.note(f"finished fits are kept in {folder}; the same command goes on from there.")
+            output.note(f"finished fits are stored in {folder}; run the same command again to resume.")
         raise
     form = "json" if as_json else "csv" if as_csv else "markdown" if as_markdown else "latex" if as_latex else "table"
     _show(result, form, per_query=per_query, quiet=quiet)
-    if report is not None:  # after the table, which is then there whatever happens to the page
+    if report is not None:  # after the table, so that a failing report does not lose it
         from plackett.report.html import write_report
 
         output.flush()
@@ -118,17 +118,13 @@ def compare(
         raise typer.Exit(1)
 
 
-# --- What the user asked for ------------------------------------------------------------------------------------------
+# --- Options ----------------------------------------------------------------------------------------------------------
 
 
 def _parse(metrics: list[str], convention: str, select_by: str | None) -> list[str]:
-    from plackett.cli.shared.measures import parse_measures
-    from plackett.metrics.conventions import get_convention
+    from plackett.cli.shared.measures import check_convention, parse_measures
 
-    try:
-        get_convention(convention)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+    check_convention(convention)
     if select_by is not None and len(parse_measures(select_by, "--select-by")) > 1:
         raise typer.BadParameter("--select-by takes one measure.")
     return parse_measures(metrics)
@@ -147,7 +143,7 @@ def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> l
         raise typer.BadParameter(str(error)) from error
     names = [contestant.name for contestant in contestants]
     if baseline not in (None, BEST) and baseline not in names:
-        raise typer.BadParameter(f"--baseline {baseline} is none of the rankers {', '.join(names)}.")
+        raise typer.BadParameter(f"--baseline {baseline} is not one of the rankers {', '.join(names)}.")
     for contestant in contestants if normalize is not None else ():
         can_scale = "normalize" in contestant.estimator.get_params(deep=False)
         if can_scale and not any("normalize" in setting for setting in contestant.candidates()):
@@ -156,7 +152,7 @@ def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> l
 
 
 def _source(data: list[str], folds: str | None, *, zero_based: bool, cache: bool) -> tuple[Any, Any]:
-    """Where the folds come from, and which: those that data were published with, unless a number is given."""
+    """Return the data and the folds: the published ones unless a number is given."""
     from plackett.cli.shared import inputs
     from plackett.storage.file_names import has_parquet
 
@@ -164,9 +160,9 @@ def _source(data: list[str], folds: str | None, *, zero_based: bool, cache: bool
     is_folder = len(data) == 1 and os.path.isdir(data[0]) and not has_parquet(data[0])
     if is_name or is_folder:
         if zero_based:
-            raise typer.BadParameter("--zero-based goes with files.")
+            raise typer.BadParameter("--zero-based requires files.")
         if cache:
-            raise typer.BadParameter("--cache goes with files.")
+            raise typer.BadParameter("--cache requires files.")
         if folds is None:
             has_folds = is_folder or _has_folds(data[0])
             folds = LETOR if has_folds else "5"
@@ -189,7 +185,7 @@ def _check_report() -> None:
         import_optional(module, extra="report", needed_for="--report")
 
 
-# --- What comes out ---------------------------------------------------------------------------------------------------
+# --- Output -----------------------------------------------------------------------------------------------------------
 
 
 def _summary_table(result: Comparison) -> Table:
@@ -247,7 +243,7 @@ def _show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> Non
 
 
 def _print_remarks(result: Comparison, form: str, *, quiet: bool) -> None:
-    """Notes on standard error; the headline is one of them where it does not stand above the table."""
+    """Print remarks on standard error, with the headline if the table does not show it."""
     from plackett.cli.shared import output
 
     remarks = [*(() if form == "table" else result.headline()), *result.remarks()]

@@ -1,4 +1,4 @@
-"""``plackett evaluate``: measures of a ranking, under one convention or all of them."""
+"""``plackett evaluate``: measures of a ranking, under one convention or all."""
 
 from __future__ import annotations
 
@@ -25,37 +25,35 @@ def evaluate(
         typer.Option(
             "--convention",
             "-c",
-            help="Whose rules: standard, letor3, letor4, trec, sklearn, lightgbm, xgboost, gdeval or ranx.",
+            help="Measure convention: standard, letor3, letor4, trec, sklearn, lightgbm, xgboost, gdeval or ranx.",
         ),
     ] = "standard",
     every_convention: Annotated[
-        bool, typer.Option("--every-convention", help="The same result under all of them, side by side.")
+        bool, typer.Option("--every-convention", help="Show the result under all conventions.")
     ] = False,
     complete: Annotated[
         bool | None,
-        typer.Option(
-            "--complete/--answered", help="Qrels and run: count queries that the run does not answer, or not."
-        ),
+        typer.Option("--complete/--answered", help="With qrels: include queries missing from the run, or skip them."),
     ] = None,
     reference_scores: Annotated[
         bool,
         typer.Option("--reference-scores", help="Add the values of a random order and of the best single feature."),
     ] = False,
-    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="One line per query as well.")] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also print one line per query.")] = False,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
-    cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy of DATA for the next time.")] = False,
+    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: per query, or by convention.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
 ) -> None:
     """Measure a ranking: a LETOR file and scores, or qrels and a TREC run."""
-    from plackett.cli.shared import inputs, output
+    from plackett.cli.shared import inputs, measures, output
 
     if as_json + as_csv + as_markdown + as_latex > 1:
         raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
     if every_convention and (as_markdown or as_latex or reference_scores or per_query):
-        raise typer.BadParameter("--every-convention goes with --json and --csv only.")
+        raise typer.BadParameter("--every-convention can only be combined with --json and --csv.")
     if as_csv and reference_scores and not every_convention:
         raise typer.BadParameter(
             "--csv is the table per query, without reference scores; try --json --reference-scores."
@@ -64,12 +62,13 @@ def evaluate(
         raise typer.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
     is_name = inputs.is_known_name(data)
     inputs.check_exists(*([scores] if is_name else [data, scores]))
-    wanted = _parse(metrics or ["ndcg@10,map,mrr"], convention)
+    measures.check_convention(convention)
+    wanted = measures.parse_measures(metrics or "ndcg@10,map,mrr")
     labels, values = _load(data, scores, is_name=is_name, zero_based=zero_based, cache=cache)
     from plackett.data.trec import Qrels
 
     if complete is not None and not isinstance(labels, Qrels):
-        raise typer.BadParameter("--complete and --answered go with qrels and a run.")
+        raise typer.BadParameter("--complete and --answered require qrels and a run.")
     if every_convention:
         _print_every(labels, values, wanted, complete, as_json=as_json, as_csv=as_csv)
         return
@@ -90,23 +89,6 @@ def evaluate(
         output.write_table(result.to_table(per_query=per_query))
     if not as_json:  # which holds them
         _print_notes(result)
-
-
-def _parse(metrics: list[str], convention: str) -> list[str]:
-    """The measures' names; a wrong one, or a wrong convention, is wrong usage."""
-    from plackett.metrics.conventions import get_convention
-    from plackett.metrics.measure import Measure, split_measures
-
-    names = [name for text in metrics for name in split_measures(text)]
-    try:
-        get_convention(convention)
-        for name in names:
-            Measure.parse(name)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    if not names or len(set(names)) < len(names):
-        raise typer.BadParameter("--metrics names no measure, or one of them twice.")
-    return names
 
 
 def _load(data: str, scores: str, *, is_name: bool, zero_based: bool, cache: bool) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""``plackett explain``: why documents stand where they stand, feature by feature."""
+"""``plackett explain``: the contribution of each feature to the scores of a query's documents."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ def explain(
     query: Annotated[str, typer.Option("--query", help="The id of the query.")],
     above: Annotated[
         str | None,
-        typer.Option(
-            help="A document of the query, by its name in DATA; else by its number, 0 being the query's first row."
-        ),
+        typer.Option(help="A document: its name in DATA, or its row in the query, counted from 0."),
     ] = None,
-    below: Annotated[str | None, typer.Option(help="Another one, given likewise, with which it is compared.")] = None,
+    below: Annotated[str | None, typer.Option(help="A document to compare with.")] = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
-    cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy of DATA for the next time.")] = False,
+    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
-    """Say what each feature adds to the scores of a query's documents, or why one stands above another."""
+    """Show what each feature adds to the scores of a query's documents, or why one ranks above another."""
     from plackett.cli.shared import inputs, models, output
 
     if (above is None) != (below is None):
-        raise typer.BadParameter("--above and --below go together.")
+        raise typer.BadParameter("--above and --below must be given together.")
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv.")
     inputs.check_exists(model)
@@ -49,7 +47,7 @@ def explain(
 
 
 def _explanation(ranker: Any, chosen: Queries, above: str | None, below: str | None) -> Any:
-    """What adds to the scores of a query's documents, the best first; or the difference between two of them."""
+    """Return the explanation of all documents, best first, or of the difference between two."""
     if not hasattr(ranker, "explain"):
         raise ValueError(f"{type(ranker).__name__} cannot explain its scores feature by feature.")
     try:
@@ -60,27 +58,25 @@ def _explanation(ranker: Any, chosen: Queries, above: str | None, below: str | N
         if rows[0] == rows[1]:
             raise ValueError(f"--above and --below name the same document, {above!r}.")
         return ranker.explain(chosen, rows=rows).why(*rows)
-    except NotImplementedError as error:  # which says why
+    except NotImplementedError as error:  # its message gives the reason
         raise ValueError(str(error)) from error
 
 
 def _query(queries: Queries, wanted: str) -> Queries:
-    """The query with this id, which may be a number or a text in the data."""
+    """Return the query with this id, which may be a number or a text in the data."""
     for place, key in enumerate(queries.ids.tolist()):
         if str(key) == wanted:
             return queries[place]
     first, last = queries.ids[0], queries.ids[-1]
-    raise ValueError(f"no query has the id {wanted!r}; the ids run from {first} to {last}, in the order of the data.")
+    raise ValueError(f"no query has the id {wanted!r}; the first id in the data is {first}, the last {last}.")
 
 
 def _row(queries: Queries, wanted: str) -> int:
-    """A document's row in its query: by its name, else by its number, as rows are counted."""
+    """Return the row of a document within its query, from its name or its number."""
     names = [] if queries.docid is None else [str(name) for name in queries.docid.tolist()]
     if wanted in names:
         return names.index(wanted)
     if wanted.isdecimal() and int(wanted) < queries.n_docs:
         return int(wanted)
     last = queries.n_docs - 1
-    raise ValueError(
-        f"query {queries.ids[0]} has no document {wanted!r}; name one, or give its number from 0 to {last}."
-    )
+    raise ValueError(f"query {queries.ids[0]} has no document {wanted!r}; give a name, or a row from 0 to {last}.")

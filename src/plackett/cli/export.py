@@ -17,7 +17,7 @@ def export(
         str, typer.Option("--to", metavar="TARGET", help="elasticsearch, opensearch, solr, ranklib, onnx or json.")
     ],
     target: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where it goes; - is standard output.")
+        str, typer.Option("--output", "-o", metavar="FILE", help="Output file; - is standard output.")
     ] = "-",
     features: Annotated[
         str | None,
@@ -25,9 +25,9 @@ def export(
     ] = None,
     check: Annotated[
         str | None,
-        typer.Option("--check", metavar="DATA", help="A LETOR file on which scores must come out the same."),
+        typer.Option("--check", metavar="DATA", help="A LETOR file on which to compare scores."),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="Of the model there (plackett).")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the exported model (plackett).")] = None,
     store: Annotated[str | None, typer.Option("--store", help="Solr's feature store.")] = None,
     dtype: Annotated[str | None, typer.Option("--dtype", help="onnx: float32 or float64 (float32).")] = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
@@ -46,13 +46,13 @@ def export(
     if target != "-":
         output.check_target(target, "exported model")
     elif to == "onnx" and sys.stdout.isatty():
-        raise typer.BadParameter("an ONNX model is no text to look at; give --output FILE.")
+        raise typer.BadParameter("an ONNX model is binary; give --output FILE.")
     inputs.check_exists(model, *([] if features is None else [features]))
     if check is not None:
         inputs.check_data([check])
     names = None if features is None else _read_names(features)
     ranker = models.load_ranker(model)
-    form_of(ranker, names)  # a ranker that is refused is refused before data are read
+    form_of(ranker, names)  # raise before data are read
     rows = None if check is None else _rows(check, ranker, model, zero_based=zero_based)
     exported = build(ranker, to, feature_names=names, check=rows, name=name, store=store, dtype=dtype)
     exported.write(target)
@@ -61,7 +61,7 @@ def export(
 
 
 def _read_names(path: str) -> list[str]:
-    """One name per line; blank lines may stand at the end only, as elsewhere they would shift all that follows."""
+    """Read one name per line. Blank lines are allowed only at the end; elsewhere they would shift names."""
     from plackett.exceptions import DataFormatError
     from plackett.storage.opening import open_bytes
 
@@ -74,7 +74,7 @@ def _read_names(path: str) -> list[str]:
     lines = text.rstrip().split("\n") if text.strip() else []
     names = [line.strip() for line in lines]
     if not all(names):
-        raise DataFormatError(path, names.index("") + 1, "a name was expected, and the line is blank.")
+        raise DataFormatError(path, names.index("") + 1, "expected a name, found a blank line.")
     return names
 
 

@@ -1,4 +1,4 @@
-"""``plackett index``: texts become a folder that ``plackett search`` looks through."""
+"""``plackett index``: index texts for ``plackett search``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BUILT_IN = "stdlib"
 COLLECTIONS = ("cranfield", "cisi", "cacm", "adi")
-LINKS = {"python-stdlib": "containment", "cacm": "citation", "cisi": "cocitation"}  # the kind that PageRank follows
+LINKS = {"python-stdlib": "containment", "cacm": "citation", "cisi": "cocitation"}  # used for PageRank
 
 
 def index(
@@ -25,26 +25,24 @@ def index(
             help="Folders or files: text, Markdown, HTML, JSONL, JSON, CSV, TSV; or stdlib, or a collection's name.",
         ),
     ],
-    target: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the index goes.")],
+    target: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the index.")],
     positions: Annotated[
-        bool, typer.Option("--positions", help="Keep the order of words, which phrases in --boolean need.")
+        bool, typer.Option("--positions", help="Store word positions, for phrases in --boolean.")
     ] = False,
     stem: Annotated[
         str | None, typer.Option("--stem", metavar="LANGUAGE", help="A Snowball stemmer, such as english.")
     ] = None,
-    all_words: Annotated[
-        bool, typer.Option("--all-words", help="Keep the English words without a meaning of their own, such as the.")
-    ] = False,
-    encoding: Annotated[str, typer.Option("--encoding", help="Of the files, such as latin-1 or utf-16.")] = "utf-8",
+    all_words: Annotated[bool, typer.Option("--all-words", help="Keep English stop words.")] = False,
+    encoding: Annotated[str, typer.Option("--encoding", help="Encoding of the files, such as latin-1.")] = "utf-8",
     fields: Annotated[
-        str | None, typer.Option("--fields", help="Fields that are indexed, with commas; all when not given.")
+        str | None, typer.Option("--fields", help="Fields to index, comma-separated; default: all.")
     ] = None,
     collection: Annotated[
-        str | None, typer.Option("--collection", help=f"What SOURCE is the folder of: {', '.join(COLLECTIONS)}.")
+        str | None, typer.Option("--collection", help=f"Collection in the folder SOURCE: {', '.join(COLLECTIONS)}.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Make texts searchable: an index of their words in a folder."""
+    """Index texts, so that they can be searched."""
     from plackett.cli.shared import output
     from plackett.data.documents.read import columns_of, read_documents
 
@@ -59,7 +57,7 @@ def index(
     from plackett.text import Analyser, build_index
     from plackett.text.index import check_folder
 
-    check_folder(target)  # before the work and not after it
+    check_folder(target)  # fail before the work
     analyser = Analyser(stop_words=None if all_words else "english", stemmer=stem)
     if known is None:
         is_alone = len(sources) == 1
@@ -100,7 +98,7 @@ def index(
 
 
 def load_collection(name: str) -> TextCollection | None:
-    """The built-in collection, or a known one found in ``PLACKETT_DATA``; None where ``name`` is neither's."""
+    """Return the built-in collection or a known one from ``PLACKETT_DATA``; None for other names."""
     if os.path.exists(name):
         return None
     if name == BUILT_IN:
@@ -127,7 +125,7 @@ def _collection(sources: list[str], collection: str | None) -> TextCollection | 
         return loaded[0]
     for source, found in zip(sources, loaded, strict=True):
         if found is not None:
-            raise ValueError(f"{source} is a collection of its own; index it alone.")
+            raise ValueError(f"{source} is a collection; index it on its own.")
     inputs.check_exists(*sources)
     return None
 
@@ -136,4 +134,4 @@ def _check_encoding(encoding: str) -> None:
     try:
         "".encode(encoding)
     except (LookupError, ValueError):
-        raise typer.BadParameter(f"--encoding {encoding!r} is not known; utf-8, latin-1 and utf-16 are.") from None
+        raise typer.BadParameter(f"--encoding {encoding!r} is unknown; try utf-8, latin-1 or utf-16.") from None

@@ -1,4 +1,4 @@
-"""``plackett info``: what is in a data set, or in a model file."""
+"""``plackett info``: describe a data set or a model file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def info(
     ],
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     relevant_from: Annotated[float, typer.Option(help="Smallest label that counts as relevant.")] = 1.0,
-    cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy beside the file for the next time.")] = False,
+    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Describe judged lists (sizes, labels, list lengths, constant and duplicate columns) or a trained model."""
@@ -58,7 +58,7 @@ def _rows_of_model(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _shown(value: Any) -> str:
-    """A parameter; one that is an object is written as it was made."""
+    """Return a parameter as text; an object as its constructor call."""
     if not isinstance(value, dict) or not {"class", "params"} <= set(value):
         return str(value)
     inside = ", ".join(f"{name}={_shown(one)}" for name, one in value["params"].items())

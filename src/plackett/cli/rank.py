@@ -1,4 +1,4 @@
-"""``plackett rank``: scores of a saved model, one per row, or a TREC run."""
+"""``plackett rank``: score documents with a saved model."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ def rank(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that plackett train wrote.")],
     data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.")],
     target: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where the scores go; - is standard output.")
+        str, typer.Option("--output", "-o", metavar="FILE", help="Output file; - is standard output.")
     ] = "-",
-    tag: Annotated[
-        str | None, typer.Option("--run", metavar="TAG", help="A TREC run under this name instead of bare scores.")
-    ] = None,
+    tag: Annotated[str | None, typer.Option("--run", metavar="TAG", help="Write a TREC run of this name.")] = None,
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metrics", "-m", metavar="NAMES", help="Measure the ranking by the labels of DATA as well."),
+        typer.Option("--metrics", "-m", metavar="NAMES", help="Also evaluate by the labels of DATA."),
     ] = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
-    cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy of DATA for the next time.")] = False,
+    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
 ) -> None:
     """Score documents with a saved model: one score per row of DATA, in the order of its rows."""
     from plackett.cli.shared import inputs, measures, models, output
@@ -48,7 +46,7 @@ def rank(
 
 
 def _print_measures(queries: Queries, scores: np.ndarray, metrics: list[str], *, is_note: bool) -> None:
-    """The means: the result where the scores went to a file, a note where they are the result."""
+    """Print the means: to standard output, or as a note if the scores go there."""
     from plackett.cli.shared import measures, output
     from plackett.evaluation.evaluate import evaluate
     from plackett.validation import count_of

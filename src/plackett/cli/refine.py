@@ -1,4 +1,4 @@
-"""``plackett refine``: a better ranking from the one that there is and a little feedback."""
+"""``plackett refine``: improve an existing ranking with feedback."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 FEEDBACK, JUDGE_FIRST, RATINGS, USER = "--feedback", "--judge-first", "--ratings", "--user"
-USES = (USER, RATINGS, FEEDBACK, JUDGE_FIRST)  # the first that is given is what the command is used for
-BELONGS_TO = {  # what else may be given -> the uses in which it means something
+USES = (USER, RATINGS, FEEDBACK, JUDGE_FIRST)  # the first given option decides
+BELONGS_TO = {  # option -> the uses that accept it
     "DATA": (FEEDBACK, JUDGE_FIRST),
     "--base": (FEEDBACK, JUDGE_FIRST),
     FEEDBACK: (FEEDBACK,),
@@ -48,7 +48,7 @@ def refine(
         typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.", show_default=False),
     ] = None,
     base: Annotated[
-        str | None, _option(LISTS, "WHAT", "What ranks now: feature, run, scores, model.", "--base", "-b")
+        str | None, _option(LISTS, "WHAT", "Base ranking: feature, run, scores, model.", "--base", "-b")
     ] = None,
     feedback: Annotated[
         list[str] | None,
@@ -56,15 +56,15 @@ def refine(
     ] = None,
     judgements: Annotated[list[str] | None, typer.Option("--judgements", "-j", hidden=True)] = None,
     strategy: Annotated[
-        str | None, _option(LISTS, "NAME", "What clicks say (clicked-above-skipped).", "--strategy")
+        str | None, _option(LISTS, "NAME", "Click strategy (clicked-above-skipped).", "--strategy")
     ] = None,
     judge_first: Annotated[
-        int | None, _option(LISTS, "N", "Trial: the labels of DATA judge the first N.", JUDGE_FIRST)
+        int | None, _option(LISTS, "N", "Trial: labels of DATA judge the first N.", JUDGE_FIRST)
     ] = None,
-    pseudo: Annotated[bool, _option(LISTS, "", "With that: the first N count as relevant.", "--pseudo")] = False,
-    keep: Annotated[bool, _option(LISTS, "", "Judged relevant first, judged otherwise last.", "--keep")] = False,
+    pseudo: Annotated[bool, _option(LISTS, "", "Trial: take the first N as relevant.", "--pseudo")] = False,
+    keep: Annotated[bool, _option(LISTS, "", "Pin judged documents first or last.", "--keep")] = False,
     zero_based: Annotated[bool, _option(LISTS, "", "Feature numbers start at 0.", "--zero-based")] = False,
-    cache: Annotated[bool, _option(LISTS, "", "Keep a fast copy of DATA.", "--cache")] = False,
+    cache: Annotated[bool, _option(LISTS, "", "Cache the parsed DATA.", "--cache")] = False,
     ratings: Annotated[
         str | None, _option(RATED, "FILE", "MovieLens: u.data, ratings.dat, ratings.csv.", RATINGS)
     ] = None,
@@ -72,50 +72,48 @@ def refine(
         str | None, _option(RATED, "FILE", "MovieLens: u.item, movies.dat, movies.csv.", "--items")
     ] = None,
     user: Annotated[int | None, _option(RATED, "ID", "Recommend to this user; without it, a trial.", USER)] = None,
-    top: Annotated[int | None, _option(RATED, "N", "Items that are recommended (10).", "--top")] = None,
+    top: Annotated[int | None, _option(RATED, "N", "Number of recommended items (10).", "--top")] = None,
     min_ratings: Annotated[
         int | None, _option(RATED, "N", "Only items that N users rated (20).", "--min-ratings")
     ] = None,
     train_users: Annotated[
-        int | None, _option(RATED, "N", "Trial: users that the base learns from (20).", "--train-users")
+        int | None, _option(RATED, "N", "Trial: users to train the base (20).", "--train-users")
     ] = None,
-    given: Annotated[int | None, _option(RATED, "N", "Trial: ratings that others give (10).", "--given")] = None,
-    seed: Annotated[int | None, _option(RATED, "N", "Trial: who and what is drawn (0).", "--seed")] = None,
+    given: Annotated[int | None, _option(RATED, "N", "Trial: known ratings per user (10).", "--given")] = None,
+    seed: Annotated[int | None, _option(RATED, "N", "Trial: random seed (0).", "--seed")] = None,
     method: Annotated[
         str, _option(METHOD, "NAMES", "mrr (default), lrr, rocchio; trials compare.", "--method")
     ] = "mrr",
     rounds: Annotated[int | None, _option(METHOD, "N", "mrr, lrr: rounds (50).", "--rounds")] = None,
-    eta: Annotated[float | None, _option(METHOD, "X", "mrr, lrr: noise of feedback (its source's).", "--eta")] = None,
+    eta: Annotated[float | None, _option(METHOD, "X", "mrr, lrr: noise of the feedback.", "--eta")] = None,
     gamma: Annotated[float | None, _option(METHOD, "X", "lrr: weight of the base (0.1).", "--gamma")] = None,
     alpha: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the relevant (2).", "--alpha")] = None,
-    beta: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the others (1).", "--beta")] = None,
+    beta: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the irrelevant (1).", "--beta")] = None,
     relevant_from: Annotated[
         float | None, _option(METHOD, "X", "Labels from this on count 1, others 0.", "--relevant-from")
     ] = None,
     metrics: Annotated[
         list[str] | None, _option(OUTPUT, "NAMES", "Measures of a trial (p@1,p@5,p@10,map).", "--metrics", "-m")
     ] = None,
-    target: Annotated[
-        str | None, _option(OUTPUT, "FILE", "Where the scores go (standard output).", "--output", "-o")
-    ] = None,
-    tag: Annotated[str | None, _option(OUTPUT, "TAG", "A TREC run of this name instead of scores.", "--run")] = None,
+    target: Annotated[str | None, _option(OUTPUT, "FILE", "Output file (standard output).", "--output", "-o")] = None,
+    tag: Annotated[str | None, _option(OUTPUT, "TAG", "Write a TREC run of this name.", "--run")] = None,
     as_json: Annotated[bool, _option(OUTPUT, "", "Print JSON.", "--json")] = False,
 ) -> None:
-    """Refine a ranking by judgements or clicks, recommend by ratings, or try out what that is worth.
+    """Refine a ranking by judgements or clicks, recommend by ratings, or evaluate both in a trial.
 
     \b
     plackett refine results.txt --base run.txt --feedback clicks.csv --run better
     plackett refine judged.txt --base 20 --judge-first 10 --method mrr,rocchio
     plackett refine --ratings u.data --items u.item --method mrr,lrr
     plackett refine --ratings u.data --items u.item --user 196
-    """  # noqa: D301  the help keeps lines behind this character
+    """  # noqa: D301  \b keeps the line breaks in the help
     from plackett.cli.refining import lists as refine_lists
     from plackett.cli.refining import ratings as refine_ratings
     from plackett.cli.refining import trials as refine_trials
     from plackett.cli.refining.methods import Methods
     from plackett.cli.shared import measures
 
-    feedback = [*(feedback or ()), *(judgements or ())]  # a second name, for those who have nothing else
+    feedback = [*(feedback or ()), *(judgements or ())]  # an alias
     use = _use_of({
         "DATA": data, "--base": base, FEEDBACK: feedback, "--strategy": strategy, JUDGE_FIRST: judge_first,
         "--pseudo": pseudo, "--keep": keep, "--zero-based": zero_based, "--cache": cache, RATINGS: ratings,
@@ -139,7 +137,7 @@ def refine(
     assert data is not None
     assert base is not None
     if pseudo and keep:
-        raise typer.BadParameter("--keep keeps judged documents in their places; with --pseudo nobody judges.")
+        raise typer.BadParameter("--keep pins judged documents; --pseudo has none.")
     how = {"keep": keep, "as_json": as_json, "zero_based": zero_based, "cache": cache}
     if feedback:
         refine_lists.refine(data, base, methods, feedback, strategy, target or "-", tag, **how)
@@ -149,16 +147,18 @@ def refine(
 
 
 def _use_of(found: dict[str, Any]) -> str:
-    """What the command is used for, by what the user has given; things that do not go together are wrong usage."""
+    """Return the use of the command; raise if the options do not belong together."""
     found = {name: value for name, value in found.items() if value is not None and value is not False and value != []}
     use = next((use for use in USES if use in found), None)
     if use is None:
         raise typer.BadParameter(
-            f"give {FEEDBACK} FILE to refine DATA, {JUDGE_FIRST} N to try it out, or {RATINGS} FILE to recommend."
+            f"give {FEEDBACK} FILE to refine DATA, {JUDGE_FIRST} N for a trial, or {RATINGS} FILE to recommend."
         )
     for name in found:
         if use not in BELONGS_TO.get(name, USES):
-            raise typer.BadParameter(f"{name} goes with {' or '.join(BELONGS_TO[name])}, not with {use}.")
+            raise typer.BadParameter(
+                f"{name} requires {' or '.join(BELONGS_TO[name])}; it cannot be combined with {use}."
+            )
     for name in NEEDED[use]:
         if name not in found:
             raise typer.BadParameter(f"{use} needs {' and '.join(NEEDED[use])}; {name} is missing.")

@@ -1,4 +1,4 @@
-"""``plackett reproduce``: a paper's tables and figures, run anew beside the printed numbers."""
+"""``plackett reproduce``: recompute a paper's tables and figures beside the printed numbers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer draws and settings: about a minute.")] = False,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="FOLDER", help="Where data sets lie.", show_default="$PLACKETT_DATA"),
+        typer.Option("--data", metavar="FOLDER", help="Folder of the data sets.", show_default="$PLACKETT_DATA"),
     ] = None,
     only: Annotated[
-        str | None, typer.Option("--only", metavar="TEXT", help="Only tables and figures whose title has this in it.")
+        str | None, typer.Option("--only", metavar="TEXT", help="Only items whose title contains this.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="For all that is random.")] = 0,
-    show: Annotated[bool, typer.Option("--list", help="Show what there is to run, and run nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON when all is done.")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
+    show: Annotated[bool, typer.Option("--list", help="List the items without running them.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON at the end.")] = False,
 ) -> None:
     """Run a paper's experiments: printed numbers, ours, and a verdict for each, as Markdown."""
     from plackett import reproductions
@@ -77,7 +77,7 @@ def _chosen(paper: Paper, only: str | None) -> list[Item]:
     found = [item for item in paper.items if only.lower() in item.title.lower()]
     if not found:
         titles = "; ".join(item.title for item in paper.items)
-        raise typer.BadParameter(f"--only {only!r}: no title has it. There are {titles}.")
+        raise typer.BadParameter(f"--only {only!r}: no title contains it. There are {titles}.")
     return found
 
 

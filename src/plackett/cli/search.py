@@ -1,4 +1,4 @@
-"""``plackett search``: the documents of an index that fit a query best, or a TREC run of many queries."""
+"""``plackett search``: search an index, or write a TREC run of many queries."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ def search(
         int | None, typer.Option("-k", min=1, help=f"Documents per query ({SHOWN}; {IN_RUN} with --queries).")
     ] = None,
     ranker: Annotated[str, typer.Option("--ranker", "-r", help=f"{', '.join(RANKERS)}.")] = "bm25",
-    field: Annotated[
-        str | None, typer.Option("--field", help="The field that is searched; all when not given.")
-    ] = None,
+    field: Annotated[str | None, typer.Option("--field", help="Field to search; default: all.")] = None,
     boolean: Annotated[
         bool, typer.Option("--boolean", help='QUERY has AND, OR, NOT, brackets, and phrases in "double quotes".')
     ] = False,
@@ -36,12 +34,14 @@ def search(
     ] = None,
     target: Annotated[
         str,
-        typer.Option("--output", "-o", metavar="FILE", help="Where the run of --queries goes; - is standard output."),
+        typer.Option("--output", "-o", metavar="FILE", help="Output file of --queries; - is standard output."),
     ] = "-",
-    tag: Annotated[str | None, typer.Option("--run", metavar="TAG", help="The run's name; else the ranker's.")] = None,
+    tag: Annotated[
+        str | None, typer.Option("--run", metavar="TAG", help="Name of the run; default: the ranker.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Search an index: rank, score, document and the part of its text that fits; or a TREC run of many queries."""
+    """Search an index: print rank, score, document and snippet, or write a TREC run of many queries."""
     from plackett.cli.shared import inputs, output
 
     words = " ".join(query or ())
@@ -50,11 +50,11 @@ def search(
     if ranker not in RANKERS:
         raise typer.BadParameter(f"--ranker {ranker!r} is not known; choose one of {', '.join(RANKERS)}.")
     if queries is not None and (boolean or as_json):
-        raise typer.BadParameter("--queries writes a run; it does not go with --boolean or --json.")
+        raise typer.BadParameter("--queries writes a run; it cannot be combined with --boolean or --json.")
     if queries is None and (target != "-" or tag is not None):
-        raise typer.BadParameter("--output and --run belong to --queries.")
+        raise typer.BadParameter("--output and --run require --queries.")
     if tag is not None and tag.split() != [tag]:
-        raise typer.BadParameter(f"--run {tag!r}: a run's name must be one word without blanks.")
+        raise typer.BadParameter(f"--run {tag!r}: the name of a run must not contain blanks.")
     if target != "-":
         output.check_target(target, "run")
     inputs.check_exists(folder)
@@ -74,7 +74,7 @@ def search(
         hits = index.search(words, k or SHOWN, ranker, field)
         names, scores, terms = hits.docid.tolist(), hits.scores.tolist(), index.analyser(words)
     if not names and not index.analyser(words) and not as_json:
-        output.note("no document was found: the query has no word that the index keeps.")
+        output.note("no document was found: all words of the query are stop words.")
         return
     _show(index, names, scores, terms, as_json=as_json)
 
@@ -82,7 +82,7 @@ def search(
 def _matches(
     index: TextIndex, words: str, k: int, ranker: str, field: str | None
 ) -> tuple[list[str], list[float], list[str]]:
-    """The best of the documents that match, by the words that they may hold; the number of all is a note."""
+    """Return the best matching documents; note the number of all matches."""
     from plackett.cli.shared import output
     from plackett.text.boolean import search_boolean
     from plackett.validation import count_of
@@ -123,22 +123,22 @@ def _show(index: TextIndex, names: list[str], scores: list[float], terms: list[s
 
 
 def _printable(text: str) -> str:
-    """A text without what a terminal would obey, or could not show."""
+    """Replace control characters, which a terminal would interpret."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _snippet(index: TextIndex, name: str, terms: list[str]) -> str:
-    """From the body, or from the longest field where there is none by that name."""
+    """Return a snippet of the body, or of the longest field if there is no body."""
     try:
         texts = index.document(name)
-    except ValueError:  # an index that was built without its texts
+    except ValueError:  # an index without stored texts
         return ""
     field = "body" if "body" in texts else max(texts, key=lambda field: len(texts[field]))
     return index.snippet(name, terms, field=field, width=100)
 
 
 def _load_queries(source: str) -> dict[str, str]:
-    """Query id -> text."""
+    """Return the text of each query by its id."""
     from plackett.cli.index import load_collection
     from plackett.cli.shared import inputs
     from plackett.data.documents.read import read_text
@@ -154,9 +154,9 @@ def _load_queries(source: str) -> dict[str, str]:
     queries: dict[str, str] = {}
     for number, qid, words in read(name, text):
         if qid.split() != [qid]:
-            raise DataFormatError(name, number, f"the query id {qid!r} must be one word, as a run has it.")
+            raise DataFormatError(name, number, f"the query id {qid!r} must not contain blanks.")
         if qid in queries:
-            raise DataFormatError(name, number, f"the query id {qid!r} stands there twice.")
+            raise DataFormatError(name, number, f"the query id {qid!r} occurs twice.")
         queries[qid] = words
     if not queries:
         raise DataFormatError(name, None, "the file has no queries.")
@@ -164,7 +164,7 @@ def _load_queries(source: str) -> dict[str, str]:
 
 
 def _line_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
-    """Lines of id, tab and text; where no line has a tab, whole lines, numbered from 1."""
+    """Parse lines of id, tab and text; without tabs, whole lines numbered from 1."""
     from plackett.exceptions import DataFormatError
 
     lines = [(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), 1) if line.strip()]

@@ -1,4 +1,4 @@
-"""``plackett train``: from judged lists to a model file."""
+"""``plackett train``: fit a ranker to judged lists and save it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from plackett.rankers.linear.paths import L2Path
 
 DEFAULT_RANKER = "listmle"
-FLAGS = {  # parameters of rankers that have an option of their own
+FLAGS = {  # parameters of rankers with their own options
     "loss": "--loss",
     "l2": "--l2",
     "solver": "--solver",
@@ -45,15 +45,15 @@ def _option(metavar: str | None, text: str, *names: str, **others: Any) -> Any:
 
 def train(
     data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.")],
-    model: Annotated[str, _option("FILE", "Where the model goes.", "--model", "-o")],
+    model: Annotated[str, _option("FILE", "Model file to write.", "--model", "-o")],
     ranker: Annotated[
-        str | None, _option("NAME", f"One of those below ({DEFAULT_RANKER}).", "--ranker", "-r")
+        str | None, _option("NAME", f"Ranker, see below ({DEFAULT_RANKER}).", "--ranker", "-r")
     ] = None,
-    loss: Annotated[str | None, _option("NAME", "What linear, kernel, tree, neural ones minimise.", "--loss")] = None,
+    loss: Annotated[str | None, _option("NAME", "Loss of linear, kernel, tree, neural ones.", "--loss")] = None,
     l2: Annotated[float | None, _option("X", "Strength of the penalty.", "--l2", min=0.0)] = None,
     solver: Annotated[str | None, _option("NAME", "auto, lbfgs, newton, sgd, newton-diag.", "--solver")] = None,
-    max_iter: Annotated[int | None, _option("N", "Iterations at most.", "--max-iter", min=1)] = None,
-    tol: Annotated[float | None, _option("X", "The fit ends at this norm of the gradient.", "--tol", min=0.0)] = None,
+    max_iter: Annotated[int | None, _option("N", "Maximum number of iterations.", "--max-iter", min=1)] = None,
+    tol: Annotated[float | None, _option("X", "Stop at this norm of the gradient.", "--tol", min=0.0)] = None,
     normalize: Annotated[
         str | None,
         _option("NAME", "Scale columns: query-minmax, query-zscore, query-unit, query-rank, minmax, maxabs, zscore, "
@@ -64,22 +64,22 @@ def train(
         list[str] | None, _option("KEY=VALUE", "Any parameter; repeatable.", "--set")
     ] = None,
     validation: Annotated[
-        str | None, _option("DATA", "Lists to stop by or choose l2 by.", "--validation")
+        str | None, _option("DATA", "Lists for early stopping or l2.", "--validation")
     ] = None,
     metrics: Annotated[
         list[str] | None,
         _option("NAMES", "Measures; the first decides (ndcg@10,map).", "--metric", "--metrics", "-m"),
     ] = None,
     patience: Annotated[
-        int | None, _option("N", "Steps without a better value before the end.", "--patience", min=1)
+        int | None, _option("N", "Early stopping after N steps.", "--patience", min=1)
     ] = None,
     tune_l2: Annotated[bool, _option(None, "Choose l2 on the validation set.", "--tune-l2")] = False,
-    l2_path: Annotated[str | None, _option("L2,L2,…", "The l2 to choose from.", "--l2-path")] = None,
-    seed: Annotated[int | None, _option("N", "For all that is random.", "--seed", min=0)] = None,
+    l2_path: Annotated[str | None, _option("L2,L2,…", "Values of l2 to choose from.", "--l2-path")] = None,
+    seed: Annotated[int | None, _option("N", "Random seed.", "--seed", min=0)] = None,
     zero_based: Annotated[bool, _option(None, "Feature numbers start at 0.", "--zero-based")] = False,
-    cache: Annotated[bool, _option(None, "Keep a fast copy of DATA.", "--cache")] = False,
+    cache: Annotated[bool, _option(None, "Cache the parsed DATA.", "--cache")] = False,
     cluster: Annotated[
-        str | None, _option("tcp://HOST:PORT", "Fit on this Dask cluster, whose workers read DATA.", "--cluster")
+        str | None, _option("tcp://HOST:PORT", "Fit on a Dask cluster; workers read DATA.", "--cluster")
     ] = None,
     local_cluster: Annotated[
         int | None, _option("N", "Fit on N processes of this machine.", "--local-cluster", min=1)
@@ -87,7 +87,7 @@ def train(
     as_json: Annotated[bool, _option(None, "Print JSON.", "--json")] = False,
     quiet: Annotated[bool, _option(None, "No summary, no progress bar, no notes.", "--quiet", "-q")] = False,
     rankers: Annotated[
-        bool, _option(None, "What each ranker is.", "--rankers", is_eager=True, callback=_list_rankers)
+        bool, _option(None, "Describe each ranker.", "--rankers", is_eager=True, callback=_list_rankers)
     ] = False,
 ) -> None:  # fmt: skip
     """Fit a ranker to judged lists and save it as a model file."""
@@ -107,7 +107,7 @@ def train(
     if validation is None and is_tuned:
         raise typer.BadParameter("--tune-l2 and --l2-path need a --validation set.")
     if is_tuned and ("l2" in params or "patience" in params):
-        raise typer.BadParameter("--l2 and --patience have no place beside --tune-l2 and --l2-path.")
+        raise typer.BadParameter("--l2 and --patience cannot be combined with --tune-l2 and --l2-path.")
     if data.count("-") + (validation == "-") > 1:
         raise typer.BadParameter("standard input (-) can stand for one file only.")
     strengths = None if l2_path is None else _numbers(l2_path)
@@ -128,11 +128,11 @@ def train(
         params["l2"] = "grid" if strengths is None else strengths
     estimator = _build(name, params)
     if not getattr(estimator, "can_be_saved", True):
-        raise typer.BadParameter(f"--ranker {name}: its models are not ours to save; compare and tune take it.")
+        raise typer.BadParameter(f"--ranker {name}: plackett cannot save this model. Use it in compare or tune.")
     if params.get("patience") is not None and validation is None and type(estimator).__name__ not in WATCH_TRAINING:
         raise typer.BadParameter("--patience needs a --validation set.")
     if (cluster or local_cluster) and not getattr(estimator, "_takes_parts", False):
-        raise typer.BadParameter(f"a cluster fits linear rankers, which {name!r} is not.")
+        raise typer.BadParameter(f"a cluster supports only linear rankers, not {name!r}.")
 
     start = time.perf_counter()
     queries: Any
@@ -148,7 +148,7 @@ def train(
 
 
 class _Job(NamedTuple):
-    """What is fitted to what, where it happens and where it goes."""
+    """A ranker, its data, and the model file to write."""
 
     name: str
     estimator: Any
@@ -156,13 +156,13 @@ class _Job(NamedTuple):
     held_back: Queries | None
     metrics: list[str]
     model: str
-    client: Any  # None: this process
+    client: Any  # None fits in this process
 
 
 def _train(
     job: _Job, strengths: list[float] | None, start: float, *, is_path: bool, as_json: bool, quiet: bool
 ) -> None:
-    """Fit, save, measure, tell."""
+    """Fit, save, evaluate and print a summary."""
     from plackett.cli.shared import output
     from plackett.cli.training import summary
 
@@ -171,7 +171,7 @@ def _train(
     path = _fit_path(job, strengths) if is_path else None
     fitted = _fit(job) if path is None else path.best
     fit_seconds = time.perf_counter() - fitting
-    fitted.set_params(verbose=False)  # how it was trained is not how it will be used
+    fitted.set_params(verbose=False)  # not stored in the model
     fitted.save(job.model)
     sizes, measured = _measured(fitted, job)
 
@@ -183,15 +183,15 @@ def _train(
         summary.print_summary(outcome)
 
 
-# --- What the user asked for ------------------------------------------------------------------------------------------
+# --- Options ----------------------------------------------------------------------------------------------------------
 
 
 def _settings(words: list[str], given: dict[str, Any]) -> dict[str, Any]:
-    """Parameters given as ``key=value``; wrong usage where an option of their own was ``given`` as well."""
+    """Return parameters given as ``key=value``; raise for those also ``given`` by their own option."""
     answer = parameters.settings_of(words)
     for name in answer:
         if name == "verbose":
-            raise typer.BadParameter(f"--set {name}: {name} has an option of its own, {FLAGS[name]}.")
+            raise typer.BadParameter(f"--set {name}: {name} has its own option, {FLAGS[name]}.")
         if name in given:
             raise typer.BadParameter(f"--set {name} and {FLAGS[name]} are the same parameter; give one of them.")
     return answer
@@ -208,7 +208,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def _check_options(name: str, params: dict[str, Any], *, is_tuned: bool) -> None:
-    """Refuse options for parameters that the ranker does not have, and say which it has; and unknown rankers."""
+    """Raise for unknown rankers and for parameters that the ranker does not have; name those it has."""
     from plackett.rankers.registry import parameters as parameters_of
 
     try:
@@ -230,7 +230,7 @@ def _check_options(name: str, params: dict[str, Any], *, is_tuned: bool) -> None
 
 
 def _build(name: str, params: dict[str, Any]) -> Any:
-    """The ranker, not fitted yet; a parameter that does not exist, or a value that fits no data, is wrong usage."""
+    """Return the unfitted ranker; raise for unknown parameters and invalid values."""
     from plackett.rankers.registry import ranker
 
     try:
@@ -245,25 +245,25 @@ def _build(name: str, params: dict[str, Any]) -> Any:
 
 
 def _fit(job: _Job) -> Any:
-    """The fitted ranker; when Ctrl-C ends the fit, what it has found so far is saved."""
+    """Return the fitted ranker. After Ctrl-C, save what was found so far."""
     arguments = {} if job.held_back is None else {"eval_set": job.held_back, "eval_metric": job.metrics[0]}
     try:
         return job.estimator.fit(job.queries, **arguments)
     except KeyboardInterrupt:
-        _save_what_there_is(job)
+        _save_interrupted(job)
         raise
 
 
-def _save_what_there_is(job: _Job) -> None:
+def _save_interrupted(job: _Job) -> None:
     from plackett.cli.shared import output
     from plackett.cli.training.summary import step_word
     from plackett.solvers.base import INTERRUPTED
     from plackett.validation import count_of
 
     n_steps, word = getattr(job.estimator, "n_iter_", 0), step_word(job.estimator)
-    is_empty = getattr(job.estimator, "n_rounds_", n_steps) == 0  # rounds that a boosted ranker has kept
+    is_empty = getattr(job.estimator, "n_rounds_", n_steps) == 0  # rounds kept by a boosted ranker
     if getattr(job.estimator, "stop_reason_", None) != INTERRUPTED or is_empty:
-        output.note("the fit had not begun; no model was written.")
+        output.note("the fit had not started; no model was written.")
         return
     job.estimator.set_params(verbose=False)
     job.estimator.save(job.model)
@@ -281,13 +281,13 @@ def _fit_path(job: _Job, strengths: list[float] | None) -> L2Path:
         raise
 
 
-# --- What came out ----------------------------------------------------------------------------------------------------
+# --- Evaluation -------------------------------------------------------------------------------------------------------
 
 
 def _measured(fitted: Any, job: _Job) -> tuple[Any, dict[str, dict[str, float]]]:
-    """The sizes of the training set, and means of the measures on each set, by its name.
+    """Return the sizes of the training set and the means of the measures on each set.
 
-    The model is saved already, and Ctrl-C does not take it away.
+    The model is already saved and survives a Ctrl-C here.
     """
     from plackett.cli.shared import output
     from plackett.cli.training import clusters

@@ -1,4 +1,4 @@
-"""``plackett tune``: which setting of a ranker is best on queries that it was not trained on."""
+"""``plackett tune``: choose hyperparameters on held-out queries."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ def tune(
         typer.Option("--grid", "-g", metavar="KEY=V,V,…", help="Values to choose from; or draw: KEY=LOW..HIGH[:log]."),
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter that is the same in all.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A fixed parameter.")
     ] = None,
-    validation: Annotated[str | None, typer.Option(metavar="DATA", help="Judged lists that decide.")] = None,
+    validation: Annotated[str | None, typer.Option(metavar="DATA", help="Validation lists.")] = None,
     folds: Annotated[
-        int | None, typer.Option("--folds", "--cv", help="Or: divide DATA; each part decides once.", show_default="5")
+        int | None, typer.Option("--folds", "--cv", help="Or cross-validate on DATA.", show_default="5")
     ] = None,
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", metavar="NAME", help="The measure that decides; default: ndcg@10."),
+        typer.Option("--metric", "-m", metavar="NAME", help="Measure for selection; default: ndcg@10."),
     ] = None,
-    convention: Annotated[str, typer.Option("--convention", "-c", help="Whose rules; see evaluate.")] = "standard",
+    convention: Annotated[str, typer.Option("--convention", "-c", help="Convention; see evaluate.")] = "standard",
     method: Annotated[str, typer.Option(help="grid, random or optuna.")] = "grid",
     trials: Annotated[
-        int | None, typer.Option(help="Settings that random and optuna try.", show_default="20")
+        int | None, typer.Option(help="Number of trials of random and optuna.", show_default="20")
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", "-o", metavar="FILE", help="Where the best one goes.")
+        str | None, typer.Option("--model", "-o", metavar="FILE", help="Model file of the best one.")
     ] = None,
     folder: Annotated[
-        str | None, typer.Option("--folder", metavar="DIR", help="Keep finished fits; the next run goes on there.")
+        str | None, typer.Option("--folder", metavar="DIR", help="Store finished fits, to resume from.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For all that is random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
-    cache: Annotated[bool, typer.Option("--cache", help="Keep a fast copy of DATA.")] = False,
+    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
 ) -> None:  # fmt: skip
-    """Try settings of a ranker on held-out queries; show what each reaches, and save the best."""
+    """Evaluate settings of a ranker on held-out queries; print the results, and save the best."""
     if validation is not None and folds is not None:
-        raise typer.BadParameter("either --validation or --folds decides; give one of them.")
+        raise typer.BadParameter("give either --validation or --folds.")
     if folds is not None and folds < 2:
         raise typer.BadParameter(f"--folds {folds}: at least 2 are needed.")
     if trials is not None and trials < 1:
@@ -95,11 +95,11 @@ def tune(
         output.write(f"model: {model}")
 
 
-# --- What the user asked for ------------------------------------------------------------------------------------------
+# --- Options ----------------------------------------------------------------------------------------------------------
 
 
 def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Contestant:
-    """The ranker with what holds in all settings, and what is chosen from: the grid given, or its default one."""
+    """Return the ranker with its fixed parameters and its grid, or its default grid."""
     from plackett.cli.shared import parameters
     from plackett.evaluation.compare.contestants import Contestant, contestant_of
     from plackett.evaluation.select.grids import check_names, default_grid, with_params
@@ -108,7 +108,7 @@ def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Conte
     chosen = None if grid is None else parameters.grid_of(grid)
     for param in fixed:
         if chosen is not None and param in chosen:
-            raise typer.BadParameter(f"--set {param} and --grid {param}: a parameter is set or chosen, not both.")
+            raise typer.BadParameter(f"--set {param} and --grid {param}: give a parameter in one of them only.")
     try:
         named = contestant_of(name)
         check_names(named.estimator, fixed)
@@ -125,14 +125,14 @@ def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Conte
 def _check_search(
     contestant: Contestant, metric: str, convention: str, method: str, trials: int | None, seed: int
 ) -> int:
-    """How many settings there are at most. What is wrong with the search is wrong usage, before any data are read."""
+    """Return the largest number of settings; raise for wrong options before any data are read."""
     from plackett.cli.shared import measures
     from plackett.evaluation.select.search import search_candidates
     from plackett.metrics.conventions import get_convention
     from plackett.metrics.measure import Measure
 
     if len(measures.parse_measures(metric, "--metric")) > 1:
-        raise typer.BadParameter(f"--metric {metric}: one measure decides.")
+        raise typer.BadParameter(f"--metric {metric}: give one measure.")
     try:
         get_convention(convention)
         return len(
@@ -147,7 +147,7 @@ def _check_search(
 
 def _check_can_be_saved(contestant: Contestant) -> None:
     if not getattr(contestant.estimator, "can_be_saved", True):
-        raise typer.BadParameter(f"--model: models of {contestant.name} are not ours to save; leave it out.")
+        raise typer.BadParameter(f"--model: plackett cannot save models of {contestant.name}. Leave it out.")
 
 
 # --- The search -------------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def _search(
     *,
     is_quiet: bool,
 ) -> Selection:
-    """The selection, with a bar on a terminal; when Ctrl-C ends it, a word on where it stood."""
+    """Return the selection. Shows progress on a terminal, and where it stopped after Ctrl-C."""
     from plackett.cli.shared import output
     from plackett.evaluation.select.select import select
     from plackett.evaluation.select.selection import in_words

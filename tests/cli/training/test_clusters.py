@@ -112,7 +112,7 @@ def test_l2_is_chosen_on_a_cluster_too(run, address):
         (["train.txt", "--cluster", "somewhere"], "an address such as tcp://scheduler:8786"),
         (["-", "--local-cluster", "2"], "needs files that every worker can read"),
         (["train.txt", "--local-cluster", "2", "--cache"], "--cache keeps a copy on this machine"),
-        (["train.txt", "--local-cluster", "2", "--ranker", "rankboost"], "a cluster fits linear rankers"),
+        (["train.txt", "--local-cluster", "2", "--ranker", "rankboost"], "a cluster supports only linear rankers"),
     ],
 )
 def test_what_does_not_go_with_a_cluster_is_wrong_usage(run, words, said):
@@ -144,7 +144,7 @@ def test_ctrl_c_waits_until_a_cluster_is_there():
     before, steps = signal.getsignal(signal.SIGINT), []
 
     def start():
-        with clusters._ctrl_c_held_back():
+        with clusters._delayed_ctrl_c():
             signal.raise_signal(signal.SIGINT)
             steps.append("there")
 
@@ -162,7 +162,7 @@ def test_processes_that_a_cluster_will_start_hear_nothing_of_ctrl_c():
         is_over.wait()
         blocked.extend(signal.pthread_sigmask(signal.SIG_BLOCK, []))  # what a process would take over
 
-    with clusters._processes_deaf_to_ctrl_c():
+    with clusters._ctrl_c_blocked_in_children():
         thread = threading.Thread(target=start_a_process_later)
         thread.start()
     is_over.set()

@@ -1,4 +1,4 @@
-"""What ranks now in ``plackett refine``: a feature of the data, a TREC run, scores, or a model."""
+"""The base ranking of ``plackett refine``: a feature of the data, a TREC run, scores or a model."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ WORDS_OF_RUN = 6
 
 
 def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> tuple[Queries, Any]:
-    """The data, and the base as a column or as scores in the order of ``queries.X``.
+    """Load the data, and the base as a column or as scores in the order of ``queries.X``.
 
-    Columns that the data lack and a model has are added to them.
+    Missing last columns of a model are added to the data.
     """
     from plackett.cli.shared import inputs, models
     from plackett.storage.opening import rereadable
@@ -51,7 +51,7 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
 
 
 def echo_base(ranks_now: Any, queries: Queries) -> None:
-    """Say which feature was taken as the base, where it is one."""
+    """Print which feature is the base, if it is one."""
     from plackett.cli.shared import output
     from plackett.rankers.refinement.base_score import is_column
     from plackett.validation import feature_number
@@ -61,7 +61,7 @@ def echo_base(ranks_now: Any, queries: Queries) -> None:
 
 
 def _column(base: str, queries: Queries, name: str) -> int | None:
-    """The column that the base names: by its name, or by its number in the file; None where it is a file."""
+    """Return the column of the base, from its name or its number in the file; None if it is a file."""
     from plackett.validation import feature_number, find_column
 
     kind = "column" if queries.first_index is None else "feature"
@@ -85,7 +85,7 @@ def _scored_by_model(source: str | Stream, queries: Queries, name: str) -> tuple
 
 
 def _n_words(source: str | Stream) -> int:
-    """How many words the first line has that is not empty."""
+    """Return the number of words in the first non-blank line."""
     from plackett.storage.opening import open_to_examine
 
     with open_to_examine(source) as file:

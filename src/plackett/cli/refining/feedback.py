@@ -1,4 +1,4 @@
-"""Feedback that users have in files: judgements, pairs and clicks in any of the usual spellings, on the data's rows."""
+"""Reading feedback files (judgements, pairs, clicks) and matching them to the rows of the data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LETOR, QRELS, LOG = "letor", "qrels", "log"
 
 
 def read(paths: list[str], strategy: str | None) -> Feedback:
-    """All that the files say."""
+    """Read and combine the files."""
     from plackett.data.feedback.feedback import Feedback
 
     feedback = Feedback.empty()
@@ -27,12 +27,12 @@ def read(paths: list[str], strategy: str | None) -> Feedback:
 
 
 def on_rows(feedback: Feedback, queries: Queries, name: str) -> FeedbackRows:
-    """The feedback on the documents of the data, with notes on what was merged, disputed or left out."""
+    """Match the feedback to the documents of the data; note what was merged, contradictory or ignored."""
     if queries.docid is None:
-        raise ValueError("the data name no documents (# docid = NAME), so that feedback cannot find them.")
+        raise ValueError("the data have no document names (# docid = NAME) to match feedback with.")
     rows = feedback.for_queries(queries)
     if not rows.pairs.size and (rows.y != rows.y).all():
-        raise ValueError(f"{name} says nothing of the data; the ids of queries and documents must be the same.")
+        raise ValueError(f"{name} has no feedback on the data; the ids of queries and documents must be the same.")
     for text in _notes(feedback, rows):
         output.note(text)
     return rows
@@ -50,7 +50,7 @@ def _read_one(path: str, strategy: str | None) -> Feedback:
     if kind == LETOR:
         judged = inputs.load_queries([source], zero_based=True, cache=False)  # columns do not matter here
         if judged.docid is None:
-            raise ValueError(f"{path} names no documents (# docid = NAME), so that its labels have no place.")
+            raise ValueError(f"{path} has no document names (# docid = NAME) to match its labels with.")
         return Feedback.from_judgements(judged.qid, judged.docid, judged.labels)
     from plackett.data.trec import read_qrels
 
@@ -59,7 +59,7 @@ def _read_one(path: str, strategy: str | None) -> Feedback:
 
 
 def _kind_of(source: str | Stream) -> str:
-    """LETOR rows, qrels or a log, by the first line that says something."""
+    """Detect LETOR rows, qrels or a log from the first line that is not blank."""
     with open_to_examine(source) as file:
         kind = next((kind for kind in (_kind_of_line(line) for line in file) if kind is not None), "")
     if not kind:
@@ -71,7 +71,7 @@ def _kind_of(source: str | Stream) -> str:
 
 
 def _kind_of_line(line: bytes) -> str | None:
-    """The kind of file that a line is from; empty where that cannot be told, None where the line is blank."""
+    """Return the kind of file of a line; empty if unknown, None if the line is blank."""
     line = line.removeprefix(UTF8_MARK).strip()
     names = {word.strip().strip(b'"').lower() for word in line.split(b",")}
     if line.startswith(b"{") or names & {b"qid", b"query"}:
@@ -89,15 +89,15 @@ def _notes(feedback: Feedback, rows: FeedbackRows) -> list[str]:
 
     notes = []
     if feedback.n_duplicates:
-        notes.append(f"{count_of(feedback.n_duplicates, 'statement')} said again what others say, and counted once")
+        notes.append(f"{count_of(feedback.n_duplicates, 'statement')} repeated others and counted once")
     if feedback.n_disputed:
         judged = count_of(feedback.n_disputed, "document was", "documents were")
         notes.append(f"{judged} judged with different labels; the mean counts")
     if feedback.n_contradictory:
         pairs = count_of(feedback.n_contradictory, "pair of documents is", "pairs of documents are")
-        notes.append(f"{pairs} contradictory: some say one is better, some the other; both count")
+        notes.append(f"{pairs} contradictory: each document is preferred by some; both preferences count")
     if rows.n_unmatched:
         what = "judged document" if not feedback.preferences.qid.size else "judgement or preference"
         many = what + "s" if what.endswith("document") else "judgements or preferences"
-        notes.append(f"{count_of(rows.n_unmatched, what + ' is', many + ' are')} not in the data and left out")
+        notes.append(f"{count_of(rows.n_unmatched, what + ' is', many + ' are')} not in the data and ignored")
     return notes

@@ -1,4 +1,4 @@
-"""Lists in ``plackett refine``: the scores of a base ranking, made better by feedback."""
+"""Refining lists with feedback in ``plackett refine``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def refine(
     zero_based: bool,
     cache: bool,
 ) -> None:
-    """Write the scores that feedback makes of those of the base."""
+    """Write the refined scores."""
     from plackett.cli.refining import feedback as refine_feedback
     from plackett.cli.refining.base import echo_base, read_base
     from plackett.cli.shared import inputs, output
@@ -42,7 +42,7 @@ def refine(
     if strategy is not None and strategy not in STRATEGIES:
         raise typer.BadParameter(f"--strategy {strategy!r}: there are {', '.join(STRATEGIES)}.")
     if as_json and (target != "-" or tag is not None):
-        raise typer.BadParameter("--json goes to standard output, without --output and --run.")
+        raise typer.BadParameter("--json prints to standard output; it cannot be combined with --output or --run.")
     if "-" in feedback and "-" in data:
         raise typer.BadParameter("standard input (-) can stand for DATA or for feedback only.")
     scores_out.check_target(target, tag)
@@ -58,7 +58,7 @@ def refine(
         after = pin_judged(after, rows.y, qid=queries.qid)
         n_judged = int((rows.y == rows.y).sum())
         put = f"{count_of(n_judged, 'judged document is', 'judged documents are')} put first or last"
-        output.note(put if n_judged else "no document was judged: --keep changes nothing")
+        output.note(put if n_judged else "no document was judged; --keep has no effect")
     if as_json:
         output.write_json(_as_dict(queries, before, after, rows, methods.names[0]))
     else:
@@ -66,7 +66,7 @@ def refine(
 
 
 def _refined(queries: Queries, ranks_now: Any, before: np.ndarray, rows: FeedbackRows, methods: Methods) -> np.ndarray:
-    """Scores in the order of ``queries.X``; lists that nothing can be learned of keep those that they have."""
+    """Return scores in the order of ``queries.X``; lists without usable feedback keep the base scores."""
     import numpy as np
 
     from plackett.data.queries import Queries as AnyQueries
@@ -80,17 +80,17 @@ def _refined(queries: Queries, ranks_now: Any, before: np.ndarray, rows: Feedbac
     part = AnyQueries(
         queries.X[kept], qid=queries.qid[kept], feature_names=queries.feature_names, first_index=queries.first_index
     )
-    told: dict[str, Any] = {"y": rows.y[kept]}
+    targets: dict[str, Any] = {"y": rows.y[kept]}
     if methods.is_boosted and rows.pairs.size:
-        told = {"pairs": (np.cumsum(kept) - 1)[rows.as_pairs()[0]]}
+        targets = {"pairs": (np.cumsum(kept) - 1)[rows.as_pairs()[0]]}
     refiner = next(iter(methods.refiners(eta=rows.eta).values()))
     base = ranks_now if is_column(ranks_now) else before[kept]
-    after[kept] = refiner.fit(part, base_score=base, **told).scores_
+    after[kept] = refiner.fit(part, base_score=base, **targets).scores_
     return after
 
 
 def _learns(queries: Queries, rows: FeedbackRows, methods: Methods) -> np.ndarray:
-    """For each query whether the method learns anything from its feedback; of the others there are notes."""
+    """Return for each query whether its feedback can be learned from; print notes about the others."""
     import numpy as np
 
     from plackett.cli.shared import output
@@ -113,9 +113,9 @@ def _learns(queries: Queries, rows: FeedbackRows, methods: Methods) -> np.ndarra
     else:
         learns = has_labels
         if not has_labels.any():
-            raise ValueError(f"{methods.names[0]} learns from labels, and there are none but {preferences}. Take mrr.")
+            raise ValueError(f"{methods.names[0]} learns from labels, but there are only {preferences}. Try mrr.")
         if has_pairs.any():
-            output.note(f"{methods.names[0]} learns from labels; {preferences} left out")
+            output.note(f"{methods.names[0]} learns from labels; {preferences} ignored")
     for is_so, why in (
         (~has_labels & ~has_pairs, "no feedback"),
         ((has_labels | has_pairs) & ~learns, f"feedback without a better and a worse document for {methods.names[0]}"),
@@ -128,7 +128,7 @@ def _learns(queries: Queries, rows: FeedbackRows, methods: Methods) -> np.ndarra
 
 
 def _as_dict(queries: Queries, before: np.ndarray, after: np.ndarray, rows: FeedbackRows, method: str) -> dict:
-    """Every list in its new order, with the place that each document had."""
+    """Return every list in its new order, with the previous rank of each document."""
     import numpy as np
 
     docid = queries.docid

@@ -1,4 +1,4 @@
-"""The methods of ``plackett refine``, by the names that users type, with their parameters."""
+"""The methods of ``plackett refine`` and their parameters."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PARAMETERS = {  # option -> parameter, and the methods that have it
 
 
 class Methods:
-    """What ``--method`` names; a wrong name, or a parameter that has no place, is wrong usage.
+    """The refiners named by ``--method``; raises for unknown names and parameters.
 
     Parameters
     ----------
     text : str
-        Names with commas between them.
+        Names, comma-separated.
     relevant_from : float or None
-        Labels from this on are to count 1 and others 0.
+        Labels from this on count 1 and others 0.
     **options : float or None
         Parameters by the names of their options.
     """
@@ -36,9 +36,9 @@ class Methods:
         self.options = {name: value for name, value in options.items() if value is not None}
         for name in self.names:
             if name not in METHODS:
-                raise typer.BadParameter(f"--method {name!r}: there are {', '.join(METHODS)}.")
+                raise typer.BadParameter(f"--method {name!r}: choose from {', '.join(METHODS)}.")
         if len(set(self.names)) < len(self.names):
-            raise typer.BadParameter(f"--method {text}: one of them is named twice.")
+            raise typer.BadParameter(f"--method {text}: a method is named twice.")
         for name, value in self.options.items():
             having = PARAMETERS[name][1]
             if not set(having) & set(self.names):
@@ -49,17 +49,17 @@ class Methods:
             raise typer.BadParameter(f"--eta {self.options['eta']:g}: it must be between 0 and 1.")
 
     def check_single(self, use: str) -> None:
-        """Refuse several methods where one ranking is to come out."""
+        """Raise if there are several methods."""
         if len(self.names) > 1:
-            raise typer.BadParameter(f"{use} goes with one --method; --judge-first and --ratings compare several.")
+            raise typer.BadParameter(f"{use} takes one --method; --judge-first and --ratings compare several.")
 
     @property
     def is_boosted(self) -> bool:
-        """Whether the first learns from pairs of documents, not from labels."""
+        """Whether the first method learns from pairs of documents, not from labels."""
         return self.names[0] in BOOSTED
 
     def refiners(self, *, eta: float | None = None) -> dict[str, Any]:
-        """A refiner for each name; ``eta`` is for those that have one, unless the user has given it."""
+        """Return a refiner for each name; ``eta`` is the default of methods that have one."""
         import plackett
 
         options = self.options if eta is None else {"eta": eta, **self.options}

@@ -1,4 +1,4 @@
-"""Ratings in ``plackett refine``: recommendations to a user."""
+"""Recommendations to a user in ``plackett refine``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RELEVANT_FROM = 4.0  # of ratings from 1 to 5, as in the literature
 def recommend_to(
     user: int, ratings: str, items: str, methods: Methods, n: int, min_ratings: int, *, as_json: bool
 ) -> None:
-    """Print the items that a user would like best."""
+    """Print the best items for a user."""
     from plackett._tables import Column, Table
     from plackett.cli.shared import output
     from plackett.rankers.recommendation.recommend import recommend
@@ -44,7 +44,7 @@ def recommend_to(
 
 
 def read_rated(ratings: str, items: str) -> tuple[Ratings, Movies]:
-    """The files of an edition of MovieLens, or others like them."""
+    """Read MovieLens files or others in their formats."""
     from plackett.cli.shared import inputs
     from plackett.data.feedback.movielens import read_movielens, read_movies
 

@@ -1,4 +1,4 @@
-"""Trials in ``plackett refine``: how good a base ranking is, and what feedback makes of it."""
+"""Trials in ``plackett refine``: evaluate a base ranking before and after feedback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def try_lists(
     zero_based: bool,
     cache: bool,
 ) -> None:
-    """Judge the first documents of each list by the labels of the data."""
+    """Run a trial in which the labels of the data judge the first documents of each list."""
     from plackett.cli.refining.base import echo_base, read_base
     from plackett.cli.shared import inputs
     from plackett.evaluation.simulated_feedback import relevance_feedback
@@ -48,7 +48,7 @@ def try_ratings(
     *,
     as_json: bool,
 ) -> None:
-    """Rank what users rated by the ratings of others and some of their own."""
+    """Run a trial on the rated items of users, given some of their ratings."""
     from plackett.cli.refining.ratings import RELEVANT_FROM, read_rated
     from plackett.evaluation.simulated_recommendation import recommendation
 

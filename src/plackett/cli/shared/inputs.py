@@ -1,4 +1,4 @@
-"""What the user named on the command line, as data."""
+"""Loading the data named on the command line."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def load_queries(names: list, *, zero_based: bool, cache: bool, needs_labels: bool = True) -> Queries:
-    """LETOR or Parquet files, or the name of a known data set found in ``PLACKETT_DATA``; ``check_data`` has looked.
+    """Load LETOR or Parquet files, or a known data set from ``PLACKETT_DATA``, after ``check_data``.
 
-    LETOR rows always have labels; Parquet files without a column "label" are read where none are needed.
+    Parquet files need a column "label" only if ``needs_labels``. LETOR rows always have labels.
     """
     from plackett.data.queries import Queries
 
@@ -39,7 +39,7 @@ def load_queries(names: list, *, zero_based: bool, cache: bool, needs_labels: bo
 
     source = names[0] if len(names) == 1 else names
     if any(isinstance(name, Stream) for name in names):
-        cache = False  # what a pipe delivered cannot be recognised again
+        cache = False  # the content of a pipe has no name
     return read_letor(source, first_index=0 if zero_based else 1, cache=cache)
 
 
@@ -56,7 +56,7 @@ def _load_parquet(names: list, *, cache: bool, needs_labels: bool) -> Queries:
 
 
 def is_parquet_name(name: str | Stream) -> bool:
-    """Whether a path is a Parquet file, or a folder, in which such files are then looked for."""
+    """Whether a path is a Parquet file or a folder, which is searched for Parquet files."""
     if isinstance(name, Stream):
         if is_parquet(name):
             raise parquet_in_pipe(name.name)
@@ -65,7 +65,7 @@ def is_parquet_name(name: str | Stream) -> bool:
 
 
 def is_known_name(name: str) -> bool:
-    """Whether ``name`` is a data set's, and not a file's."""
+    """Whether ``name`` is a known data set and not a file."""
     if name == "-" or Path(name).exists():
         return False
     from plackett.data import datasets
@@ -74,7 +74,7 @@ def is_known_name(name: str) -> bool:
 
 
 def is_letor(source: str | Stream) -> bool:
-    """Whether a file holds judged lists, as LETOR rows or as Parquet, rather than qrels; by its first row."""
+    """Whether a file has judged lists, as LETOR rows or Parquet, rather than qrels, judged by its first row."""
     if is_parquet_name(source):
         return True
     with open_to_examine(source) as file:
@@ -97,13 +97,13 @@ def _is_letor(name: str, lines: Iterable[bytes]) -> bool:
 
 
 def check_data(names: list[str]) -> None:
-    """A clear word about data that are not there, before anything heavy is imported."""
+    """Raise for missing data before anything heavy is imported."""
     if len(names) > 1 or not is_known_name(names[0]):
         check_exists(*names)
 
 
 def check_exists(*names: str) -> None:
-    """A clear word about files that are not there, before anything is loaded."""
+    """Raise for missing files before anything is loaded."""
     for name in names:
         if name != "-" and not os.path.exists(name):
             raise FileNotFoundError(f"there is no file {name!r} (looked in {os.getcwd()}).")
@@ -116,7 +116,7 @@ def check_exists(*names: str) -> None:
 def load_sets(
     data: list[str], validation: str | None, *, zero_based: bool, cache: bool
 ) -> tuple[Queries, Queries | None, str | None]:
-    """Training and validation set with the same columns, and a note where that took something."""
+    """Load training and validation set with the same columns; a note says if columns were added."""
     from plackett.cli.shared.models import check_features, name_of_data
 
     queries = load_queries(data, zero_based=zero_based, cache=cache)
@@ -129,7 +129,7 @@ def load_sets(
 
 
 def same_columns(queries: Queries, held_back: Queries, name: str) -> tuple[Queries, Queries, str | None]:
-    """Training and validation set with the same number of columns: the shorter one ends in zeros."""
+    """Pad the narrower of training and validation set with zero columns."""
     from plackett.cli.shared import models
 
     if held_back.n_features > queries.n_features:

@@ -1,4 +1,4 @@
-"""Measures as users name them on the command line, and how their values look."""
+"""Parsing and formatting measures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plackett._tables import rounded
 
 
 def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> list[str]:
-    """The names of the measures, with commas or from an option given several times; a wrong one is wrong usage."""
+    """Return the names of the measures, comma-separated or repeated; raise for unknown ones and duplicates."""
     from plackett.metrics.measure import Measure, split_measures
 
     names = [name for text in ([texts] if isinstance(texts, str) else texts) for name in split_measures(text)]
@@ -19,8 +19,18 @@ def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> lis
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     if not names or len(measures) < len(names):
-        raise typer.BadParameter(f"{option} names no measure, or one of them twice.")
+        raise typer.BadParameter(f"{option} names no measure, or one twice.")
     return names
+
+
+def check_convention(name: str) -> None:
+    """Raise for an unknown convention."""
+    from plackett.metrics.conventions import get_convention
+
+    try:
+        get_convention(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def number(value: float) -> str:
@@ -29,5 +39,5 @@ def number(value: float) -> str:
 
 
 def in_words(means: dict[str, float]) -> str:
-    """``ndcg@10 0.5123, map 0.4310``."""
+    """Return means like ``ndcg@10 0.5123, map 0.4310``."""
     return ", ".join(f"{name} {number(value)}" for name, value in means.items())

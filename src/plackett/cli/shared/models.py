@@ -1,4 +1,4 @@
-"""Model files on the command line: where they may be written, how they are read, which data fit them."""
+"""Reading and writing model files, and matching the columns of data to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def is_model(source: str | Stream) -> bool:
-    """Whether a file, or what a pipe delivers, is a model rather than data."""
+    """Whether a file or a pipe has a model rather than data."""
     from plackett.storage.container import MAGIC
     from plackett.storage.opening import first_bytes
 
@@ -20,7 +20,7 @@ def is_model(source: str | Stream) -> bool:
 
 
 def check_target(path: str) -> None:
-    """Complain about a place where no model can be written, before a long fit and not after it."""
+    """Raise if a model cannot be written to this path, before a long fit."""
     from plackett.cli.shared import output
 
     if path == "-":
@@ -31,19 +31,19 @@ def check_target(path: str) -> None:
 
 
 def load_ranker(path: str | Stream) -> Any:
-    """The ranker in a model file."""
+    """Return the ranker in a model file."""
     from plackett.rankers.base import Ranker
     from plackett.rankers.registry import load
     from plackett.storage.opening import name_of
 
-    loaded = load(path)  # type: ignore[arg-type]  # a raw stream has what is needed of IO
+    loaded = load(path)  # type: ignore[arg-type]  # a raw stream is sufficient
     if not isinstance(loaded, Ranker):
         raise ValueError(f"{name_of(path)} holds a {type(loaded).__name__}, not a ranker.")
     return loaded
 
 
 def check_features(queries: Queries, name: str) -> None:
-    """Refuse data of which nothing can be learned, and which nothing can be told apart by."""
+    """Raise for data without features."""
     if queries.n_features == 0:
         from plackett.validation import count_of
 
@@ -52,9 +52,9 @@ def check_features(queries: Queries, name: str) -> None:
 
 
 def fit_columns(queries: Queries, n_features: int, name: str, wanted_by: str) -> tuple[Queries, str | None]:
-    """Queries with as many columns as the model, and a note if some were added.
+    """Return queries with as many columns as the model, and a note if some were added.
 
-    LETOR files may leave out zeros, so that a file whose last columns are all zero seems to have fewer of them.
+    LETOR files may leave out zeros, so a file whose last columns are all zero seems to have fewer.
     """
     from plackett.validation import count_of
 
@@ -72,7 +72,7 @@ def fit_columns(queries: Queries, n_features: int, name: str, wanted_by: str) ->
 
 
 def name_of_data(data: list) -> str:
-    """What to call the data in a message."""
+    """Return the name of the data in messages."""
     from plackett.storage.opening import name_of
 
     first = name_of(data[0])

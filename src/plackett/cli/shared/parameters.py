@@ -1,4 +1,4 @@
-"""Parameters of rankers as users write them on the command line: ``key=value``, and ``key=value,value`` for grids."""
+"""Parsing parameters of rankers: ``key=value``, and ``key=value,value`` for grids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TAKES_FEATURES = ("query_features", "base_column")
 
 
 def split_pair(text: str, option: str, example: str) -> tuple[str, str]:
-    """The name and the rest of ``key=value``."""
+    """Split ``key=value``."""
     name, equals, rest = text.partition("=")
     name, rest = name.strip(), rest.strip()
     if not equals or not name.isidentifier():
@@ -24,7 +24,7 @@ def split_pair(text: str, option: str, example: str) -> tuple[str, str]:
 
 
 def settings_of(words: list[str], option: str = "--set") -> dict[str, Any]:
-    """Parameters given as ``key=value``, each once."""
+    """Parse parameters given as ``key=value``, each once."""
     answer: dict[str, Any] = {}
     for word in words:
         name, text = split_pair(word, option, "key=value")
@@ -35,7 +35,7 @@ def settings_of(words: list[str], option: str = "--set") -> dict[str, Any]:
 
 
 def as_features(name: str, value: Any) -> Any:
-    """Features that a parameter names by number, in words: on the command line numbers are those of the file."""
+    """Convert feature numbers to names like ``feature 3``: on the command line they count as in the file."""
     if name not in TAKES_FEATURES or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -44,7 +44,7 @@ def as_features(name: str, value: Any) -> Any:
 
 
 def value_of(text: str) -> Any:
-    """A number, true, false, None, or a list of these, where it reads as one; otherwise the text itself."""
+    """Parse a number, true, false, None, or a list of these; return other text unchanged."""
     if text in PLAIN:
         return PLAIN[text]
     try:
@@ -54,12 +54,12 @@ def value_of(text: str) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """A parameter's value as ``--set`` reads it."""
+    """Format a value as ``--set`` parses it."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def grid_of(words: list[str], option: str = "--grid") -> dict[str, Any]:
-    """Values to choose from: ``key=value,value`` as lists, ``key=low..high`` as distributions to draw from."""
+    """Parse a grid: ``key=value,value`` as lists, ``key=low..high`` as distributions."""
     answer: dict[str, Any] = {}
     for word in words:
         name, text = split_pair(word, option, "l2=1,0.1,0.01")
@@ -76,7 +76,7 @@ def grid_of(words: list[str], option: str = "--grid") -> dict[str, Any]:
 
 
 def _listed(text: str) -> list[Any]:
-    """The values between commas, but for commas inside square brackets."""
+    """Split at commas outside square brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += (character == "[") - (character == "]")
@@ -88,7 +88,7 @@ def _listed(text: str) -> list[Any]:
 
 
 def _distribution(text: str, where: str) -> Any:
-    """``1..20`` draws whole numbers, both ends among them, ``0.0..1`` any, ``1e-4..1:log`` their logarithms alike."""
+    """Parse ``1..20`` (integers, both ends included), ``0.0..1`` (uniform) or ``1e-4..1:log`` (log-uniform)."""
     from scipy.stats import loguniform, randint, uniform
 
     is_log = text.endswith(LOG)
@@ -96,7 +96,7 @@ def _distribution(text: str, where: str) -> Any:
     if not all(type(bound) in (int, float) and math.isfinite(bound) for bound in (low, high)) or not low < high:
         raise typer.BadParameter(f"{where}: a range is written like 1..20, 0.1..0.9 or 1e-4..1:log.")
     if is_log and low <= 0:
-        raise typer.BadParameter(f"{where}: a range with {LOG} must begin above 0.")
+        raise typer.BadParameter(f"{where}: a range with {LOG} must start above 0.")
     if is_log:
         return loguniform(low, high)
     if type(low) is int and type(high) is int:
@@ -105,7 +105,7 @@ def _distribution(text: str, where: str) -> Any:
 
 
 def check_seed(seed: int, option: str = "--seed") -> None:
-    """A seed that is too large is wrong usage, before any data are read."""
+    """Raise for a seed that is too large, before any data are read."""
     from plackett.validation import check_seed as check
 
     try:
@@ -115,7 +115,7 @@ def check_seed(seed: int, option: str = "--seed") -> None:
 
 
 def check_values(estimator: Any) -> None:
-    """All that can be wrong with parameters before there are data."""
+    """Raise for invalid parameters before any data are read."""
     estimator.check_parameters()
     if getattr(estimator, "normalize", None) is not None:
         from plackett.data.preprocessing.scaling import get_normalizer

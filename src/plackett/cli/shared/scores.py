@@ -1,4 +1,4 @@
-"""Scores as verbs hand them over: one per row of the data, or a TREC run."""
+"""Writing scores, one per row of the data, or a TREC run."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 def check_target(target: str, tag: str | None) -> None:
-    """Complain about a place or a run's name that will not do, before the work and not after it."""
+    """Raise for an unusable path or run name before the work."""
     from plackett.cli.shared import output
 
     if tag is not None and tag.split() != [tag]:
-        raise typer.BadParameter(f"--run {tag!r}: a run's name must be one word without blanks.")
+        raise typer.BadParameter(f"--run {tag!r}: the name of a run must not contain blanks.")
     if target != "-":
         output.check_target(target, "scores" if tag is None else "run")
 
 
 def write(queries: Queries, scores: np.ndarray, target: str, tag: str | None) -> None:
-    """Write scores, one per row of the data, or a run under a name."""
+    """Write scores, one per row of the data, or a run if ``tag`` is given."""
     if tag is None:
         from plackett.storage.opening import write_bytes
 
@@ -36,7 +36,7 @@ def write(queries: Queries, scores: np.ndarray, target: str, tag: str | None) ->
 
 
 def _all_named(queries: Queries) -> Queries:
-    """The queries with a name for every document: its row in the data where they have none."""
+    """Name documents without a name by their row in the data."""
     import numpy as np
 
     from plackett.cli.shared import output
@@ -47,9 +47,9 @@ def _all_named(queries: Queries) -> Queries:
     if n_unnamed == 0:
         return queries
     if n_unnamed == queries.n_docs:
-        output.note("the data name no documents; the run names them by their rows, from 0")
+        output.note("the data have no document names; the run uses row numbers, from 0")
     elif n_unnamed == 1:
-        output.note("1 document has no name; the run names it by its row, from 0")
+        output.note("1 document has no name; the run uses its row number, from 0")
     else:
-        output.note(f"{n_unnamed:,} documents have no name; the run names them by their rows, from 0")
+        output.note(f"{n_unnamed:,} documents have no name; the run uses their row numbers, from 0")
     return queries.replace(docid=np.where(is_unnamed, np.arange(queries.n_docs).astype(str), names), comments=None)

@@ -1,4 +1,4 @@
-"""Training where the data are: a Dask cluster to connect to, or one that is started on this machine."""
+"""Training on a Dask cluster, an existing one or one started on this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONNECT_SECONDS = 15
 
 
 class Sizes(NamedTuple):
-    """What a summary tells of the training set."""
+    """Sizes of the training set."""
 
     n_queries: int
     n_docs: int
@@ -29,7 +29,7 @@ class Sizes(NamedTuple):
 
 
 def check_options(address: str | None, n_local: int | None, data: list[str], *, cache: bool) -> None:
-    """Refuse what does not go with a cluster."""
+    """Raise for options that cannot be combined with a cluster."""
     if address is not None and n_local is not None:
         raise typer.BadParameter("--cluster connects to a cluster and --local-cluster starts one; give one of them.")
     if address is None and n_local is None:
@@ -48,7 +48,7 @@ def check_options(address: str | None, n_local: int | None, data: list[str], *, 
 
 @contextlib.contextmanager
 def connection(address: str | None, n_local: int | None) -> Iterator[Any]:
-    """A Dask client for as long as it is needed, the default one meanwhile; None where no cluster was asked for."""
+    """Yield a Dask client, the default one meanwhile; None without a cluster."""
     if address is None and n_local is None:
         yield None
         return
@@ -58,20 +58,20 @@ def connection(address: str | None, n_local: int | None) -> Iterator[Any]:
         if n_local is not None:
             address = stack.enter_context(_local_cluster(n_local))
         try:
-            with contextlib.nullcontext() if n_local is None else _ctrl_c_held_back():
+            with contextlib.nullcontext() if n_local is None else _delayed_ctrl_c():
                 client = stack.enter_context(distributed.Client(address, timeout=CONNECT_SECONDS))
         except (OSError, TimeoutError) as error:
             raise ConnectionError(
                 f"no Dask scheduler answers at {address}. Is it running, and can this machine reach it? ({error})"
             ) from error
         if n_local is not None:
-            client.run(_leave_ctrl_c_to_the_command)
+            client.run(_ignore_ctrl_c)
         yield client
 
 
 @contextlib.contextmanager
 def _local_cluster(n_workers: int) -> Iterator[Any]:
-    """Processes of one thread each that listen on this machine only and leave nothing behind."""
+    """Start single-threaded worker processes that listen on loopback and delete their files at the end."""
     import logging
     import tempfile
 
@@ -83,7 +83,7 @@ def _local_cluster(n_workers: int) -> Iterator[Any]:
         dask.config.set({"temporary-directory": folder, "distributed.scheduler.reuse-broadcast-comm": True}),
         contextlib.ExitStack() as stack,
     ):
-        with _ctrl_c_held_back(), _processes_deaf_to_ctrl_c():
+        with _delayed_ctrl_c(), _ctrl_c_blocked_in_children():
             cluster = stack.enter_context(
                 distributed.LocalCluster(
                     n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
@@ -93,20 +93,20 @@ def _local_cluster(n_workers: int) -> Iterator[Any]:
         try:
             yield cluster
         finally:
-            with _ctrl_c_held_back():
+            with _delayed_ctrl_c():
                 stack.close()
 
 
 @contextlib.contextmanager
-def _ctrl_c_held_back() -> Iterator[None]:
-    """Ctrl-C counts when this is over: a cluster that is half there can be neither used nor closed."""
+def _delayed_ctrl_c() -> Iterator[None]:
+    """Delay Ctrl-C until the end of the block: a half-started cluster can neither be used nor closed."""
     is_pressed = False
 
     def note(number: int, frame: Any) -> None:
         nonlocal is_pressed
         is_pressed = True
 
-    if threading.current_thread() is not threading.main_thread():  # others are not told of it anyway
+    if threading.current_thread() is not threading.main_thread():  # other threads receive no signals
         yield
         return
     before = signal.signal(signal.SIGINT, note)
@@ -119,18 +119,18 @@ def _ctrl_c_held_back() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _processes_deaf_to_ctrl_c() -> Iterator[None]:
-    """A terminal tells all processes of Ctrl-C; those that threads made here will ever start are spared it.
+def _ctrl_c_blocked_in_children() -> Iterator[None]:
+    """Block SIGINT, which a terminal sends to all processes, in processes started by threads created here.
 
-    Threads and processes take over which signals are blocked. Where signals cannot be blocked (Windows), a process
-    hears of Ctrl-C until ``_leave_ctrl_c_to_the_command`` has run in it.
+    Threads and processes inherit the signal mask. Where signals cannot be blocked (Windows), a worker receives Ctrl-C
+    until ``_ignore_ctrl_c`` has run in it.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # which unblocks what is blocked when it starts its own process
+    resource_tracker.ensure_running()  # starting later, it would unblock signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -138,17 +138,17 @@ def _processes_deaf_to_ctrl_c() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _leave_ctrl_c_to_the_command() -> None:
-    """On a worker: a terminal tells all processes of Ctrl-C, but the fit ends in the command, which needs answers."""
+def _ignore_ctrl_c() -> None:
+    """On a worker: ignore Ctrl-C, which ends the fit in the client; the client still needs results."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def load_sets(
     data: list[str], validation: str | None, client: Any, *, zero_based: bool
 ) -> tuple[list[Source], Queries | None, None]:
-    """The training set as parts that workers read, at least one for each of their threads where files can be cut.
+    """Return the training set as parts that workers read, at least one per thread if files can be split.
 
-    The validation set is read here. The last entry stands where a note about columns would.
+    The validation set is read here. The last entry, a note about columns, is None.
     """
     from plackett.cli.shared.inputs import load_queries
     from plackett.data.sources import sources
@@ -161,7 +161,7 @@ def load_sets(
 
 
 def measure(client: Any, parts: list[Source], fitted: Any, metrics: list[str]) -> tuple[Sizes, dict[str, float]]:
-    """Sizes of the training set and means of the measures on it, taken where the parts are."""
+    """Return the sizes of the training set and the means of the measures, computed on the workers."""
     import numpy as np
 
     from plackett.distributed.cluster import on_workers
@@ -174,7 +174,7 @@ def measure(client: Any, parts: list[Source], fitted: Any, metrics: list[str]) -
 
 
 def _measure_part(source: Source, ranker: Any, metrics: list[str]) -> tuple[int, Any]:
-    """On a worker: documents of a part, and the measures of each of its queries."""
+    """On a worker: return the number of documents of a part and the measures of each query."""
     import numpy as np
 
     from plackett.cli.shared.models import fit_columns

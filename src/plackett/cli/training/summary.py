@@ -1,4 +1,4 @@
-"""What came out of a fit, for a terminal and as JSON. A ranker shows what it has: not all have a loss."""
+"""Summary of a fit, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from plackett.rankers.linear.paths import L2Path
 
 FEATURES_SHOWN = 5
-STEPS = {"n_rounds": "round", "n_epochs": "epoch", "cycles": "step"}  # what rankers with this parameter work through
+STEPS = {"n_rounds": "round", "n_epochs": "epoch", "cycles": "step"}  # parameter -> unit of a fit
 
 
 class Outcome(NamedTuple):
-    """A fitted ranker, what it was fitted to, and what it reached."""
+    """A fitted ranker, its data and its measures."""
 
     name: str
     fitted: Any
@@ -27,16 +27,16 @@ class Outcome(NamedTuple):
 
 
 def step_word(ranker: Any) -> str:
-    """What one step of its fit is called: iteration, round, epoch or step."""
+    """Return the unit of its fit: iteration, round, epoch or step."""
     params = ranker.get_params(deep=False)
     return next((word for name, word in STEPS.items() if name in params), "iteration")
 
 
-# --- For a terminal ---------------------------------------------------------------------------------------------------
+# --- Text -------------------------------------------------------------------------------------------------------------
 
 
 def print_summary(outcome: Outcome) -> None:
-    """Headings and values on standard output, after the path if l2 was chosen."""
+    """Print headings and values, after the path if l2 was chosen."""
     from plackett.cli.shared import measures, output
 
     fitted, path = outcome.fitted, outcome.path
@@ -63,11 +63,11 @@ def print_summary(outcome: Outcome) -> None:
     rows.append(("model", outcome.model))
     output.write_pairs(rows)
     if path is not None and (end := _end_of(path)):
-        output.note(f"the {end} l2 of the path is the best one; --l2-path can go beyond it")
+        output.note(f"the {end} l2 of the path is the best one; --l2-path can extend it")
 
 
 def _objective(fitted: Any) -> str:
-    """Its value; of a ranker with many models their mean."""
+    """Format the objective; the mean of several models."""
     import numpy as np
 
     mean = f"{np.mean(fitted.objective_):.6g}"
@@ -75,17 +75,17 @@ def _objective(fitted: Any) -> str:
 
 
 def _telling_params(fitted: Any) -> dict[str, Any]:
-    """The parameter that a class names first, the penalty and the scaling, and all that are not as by default."""
+    """Return the first parameter, the penalty, and all parameters that differ from their defaults."""
     first, *others = inspect.signature(type(fitted)).parameters.values()
     params = fitted.get_params(deep=False)
     answer = {first.name: params.pop(first.name)}
     for param in others:
         value = params.pop(param.name, param.default)
-        if param.name in ("solver", "verbose"):  # the solver that was used has a line of its own
+        if param.name in ("solver", "verbose"):  # solver_ has its own line
             continue
         if value != param.default or (param.name == "l2" and value is not None):
             answer[param.name] = value
-    return {**answer, **params}  # the rest is for the package that the ranker is made of
+    return {**answer, **params}  # params left are those of another package
 
 
 def _shown(value: object) -> str:
@@ -100,7 +100,7 @@ def _sizes(queries: Queries) -> str:
 
 
 def _steps(fitted: Any) -> str:
-    """How many steps there were, and which was the best if those after it were dropped."""
+    """Format the number of steps and the best one, if later ones were dropped."""
     n_steps, kept = fitted.n_iter_, getattr(fitted, "n_rounds_", None)  # which boosted rankers have
     best = fitted.best_iteration_
     if best is not None:
@@ -111,7 +111,7 @@ def _steps(fitted: Any) -> str:
 
 
 def _of_queries(fitted: Any) -> list[tuple[str, str]]:
-    """What a query-dependent ranker tells besides."""
+    """Return further rows of a query-dependent ranker."""
     if not hasattr(fitted, "query_feature_kind_"):
         return []
     sources = {
@@ -131,7 +131,7 @@ def _of_queries(fitted: Any) -> list[tuple[str, str]]:
 
 
 def _in_words(weights: list[tuple[str, float]]) -> str:
-    """``column 3 1.203, column 0 -0.4, and 2 more``."""
+    """Format weights like ``column 3 1.203, column 0 -0.4, and 2 more``."""
     words = [f"{name} {weight:.4g}" for name, weight in weights[:FEATURES_SHOWN]]
     n_others = len(weights) - len(words)
     return ", ".join([*words, f"and {n_others:,} more"] if n_others else words)
@@ -151,7 +151,7 @@ def _print_path(path: L2Path) -> None:
 
 
 def _end_of(path: L2Path) -> str | None:
-    """The end of the path where the best strength stands, if it is better there than one step before the end."""
+    """Return the end of the path with the best l2, if it is better than its neighbour."""
     assert path.validation is not None
     values = path.validation.tolist()
     for end, last, before in (("strongest", 0, 1), ("weakest", -1, -2)):
@@ -164,7 +164,7 @@ def _end_of(path: L2Path) -> str | None:
 
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
-    """Plain values, ready for JSON; a key whose value the ranker does not have is left out."""
+    """Return plain values for JSON, without attributes that the ranker does not have."""
     import numpy as np
 
     fitted = outcome.fitted
@@ -183,7 +183,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         answer["solver"] = fitted.solver_
     for name in ("objective", "gradient_norm"):
         if hasattr(fitted, f"{name}_"):
-            answer[name] = float(np.mean(getattr(fitted, f"{name}_")))  # of a ranker with many models their mean
+            answer[name] = float(np.mean(getattr(fitted, f"{name}_")))  # the mean of several models
     if weights := feature_weights(fitted):
         answer["feature_weights"] = [{"feature": name, "weight": weight} for name, weight in weights]
     answer.update(outcome.measured, seconds=outcome.seconds, model=outcome.model)
@@ -213,10 +213,10 @@ def _path_rows(path: L2Path) -> list[dict[str, Any]]:
 
 
 def feature_weights(ranker: Any) -> list[tuple[str, float]]:
-    """What features weigh in rankers that take them one by one, the largest first; empty for other rankers.
+    """Return the weights of single features, largest first; empty for rankers without them.
 
-    The weights of a feature's steps are summed; those of RankBoost's thresholds, which pull either way, by their size.
-    Trees tell each feature's share of what their splits have gained.
+    The weights of a feature's steps are summed; those of RankBoost's thresholds by absolute value.
+    Trees give the share of each feature in the gain of their splits.
     """
     import numpy as np
 
