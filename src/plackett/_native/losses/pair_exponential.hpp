@@ -28,6 +28,7 @@ constexpr Index SHORT = 8;  // documents of a level below which vectors cost mor
 // Sums of the two numbers that `term` gives for each document first to last.
 template <class Term>
 inline LevelSums sum_level(Index first, Index last, Term term) {
+    if (last - first == 1) return term(first);  // as in strict orders
     double one = 0.0, two = 0.0;
     if (last - first < SHORT) {
         for (Index k = first; k < last; ++k) {
