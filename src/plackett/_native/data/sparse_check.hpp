@@ -8,7 +8,7 @@ namespace plackett::sparse_check {
 
 template <class Place>
 bool is_rising(View<const Place> indptr) {
-    Index n_falls = 0;
+    Place n_falls = 0;  // as wide as what is compared, so that vectors need no widening
 #pragma omp simd reduction(+ : n_falls)
     for (Index row = 1; row < indptr.size; ++row) n_falls += indptr[row - 1] > indptr[row];
     return n_falls == 0;
