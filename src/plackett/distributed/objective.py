@@ -12,7 +12,7 @@ from plackett.distributed import partition
 from plackett.distributed.partition import Form
 from plackett.losses.base import Loss
 from plackett.losses.transforms import NotPositiveError
-from plackett.objective.objective import GapParts, OfLoss, gap_of
+from plackett.objective.objective import GapParts, LossTraits, gap_of
 from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
 
@@ -27,7 +27,7 @@ class Partitions(Protocol):
         """Return ``work(partition, *arguments)`` of each partition, in their order."""
 
 
-class PartitionedObjective(OfLoss):
+class PartitionedObjective(LossTraits):
     """Mean loss of a linear scorer over all partitions plus penalty, as a function of the coefficients.
 
     ``Σ_p share_p value_p(coef) + penalty(coef)``, share_p being the weight of the queries of partition p by that of all

@@ -1,1 +1,1 @@
-"""The sum of a loss over queries and a penalty, as a function of the coefficients."""
+"""The objective that solvers minimise: the mean loss over queries plus a penalty."""

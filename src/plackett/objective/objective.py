@@ -1,9 +1,9 @@
-"""What a solver minimises: the mean loss over queries of a scorer's scores, plus a penalty.
+"""The objective that a solver minimises: the mean loss over queries of a scorer's scores, plus a penalty.
 
     (1 / Σ_q s_q) Σ_q s_q L_q(scores of q) + penalty(coef),    s_q the weight of query q, 1 by default
 
-It is a sum over blocks of whole queries. Blocks are fixed by the data, each writes its own place and the sum comes
-afterwards in their order, so results do not depend on the number of threads.
+It is a sum over blocks of whole queries. The blocks depend on the data alone, each writes its own result, and results
+are added in order, so the sum does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from plackett.losses.transforms import NotPositiveError
 from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
 
-MOST_SHARES = 32  # parts of the data that are added up apart, each with a gradient of its own
-VALUES_PER_SHARE = 1 << 17  # a share should be worth the trouble of handing it to a thread
-SHARE_OF_X = 20  # all the shares' gradients take at most one part in so many of the memory of X ...
+MOST_SHARES = 32  # parts of the data that are summed separately, each with its own gradient
+VALUES_PER_SHARE = 1 << 17  # a share should be worth the overhead of a thread
+SHARE_OF_X = 20  # the gradients of all shares take at most 1/20 of the memory of X ...
 FEWEST_SHARES = 8  # ... but there are at least this many
-BYTES_IN_CACHE = 1 << 18  # rows that are scored before their slope is pulled back, in a fused pass
+BYTES_IN_CACHE = 1 << 18  # rows that a fused pass scores before it pulls their slope back
 BYTES_PER_BLOCK = 1 << 20  # the same where each block costs calls from Python
-LARGEST_MATRIX = 512  # up to so many coefficients their second derivative is estimated as a whole
-SAMPLE = 1 << 15  # documents that are enough to estimate it
+LARGEST_MATRIX = 512  # coefficients up to which the second derivative is estimated as a matrix
+SAMPLE = 1 << 15  # documents to estimate it from
 
 
-class OfLoss:
-    """What a solver asks of an objective before it starts: traits of its loss."""
+class LossTraits:
+    """The properties of its loss that an objective shows to solvers."""
 
     loss: Loss
 
@@ -64,7 +64,7 @@ class OfLoss:
         return self.loss.has_curvature_bound
 
 
-class Objective(OfLoss):
+class Objective(LossTraits):
     """Mean loss of a linear scorer plus penalty, as a function of the coefficients.
 
     Parameters
@@ -77,7 +77,7 @@ class Objective(OfLoss):
     weights : ndarray of shape (n_queries,), default=None
         Weight of each query; None weighs all alike.
     random_state : int, default=None
-        Seed of losses that draw.
+        Seed of random losses.
     """
 
     def __init__(
@@ -99,13 +99,13 @@ class Objective(OfLoss):
         self._terms: dict[int, _Part] = {}
         self._is_entered = False  # whether the loss was defined at some coefficients
 
-    # how the work is divided
+    # --- division of work
 
     @cached_property
     def _shares(self) -> list[list[_Part]]:
-        """The queries in shares that are added up apart, each in parts that are worked through one after the other.
+        """The queries in shares that are summed separately, each in parts that are processed in order.
 
-        A compiled loss goes through a share in one call; for others a share is cut into parts that fit the cache.
+        A compiled loss processes a share in one call; for others a share is split into parts that fit the cache.
         """
         most = min(MOST_SHARES, max(FEWEST_SHARES, self.scorer.n_bytes // (SHARE_OF_X * 8 * max(1, self.size))))
         n_shares = max(1, min(most, self.scorer.n_values // VALUES_PER_SHARE))
@@ -134,11 +134,11 @@ class Objective(OfLoss):
         return max(1, n_bytes // max(1, bytes_per_doc))
 
     def _each(self, work: Callable[[_Part], Any]) -> list[list]:
-        """``work(part)`` of all parts, by share."""
+        """Return ``work(part)`` of all parts, by share."""
         return deal(lambda share: [work(part) for part in share], [(share,) for share in self._shares])
 
     def _add_up(self, work: Callable[[int, int, np.ndarray], None]) -> np.ndarray:
-        """Σ of the vectors that ``work(share, number of part, vector)`` adds to, in the order of the shares."""
+        """Return the sum of the vectors that ``work(share, number of part, vector)`` adds to, in order."""
         vectors = np.zeros((len(self._shares), self.size))
 
         def of_share(share: int) -> None:
@@ -148,23 +148,23 @@ class Objective(OfLoss):
         deal(of_share, [(share,) for share in range(len(self._shares))])
         return vectors.sum(axis=0) * self._factor
 
-    # value and gradient
+    # --- value and gradient
 
     def value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
-        """The objective at ``coef`` and its gradient, in one pass over X."""
+        """Return the objective at ``coef`` and its gradient, in one pass over X."""
         coef = np.require(coef, np.float64, ["C", "A"])
         try:
             value, gradient = self.loss_value_and_gradient(coef)
         except NotPositiveError:
-            if not self._is_entered:  # at the start the user must know; later a solver takes a shorter step
+            if not self._is_entered:  # at the start it is an error; later a solver takes a shorter step
                 raise
             return np.inf, np.zeros(self.size)
         self._is_entered = True
         return value + self.penalty.value(coef), gradient + self.penalty.gradient(coef)
 
     def loss_value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
-        """The mean loss at ``coef`` and its gradient, without the penalty."""
-        coef = np.require(coef, np.float64, ["C", "A"])  # what comes over a network may lie anywhere
+        """Return the mean loss at ``coef`` and its gradient, without the penalty."""
+        coef = np.require(coef, np.float64, ["C", "A"])  # arrays from a network may be unaligned
         values = np.empty(self.lists.n_queries)
         evaluate = self._evaluate_fused if self.loss.has_native else self._evaluate
 
@@ -176,14 +176,13 @@ class Objective(OfLoss):
         return self._mean(values), gradient
 
     def _evaluate(self, part: _Part, coef: np.ndarray, values: np.ndarray, gradient: np.ndarray) -> None:
-        scores, slope = np.empty(part.n_docs), np.empty(part.n_docs)
-        part.scorer.score(coef, scores)
-        values[:] = self.loss.query_values(scores, part.lists, slope)
+        slope = np.empty(part.n_docs)
+        values[:] = self.loss.query_values(part.scores(coef), part.lists, slope)
         part.weigh(slope)
         part.scorer.pull_back(slope, gradient)
 
     def _evaluate_fused(self, part: _Part, coef: np.ndarray, values: np.ndarray, gradient: np.ndarray) -> None:
-        """One pass over X: a few queries are scored, evaluated and pulled back while their rows are in the cache."""
+        """Score, evaluate and pull back a few queries at a time, while their rows are in the cache."""
         kernel = _native.objective.evaluate_sparse if part.scorer.is_sparse else _native.objective.evaluate
         part.scorer.check(coef)
         at_once = self._docs_of(BYTES_IN_CACHE)
@@ -192,10 +191,10 @@ class Objective(OfLoss):
     def _mean(self, values: np.ndarray) -> float:
         return float(values @ self._weights) if self._weights.size else float(values.sum()) * self._factor
 
-    # curvature
+    # --- curvature
 
     def curvature_at(self, coef: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """A function that multiplies the second derivative at ``coef`` with a vector, in one pass over X."""
+        """Return a function that multiplies the second derivative at ``coef`` by a vector, in one pass over X."""
         coef = np.array(coef, dtype=np.float64)
         held = self.penalty.curvature_diagonal(self.size)
         is_fused = self.loss.has_native
@@ -222,12 +221,10 @@ class Objective(OfLoss):
         return self.loss.curvature_at(part.scores(coef), part.lists)
 
     def _multiply(self, part: _Part, product: CurvatureProduct, direction: np.ndarray, out: np.ndarray) -> None:
-        moved = np.empty(part.n_docs)
-        part.scorer.score(direction, moved)
-        slope = np.array(product(moved), dtype=np.float64)  # a loss of the user's may give what no kernel takes
+        slope = np.array(product(part.scores(direction)), dtype=np.float64)  # a user's loss may return another dtype
         if slope.shape != (part.n_docs,):
             raise ValueError(
-                f"{self.loss!r}: curvature_at gave a product of shape {slope.shape} for {part.n_docs:,} documents."
+                f"{self.loss!r}: curvature_at returned a product of shape {slope.shape} for {part.n_docs:,} documents."
             )
         part.weigh(slope)
         part.scorer.pull_back(slope, out)
@@ -242,7 +239,7 @@ class Objective(OfLoss):
         kernel(*part.scorer.matrix, coef, direction, curvature, part.weights, at_once, out)
 
     def curvature_bound_diagonal(self, coef: np.ndarray) -> np.ndarray:
-        """The diagonal of ``Xᵀ diag(d) X`` plus the penalty's, d the loss's curvature bound at ``coef``."""
+        """Return the diagonal of ``Xᵀ diag(d) X`` plus the penalty's, d being the curvature bound of the loss."""
 
         def work(share: int, number: int, diagonal: np.ndarray) -> None:
             part = self._shares[share][number]
@@ -251,17 +248,14 @@ class Objective(OfLoss):
         return self._add_up(work) + self.penalty.curvature_diagonal(self.size)
 
     def _bounds(self, part: _Part, coef: np.ndarray) -> np.ndarray:
-        """The curvature bound of each document, weighted; even weights where the loss has none."""
-        bounds = np.ones(part.n_docs)
-        if self.loss.has_curvature_bound:
-            scores = np.empty(part.n_docs)
-            part.scorer.score(coef, scores)
-            bounds = self.loss.bound_at(scores, part.lists)
+        """Return the weighted curvature bound of each document; 1 times the weight if the loss has none."""
+        has_bound = self.loss.has_curvature_bound
+        bounds = self.loss.bound_at(part.scores(coef), part.lists) if has_bound else np.ones(part.n_docs)
         part.weigh(bounds)
         return bounds
 
     def curvature_estimate(self, coef: np.ndarray) -> np.ndarray | None:
-        """A rough second derivative: a matrix from a sample of queries, or the diagonal where that is too large."""
+        """Return a rough second derivative: a matrix from a sample of queries, or the diagonal of a large one."""
         if self.lists.n_docs == 0:
             return None
         if self.size > LARGEST_MATRIX:
@@ -274,7 +268,7 @@ class Objective(OfLoss):
         return matrix + np.diag(self.penalty.curvature_diagonal(self.size))
 
     def _sampled_matrix(self, coef: np.ndarray) -> np.ndarray:
-        """``Xᵀ diag(d) X`` over a sample of queries; over all of them where they are few."""
+        """Return ``Xᵀ diag(d) X`` over a sample of queries, or over all if they are few."""
         every = self.lists.n_docs // max(SAMPLE, 16 * self.size)
         if every < 2:
             parts = [part for share in self._shares for part in share]
@@ -286,39 +280,37 @@ class Objective(OfLoss):
         return sum(matrices) * (self._factor * self.lists.n_queries / n_sampled)
 
     def _second_moments(self, part: _Part, coef: np.ndarray) -> np.ndarray:
-        """``Xᵀ diag(d) X`` of one part, rows about their query's mean where shifts do nothing."""
+        """Return ``Xᵀ diag(d) X`` of one part, with rows centred by query if the loss ignores shifts."""
         bounds = self._bounds(part, coef)
-        kept = min(part.n_docs, 4 * SAMPLE)  # of an enormous query the first rows do
+        kept = min(part.n_docs, 4 * SAMPLE)  # the first rows of an enormous query are enough
         rows, weights = part.scorer.part(0, kept).rows(), bounds[:kept]
         if self.loss.ignores_shifts:
             _subtract_means(rows, weights, np.minimum(part.lists.indptr, kept))
         rows *= np.sqrt(weights)[:, None]
         return (rows.T @ rows) * (part.n_docs / max(1, kept))
 
-    # one query at a time, for stochastic solvers
+    # --- one query at a time, for stochastic solvers
 
     def term_value_and_gradient(self, coef: np.ndarray, term: int) -> tuple[float, np.ndarray]:
-        """The objective with the loss of one query in the place of the mean, and its gradient."""
+        """Return the objective with the loss of one query in place of the mean, and its gradient."""
         if term not in self._terms:
             self._terms[term] = self._part(term, term + 1, [term, self._seed or 0] if self.is_random else None)
         part = self._terms[term]
         weight = float(part.weights[0]) * self.n_terms if part.weights.size else 1.0
-        scores, slope = np.empty(part.n_docs), np.empty(part.n_docs)
-        part.scorer.score(coef, scores)
-        value = self.loss.query_values(scores, part.lists, slope)[0]
-        gradient = np.zeros(self.size)
+        slope, gradient = np.empty(part.n_docs), np.zeros(self.size)
+        value = self.loss.query_values(part.scores(coef), part.lists, slope)[0]
         slope *= weight
         part.scorer.pull_back(slope, gradient)
         return weight * float(value) + self.penalty.value(coef), gradient + self.penalty.gradient(coef)
 
-    # losses with kinks
+    # --- losses with kinks
 
     def smoothed(self, width: float) -> Objective:
-        """The same objective with the kinks of its loss rounded off over ``width``."""
+        """Return the objective with the kinks of its loss smoothed over ``width``."""
         return self.with_loss(self.loss.smoothed(width))  # type: ignore[attr-defined]
 
     def with_loss(self, loss: Loss) -> Objective:
-        """The same objective with another loss; data, parts and what was sorted are shared where both can use them."""
+        """Return the objective with another loss; data, parts and label orders are shared where both can use them."""
         other = copy.copy(self)
         other.loss = loss
         if loss.has_native != self.loss.has_native or loss.is_random:
@@ -326,18 +318,17 @@ class Objective(OfLoss):
         return other
 
     def duality_gap(self, coef: np.ndarray, width: float) -> float:
-        """The value at ``coef`` less the dual value of the pair weights that ``smoothed(width)`` gives there."""
+        """Return the value at ``coef`` minus the dual value of the pair weights of ``smoothed(width)``."""
         coef = np.require(coef, np.float64, ["C", "A"])
         return gap_of(self.gap_parts(coef, width), coef, self.penalty)
 
     def gap_parts(self, coef: np.ndarray, width: float) -> GapParts:
-        """The means over queries that a duality gap is made of; a sum over parts of the data has sums of these."""
+        """Return the means over queries that a duality gap consists of; partitions of the data add them up."""
         pull = self.smoothed(width).loss_value_and_gradient(coef)[1]
         sums, values = np.empty(self.lists.n_queries), np.empty(self.lists.n_queries)
 
         def work(part: _Part) -> None:
-            scores, slope = np.empty(part.n_docs), np.empty(part.n_docs)
-            part.scorer.score(coef, scores)
+            scores, slope = part.scores(coef), np.empty(part.n_docs)
             sums[part.queries] = self.loss.dual_sums(scores, part.lists, width)  # type: ignore[attr-defined]
             values[part.queries] = self.loss.query_values(scores, part.lists, slope)
 
@@ -346,7 +337,7 @@ class Objective(OfLoss):
 
 
 class GapParts(NamedTuple):
-    """The loss, the dual variables, and how these pull at the coefficients."""
+    """The mean loss, the mean of the dual variables, and their gradient by the coefficients."""
 
     loss: float
     dual: float
@@ -354,12 +345,12 @@ class GapParts(NamedTuple):
 
 
 def gap_of(parts: GapParts, coef: np.ndarray, penalty: L2) -> float:
-    """The duality gap: the value at ``coef`` less the dual value."""
+    """Return the duality gap: the value at ``coef`` minus the dual value."""
     return (parts.loss + penalty.value(coef)) - (parts.dual - penalty.conjugate(parts.pull))
 
 
 class _Part(NamedTuple):
-    """Some queries: their places among all queries and rows, their rows, their labels, their weights (none if even)."""
+    """Some queries: their ranges among all queries and rows, their rows, labels, and weights (empty if equal)."""
 
     queries: slice
     docs: slice
@@ -377,13 +368,13 @@ class _Part(NamedTuple):
         return scores
 
     def weigh(self, of_docs: np.ndarray) -> None:
-        """Multiply each document's number with the weight of its query."""
+        """Multiply the value of each document by the weight of its query, in place."""
         if self.weights.size:
             of_docs *= np.repeat(self.weights, np.diff(self.lists.indptr))
 
 
 def _subtract_means(rows: np.ndarray, weights: np.ndarray, indptr: np.ndarray) -> None:
-    """Take the weighted mean of each query's rows away from them."""
+    """Subtract the weighted mean of each query's rows, in place."""
     lengths = np.diff(indptr)
     starts = indptr[:-1][lengths > 0]
     if not starts.size:

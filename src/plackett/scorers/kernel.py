@@ -18,31 +18,31 @@ from sklearn.utils import check_random_state
 from plackett.scorers.linear import LinearScorer
 from plackett.validation import check_choice, check_csr, check_number, count_of, is_sparse, plain
 
-VALUES_PER_BLOCK = 1 << 21  # of a kernel matrix that are computed at a time where the whole is not needed
+VALUES_PER_BLOCK = 1 << 21  # of a kernel matrix computed at a time if the whole is not needed
 LEAST_PIVOT = 1e-10  # of a factor, relative to the largest diagonal entry of the kernel matrix
 LEAST_EIGENVALUE = 1e-10  # of the landmarks' kernel matrix, relative to its largest
-INDEFINITE = 1e-7  # what a factor may miss of a positive semi-definite matrix, relative to the same
-ROUNDING_OF_FLOAT32 = 1e4  # by so much the three are larger where the kernel matrix was given as float32
-POOL_PER_LANDMARK = 20  # documents among which k-means++ chooses one
+INDEFINITE = 1e-7  # error of a factor up to which a matrix counts as positive semi-definite, relative to the same
+ROUNDING_OF_FLOAT32 = 1e4  # the three are larger by this factor for a kernel matrix in float32
+POOL_PER_LANDMARK = 20  # candidates of k-means++ per landmark
 SMALLEST_POOL = 10_000
-MOST_DISTANCES = 1_000  # documents whose distances are looked at for the median
+MOST_DISTANCES = 1_000  # documents whose distances the median is taken of
 
-TINY = 1e-150  # smaller kernel values are 0: their products would be denormal, with which processors take their time
+TINY = 1e-150  # smaller kernel values become 0: denormal products are slow
 NEGLIGIBLE = 1e-20  # the same for entries of a matrix that is factorised, relative to its largest: far below rounding
 EXPONENTIAL = ("rbf", "laplacian", "chi2")
-DEFINITE = ("linear", "rbf", "laplacian", "cosine", "chi2")  # whatever their parameters
+DEFINITE = ("linear", "rbf", "laplacian", "cosine", "chi2")  # for all parameters
 
 
 class Kernel:
-    """A kernel with all of its parameters settled.
+    """A kernel with all of its parameters.
 
     Parameters
     ----------
     kernel : str or callable
-        A name of scikit-learn's, ``"precomputed"``, or a function of two matrices that gives the matrix of kernel
+        A name of scikit-learn's, ``"precomputed"``, or a function of two matrices that returns the matrix of kernel
         values, rows of the first by rows of the second.
     gamma, degree, coef0 : float
-        What the named kernels take of them.
+        Parameters of the named kernels that use them.
     """
 
     def __init__(self, kernel: Any, gamma: float = 1.0, degree: float = 3, coef0: float = 1.0):
@@ -54,7 +54,7 @@ class Kernel:
 
     @property
     def is_definite(self) -> bool | None:
-        """Whether every kernel matrix is positive semi-definite; None where each has to be looked at."""
+        """Whether every kernel matrix is positive semi-definite; None if each has to be checked."""
         if callable(self.kernel) or self.is_precomputed:
             return None
         if self.kernel in ("poly", "polynomial"):
@@ -62,7 +62,7 @@ class Kernel:
         return self.kernel in DEFINITE
 
     def matrix(self, X: Any, support: Any) -> np.ndarray:
-        """Kernel values of the rows of X by the support: rows, or columns of X where it holds kernel values already."""
+        """Return kernel values of the rows of X by the support: rows, or columns of a precomputed X."""
         if self.is_precomputed:
             values = X[:, support]
             values = values.toarray() if is_sparse(values) else values
@@ -71,16 +71,16 @@ class Kernel:
         if callable(self.kernel):
             values = self.kernel(X, support)
             check_csr(values, "what the kernel returned")
-            # a copy, because the factor is written over it and the function may have kept it
+            # a copy: the factor overwrites it, and the function may have kept it
             values = np.array(values.toarray() if is_sparse(values) else values, dtype=np.float64)
             if values.shape != (X.shape[0], support.shape[0]):
                 raise ValueError(
-                    f"the kernel was given {X.shape[0]} rows and {support.shape[0]} rows and answered with shape "
+                    f"the kernel of {X.shape[0]} rows and {support.shape[0]} rows returned shape "
                     f"{values.shape}; a matrix of shape {(X.shape[0], support.shape[0])} is needed. For a function of "
                     "two single rows: lambda A, B: pairwise_kernels(A, B, metric=function)."
                 )
         else:
-            with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+            with np.errstate(over="ignore", invalid="ignore"):  # checked below
                 values = pairwise_kernels(
                     X, support, metric=self.kernel, filter_params=True,
                     gamma=self.gamma, degree=self.degree, coef0=self.coef0,
@@ -102,13 +102,13 @@ class Kernel:
 
 
 def check_kernel(kernel: Any) -> None:
-    """Refuse what is neither a name of a kernel nor a function."""
+    """Raise unless ``kernel`` is the name of a kernel or a function."""
     if not callable(kernel):
         check_choice(kernel, "kernel", [*kernel_metrics(), "precomputed"])
 
 
 def settle_gamma(gamma: Any, kernel: Any, X: Any) -> float:
-    """A number for ``gamma``: as given, or from the data for None, ``"scale"`` and ``"median"``."""
+    """Return ``gamma`` as a number, computed from the data for None, ``"scale"`` and ``"median"``."""
     if isinstance(kernel, str) and kernel == "precomputed":
         return 1.0
     if gamma is None:
@@ -129,7 +129,7 @@ def _variance(X: Any) -> float:
 
 
 def _median_distance(X: Any, kernel: Any) -> float:
-    """The median distance between documents that differ, squared except for the Laplacian kernel."""
+    """Return the median distance between distinct documents, squared except for the Laplacian kernel."""
     rows = arrangement(X)
     chosen = rows[np.linspace(0, rows.size - 1, min(rows.size, MOST_DISTANCES)).round().astype(np.int64)]
     some = as_float64(X[chosen])
@@ -141,19 +141,19 @@ def _median_distance(X: Any, kernel: Any) -> float:
         inner = some @ some.T
         inner = inner.toarray() if is_sparse(inner) else inner
         distances = squares[:, None] + squares - 2.0 * inner
-        distances[distances < 1e-12 * max(squares.max(), 1e-300)] = 0.0  # equal rows, but for rounding
+        distances[distances < 1e-12 * max(squares.max(), 1e-300)] = 0.0  # equal rows, up to rounding
     apart = distances[np.triu_indices(chosen.size, 1)]
     apart = apart[apart > 0]
     return float(np.median(apart)) if apart.size else 0.0
 
 
 def as_float64(X: Any) -> Any:
-    """Rows in double precision: the factors below need it whatever the features have."""
+    """Return rows in float64, which the factors below need."""
     return X if X.dtype == np.float64 else X.astype(np.float64)
 
 
 def arrangement(X: Any) -> np.ndarray:
-    """An order of the rows that depends on what they hold, not on where they stand: by a fixed random projection."""
+    """Return an order of the rows that depends only on their values: by a fixed random projection."""
     direction = np.random.default_rng(0).normal(size=X.shape[1])
     shadow = np.empty(X.shape[0])
     for start, stop in _row_blocks(*X.shape):
@@ -167,7 +167,7 @@ def _row_blocks(n_rows: int, n_columns: int) -> Iterator[tuple[int, int]]:
 
 
 def check_bytes(n_bytes: int, max_bytes: float, what: str, hint: str) -> None:
-    """Refuse what would not fit, with its size."""
+    """Raise an error with the size of what does not fit into ``max_bytes``."""
     if n_bytes > max_bytes:
         raise ValueError(f"{what} would take {n_bytes:,} bytes, above max_bytes={int(max_bytes):,}. {hint}")
 
@@ -176,7 +176,7 @@ def check_bytes(n_bytes: int, max_bytes: float, what: str, hint: str) -> None:
 
 
 class KernelScorer(LinearScorer):
-    """Scores by kernel values with some training documents, the support.
+    """Scores from kernel values with some training documents, the support.
 
     Parameters
     ----------
@@ -187,15 +187,15 @@ class KernelScorer(LinearScorer):
     places : ndarray of ints
         Rows of the support.
     factor : ndarray of shape (n_support, n_coefs), "triangle" or None
-        What takes coefficients to θ, and kernel values to features; ``"triangle"``: the inverse of the support's own
-        features, transposed; None: nothing, the kernel values are the features.
+        Maps coefficients to θ, and kernel values to features; ``"triangle"`` is the transposed inverse of the support's
+        features; None means that the kernel values are the features.
     has_intercept : bool
 
     Attributes
     ----------
-    support : what ``Kernel.matrix`` takes for the support
+    support : the support as an argument of ``Kernel.matrix``
     numbers : ndarray of ints
-        Rows of the support, as they were given from outside.
+        Rows of the support in the order of the user's rows.
     """
 
     def __init__(
@@ -207,11 +207,11 @@ class KernelScorer(LinearScorer):
 
     @property
     def penalty(self) -> str:
-        """What the squared length of the coefficients is: ``"rkhs"``, θᵀKθ, or ``"coefficients"``, ‖θ‖²."""
+        """What the squared norm of the coefficients is: ``"rkhs"``, θᵀKθ, or ``"coefficients"``, ‖θ‖²."""
         return "coefficients" if self._factor is None else "rkhs"
 
     def dual(self, weights: np.ndarray) -> np.ndarray:
-        """θ, one entry for each document of the support."""
+        """Return θ, one entry per document of the support."""
         if self._factor is None:
             return weights.copy()
         if isinstance(self._factor, str):
@@ -226,7 +226,7 @@ class KernelScorer(LinearScorer):
         return linalg.solve_triangular(triangle, np.eye(triangle.shape[0]), lower=True, check_finite=False).T
 
     def weights_of(self, dual: np.ndarray, support: Any) -> np.ndarray | None:
-        """The coefficients that come nearest to scoring by ``dual`` on ``support``; None where there are none."""
+        """Return the coefficients closest to scoring by ``dual`` on ``support``; None if there are none."""
         if self.penalty == "coefficients":
             return dual.copy() if dual.size == self.n_features else None
         if support is self.support or (self.kernel.is_precomputed and np.array_equal(support, self.support)):
@@ -234,13 +234,13 @@ class KernelScorer(LinearScorer):
         return None if self.kernel.is_precomputed else dual @ self.features(support)
 
     def features(self, X: Any, indptr: np.ndarray | None = None) -> np.ndarray:
-        """Features of any rows; their linear scores are the kernel scores. Lists make no difference."""
+        """Return features of any rows, whose linear scores are the kernel scores; ``indptr`` is ignored."""
         features = np.empty((X.shape[0], self.n_features), dtype=self.X.dtype)
         self.fill(features, X)
         return features
 
     def fill(self, features: np.ndarray, X: Any) -> None:
-        """Write the features of X into their places, a block of rows at a time."""
+        """Write the features of X into ``features``, a block of rows at a time."""
         support = self.support if self.kernel.is_precomputed else as_float64(self.support)
         factor = self.X[self.places] if isinstance(self._factor, str) else self._factor
         for start, stop in _row_blocks(X.shape[0], self.places.size):
@@ -253,7 +253,7 @@ class KernelScorer(LinearScorer):
 
 
 def kernel_scores(kernel: Kernel, X: Any, support: Any, dual: np.ndarray) -> np.ndarray:
-    """``Σ_l θ_l K(x, x_l)`` for the rows of X, without ever holding all kernel values."""
+    """Return ``Σ_l θ_l K(x, x_l)`` for the rows of X, a block of kernel values at a time."""
     scores = np.empty(X.shape[0])
     support = support if kernel.is_precomputed else as_float64(support)
     for start, stop in _row_blocks(X.shape[0], dual.size):
@@ -262,28 +262,28 @@ def kernel_scores(kernel: Kernel, X: Any, support: Any, dual: np.ndarray) -> np.
 
 
 class Training(NamedTuple):
-    """Rows of the training documents, and where each stood before they were grouped (None: where it stands)."""
+    """Rows of the training documents, and their positions before grouping (None: unchanged)."""
 
     X: Any
-    given: np.ndarray | None = None
+    row_order: np.ndarray | None = None
 
     def numbers(self, places: np.ndarray) -> np.ndarray:
-        return places if self.given is None else self.given[places]
+        return places if self.row_order is None else self.row_order[places]
 
     def support(self, kernel: Kernel, places: np.ndarray) -> Any:
-        """What ``Kernel.matrix`` takes for the documents in these rows; columns of precomputed values never moved."""
+        """Return the support of ``Kernel.matrix`` for these rows; columns of precomputed values are not reordered."""
         return self.numbers(places) if kernel.is_precomputed else self.X[places]
 
 
 def exact_scorer(kernel: Kernel, training: Training, *, has_intercept: bool, max_bytes: float) -> KernelScorer:
-    """The scorer on a factor of the whole kernel matrix; on the matrix itself where it has none."""
+    """Return the scorer on a factor of the whole kernel matrix; on the matrix itself if it has none."""
     X = training.X
     n_docs = X.shape[0]
     check_bytes(
         16 * n_docs**2, max_bytes, f"the kernel matrix of {count_of(n_docs, 'document')} and its factor",
         "Choose landmarks=500 or so, which needs memory for as many columns only, or raise max_bytes.",
     )  # fmt: skip
-    # the factor takes documents in an order of its own, so that the support does not depend on the order of the rows
+    # the factor uses its own order of documents, so that the support does not depend on the order of the rows
     order = arrangement(X) if kernel.is_definite else np.arange(n_docs)
     rough = ROUNDING_OF_FLOAT32 if kernel.is_precomputed and X.dtype == np.float32 else 1.0
     K = kernel.matrix(X[order], training.support(kernel, order)) if kernel.is_definite is not False else None
@@ -294,7 +294,7 @@ def exact_scorer(kernel: Kernel, training: Training, *, has_intercept: bool, max
             Z, places = np.empty_like(found[0]), order[found[1]]
             Z[order] = found[0]
             factor: Any = "triangle"
-            if places.size == 0:  # all kernel values are 0: one column of zeros, lest there be nothing to fit
+            if places.size == 0:  # all kernel values are 0: keep one column of zeros
                 Z, places, factor = np.zeros((n_docs, 1)), order[:1], np.ones((1, 1))
             return KernelScorer(Z, kernel, training, places, factor, has_intercept)
     every = np.arange(n_docs)
@@ -333,7 +333,7 @@ def factorize(K: np.ndarray, least_pivot: float, most_missed: float) -> tuple[np
         Symmetric, C-ordered.
     least_pivot, most_missed : float
         Relative to the largest diagonal entry. Where ``K − Z Zᵀ`` is larger than ``most_missed``, K is not positive
-        semi-definite and the answer is None.
+        semi-definite and the result is None.
     """
     n_rows, diagonal = K.shape[0], K.diagonal().copy()
     scale = float(diagonal.max())
@@ -342,7 +342,7 @@ def factorize(K: np.ndarray, least_pivot: float, most_missed: float) -> tuple[np
         return (np.empty((n_rows, 0)), np.empty(0, dtype=np.int64)) if is_zero else None
     for start, stop in _row_blocks(n_rows, n_rows):
         K[start:stop][np.abs(K[start:stop]) < NEGLIGIBLE * scale] = 0.0
-    # by columns this is the upper triangle, so that rows of the factor lie in one piece
+    # by columns this is the upper triangle, so that rows of the factor are contiguous
     columns, pivots, rank, _ = linalg.lapack.dpstrf(K.T, tol=least_pivot * scale, lower=0, overwrite_a=1)
     pivots = pivots.astype(np.int64) - 1
     Z = np.empty((n_rows, rank))
@@ -350,7 +350,7 @@ def factorize(K: np.ndarray, least_pivot: float, most_missed: float) -> tuple[np
         Z[pivots[start:stop]] = np.tril(columns.T[start:stop, :rank], start)
     if rank < n_rows and np.isfinite(most_missed):
         probes = np.where(np.random.default_rng(0).random((n_rows, 4)) < 0.5, -1.0, 1.0)
-        # the other triangle still holds K, all but its diagonal
+        # the other triangle still holds K, without its diagonal
         products = linalg.blas.dsymm(1.0, columns, probes, lower=1)
         products += (diagonal - columns.diagonal())[:, None] * probes
         if float(np.abs(products - Z @ (Z.T @ probes)).max()) > most_missed * scale:
@@ -368,7 +368,7 @@ def landmark_scorer(
     has_intercept: bool,
     max_bytes: float,
 ) -> KernelScorer:
-    """The scorer on Nyström's features ``K_nm K_mm^(−1/2)``, m being some of the documents."""
+    """Return the scorer on Nyström's features ``K_nm K_mm^(−1/2)``, m being some of the documents."""
     X = training.X
     n_docs = X.shape[0]
     dtype = np.float32 if X.dtype == np.float32 else np.float64
@@ -392,7 +392,7 @@ def landmark_scorer(
 
 
 def _inverse_root(K: np.ndarray, rough: float, *, is_sure: bool) -> np.ndarray | None:
-    """``U λ^(−1/2)`` from the eigenvalues λ of K that are large enough; None where K is not positive semi-definite."""
+    """Return ``U λ^(−1/2)`` of the eigenvalues λ of K that are large enough; None if K is not semi-definite."""
     if not is_sure and not _is_symmetric(K, INDEFINITE * rough):
         return None
     eigenvalues, vectors = linalg.eigh(K, check_finite=False)
@@ -406,10 +406,10 @@ def _inverse_root(K: np.ndarray, rough: float, *, is_sure: bool) -> np.ndarray |
 
 
 def choose_landmarks(X: Any, n_landmarks: int, selection: str, random_state: Any) -> np.ndarray:
-    """Rows of documents that stand for all, in rising order.
+    """Return the rows of the landmarks, in rising order.
 
-    k-means++ draws each new landmark with a probability that grows with its squared distance from those there are. It
-    looks at a sample of ``POOL_PER_LANDMARK`` documents per landmark. Neither draw depends on the order of the rows.
+    k-means++ draws each landmark with a probability proportional to its squared distance from those drawn before, from
+    a sample of ``POOL_PER_LANDMARK`` documents per landmark. Neither draw depends on the order of the rows.
     """
     n_docs = X.shape[0]
     if n_landmarks >= n_docs:
@@ -446,7 +446,7 @@ class PositionScorer(LinearScorer):
         super().__init__(self.features(X, indptr), has_intercept=has_intercept)
 
     def dual(self, weights: np.ndarray) -> np.ndarray:
-        """θ, one entry for each position."""
+        """Return θ, one entry per position."""
         return weights.copy()
 
     def weights_of(self, dual: np.ndarray, support: Any) -> np.ndarray | None:
@@ -454,7 +454,7 @@ class PositionScorer(LinearScorer):
         return dual.copy() if dual.size == self.n_positions else None
 
     def features(self, X: Any, indptr: np.ndarray) -> Any:
-        """Row i holds the kernel values of document i with the documents of its list, in their order."""
+        """Return the kernel values of each document with the documents of its list, in order."""
         lengths = np.diff(indptr)
         widths = np.repeat(np.minimum(lengths, self.n_positions), lengths)
         ends = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])
@@ -466,7 +466,7 @@ class PositionScorer(LinearScorer):
 
 
 def position_scores(kernel: Kernel, X: Any, indptr: np.ndarray, dual: np.ndarray) -> np.ndarray:
-    """Scores of lists by one coefficient per position; documents at later positions than these count for nothing."""
+    """Return scores of lists by one coefficient per position; later positions do not count."""
     scores = np.zeros(X.shape[0])
     for rows, values in _list_kernels(kernel, X, indptr, dual.size):
         scores[rows] = values @ dual[: values.shape[1]]

@@ -16,9 +16,9 @@ VALUES_PER_BLOCK = 1 << 18
 
 
 class LinearScorer:
-    """Scores ``X @ coef`` and the way back, ``X.T @ slope``.
+    """Scores ``X @ coef``, and gradients ``X.T @ slope``.
 
-    X is neither copied nor changed where it is C-ordered float32 or float64, or CSR; it may be memory-mapped.
+    X is neither copied nor changed if it is C-ordered float32 or float64, or CSR; it may be memory-mapped.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ class LinearScorer:
 
     @property
     def X(self) -> np.ndarray:
-        """The rows, where they are dense."""
+        """The rows, if they are dense."""
         return self._parts[0]
 
     @property
     def n_values(self) -> int:
-        """How many values of X are stored."""
+        """Number of stored values of X."""
         return int(self._parts[-1][-1] - self._parts[-1][0]) if self.is_sparse else self.X.size
 
     @property
@@ -54,7 +54,7 @@ class LinearScorer:
         return self.n_values * self._parts[0].itemsize
 
     def part(self, start: int, stop: int) -> LinearScorer:
-        """The scorer of some of the rows, sharing their memory."""
+        """Return the scorer of some of the rows, without a copy."""
         other = copy.copy(self)
         other.n_docs = stop - start
         if self.is_sparse:
@@ -65,18 +65,18 @@ class LinearScorer:
 
     @property
     def matrix(self) -> tuple:
-        """The rows as kernels take them."""
+        """The rows as arguments of kernels."""
         return (*self._parts, self.n_features) if self.is_sparse else self._parts
 
     def split(self, coef: np.ndarray) -> tuple[np.ndarray, float]:
-        """Coefficients of the columns, and the intercept."""
+        """Return the coefficients of the columns, and the intercept."""
         self.check(coef)
         if self.has_intercept:
             return np.require(coef[:-1], requirements=["C", "A"]), float(coef[-1])
         return np.require(coef, requirements=["C", "A"]), 0.0
 
     def check(self, coef: np.ndarray) -> None:
-        """Refuse coefficients that are not as many as X has columns: kernels would read beyond the rows."""
+        """Raise unless there is a coefficient per column: kernels would read out of bounds."""
         if coef.shape != (self.size,):
             raise ValueError(f"there are {coef.size} coefficients but X has {self.n_features} columns.")
 
@@ -87,7 +87,7 @@ class LinearScorer:
         kernel(*self.matrix, np.require(coef, requirements=["C", "A"]), scores)
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
-        """The scores of all rows, on all cores."""
+        """Return the scores of all rows, computed on all cores."""
         scores = np.empty(self.n_docs)
         n_blocks = self.n_values // VALUES_PER_BLOCK
         if n_blocks < 2:
@@ -101,17 +101,17 @@ class LinearScorer:
         return scores
 
     def pull_back(self, slope: np.ndarray, gradient: np.ndarray) -> None:
-        """Add what the slopes of the rows mean for each coefficient."""
+        """Add ``X.T @ slope`` to ``gradient``."""
         kernel = _native.scorers.pull_back_sparse if self.is_sparse else _native.scorers.pull_back
         kernel(*self.matrix, slope, gradient)
 
     def add_squares(self, weights: np.ndarray, diagonal: np.ndarray) -> None:
-        """Add ``Σ_i weights_i x_ij²`` over the rows to each column's place."""
+        """Add ``Σ_i weights_i x_ij²`` over the rows to each entry of ``diagonal``."""
         kernel = _native.scorers.add_squares_sparse if self.is_sparse else _native.scorers.add_squares
         kernel(*self.matrix, weights, diagonal)
 
     def rows(self) -> np.ndarray:
-        """A copy of the rows as a dense float64 block, with a column of ones where there is an intercept."""
+        """Return a copy of the rows as a dense float64 block, with a column of ones for an intercept."""
         block = np.zeros((self.n_docs, self.size))
         if self.is_sparse:
             data, indices, row_ptr = self._parts

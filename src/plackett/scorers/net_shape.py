@@ -1,4 +1,4 @@
-"""What a net consists of: the names and shapes of its weights, which files and checks can know without PyTorch."""
+"""The layers of a net, and the names and shapes of its weights, without PyTorch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from plackett.validation import check_choice, check_positive_int, plain
 
 ACTIVATIONS = ("relu", "gelu", "silu", "tanh")
-LAYERS = ("hidden", "activation", "attention", "heads")  # what is said of them, and weights alone do not tell
+LAYERS = ("hidden", "activation", "attention", "heads")  # parameters of the layers that the weights do not show
 WIDENING = 2  # of the layers between attention layers
 
 
@@ -24,14 +24,14 @@ class NetShape:
     ----------
     n_inputs : int
     hidden : tuple of ints
-        Widths of the hidden layers; none makes the score linear.
+        Widths of the hidden layers; without any the score is linear.
     attention : int
-        Layers of self-attention over a list, which come after the hidden ones and have the width of the last.
+        Number of self-attention layers over the list; they follow the hidden layers and have the width of the last.
     has_output_bias : bool
     activation : str
         One of ``ACTIVATIONS``.
     heads : int
-        Of each attention layer; divides the width.
+        Number of heads of an attention layer; divides the width.
     """
 
     n_inputs: int
@@ -43,7 +43,7 @@ class NetShape:
 
     @classmethod
     def of(cls, layers: Mapping[str, Any], n_inputs: int, *, has_output_bias: bool) -> NetShape:
-        """The net with ``layers``, which may be what a user or a file says: the keys of ``LAYERS``, checked here."""
+        """Return the shape with these checked ``layers``, which have the keys of ``LAYERS``."""
         hidden, attention, heads = layers["hidden"], layers["attention"], layers["heads"]
         if not isinstance(hidden, (int, np.integer, list, tuple, np.ndarray)):
             raise ValueError(f"hidden={plain(hidden)!r} must be a list of widths, such as [64, 32].")
@@ -61,12 +61,12 @@ class NetShape:
 
     @property
     def layers(self) -> dict[str, Any]:
-        """What ``of`` takes."""
+        """The ``layers`` of ``of``."""
         return {name: getattr(self, name) for name in LAYERS}
 
     @property
     def width(self) -> int:
-        """Numbers from which the score is made."""
+        """Number of inputs of the output layer."""
         return self.hidden[-1] if self.hidden else self.n_inputs
 
     @property
@@ -94,7 +94,7 @@ class NetShape:
         return shapes
 
     def draw(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Weights to start from: uniform with variance 1 / inputs, so that numbers keep their size; biases of 0."""
+        """Return random initial weights: uniform with variance 1 / inputs, which keeps the scale; biases 0."""
         drawn = {}
         for name, shape in self.weights.items():
             if name.endswith(".weight"):

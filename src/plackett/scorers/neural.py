@@ -1,4 +1,4 @@
-"""A small net over documents, or over lists of documents, in PyTorch; lists stand one behind the other, not padded."""
+"""A small net over documents, or over lists of documents, in PyTorch; lists are concatenated, not padded."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ACTIVATIONS = {name: getattr(functional, name) for name in ACTIVATIONS if name 
 
 
 class Stacks(NamedTuple):
-    """Rows with lists of equal length next to each other, so that each length is one block of attention.
+    """Rows ordered so that lists of equal length are adjacent and each length is one block of attention.
 
-    ``order`` holds the rows, ``back`` the place of each row there, ``shapes`` how many lists of which length follow.
+    ``order`` holds the rows, ``back`` the position of each row in it, ``shapes`` the number of lists of each length.
     """
 
     order: torch.Tensor
@@ -26,7 +26,7 @@ class Stacks(NamedTuple):
 
 
 def stack_lists(indptr: np.ndarray, device: torch.device) -> Stacks:
-    """Lists in the order of their lengths."""
+    """Return lists ordered by length."""
     lengths = np.diff(indptr)
     queries = np.argsort(lengths, kind="stable")
     queries = queries[lengths[queries] > 0]
@@ -51,7 +51,7 @@ class Net:
     weights : mapping of names to arrays
         As ``shape.weights`` lists them.
     dropout : float
-        Share of numbers behind each layer that ``scores`` sets to 0 when it is given a generator.
+        Share of the outputs of each layer that ``scores`` sets to 0 if it has a generator.
     device, dtype : of PyTorch
     """
 
@@ -74,13 +74,13 @@ class Net:
     def scores(
         self, X: torch.Tensor, stacks: Stacks | None = None, generator: torch.Generator | None = None
     ) -> torch.Tensor:
-        """One score per row; ``stacks`` are needed with attention."""
+        """Return one score per row; attention needs ``stacks``."""
         for place in range(len(self.shape.hidden)):
             X = self._drop(self._activate(self._linear(f"hidden{place}", X)), generator)
         for place in range(self.shape.attention):
             assert stacks is not None
             X = X + self._drop(self._attend(f"attention{place}", X, stacks), generator)
-            X = X + self._drop(self._think(f"attention{place}", X), generator)
+            X = X + self._drop(self._feed_forward(f"attention{place}", X), generator)
         return self._linear("output", X)[:, 0]
 
     @property
@@ -92,15 +92,15 @@ class Net:
         return [weight for name, weight in self.weights.items() if not name.endswith(".weight")]
 
     def penalty(self) -> float:
-        """½ ‖weights‖², biases left out."""
+        """Return ½ ‖weights‖², without biases."""
         return sum(0.5 * float(weight.detach().double().square().sum()) for weight in self.penalised)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The weights as plain arrays."""
+        """Return the weights as NumPy arrays."""
         return {name: weight.detach().cpu().numpy().copy() for name, weight in self.weights.items()}
 
     def vector(self) -> np.ndarray:
-        """All weights in one row, as solvers have them."""
+        """Return all weights as one vector, for solvers."""
         return np.concatenate([array.ravel() for array in self.arrays().values()]).astype(np.float64)
 
     def set_vector(self, vector: np.ndarray) -> None:
@@ -119,18 +119,18 @@ class Net:
         return functional.layer_norm(X, (self.shape.width,), scale, shift)
 
     def _attend(self, name: str, X: torch.Tensor, stacks: Stacks) -> torch.Tensor:
-        looked = self._linear(f"{name}.look", self._norm(f"{name}.attend", X)).index_select(0, stacks.order)
+        projected = self._linear(f"{name}.look", self._norm(f"{name}.attend", X)).index_select(0, stacks.order)
         found, start = [], 0
         for n_lists, length in stacks.shapes:
-            part = looked[start : start + n_lists * length].view(n_lists, length, 3, self.shape.heads, -1)
-            asked, keys, values = part.permute(2, 0, 3, 1, 4)
-            seen = _attention(asked, keys, values)
-            found.append(seen.transpose(1, 2).reshape(n_lists * length, -1))
+            part = projected[start : start + n_lists * length].view(n_lists, length, 3, self.shape.heads, -1)
+            queries, keys, values = part.permute(2, 0, 3, 1, 4)
+            attended = _attention(queries, keys, values)
+            found.append(attended.transpose(1, 2).reshape(n_lists * length, -1))
             start += n_lists * length
-        together = torch.cat(found) if found else looked[:, : self.shape.width]
-        return self._linear(f"{name}.join", together.index_select(0, stacks.back))
+        joined = torch.cat(found) if found else projected[:, : self.shape.width]
+        return self._linear(f"{name}.join", joined.index_select(0, stacks.back))
 
-    def _think(self, name: str, X: torch.Tensor) -> torch.Tensor:
+    def _feed_forward(self, name: str, X: torch.Tensor) -> torch.Tensor:
         wide = self._activate(self._linear(f"{name}.widen", self._norm(f"{name}.think", X)))
         return self._linear(f"{name}.narrow", wide)
 
@@ -142,10 +142,10 @@ class Net:
         return X * is_kept / (1.0 - self.dropout)
 
 
-def _attention(asked: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    if not asked.is_cuda:
-        return functional.scaled_dot_product_attention(asked, keys, values)
+def _attention(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    if not queries.is_cuda:
+        return functional.scaled_dot_product_attention(queries, keys, values)
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    with sdpa_kernel(SDPBackend.MATH):  # the fused ones add up gradients in whatever order threads arrive
-        return functional.scaled_dot_product_attention(asked, keys, values)
+    with sdpa_kernel(SDPBackend.MATH):  # the fused kernels add up gradients in a nondeterministic order
+        return functional.scaled_dot_product_attention(queries, keys, values)

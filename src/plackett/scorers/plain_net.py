@@ -1,4 +1,4 @@
-"""A net without attention in numpy and double precision, from which it is written down, checked and explained."""
+"""A net without attention in NumPy and float64, for exports, checks and explanations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class PlainNet:
-    """Layers one behind the other: ``x ← weight x + bias``, then the activation, except behind the last.
+    """A feed-forward net: ``x ← weight x + bias`` in each layer, then the activation, except after the last.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class PlainNet:
 
     @classmethod
     def of(cls, shape: NetShape, arrays: Mapping[str, np.ndarray]) -> PlainNet:
-        """The net of this shape and these arrays; it must have no attention."""
+        """Return the net of this shape and these arrays; it must have no attention."""
         assert not shape.attention
         names = [*(f"hidden{place}" for place in range(len(shape.hidden))), "output"]
         weights = [np.asarray(arrays[f"{name}.weight"], dtype=np.float64) for name in names]
@@ -63,11 +63,11 @@ class PlainNet:
         return self.weights[0].shape[1]
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """One score per row."""
+        """Return one score per row."""
         return self._sums(X)[-1][:, 0]
 
     def gradient(self, X: np.ndarray) -> np.ndarray:
-        """Of the score of each row, by its features; where ReLU has a corner, the slope on its lower side."""
+        """Return the gradient of each score by its features; at the corner of ReLU, the slope of the lower side."""
         *hidden, _ = self._sums(X)
         slope = _SLOPES[self.activation]
         back = np.broadcast_to(self.weights[-1], (X.shape[0], self.weights[-1].shape[1]))
@@ -76,7 +76,7 @@ class PlainNet:
         return back
 
     def rounding(self, X: np.ndarray) -> np.ndarray:
-        """By about how much the score of each row may be wrong, as its sums are rounded, layer by layer."""
+        """Return about how large the rounding error of each score may be, summed over the layers."""
         sums, slope, activate = self._sums(X), _SLOPES[self.activation], _ACTIVATIONS[self.activation]
         found, back = np.zeros(X.shape[0]), np.ones((X.shape[0], 1))
         for place in range(len(self.weights) - 1, -1, -1):
@@ -86,10 +86,10 @@ class PlainNet:
         return ROUNDING * found
 
     def corners(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """Where on the way from one row (0) to another (1) a ReLU turns on or off; with both ends, in order.
+        """Return the positions between one row (0) and another (1) where a ReLU turns on or off, and both ends, sorted.
 
-        Between two of these places the score is a straight line. Layer by layer: what enters a layer is straight
-        between the corners of the layers before it, and so a change of sign lies where the line says.
+        Between two of these positions the score is linear. They are found layer by layer: the inputs of a layer are
+        linear between the corners of the layers before, so a change of sign can be interpolated.
         """
         assert self.activation == "relu"
         places, values = np.array([0.0, 1.0]), np.stack([start, end])
@@ -106,7 +106,7 @@ class PlainNet:
         return places
 
     def _sums(self, X: np.ndarray) -> list[np.ndarray]:
-        """What enters the activation of each layer; for the last one, what comes out."""
+        """Return the inputs of the activation of each layer, and the output of the last."""
         sums: list[np.ndarray] = []
         for weight, bias in zip(self.weights, self.biases, strict=True):
             sums.append((_ACTIVATIONS[self.activation](sums[-1]) if sums else X) @ weight.T + bias)

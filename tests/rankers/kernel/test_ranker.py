@@ -464,7 +464,7 @@ WRONG = {
         {"scope": "position", "kernel": "precomputed"},
         r"inside each list; kernel='precomputed' does not go with it",
     ),
-    "function": ({"kernel": lambda A, B: A}, r"answered with shape \(40, 4\); a matrix of shape \(40, 40\) is needed"),
+    "function": ({"kernel": lambda A, B: A}, r"returned shape \(40, 4\); a matrix of shape \(40, 40\) is needed"),
 }
 
 
