@@ -25,7 +25,7 @@ check: .venv/installed-check
 
 # The tests that reach the kernels, with another build of them in place of the installed one.
 KERNEL_TESTS := tests/_native tests/data tests/losses tests/metrics tests/scorers tests/solvers tests/text \
-    tests/objective tests/evaluation/test_significance.py tests/rankers/test_read_only.py \
+    tests/objective tests/storage/test_mapped.py tests/evaluation/test_significance.py tests/rankers/test_read_only.py \
     $(addprefix tests/rankers/,linear boosting trees query_dependent refinement recommendation)
 # only for the instruction set that is loaded here
 WITH_BUILD = $(BUILD) $(BIN)/cmake -G Ninja -S . -B build/$@ $(ZIG_OPTIONS) -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
