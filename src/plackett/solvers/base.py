@@ -114,7 +114,6 @@ class Solver(Parameters, ABC):
     def check(self, objective: Minimizable) -> None:
         """Raise a ValueError if the solver cannot minimise the objective."""
 
-    @abstractmethod
     def minimize(
         self,
         objective: Minimizable,
@@ -125,7 +124,30 @@ class Solver(Parameters, ABC):
         callback: Callback | None = None,
         random_state: Any = None,
     ) -> Result:
-        """Minimise from ``start``; converged when the gradient's norm is at most ``tol``."""
+        """Minimise an objective.
+
+        Parameters
+        ----------
+        objective : Minimizable
+        start : ndarray of shape (size,)
+        max_iter : int
+            Maximum number of iterations.
+        tol : float
+            Largest norm of the gradient at which the solver counts as converged, unless its class says otherwise.
+        callback : callable, default=None
+            Called with a ``Step`` after each iteration; a returned reason stops the solver.
+        random_state : int, RandomState, Generator or None, default=None
+
+        Returns
+        -------
+        Result
+        """
+        self.check(objective)
+        return self._search(objective, start, tol, random_state).run(max_iter, callback)
+
+    @abstractmethod
+    def _search(self, objective: Minimizable, start: np.ndarray, tol: float, random_state: Any) -> Search:
+        """Return the search at its start."""
 
     def _mismatch(self, needs: str, objective: Minimizable, reason: str, hint: str) -> ValueError:
         return ValueError(f'solver="{self.name}" needs {needs}; {objective.name} {reason}. Try {hint}.')

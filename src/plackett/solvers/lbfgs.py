@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 import numpy as np
 
@@ -43,52 +44,42 @@ class LBFGS(Solver):
             hint = 'solver="newton"' if objective.is_convex else 'solver="sgd"'
             raise self._mismatch("a smooth loss", objective, "has kinks", hint)
 
-    def minimize(
-        self,
-        objective: Minimizable,
-        start: np.ndarray,
-        *,
-        max_iter: int,
-        tol: float,
-        callback: Callback | None = None,
-        random_state=None,
-    ) -> Result:
-        from scipy.optimize import minimize
-
-        self.check(objective)
-        search = _ScaledSearch(objective, start, tol, callback)
-        options = {"maxiter": max_iter, "maxfun": 20 * max_iter + 100, "maxcor": self.memory, "ftol": 0.0, "gtol": 0.0}
-        try:
-            if not search.is_done_at_start():
-                found = minimize(
-                    search.evaluate,
-                    search.start,
-                    jac=True,
-                    method="L-BFGS-B",
-                    callback=search.after_step,
-                    options=options,
-                )
-                search.polish(found.hess_inv, max_iter)
-                search.end(max_iter)
-        except KeyboardInterrupt:
-            search.stop_reason, search.is_interrupted = INTERRUPTED, True
-        return search.result()
+    def _search(self, objective: Minimizable, start: np.ndarray, tol: float, random_state: Any) -> Search:
+        return _ScaledSearch(objective, start, tol, self.memory)
 
 
 class _ScaledSearch(Search):
     """The adapter between scipy and the objective: change of variables, best point so far, convergence."""
 
-    def __init__(self, objective: Minimizable, start: np.ndarray, tol: float, callback: Callback | None):
+    callback: Callback | None = None
+
+    def __init__(self, objective: Minimizable, start: np.ndarray, tol: float, memory: int):
         super().__init__(objective, start)
-        self.tol, self.callback = tol, callback
+        self.tol, self.memory = tol, memory
         self.scaling = Scaling(objective.curvature_estimate(self.coef), objective.size)
         self.start = self.scaling.from_coef(self.coef)
         self.start_value, self.start_gradient = self.value, self.scaling.pull(self.gradient)
 
-    def is_done_at_start(self) -> bool:
-        self.is_converged = self.scaling.is_converged(self.gradient, self.tol)
-        self.stop_reason = CONVERGED if self.is_converged else ""
-        return self.is_converged
+    def check(self) -> None:
+        if self.scaling.is_converged(self.gradient, self.tol):
+            self.stop_reason, self.is_converged = CONVERGED, True
+
+    def run(self, max_iter: int, callback: Callback | None = None) -> Result:
+        from scipy.optimize import minimize
+
+        self.callback = callback
+        options = {"maxiter": max_iter, "maxfun": 20 * max_iter + 100, "maxcor": self.memory, "ftol": 0.0, "gtol": 0.0}
+        try:
+            self.check()
+            if not self.stop_reason:
+                found = minimize(
+                    self.evaluate, self.start, jac=True, method="L-BFGS-B", callback=self.after_step, options=options
+                )
+                self.polish(found.hess_inv, max_iter)
+                self.end(max_iter)
+        except KeyboardInterrupt:
+            self.stop_reason, self.is_interrupted = INTERRUPTED, True
+        return self.result()
 
     def evaluate(self, u: np.ndarray) -> tuple[float, np.ndarray]:
         if np.array_equal(u, self.start):  # scipy evaluates it again
@@ -115,10 +106,9 @@ class _ScaledSearch(Search):
     def after_step(self, intermediate_result) -> None:
         self.n_iter += 1
         self.stop_reason = self.report(self.callback)
+        if not self.stop_reason:
+            self.check()
         if self.stop_reason:
-            raise StopIteration
-        if self.scaling.is_converged(self.gradient, self.tol):
-            self.stop_reason, self.is_converged = CONVERGED, True
             raise StopIteration
 
     def polish(self, inverse, max_iter: int) -> None:

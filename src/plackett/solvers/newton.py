@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.solvers.base import CONVERGED, MAX_ITER, STALLED, Callback, Minimizable, Result, Solver
+from plackett.solvers.base import CONVERGED, MAX_ITER, STALLED, Minimizable, Result, Search, Solver
 from plackett.solvers.trust_region import TrustRegion
 
 GAP_BELOW_TOL = "duality gap below tol"
@@ -38,19 +38,9 @@ class Newton(Solver):
         hint = 'solver="lbfgs"' if objective.is_smooth else 'solver="sgd"'
         raise self._mismatch("a loss with curvature_product", objective, reason, hint)
 
-    def minimize(
-        self,
-        objective: Minimizable,
-        start: np.ndarray,
-        *,
-        max_iter: int,
-        tol: float,
-        callback: Callback | None = None,
-        random_state: Any = None,
-    ) -> Result:
-        self.check(objective)
+    def _search(self, objective: Minimizable, start: np.ndarray, tol: float, random_state: Any) -> Search:
         kind = SmoothSearch if objective.has_curvature_product else KinkSearch
-        return kind(objective, start, tol).run(max_iter, callback)
+        return kind(objective, start, tol)
 
 
 class SmoothSearch(TrustRegion):

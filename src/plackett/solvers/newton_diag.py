@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.solvers.base import Callback, Minimizable, Result, Search, Solver, is_finite
+from plackett.solvers.base import Minimizable, Search, Solver, is_finite
 
 MAX_HALVINGS = 40
 SETTLED = "loss changed by less than tol"
@@ -39,18 +39,8 @@ class NewtonDiagonal(Solver):
             hint = "lbfgs" if objective.is_smooth else "newton" if objective.is_convex else "sgd"
             raise self._mismatch("a loss with curvature_bound", objective, "has none", f'solver="{hint}"')
 
-    def minimize(
-        self,
-        objective: Minimizable,
-        start: np.ndarray,
-        *,
-        max_iter: int,
-        tol: float,
-        callback: Callback | None = None,
-        random_state: Any = None,
-    ) -> Result:
-        self.check(objective)
-        return _Descent(objective, start, tol, self.unit_norm).run(max_iter, callback)
+    def _search(self, objective: Minimizable, start: np.ndarray, tol: float, random_state: Any) -> Search:
+        return _Descent(objective, start, tol, self.unit_norm)
 
 
 class _Descent(Search):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.solvers.base import Callback, Minimizable, Result, Search, Solver, is_finite
+from plackett.solvers.base import Minimizable, Result, Search, Solver, is_finite
 
 RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)  # those that the ListMLE papers choose from
 SAMPLE = 200  # terms on which rates are tried
@@ -50,20 +50,10 @@ class SGD(Solver):
         if not is_rate:
             raise ValueError(f'learning_rate={rate!r} is not a rate; give a number above 0, such as 0.01, or "auto".')
 
-    def minimize(
-        self,
-        objective: Minimizable,
-        start: np.ndarray,
-        *,
-        max_iter: int,
-        tol: float,
-        callback: Callback | None = None,
-        random_state: Any = None,
-    ) -> Result:
-        self.check(objective)
+    def _search(self, objective: Minimizable, start: np.ndarray, tol: float, random_state: Any) -> Search:
         threshold = tol if self.threshold is None else self.threshold
         rng = np.random.default_rng(random_state)
-        return _Passes(objective, start, self.learning_rate, self.decay, threshold, rng).run(max_iter, callback)
+        return _Passes(objective, start, self.learning_rate, self.decay, threshold, rng)
 
 
 class _Point(NamedTuple):
