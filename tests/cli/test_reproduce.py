@@ -30,7 +30,7 @@ def test_json_holds_every_row(run):
 def test_without_data_a_table_says_what_is_missing(run):
     done = run("reproduce", "p-listmle", "--quick", "--only", "Figure 1")
     assert done.returncode == 0
-    assert "not comparable | the data are not at hand: mq2008-list or mq2008-agg" in done.stdout
+    assert "not comparable | the data set is missing: mq2008-list or mq2008-agg" in done.stdout
     assert "PLACKETT_DATA" in done.stdout
 
 

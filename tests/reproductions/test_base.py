@@ -8,21 +8,7 @@ import pytest
 from scipy import stats
 
 from plackett import reproductions
-from plackett.reproductions.base import (
-    Item,
-    Job,
-    Paper,
-    Row,
-    Table,
-    Verdict,
-    as_text,
-    gap_and_p,
-    not_comparable,
-    of_claim,
-    of_gaps,
-    of_number,
-    summary,
-)
+from plackett.reproductions.base import Item, Job, Paper, Row, Table, Verdict, as_text, gap_and_p, summary
 
 
 @pytest.mark.parametrize(
@@ -38,7 +24,7 @@ from plackett.reproductions.base import (
     ],
 )
 def test_a_number_is_judged_by_its_tolerance_and_by_what_is_better(printed, ours, is_error, verdict):
-    assert of_number("x", printed, ours, tolerance=0.02, is_error=is_error).verdict is verdict
+    assert Row.of_number("x", printed, ours, tolerance=0.02, is_error=is_error).verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -54,7 +40,7 @@ def test_a_number_is_judged_by_its_tolerance_and_by_what_is_better(printed, ours
     ],
 )
 def test_a_number_whose_interval_is_neither_within_nor_beyond_the_tolerance_is_undecided(ours, error, verdict):
-    assert of_number("x", 0.5, ours, tolerance=0.02, error=error).verdict is verdict
+    assert Row.of_number("x", 0.5, ours, tolerance=0.02, error=error).verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -71,20 +57,20 @@ def test_a_number_whose_interval_is_neither_within_nor_beyond_the_tolerance_is_u
     ],
 )
 def test_a_claim_is_undecided_where_an_interval_holds_it_and_its_opposite(gaps, verdict):
-    assert of_gaps("x above y", "above", "so", gaps).verdict is verdict
+    assert Row.of_gaps("x above y", "above", "so", gaps).verdict is verdict
 
 
 def test_too_few_queries_leave_a_true_claim_undecided_and_more_confirm_it():
     draws = np.random.default_rng(0).normal(0.05, 0.3, size=2000)
-    few, many = (of_gaps("x", "", "", [gap_and_p(draws[:n], np.zeros(n))]) for n in (10, 2000))
+    few, many = (Row.of_gaps("x", "", "", [gap_and_p(draws[:n], np.zeros(n))]) for n in (10, 2000))
     assert (few.verdict, many.verdict) == (Verdict.UNDECIDED, Verdict.CONFIRMED)
 
 
 def test_a_table_counts_its_verdicts_and_prints_them():
     rows = (
-        of_number("a | b", 0.5, 0.5, tolerance=0.1),
-        of_claim("grows", "yes", "no", False, "p 0.3"),
-        not_comparable("bar", None, 0.25, "no number"),
+        Row.of_number("a | b", 0.5, 0.5, tolerance=0.1),
+        Row.of_claim("grows", "yes", "no", False, "p 0.3"),
+        Row.not_comparable("bar", None, 0.25, "no number"),
     )
     table = Table("Table 1", "as printed", "0.1", rows, ("a note",))
     assert table.counts() == {"confirmed": 1, "better": 0, "not confirmed": 1, "undecided": 0, "not comparable": 1}
@@ -116,7 +102,7 @@ def test_items_without_their_data_say_so_and_run_nothing(tmp_path):
 
     heard = []
     paper = make_paper(run)
-    first, second = paper.run(Job(folder=tmp_path, tell=heard.append))
+    first, second = paper.run(Job(folder=tmp_path, progress=heard.append))
     assert len(ran) == 1
     assert first.seconds >= 0
     assert second.rows[0].verdict is Verdict.NOT_COMPARABLE

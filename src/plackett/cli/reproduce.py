@@ -55,7 +55,7 @@ def reproduce(
         return
     seconds = sum(item.quick_seconds if quick else item.seconds for item in items)
     output.note(f"{found.title}: {len(items)} to run, about {_duration(seconds)} on two cores")
-    job = Job(is_quick=quick, folder=None if data is None else Path(data), tell=output.note, rng_seed=seed)
+    job = Job(is_quick=quick, folder=None if data is None else Path(data), progress=output.note, rng_seed=seed)
     tables = []
     if not as_json:
         output.write(f"## {found.title}{' (quick)' if quick else ''}\n")

@@ -1,4 +1,4 @@
-"""The papers' experiments, run anew: what was printed, what comes out, and whether it agrees."""
+"""Reproductions of papers: printed numbers, our numbers, and whether they agree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from plackett.reproductions.base import Paper
 
-# what a paper is called on the command line -> the module that holds its recipe
+# name on the command line -> module
 PAPERS = {
     "featurerank": "plackett.reproductions.featurerank",
     "refinement": "plackett.reproductions.refinement",
@@ -20,7 +20,7 @@ PAPERS = {
 
 
 def paper(name: str) -> Paper:
-    """The recipe of the paper that goes by ``name``."""
+    """Return the reproduction with this name."""
     if name not in PAPERS:
         close = difflib.get_close_matches(name, PAPERS, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""

@@ -1,8 +1,8 @@
-"""What a reproduction consists of: rows with a printed number, ours, and a verdict that gives its reason.
+"""The parts of a reproduction: rows with a printed number, our number, and a verdict with its reason.
 
-A module for a paper holds the paper's numbers as data, the recipe of each table or figure as a function from a
-:class:`Job` to rows, and a :class:`Paper` that lists them. Nothing here prints; tables come one by one as they are
-finished, so that hours of work are not lost with the last of them.
+The module of a paper holds the paper's numbers as data, a function from a :class:`Job` to a :class:`Table` for each
+table or figure, and a :class:`Paper` that lists them. Tables are yielded as they are finished, so that an interrupted
+run keeps the results so far.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from plackett.evaluation.significance import paired_t
 from plackett.exceptions import DatasetNotFoundError
 from plackett.validation import count_of
 
-LEVEL = 0.05  # of the tests by which claims are confirmed
+LEVEL = 0.05  # significance level of claims
 
 
 class Verdict(Enum):
-    """What comes of a printed number or claim."""
+    """The outcome for a printed number or claim."""
 
     CONFIRMED = "confirmed"
     BETTER = "better"
@@ -41,19 +41,19 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Row:
-    """One printed number, or one claim, and what became of it.
+    """One printed number or claim, our result, and the verdict.
 
     Attributes
     ----------
     what : str
-        What the number is of ("DiffRank, NDCG@10"), or the claim in words.
+        The quantity ("DiffRank, NDCG@10"), or the claim in words.
     printed, ours : float, str or None
-        Numbers, or words where the paper has a picture or a claim; None for what it does not give or we cannot.
+        Numbers, or words if the paper has a picture or a claim; None if not available.
     verdict : Verdict
     reason : str
-        Why: the tolerance that was kept or missed, the p-value of a claim, what makes the two not comparable.
+        The reason for the verdict: the tolerance, the p-value of a claim, why the numbers are not comparable.
     error : float or None
-        The standard error of our number, where it is a mean over random draws.
+        The standard error of our number, if it is a mean over random draws.
     """
 
     what: str
@@ -63,22 +63,79 @@ class Row:
     reason: str = ""
     error: float | None = None
 
+    @staticmethod
+    def of_number(
+        what: str, printed: float, ours: float, *, tolerance: float, is_error: bool = False, error: float | None = None
+    ) -> Row:
+        """Return a row for a printed number: confirmed within ``tolerance``, else better or not confirmed.
+
+        Parameters
+        ----------
+        what : str
+        printed, ours : float
+        tolerance : float
+            Largest difference of a confirmed number.
+        is_error : bool, default=False
+            Whether lower is better.
+        error : float, default=None
+            Standard error of a mean over random draws. The interval of two standard errors to either side must be
+            within the tolerance or beyond it; otherwise the number is undecided.
+        """
+        gap, width = ours - printed, 2 * (error or 0.0)
+        shown = f"{gap:+.3f}" + (f" ± {width:.3f}" if width else "")
+        if math.isnan(gap):
+            verdict, reason = Verdict.NOT_COMPARABLE, "no value"
+        elif abs(gap) + width <= tolerance + 1e-12:  # printed numbers are decimal
+            verdict, reason = Verdict.CONFIRMED, f"{shown}, within {tolerance:.3g}"
+        elif abs(gap) - width <= tolerance + 1e-12:
+            verdict, reason = Verdict.UNDECIDED, f"{shown}, within or beyond {tolerance:.3g}"
+        else:
+            verdict = Verdict.BETTER if (gap < 0) == is_error else Verdict.NOT_CONFIRMED
+            reason = f"{shown}, beyond {tolerance:.3g}"
+        return Row(what, printed, ours, verdict, reason, error)
+
+    @staticmethod
+    def of_claim(what: str, printed: str, ours: str, holds: bool, reason: str = "") -> Row:
+        """Return a row for a claim of the paper, in words or as a picture."""
+        return Row(what, printed, ours, Verdict.CONFIRMED if holds else Verdict.NOT_CONFIRMED, reason)
+
+    @staticmethod
+    def of_gaps(what: str, printed: str, ours: str, gaps: Sequence[tuple[float, float]], reason: str = "") -> Row:
+        """Return a row for the claim that differences are positive, each with its p-value as in `gap_and_p`.
+
+        Confirmed if all are significantly above 0, not confirmed if one is significantly below. Otherwise undecided:
+        a confidence interval contains 0, and there is too little data.
+        """
+        verdict = Verdict.UNDECIDED
+        if all(gap > 0 and p < LEVEL for gap, p in gaps):
+            verdict = Verdict.CONFIRMED
+        elif any(gap < 0 and p < LEVEL for gap, p in gaps):
+            verdict = Verdict.NOT_CONFIRMED
+        return Row(what, printed, ours, verdict, reason)
+
+    @staticmethod
+    def not_comparable(
+        what: str, printed: float | str | None, ours: float | str | None, reason: str, error: float | None = None
+    ) -> Row:
+        """Return a row without a verdict, and the reason."""
+        return Row(what, printed, ours, Verdict.NOT_COMPARABLE, reason, error)
+
 
 @dataclass(frozen=True)
 class Table:
-    """A table or figure of a paper, run.
+    """The results for a table or figure of a paper.
 
     Attributes
     ----------
     title : str
-        "Table 1", with the data it was run on where these are not the paper's.
+        "Table 1", with the data if it is not the paper's.
     protocol : str
-        How it was run, in a sentence or two, and where that differs from the paper.
+        How it was run, and how that differs from the paper.
     tolerance : str
-        What "confirmed" means here.
+        The meaning of "confirmed" in this table.
     rows : tuple of Row
     notes : tuple of str
-        What a reader of the rows should know.
+        Remarks on the rows.
     seconds : float
     """
 
@@ -90,16 +147,16 @@ class Table:
     seconds: float = 0.0
 
     def counts(self) -> dict[str, int]:
-        """How many rows have each verdict."""
+        """Return the number of rows with each verdict."""
         return {str(verdict): sum(row.verdict is verdict for row in self.rows) for verdict in Verdict}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         rows = [{**vars(row), "verdict": str(row.verdict)} for row in self.rows]
         return {**vars(self), "rows": rows, "notes": list(self.notes), "verdicts": self.counts()}
 
     def to_markdown(self) -> str:
-        """The table with its title, its protocol and a line that counts the verdicts."""
+        """Return the table with its title, its protocol and the counts of verdicts."""
         lines = [f"### {self.title}", "", self.protocol, f"Tolerance: {self.tolerance}", ""]
         lines += ["| | printed | ours | verdict | |", "|---|---|---|---|---|"]
         for row in self.rows:
@@ -112,18 +169,27 @@ class Table:
 
 @dataclass(frozen=True)
 class Job:
-    """What a recipe is given: how much to do, where data lie, and whom to tell how far it is.
+    """The settings of a run.
 
-    ``rng_seed`` is the first of the seeds that a recipe counts up from.
+    Attributes
+    ----------
+    is_quick : bool
+        Whether to run a small part only.
+    folder : Path or None
+        Folder of the data sets; None takes the default folder.
+    progress : callable
+        Called with a line of text about the progress.
+    rng_seed : int
+        The first of the random seeds.
     """
 
     is_quick: bool = False
     folder: Path | None = None
-    tell: Callable[[str], None] = field(default=lambda words: None)
+    progress: Callable[[str], None] = field(default=lambda text: None)
     rng_seed: int = 0
 
     def has(self, name: str) -> bool:
-        """Whether a known data set is at hand; ``"ohsumed/letor2"`` asks for one of its versions."""
+        """Return whether a data set is available; ``"ohsumed/letor2"`` names one of its versions."""
         name, _, version = name.partition("/")
         try:
             datasets.locate(name, self.folder, version=version or None)
@@ -134,11 +200,17 @@ class Job:
 
 @dataclass(frozen=True)
 class Item:
-    """A table or figure of a paper, and how it is run.
+    """A table or figure of a paper, and the function that runs it.
 
-    ``run`` answers with a table whose seconds need not be set. ``seconds`` and ``quick_seconds`` say about how long it
-    takes on two cores. ``needs`` names data sets as :meth:`Job.has` reads them, any one of which will do; without it
-    the table says so, and nothing runs.
+    Attributes
+    ----------
+    title : str
+    run : callable
+        Takes a Job and returns a Table, whose seconds need not be set.
+    seconds, quick_seconds : float
+        Approximate duration on two cores.
+    needs : tuple of str
+        Data sets as :meth:`Job.has` reads them, one of which is needed. Without any, the table only says so.
     """
 
     title: str
@@ -161,14 +233,14 @@ class Paper:
     items: tuple[Item, ...]
 
     def seconds(self, *, is_quick: bool) -> float:
-        """About how long all items take on two cores."""
+        """Return the approximate duration of all items on two cores."""
         return sum(item.quick_seconds if is_quick else item.seconds for item in self.items)
 
     def run(self, job: Job, items: Sequence[Item] | None = None) -> Iterator[Table]:
-        """The tables, each as soon as it is finished."""
+        """Yield the tables, each as soon as it is finished."""
         chosen = self.items if items is None else items
         for place, item in enumerate(chosen, start=1):
-            job.tell(f"{item.title} ({place} of {len(chosen)})")
+            job.progress(f"{item.title} ({place} of {len(chosen)})")
             if item.needs and not any(job.has(name) for name in item.needs):
                 yield _without_data(item)
                 continue
@@ -180,71 +252,20 @@ class Paper:
 def _without_data(item: Item) -> Table:
     names = " or ".join(item.needs)
     where = f"Give --data FOLDER or set {VARIABLE} to the folder that holds {names}."
-    row = Row(item.title, None, None, Verdict.NOT_COMPARABLE, f"the data are not at hand: {names}")
+    row = Row(item.title, None, None, Verdict.NOT_COMPARABLE, f"the data set is missing: {names}")
     return Table(item.title, where, "none", (row,))
 
 
-def of_number(
-    what: str,
-    printed: float,
-    ours: float,
-    *,
-    tolerance: float,
-    is_error: bool = False,
-    error: float | None = None,
-) -> Row:
-    """A row for a printed number: confirmed within ``tolerance``, else better or not confirmed.
-
-    ``is_error`` says that less is better. Of random draws with the standard error ``error`` the whole interval, two
-    standard errors to either side, must be within the tolerance or beyond it; otherwise the number is undecided.
-    """
-    gap, width = ours - printed, 2 * (error or 0.0)
-    if math.isnan(gap):
-        return Row(what, printed, ours, Verdict.NOT_COMPARABLE, "no value", error)
-    shown = f"{gap:+.3f}" + (f" ± {width:.3f}" if width else "")
-    if abs(gap) + width <= tolerance + 1e-12:  # printed numbers are decimal
-        return Row(what, printed, ours, Verdict.CONFIRMED, f"{shown}, within {tolerance:.3g}", error)
-    if abs(gap) - width <= tolerance + 1e-12:
-        return Row(what, printed, ours, Verdict.UNDECIDED, f"{shown}, within or beyond {tolerance:.3g}", error)
-    is_better = (gap < 0) == is_error
-    verdict = Verdict.BETTER if is_better else Verdict.NOT_CONFIRMED
-    return Row(what, printed, ours, verdict, f"{shown}, beyond {tolerance:.3g}", error)
-
-
 def gap_and_p(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:
-    """Mean difference, and p of a paired t-test over the queries that count for both; 1 where none differs.
+    """Return the mean difference and the p-value of a paired t-test over queries with both values; 1 if all are equal.
 
-    Where p is below `LEVEL`, the interval of the difference does not hold 0.
+    If p is below `LEVEL`, the confidence interval of the difference does not contain 0.
     """
     return float(np.nanmean(own - other)), paired_t(own, other)
 
 
-def of_claim(what: str, printed: str, ours: str, holds: bool, reason: str = "") -> Row:
-    """A row for what a paper says in words or shows in a picture."""
-    return Row(what, printed, ours, Verdict.CONFIRMED if holds else Verdict.NOT_CONFIRMED, reason)
-
-
-def of_gaps(what: str, printed: str, ours: str, gaps: Sequence[tuple[float, float]], reason: str = "") -> Row:
-    """A row for the claim that differences are above 0, each with its p-value as `gap_and_p` gives them.
-
-    Confirmed if all are significantly above 0, not confirmed if one is significantly below. Otherwise undecided: an
-    interval holds 0, so that it holds the claim and its opposite, and the data are too few to tell.
-    """
-    verdict = Verdict.UNDECIDED
-    if all(gap > 0 and p < LEVEL for gap, p in gaps):
-        verdict = Verdict.CONFIRMED
-    elif any(gap < 0 and p < LEVEL for gap, p in gaps):
-        verdict = Verdict.NOT_CONFIRMED
-    return Row(what, printed, ours, verdict, reason)
-
-
-def not_comparable(what: str, printed: float | str | None, ours: float | str | None, reason: str) -> Row:
-    """A row of which no verdict can be given, and why."""
-    return Row(what, printed, ours, Verdict.NOT_COMPARABLE, reason)
-
-
 def summary(tables: Sequence[Table]) -> str:
-    """One line on all verdicts."""
+    """Return one line with the counts of all verdicts."""
     rows = [row for table in tables for row in table.rows]
     counts = {verdict: sum(row.verdict is verdict for row in rows) for verdict in Verdict}
     found = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
@@ -252,7 +273,7 @@ def summary(tables: Sequence[Table]) -> str:
 
 
 def as_text(value: float | str | None, error: float | None = None) -> str:
-    """A number with four digits, its standard error in brackets; words as they are; nothing as a dash."""
+    """Return a number with four digits and its standard error in brackets, text unchanged, and None as a dash."""
     if value is None:
         return "–"
     if isinstance(value, str):

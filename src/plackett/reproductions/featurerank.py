@@ -20,18 +20,7 @@ from plackett.rankers.boosting.discovery import find_centres
 from plackett.rankers.boosting.feature_rank import BLFeatureRank, FeatureRank
 from plackett.rankers.linear.svm_map import SVMMap
 from plackett.rankers.registry import ranker
-from plackett.reproductions.base import (
-    Item,
-    Job,
-    Paper,
-    Row,
-    Table,
-    gap_and_p,
-    not_comparable,
-    of_claim,
-    of_gaps,
-    of_number,
-)
+from plackett.reproductions.base import Item, Job, Paper, Row, Table, gap_and_p
 from plackett.reproductions.strict_orders import NEEDS, StrictLists, strict_lists
 
 Contestant = tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]
@@ -48,7 +37,7 @@ PRINTED = {  # Kendall distance and persistence@10 of Table 1, NDCG@1 to 10 of T
 }
 LEADER = "DiffRank"
 CUTOFFS = range(1, 11)
-# tied scores cost half a pair: by the paper's Kendall distance, where a tie is no error, a constant would be perfect
+# a tie counts as half an error: with the paper's Kendall distance, which ignores ties, a constant would be perfect
 KENDALL, PERSISTENCE = "kendall(ties=average)", "persistence@10(ties=average)"
 GAINS = [f"ndcg@{k}(gain=linear, discount=jarvelin, ties=average)" for k in CUTOFFS]
 MEASURES = {"Kendall distance": KENDALL, "persistence@10": PERSISTENCE, **{f"NDCG@{k}": GAINS[k - 1] for k in CUTOFFS}}
@@ -69,7 +58,7 @@ CONTESTANTS: dict[str, Contestant] = {
 
 
 class SingleFeature:
-    """Ranks by one column, falling (sign 1) or rising (-1); no column ranks by nothing."""
+    """Ranks by one column, descending (sign 1) or ascending (-1); without a column all scores are 0."""
 
     def __init__(self, column: int | None = None, sign: int = 1):
         self.column, self.sign = column, sign
@@ -95,7 +84,7 @@ FURTHER: dict[str, Contestant] = {
 
 
 def tables_1_and_2(job: Job) -> Table:
-    """Three rankers of the paper and three of others, by twelve measures."""
+    """Return three rankers of the paper and three others, by twelve measures."""
     lists = strict_lists(job)
     values = _values(CONTESTANTS, lists, job)
     printed = {
@@ -109,7 +98,7 @@ def tables_1_and_2(job: Job) -> Table:
             own = float(values[name][:, column].mean())
             if lists.is_original:
                 what = f"{name}, {measure}"
-                rows.append(of_number(what, printed[name][measure], own, tolerance=TOLERANCE, is_error=is_error))
+                rows.append(Row.of_number(what, printed[name][measure], own, tolerance=TOLERANCE, is_error=is_error))
             if name != LEADER:
                 rows.append(_leads(measure, name, printed, values, column, is_error))
     return Table(
@@ -118,7 +107,7 @@ def tables_1_and_2(job: Job) -> Table:
         "an order is confirmed when a paired t-test over the lists finds it at 5 %, undecided when it finds none"
         + (f"; a number within {TOLERANCE}" if lists.is_original else ""),
         tuple(rows),
-        ("The grids were written with test values of single settings in view: the third digit is not to be trusted.",),
+        ("The grids were chosen after test values of single settings had been seen: the third digit is unreliable.",),
     )
 
 
@@ -130,11 +119,11 @@ def _leads(
     column: int,
     is_error: bool,
 ) -> Row:
-    """Whether the leader is as far ahead of another as print says it is."""
+    """Return whether the leader is ahead of another ranker, as printed."""
     own, rival = values[LEADER][:, column], values[other][:, column]
     gap, p_value = gap_and_p(own, rival)
     word = "below" if is_error else "above"
-    return of_gaps(
+    return Row.of_gaps(
         f"{measure}: {LEADER} {word} {other}",
         f"{printed[LEADER][measure]:.3f} and {printed[other][measure]:.3f}",
         f"{own.mean():.4f} and {rival.mean():.4f}",
@@ -144,7 +133,7 @@ def _leads(
 
 
 def what_helps(job: Job) -> Table:
-    """Is it the ranks that quasi-KNN finds, ranks at all, or the boosting? Not in the paper."""
+    """Return an ablation that is not in the paper: ranks found by quasi-KNN, ranks at all, or the boosting."""
     lists = strict_lists(job)
     values = _values(FURTHER, lists, job)
     rows = []
@@ -158,7 +147,7 @@ def what_helps(job: Job) -> Table:
                 *gap_and_p(values[name][:, 0], values[LEADER][:, 0])
             )
         )
-        rows.append(not_comparable(name, None, shown, reason or "not in the paper"))
+        rows.append(Row.not_comparable(name, None, shown, reason or "not in the paper"))
     return Table(
         f"What helps: ranks, their discovery, or the boosting (not in the paper), {_on(lists)}",
         _protocol(lists) + " Ours: Kendall distance, persistence@10, NDCG@10.",
@@ -168,10 +157,10 @@ def what_helps(job: Job) -> Table:
 
 
 def _values(contestants: Mapping[str, Contestant], lists: StrictLists, job: Job) -> dict[str, np.ndarray]:
-    """By contestant: test lists of all folds × measures."""
+    """Return an array of test lists × measures for each contestant."""
     answer = {}
     for name, (make, grid) in contestants.items():
-        job.tell(f"  {name}")
+        job.progress(f"  {name}")
         settings = list(ParameterGrid(dict(grid)))
         settings = settings[:: max(1, len(settings) // 4)] if job.is_quick else settings
         best = [_best_on_validation(make, settings, fold) for fold in lists.folds]
@@ -181,7 +170,7 @@ def _values(contestants: Mapping[str, Contestant], lists: StrictLists, job: Job)
 
 
 def _best_on_validation(make: Callable[..., Any], settings: Sequence[dict], fold: Fold) -> Any:
-    """The fitted ranker with the least Kendall distance on the validation lists, the first of equals."""
+    """Return the fitted ranker with the least Kendall distance on the validation lists, the first of equals."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = [make(**setting).fit(fold.train) for setting in settings]
@@ -200,7 +189,7 @@ def _protocol(lists: StrictLists) -> str:
     n = sum(len(fold.test) for fold in lists.folds)
     return (
         f"{len(lists.folds)} of LETOR's five folds, {n} test lists; parameters from a grid by Kendall distance on the "
-        "validation lists. NDCG with linear gain; tied scores cost half a pair."
+        "validation lists. NDCG with linear gain; a tied pair counts as half an error."
     )
 
 
@@ -213,7 +202,7 @@ ALIKE = 0.9
 
 
 def figure_5(job: Job) -> Table:
-    """Do the most, middling and least relevant thirds of the intervals tell the same story?"""
+    """Return whether four kinds of interval centres agree."""
     lists = strict_lists(job)
     train = lists.folds[0].train
     centres = {kind: find_centres(train.X, train.lists, INTERVALS, centre=kind) for kind in CENTRES}
@@ -223,7 +212,7 @@ def figure_5(job: Job) -> Table:
         least = min(float(np.corrcoef(one, other)[0, 1]) for one, other in combinations(found, 2))
         shown = " ".join(f"{value:.3f}" for value in found[0])
         rows.append(
-            of_claim(
+            Row.of_claim(
                 f"feature {feature}: the four kinds of centre rise and fall alike",
                 "alike",
                 f"least correlation {least:.3f}",
@@ -245,7 +234,7 @@ PASSES = 4
 
 
 def figure_6(job: Job) -> Table:
-    """How steadily the training order gets better, pass by pass over the features."""
+    """Return how steadily the order of the training lists improves, pass by pass over the features."""
     lists = strict_lists(job)
     train = lists.folds[0].train
     curves = {
@@ -260,7 +249,7 @@ def figure_6(job: Job) -> Table:
             falls[name] = float(-steps[steps < 0].sum())
         shown = " and ".join(f"{fall:.4f}" for fall in falls.values())
         rows.append(
-            of_claim(
+            Row.of_claim(
                 f"pass {phase + 1}: BL-FeatureRank falls back less than FeatureRank",
                 "steadier",
                 shown,
@@ -270,7 +259,7 @@ def figure_6(job: Job) -> Table:
         )
     ends = {name: float(curve[-1]) for name, curve in curves.items()}
     rows.append(
-        of_claim(
+        Row.of_claim(
             "BL-FeatureRank ends at the better order",
             "above",
             " and ".join(f"{end:.4f}" for end in ends.values()),
@@ -291,7 +280,7 @@ def figure_6(job: Job) -> Table:
 
 
 def figure_7(job: Job) -> Table:
-    """The bound falls in every round, stays above the error, and the error falls with it."""
+    """Return whether the bound falls in each round and stays above the error, and whether the error falls with it."""
     lists = strict_lists(job)
     train = lists.folds[0].train
     history = DiffRank(cycles=PASSES).fit(train).history_
@@ -299,14 +288,14 @@ def figure_7(job: Job) -> Table:
     rises = int(np.sum(np.diff(bound) > 1e-12))
     together = float(np.corrcoef(bound, error)[0, 1])
     rows = (
-        of_claim("the loss declines in each round", "always", f"rises in {rises} of {bound.size - 1}", rises == 0),
-        of_claim(
+        Row.of_claim("the loss declines in each round", "always", f"rises in {rises} of {bound.size - 1}", rises == 0),
+        Row.of_claim(
             "the loss bounds the ranking error",
             "always",
             f"least distance {np.min(bound - error):.4f}",
             bool(np.all(error <= bound + 1e-12)),
         ),
-        of_claim(
+        Row.of_claim(
             "the error generally declines with it",
             "generally",
             f"from {error[0]:.4f} to {error[-1]:.4f}",

@@ -14,18 +14,7 @@ from plackett.exceptions import ConvergenceWarning
 from plackett.losses import ListMLE, PListMLE
 from plackett.metrics import ndcg
 from plackett.rankers.linear.ranker import LinearRanker
-from plackett.reproductions.base import (
-    Item,
-    Job,
-    Paper,
-    Row,
-    Table,
-    gap_and_p,
-    not_comparable,
-    of_claim,
-    of_gaps,
-    of_number,
-)
+from plackett.reproductions.base import Item, Job, Paper, Row, Table, gap_and_p
 from plackett.reproductions.strict_orders import NEEDS, strict_lists
 from plackett.solvers import SGD
 
@@ -43,7 +32,7 @@ BASES = (2.0, 3.0, 4.0)
 
 
 def worked_example(job: Job) -> Table:
-    """Two rankings of five documents: which of them each loss prefers."""
+    """Return which of two rankings of five documents each loss prefers."""
     lists = Queries(np.zeros((5, 1)), LABELS)
 
     def both(loss: ListMLE | PListMLE) -> tuple[float, float]:
@@ -51,25 +40,29 @@ def worked_example(job: Job) -> Table:
 
     first, second = both(ListMLE())
     rows = [
-        of_number("ListMLE's loss of the first ranking", PRINTED_LOSS["first"], first, tolerance=EXACT, is_error=True),
-        of_number(
+        Row.of_number(
+            "ListMLE's loss of the first ranking", PRINTED_LOSS["first"], first, tolerance=EXACT, is_error=True
+        ),
+        Row.of_number(
             "ListMLE's loss of the second ranking", PRINTED_LOSS["second"], second, tolerance=EXACT, is_error=True
         ),
-        of_claim("ListMLE prefers the first", "first", "first" if first < second else "second", first < second),
+        Row.of_claim("ListMLE prefers the first", "first", "first" if first < second else "second", first < second),
     ]
     one, other = (float(ndcg(LABELS, scores)[0]) for scores in (FIRST, SECOND))
-    rows.append(of_claim("NDCG@5 prefers the second", "second", f"{one:.4f} and {other:.4f}", one < other))
+    rows.append(Row.of_claim("NDCG@5 prefers the second", "second", f"{one:.4f} and {other:.4f}", one < other))
     for base in BASES:
         first, second = both(PListMLE(position_weights="exp", base=base))
         ours = f"{first:.4f} and {second:.4f}"
         if base == BASES[0]:
             reason = "with α(i) = 2^(n−i) − 1 the weight falls too slowly for the paper's own condition (10)"
             rows.append(
-                of_claim("p-ListMLE prefers the second, weights 2^(n−i) − 1", "second", ours, second < first, reason)
+                Row.of_claim(
+                    "p-ListMLE prefers the second, weights 2^(n−i) − 1", "second", ours, second < first, reason
+                )
             )
         else:
             rows.append(
-                not_comparable(f"the same with base {base:g}", None, ours, "not in the paper: steeper weights do")
+                Row.not_comparable(f"the same with base {base:g}", None, ours, "not in the paper: steeper weights do")
             )
     return Table(
         "The worked example (section 3.1)",
@@ -95,12 +88,12 @@ GAINS = {"linear gain": "ndcg@10(gain=linear)", "exponential gain": "ndcg@10"}
 
 
 def figure_1(job: Job) -> Table:
-    """NDCG@10 of four losses, trained by stochastic gradients as in the paper."""
+    """Return NDCG@10 of four losses, trained by stochastic gradients as in the paper."""
     lists = strict_lists(job)
     chosen_by = GAINS["linear gain"]
     values: dict[str, np.ndarray] = {}
     for name, loss in LOSSES.items():
-        job.tell(f"  {name}")
+        job.progress(f"  {name}")
         parts = []
         for fold in lists.folds:
             best = _best_on_validation(loss, fold, chosen_by, job)
@@ -111,7 +104,9 @@ def figure_1(job: Job) -> Table:
     rows = []
     for column, gain in enumerate(GAINS):
         own = values["p-ListMLE"][:, column]
-        rows.append(not_comparable(f"p-ListMLE, NDCG@10, {gain}", None, float(own.mean()), "a bar without a number"))
+        rows.append(
+            Row.not_comparable(f"p-ListMLE, NDCG@10, {gain}", None, float(own.mean()), "a bar without a number")
+        )
         for name, printed in PRINTED_GAIN.items():
             rows.append(_improvement(name, gain, printed["MQ2008-list"], own, values[name][:, column]))
     data = lists.name if lists.is_original else f"on {lists.name}, not on MQ2008-list"
@@ -119,8 +114,8 @@ def figure_1(job: Job) -> Table:
         f"Figure 1: NDCG@10, {data}",
         f"Linear scores, stochastic gradients over queries, at most {_passes(job)} passes; learning rate and threshold "
         f"from {{0.1, …, 0.00001}} by NDCG@10 on the validation lists; {len(lists.folds)} of five folds, "
-        f"{len(values['p-ListMLE'])} test lists. Of a strict order the gain may be n − y or 2^(n − y): the paper does "
-        "not say which.",
+        f"{len(values['p-ListMLE'])} test lists. The paper does not say "
+        "whether the gain of a strict order is n − y or 2^(n − y).",
         "an improvement is confirmed when a paired t-test over the lists finds it at 5 %, undecided when it finds none",
         tuple(rows),
         ()
@@ -133,7 +128,7 @@ def _improvement(name: str, gain: str, printed: float, own: np.ndarray, other: n
     percent = 100 * (own.mean() - other.mean()) / other.mean()
     gap, p_value = gap_and_p(own, other)
     what = f"p-ListMLE above {name}, {gain}"
-    return of_gaps(what, f"+{printed:.2f} %", f"{percent:+.2f} %", [(gap, p_value)], f"p {p_value:.2g}")
+    return Row.of_gaps(what, f"+{printed:.2f} %", f"{percent:+.2f} %", [(gap, p_value)], f"p {p_value:.2g}")
 
 
 def _passes(job: Job) -> int:
@@ -141,11 +136,11 @@ def _passes(job: Job) -> int:
 
 
 def _best_on_validation(loss: str, fold: Fold, metric: str, job: Job) -> LinearRanker:
-    """The best of the papers' rates and thresholds on the validation lists, the first of equals."""
+    """Return the ranker with the best rate and threshold on the validation lists, the first of equals."""
     best, best_value = None, -np.inf
     for ranker in _candidates(loss, job):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # a loose threshold is what the paper asks for
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the paper uses loose thresholds
             ranker.fit(fold.train)
         table = evaluate(fold.validation, ranker.predict(fold.validation), metrics=metric, convention="paper")
         value = table.mean()[metric]

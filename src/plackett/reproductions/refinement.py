@@ -1,10 +1,10 @@
 """Ranking refinement (jin2008): relevance feedback on OHSUMED and recommendation on MovieLens, Figures 1 to 7.
 
-The figures are curves without numbers; what the paper says of them are the rows here. "MRR" and "LRR" are
-``MultiplicativeRefiner`` and ``LinearRefiner`` with 50 rounds of exact stumps and the library's ``eta`` unless a name
-says otherwise; the paper's is 0.5. "Best" and "worst" of several settings are those by mean NDCG@10 on the very lists
-that are measured, as the paper has it: no choice that a user could make. Tests are two-sided paired t-tests over
-queries or users, not corrected for their number.
+The figures are curves without numbers; the rows are the claims of the paper about them. "MRR" and "LRR" are
+``MultiplicativeRefiner`` and ``LinearRefiner`` with 50 rounds of exact stumps and the library's ``eta`` unless stated;
+the paper's is 0.5. "Best" and "worst" of several settings are chosen by mean NDCG@10 on the test lists, as in the
+paper, which a user could not do. Tests are two-sided paired t-tests over queries or users, without correction for
+multiple comparisons.
 """
 
 from __future__ import annotations
@@ -33,19 +33,7 @@ from plackett.rankers.refinement.base_score import as_base_score
 from plackett.rankers.refinement.kept_judgements import pin_judged
 from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
-from plackett.reproductions.base import (
-    LEVEL,
-    Item,
-    Job,
-    Paper,
-    Row,
-    Table,
-    Verdict,
-    gap_and_p,
-    not_comparable,
-    of_claim,
-    of_gaps,
-)
+from plackett.reproductions.base import LEVEL, Item, Job, Paper, Row, Table, Verdict, gap_and_p
 
 OHSUMED, MOVIELENS = "ohsumed/letor2", "movielens-100k"
 CUTOFFS = (1, 3, 5, 10, 15, 20, 25)
@@ -64,7 +52,7 @@ FEW_GAMMAS = (0.1, 1.0, 10.0)
 SMALL_GAMMAS = (0.03, 0.01)
 RATIOS = ((2, 1), (1, 1), (3, 2), (3, 1), (5, 1), (10, 1), (1, 2))
 PENALTIES = (0.1, 1, 10, 100)
-ALL_OF_TWO = (
+TOLERANCE = (
     "confirmed when all 13 of P@k and NDCG@k (k from 1 to 25) are significantly above at 5 %, not confirmed when one "
     "is below, else undecided"
 )
@@ -108,7 +96,7 @@ class RankSVMOfList(BaseEstimator):
 
 
 def refiners(job: Job) -> dict[str, dict[str, Any]]:
-    """All settings by group; groups of one are not chosen from."""
+    """Return all settings by group."""
     gammas = FEW_GAMMAS if job.is_quick else tuple(GAMMAS.tolist())
     ratios, penalties = (RATIOS[:3], PENALTIES[2:3]) if job.is_quick else (RATIOS, PENALTIES)
     return {
@@ -124,12 +112,12 @@ def refiners(job: Job) -> dict[str, dict[str, Any]]:
 
 
 def with_extremes(groups: Mapping[str, Mapping[str, Any]], rankings: Tables) -> dict[str, Evaluation]:
-    """The base, and of each group its best and its worst setting; those of one setting by the group's name."""
+    """Return the base, and the best and worst setting of each group; a single setting has the group's name."""
     answer = {"base": rankings["base"]}
     for group, members in groups.items():
         order = sorted(members, key=lambda member: rankings[_key(group, member)].mean()[CHOSEN_BY])
         if len(order) == 1:
-            answer[group] = rankings[_key(group, order[0])]  # a rival of one setting is its own best
+            answer[group] = rankings[_key(group, order[0])]
         else:
             answer[f"{group} best ({order[-1]})"] = rankings[_key(group, order[-1])]
             answer[f"{group} worst ({order[0]})"] = rankings[_key(group, order[0])]
@@ -145,21 +133,21 @@ def flat(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def above(claim: str, own: Evaluation, other: Evaluation, metrics: Sequence[str] = TESTED) -> Row:
-    """The verdict on one ranking being above another in all measures."""
+    """Return the verdict on the claim that one ranking is above another in all measures."""
     return _verdict(claim, [gap_and_p(own[metric], other[metric]) for metric in metrics])
 
 
 def _verdict(claim: str, found: Sequence[tuple[float, float]]) -> Row:
     n_up, n_down = (sum(sign * gap > 0 and p < LEVEL for gap, p in found) for sign in (1, -1))
     ours = f"above in {n_up}, below in {n_down} of {len(found)}"
-    return of_gaps(claim, "above", ours, found, f"largest p {max(p for _, p in found):.2g}")
+    return Row.of_gaps(claim, "above", ours, found, f"largest p {max(p for _, p in found):.2g}")
 
 
 def _means(name: str, table: Evaluation) -> Row:
     mean = table.mean()
     shown = ", ".join(f"{mean[metric]:.3f}" for metric in (*PRECISIONS[:1], *PRECISIONS[2:4], PRECISIONS[-1]))
     gains = ", ".join(f"{mean[metric]:.3f}" for metric in (GAINS[2], GAINS[3], GAINS[-1]))
-    return not_comparable(name, "a curve", f"{shown}; {gains}", "P@1, 5, 10, 25; NDCG@5, 10, 25")
+    return Row.not_comparable(name, "a curve", f"{shown}; {gains}", "P@1, 5, 10, 25; NDCG@5, 10, 25")
 
 
 def _ohsumed(job: Job) -> Queries:
@@ -187,22 +175,22 @@ def _feedback(queries: Queries, column: int, one: Any, n_judged: int = 10) -> Fe
 
 
 def figure_1(job: Job) -> Table:
-    """The objective falls from round to round."""
+    """Return whether the objective falls in each round."""
     queries = _ohsumed(job)
     base = queries.X[:, BASE_COLUMNS[0]].astype(float)
-    told = np.full(queries.n_docs, np.nan)
+    judgements = np.full(queries.n_docs, np.nan)
     for first, last in itertools.pairwise(queries.indptr):
         top = first + np.argsort(-base[first:last], kind="stable")[:10]
-        told[top] = queries.labels[top] >= RELEVANT
-    history = MultiplicativeRefiner().fit(queries, told, base_score=BASE_COLUMNS[0]).history_
+        judgements[top] = queries.labels[top] >= RELEVANT
+    history = MultiplicativeRefiner().fit(queries, judgements, base_score=BASE_COLUMNS[0]).history_
     curves = [np.concatenate([[one["start"]], one["L_p"]]) for one in history.values() if len(one["L_p"])]
     n_rises = sum(int(np.sum(np.diff(curve) > 1e-9 * curve[:-1])) for curve in curves)
     n_rounds = sum(curve.size - 1 for curve in curves)
     left = np.median([curve[-1] / curve[0] for curve in curves])
     early = np.median([(curve[0] - curve[min(10, curve.size - 1)]) / (curve[0] - curve[-1]) for curve in curves])
     rows = (
-        of_claim("L_p falls in every round", "falls", f"rises in {n_rises} of {n_rounds} rounds", n_rises == 0),
-        of_claim(
+        Row.of_claim("L_p falls in every round", "falls", f"rises in {n_rises} of {n_rounds} rounds", n_rises == 0),
+        Row.of_claim(
             "most of the fall comes in the first rounds",
             "a steep start",
             f"{early:.0%} of it in ten rounds",
@@ -222,7 +210,7 @@ def figure_1(job: Job) -> Table:
 
 
 def figures_2_and_3(job: Job) -> Table:
-    """All methods on OHSUMED, ten judged."""
+    """Return the comparison of all methods on OHSUMED with ten judged documents."""
     groups = refiners(job)
     result = _feedback(_ohsumed(job), BASE_COLUMNS[0], flat(groups))
     rows: list[Row] = []
@@ -241,13 +229,15 @@ def figures_2_and_3(job: Job) -> Table:
         if kind == "full":
             gains = [gap_and_p(chosen[MRR][metric], chosen["base"][metric])[0] for metric in PRECISIONS]
             shown = f"P@1 {gains[0]:+.3f}, P@5 {gains[2]:+.3f}, P@25 {gains[-1]:+.3f}"
-            rows.append(of_claim("most is gained at the first places", "at the first", shown, gains[0] == max(gains)))
+            rows.append(
+                Row.of_claim("most is gained at the first places", "at the first", shown, gains[0] == max(gains))
+            )
     return Table(
-        "Figures 2 and 3: OHSUMED, base feature 21, ten judged (TD2003 and TD2004 are not at hand)",
+        "Figures 2 and 3: OHSUMED, base feature 21, ten judged (TD2003 and TD2004 are not available)",
         "LETOR 2.0, 106 queries, relevant from label 2. The paper does not say whether judged documents are ranked "
-        "along: the full list has them, the residual list does not. On the full list part of the gain is what was "
-        'told: "judged sorted" learns nothing.',
-        ALL_OF_TWO,
+        "too: the full list has them, the residual list does not. On the full list part of the gain comes from the "
+        'judgements themselves: "judged sorted" learns nothing.',
+        TOLERANCE,
         tuple(rows),
     )
 
@@ -260,7 +250,7 @@ def _not_of_the_paper(row: Row) -> Row:
 
 
 def figure_4(job: Job) -> Table:
-    """Three base rankers, the best first."""
+    """Return the comparison of three base rankers, the best first."""
     queries = _ohsumed(job)
     results = {
         f"feature {column + 1}": _feedback(queries, column, {MRR: MultiplicativeRefiner()}) for column in BASE_COLUMNS
@@ -280,17 +270,17 @@ def figure_4(job: Job) -> Table:
         found = {k: gap_and_p(worst[f"p@{k}"], rivals[name][f"p@{k}"]) for k in CUTOFFS}
         below = [f"P@{k} (p {p:.2g})" for k, (gap, p) in found.items() if gap < 0 and p < LEVEL]
         claim = f"MRR on feature 7 as good as {name} on feature 21, full list"
-        rows.append(of_gaps(claim, "comparable", f"below in {', '.join(below) or 'none'}", list(found.values())))
+        rows.append(Row.of_gaps(claim, "comparable", f"below in {', '.join(below) or 'none'}", list(found.values())))
     return Table(
         "Figure 4: other base rankers on OHSUMED, ten judged",
         "LETOR 2.0, base features 21, 11 and 7.",
-        ALL_OF_TWO + '; "comparable" is confirmed when every P@k is significantly above',
+        TOLERANCE + '; "comparable" is confirmed when every P@k is significantly above',
         tuple(rows),
     )
 
 
 def figure_5(job: Job) -> Table:
-    """Five to twenty judged."""
+    """Return the comparison of five to twenty judged documents."""
     queries = _ohsumed(job)
     results = {n: _feedback(queries, BASE_COLUMNS[0], {MRR: MultiplicativeRefiner()}, n) for n in BUDGETS}
     rows: list[Row] = []
@@ -300,7 +290,7 @@ def figure_5(job: Job) -> Table:
             rows.append(above(f"MRR above its base, {n} judged, {kind} list", rankings[MRR], rankings["base"]))
     few, many = (results[n].tables["full"][MRR] for n in (BUDGETS[0], BUDGETS[-1]))
     rows.append(above("20 judged above 5 judged, full list", many, few))
-    return Table("Figure 5: 5 to 20 judged on OHSUMED", "LETOR 2.0, base feature 21.", ALL_OF_TWO, tuple(rows))
+    return Table("Figure 5: 5 to 20 judged on OHSUMED", "LETOR 2.0, base feature 21.", TOLERANCE, tuple(rows))
 
 
 # --- Figures 6 and 7 --------------------------------------------------------------------------------------------------
@@ -313,7 +303,7 @@ def _films(job: Job) -> tuple[Any, Any]:
 
 
 def figure_6(job: Job) -> Table:
-    """Recommendation: personality diagnosis refined by what a user has rated."""
+    """Return the recommendation experiment: personality diagnosis refined by a user's ratings."""
     ratings, films = _films(job)
 
     def recommend(one: Mapping[str, Any], n_given: int, draw: int) -> dict[str, Evaluation]:
@@ -350,39 +340,39 @@ def figure_6(job: Job) -> Table:
     return Table(
         "Figure 6: MovieLens 100k",
         "Twenty training users and the ratings given drawn at random, 923 test users, films liked from 4 stars on, "
-        "residual lists; genres as features (the paper adds 32 keywords of films, which are not at hand).",
-        ALL_OF_TWO,
+        "residual lists; genres as features (the paper adds 32 keywords of films, which are not available).",
+        TOLERANCE,
         tuple(rows),
     )
 
 
 def _thinned(members: Mapping[str, Any], n: int = 12) -> dict[str, Any]:
-    """Enough of many settings to find the best and the worst nearly; all of few."""
+    """Return about ``n`` of many settings, evenly spaced; all of few."""
     step = max(1, len(members) // n)
     return dict(list(members.items())[::step])
 
 
 def figure_7(job: Job) -> Table:
-    """Time of a refinement by the number of films that a user has rated."""
+    """Return the time of a refinement by the number of films that a user has rated."""
     rng = np.random.default_rng(job.rng_seed)
     times = {}
     for n in (100, 200, 400, 800, 1600):
         X = (rng.random((n, 18)) < 0.15).astype(float)
-        told = np.full(n, np.nan)
-        told[:10] = np.arange(10) % 2
+        judgements = np.full(n, np.nan)
+        judgements[:10] = np.arange(10) % 2
         base = rng.random(n)
         one = Queries(X, qid=np.zeros(n))
-        times[n] = min(_seconds(one, told, base) for _ in range(5))
+        times[n] = min(_seconds(one, judgements, base) for _ in range(5))
     sizes, seconds = np.array(list(times)), np.array(list(times.values()))
     slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
     rows = [
-        not_comparable(
+        Row.not_comparable(
             f"{n} films rated", "seconds, in MATLAB", f"{1000 * s:.2f} ms", "other machines, other languages"
         )
         for n, s in times.items()
     ]
     claim = "the time grows no faster than the number of films"
-    rows.append(of_claim(claim, "linear", f"as n to the {slope:.2f}", slope < 1.2))
+    rows.append(Row.of_claim(claim, "linear", f"as n to the {slope:.2f}", slope < 1.2))
     return Table(
         "Figure 7: running time",
         "50 rounds on made-up films with 18 genres, ten of them rated, least of five runs.",
@@ -391,9 +381,9 @@ def figure_7(job: Job) -> Table:
     )
 
 
-def _seconds(queries: Queries, told: np.ndarray, base: np.ndarray) -> float:
+def _seconds(queries: Queries, judgements: np.ndarray, base: np.ndarray) -> float:
     start = time.perf_counter()
-    MultiplicativeRefiner().fit(queries, told, base_score=base)
+    MultiplicativeRefiner().fit(queries, judgements, base_score=base)
     return time.perf_counter() - start
 
 

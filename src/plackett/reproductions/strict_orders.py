@@ -1,8 +1,8 @@
-"""Lists in strict order: LETOR's listwise sets where they are at hand, else MQ2008 in the order of 25 systems.
+"""Lists in strict order: LETOR's listwise sets if available, else MQ2008 in the order of 25 systems.
 
-The papers on listwise ranking take MQ2007-list and MQ2008-list, which give every document of a query a place of its
-own, about a thousand to a query. The nearest thing is MQ2008 with the mean rank of its documents over the systems of
-MQ2008-agg: the same 46 features, but lists of 5 to 121 documents.
+The papers on listwise ranking use MQ2007-list and MQ2008-list, which rank all documents of a query, about a thousand,
+without ties. The substitute is MQ2008 with the mean rank of its documents over the systems of MQ2008-agg: the same 46
+features, but lists of 5 to 121 documents.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from plackett.reproductions.base import Job
 
 ORIGINAL, STAND_IN, SYSTEMS = "mq2008-list", "mq2008", "mq2008-agg"
 NEEDS = (ORIGINAL, SYSTEMS)
-SHORTEST = 10  # documents of a list that says something about the order of its first ten
+SHORTEST = 10  # fewest documents of a list
 N_FOLDS = 5
 
 
 class StrictLists(NamedTuple):
-    """Folds of lists in strict order, what to call them, and whether they are the papers' own."""
+    """Folds of lists in strict order, their name, and whether they are those of the papers."""
 
     folds: list[Fold]
     name: str
@@ -33,7 +33,7 @@ class StrictLists(NamedTuple):
 
 
 def strict_lists(job: Job) -> StrictLists:
-    """The best data at hand; one fold of them for a quick run."""
+    """Return the best available data; one fold for a quick run."""
     numbers = range(1, 2 if job.is_quick else N_FOLDS + 1)
     if job.has(ORIGINAL):
         folds = [datasets.load_fold(ORIGINAL, number, job.folder) for number in numbers]
@@ -48,7 +48,7 @@ def strict_lists(job: Job) -> StrictLists:
 
 
 def with_strict_order(queries: Queries, systems: Queries) -> Queries:
-    """The long lists of ``queries``, documents labelled by the order of ``systems``, which has them under their ids."""
+    """Return the long lists of ``queries``, labelled by the order of ``systems``, which has the same document ids."""
     assert queries.docid is not None
     assert systems.docid is not None
     place = {key: row for row, key in enumerate(zip(systems.qid, systems.docid, strict=True))}
@@ -62,13 +62,13 @@ def strict_labels(ranks: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     """Label each document by its place in the mean order of the systems: n for the best of a list, 1 for the worst.
 
     ``ranks`` (documents × systems) has 1 for a system's best document and NaN for what it did not find, which counts as
-    its largest rank in the list + 1. Documents with equal means share the mean of their places. A system that found
-    nothing of a list has no say in it.
+    its largest rank in the list + 1. Documents with equal means share the mean of their places. A system without
+    documents of a list is ignored.
     """
     labels = np.empty(len(ranks))
     for start, stop in pairwise(indptr):
         own = ranks[start:stop].astype(np.float64)
         last = np.max(own, axis=0, where=~np.isnan(own), initial=0.0)
-        # whole numbers, so that equal means are equal sums to the last digit
+        # sums of whole numbers, so that equal means are exactly equal
         labels[start:stop] = rankdata(-np.where(np.isnan(own), last + 1.0, own).sum(axis=1))
     return labels

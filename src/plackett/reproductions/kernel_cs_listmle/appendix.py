@@ -1,7 +1,7 @@
 """The R code in the appendix of olinto2016, statement by statement, with arrays of all queries in place of its loops.
 
-It is not a description of cost-sensitive ListMLE: for that see ``plackett.losses``. What it does otherwise than the
-thesis writes is marked "sic", and kept: the printed numbers are its numbers.
+It is not a description of cost-sensitive ListMLE: for that see ``plackett.losses``. Deviations from the text of the
+thesis are kept and marked "sic", since the printed numbers come from this code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class FirstRows(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """Where the iterations ended, after how many, and how many steps of single queries were not finite."""
+    """The final coefficients, the number of iterations, and the number of steps of queries that were not finite."""
 
     coef: np.ndarray
     n_iter: int
@@ -74,8 +74,8 @@ def descend(values: np.ndarray, labels: np.ndarray, *, is_kernel: bool, norm: fl
     norm : float
         Of the coefficients after every step.
 
-    A coefficient's step is the mean over the queries of all iterations so far (sic: they are never cleared). After a
-    step that is not finite R stops with an error, since it cannot compare NaN; here such a step counts as none.
+    A coefficient's step is the mean over the queries of all iterations so far (sic: they are never cleared). R stops
+    with an error at a step that is not finite, since it cannot compare NaN; here such a step is ignored.
     """
     n_queries, _, n_coefs = values.shape
     coef, before = np.full(n_coefs, START), np.full(n_coefs, BEFORE_START)
@@ -94,7 +94,7 @@ def descend(values: np.ndarray, labels: np.ndarray, *, is_kernel: bool, norm: fl
 
 
 def _newton_steps(values: np.ndarray, labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """The first over the second "derivative" of each query by each coefficient; the DCG that divides both cancels.
+    """Return the first over the second "derivative" of each query by each coefficient; the DCG in both cancels.
 
     Only documents that stand after the better one count (sic). ``x - x[i,]`` goes down the columns of x in R, so that
     the entries of row i are taken away from x in the wrong places (sic). The derivative's denominator has the inner
@@ -117,14 +117,15 @@ def _newton_steps(values: np.ndarray, labels: np.ndarray, scores: np.ndarray) ->
 
 
 def ranked_labels(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Labels of each query by falling score; equal scores keep the order of the rows."""
+    """Return the labels of each query by falling score; equal scores keep the order of the rows."""
     return np.take_along_axis(labels, np.argsort(-scores, axis=1, kind="stable"), axis=1)
 
 
 def ndcg_of_own_top(ranked: np.ndarray, k: int) -> np.ndarray:
     """``nDCG_k``: the DCG of the first k documents over that of the best order *of these same k* (sic).
 
-    Whoever brings up k documents of one label above 0 gets 1, however low that label is; k documents of label 0 give 0.
+    A ranking whose first k documents have the same label above 0 gets 1, however low that label is; k documents of
+    label 0 give 0.
     """
     gains, discounts = 2.0 ** ranked[:, :k] - 1.0, np.log2(np.arange(2, k + 2))
     best = (-np.sort(-gains, axis=1) / discounts).sum(axis=1)

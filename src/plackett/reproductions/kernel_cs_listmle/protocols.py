@@ -1,4 +1,4 @@
-"""Three ways to fit and to measure the contestants of olinto2016: its code, its model, and a sound protocol."""
+"""Three protocols for the rankers of olinto2016: its code, its model, and a sound protocol."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Key = tuple[str, str]  # contestant, column
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a contestant reached: nDCG@k of each test query, and the iterations and failed steps of its fits."""
+    """The results of a ranker: nDCG@k of each test query, and the iterations and failed steps of its fits."""
 
     values: dict[int, np.ndarray]
     iterations: tuple[int, ...] = ()
@@ -59,15 +59,15 @@ Outcomes = dict[Key, Outcome]
 
 
 def is_original(job: Job) -> bool:
-    """Whether MSLR-WEB10K is at hand, not only a sample of it."""
+    """Return whether MSLR-WEB10K is available, not only a sample of it."""
     return job.has(ORIGINAL)
 
 
 def folds(job: Job) -> Iterator[Fold]:
-    """One fold after the other, since all at once would be gigabytes; the sample is one fold without validation."""
+    """Yield one fold at a time, since all take gigabytes; the sample is one fold without validation queries."""
     if is_original(job):
         for number in range(1, 2 if job.is_quick else N_FOLDS + 1):
-            job.tell(f"  fold {number}")
+            job.progress(f"  fold {number}")
             yield datasets.load_fold(ORIGINAL, number, job.folder)
     else:
         train, test = (datasets.load(STAND_IN, job.folder, part=part) for part in ("train", "test"))
@@ -77,7 +77,7 @@ def folds(job: Job) -> Iterator[Fold]:
 
 
 def over_folds(job: Job, measure: Callable[[Fold, Job], Outcomes]) -> Outcomes:
-    """The outcomes of all folds, test queries of one after those of the other."""
+    """Return the outcomes of all folds, with the test queries concatenated."""
     total: Outcomes = {}
     for fold in folds(job):
         with warnings.catch_warnings():
@@ -89,7 +89,7 @@ def over_folds(job: Job, measure: Callable[[Fold, Job], Outcomes]) -> Outcomes:
 
 
 def cells() -> Iterator[Key]:
-    """Method and column of each fit in Tables 5.3 to 5.6; there is nothing special about the plain one."""
+    """Yield method and column of each fit in Tables 5.3 to 5.6; the plain one has no special column."""
     for column in COLUMNS:
         for method in (*KERNELS, PLAIN):
             if (method, column) != (PLAIN, "special"):
@@ -97,7 +97,7 @@ def cells() -> Iterator[Key]:
 
 
 def metrics_of(column: str) -> tuple[int, ...]:
-    """The k of nDCG@k that can be read of so many rows."""
+    """Return the k of nDCG@k that are possible with the rows of a column."""
     return tuple(k for k in METRICS if k <= COLUMNS.get(column, METRICS[-1]))
 
 
@@ -119,7 +119,7 @@ _NORMS = {("Gaussian", "special"): 10.0}
 
 
 def by_appendix(fold: Fold, job: Job) -> Outcomes:
-    """Tables 5.3 to 5.6 by the code in the appendix, on the first rows of each query."""
+    """Return Tables 5.3 to 5.6 by the code in the appendix, on the first rows of each query."""
     found = {}
     for method, column in cells():
         train, test = (first_rows(queries, COLUMNS[column]) for queries in (fold.train, fold.test))
@@ -145,7 +145,7 @@ _FORMULAS = {"Gaussian": ("rbf", 0.5), "Laplace": ("rbf", 1.0), "Polynomial": ("
 
 
 def by_model(fold: Fold, job: Job) -> Outcomes:
-    """Tables 5.3 to 5.6 by equation 4.1 with its true derivatives, on the first rows of each query."""
+    """Return Tables 5.3 to 5.6 by equation 4.1 with its true derivatives, on the first rows of each query."""
     found = {}
     for method, column in cells():
         train, test = (first_rows(queries, COLUMNS[column]) for queries in (fold.train, fold.test))
@@ -182,7 +182,7 @@ N_DRAWS = 200
 
 
 def on_first_rows(fold: Fold, job: Job) -> Outcomes:
-    """ListNet and RankSVM, trained and tested on the first ten rows of each query, and chance on the first 3, 5, 10."""
+    """Return ListNet and RankSVM on the first ten rows of each query, and random orders of the first 3, 5 and 10."""
     chosen = with_validation(fold)
     parts = Fold(*(_as_queries(first_rows(part, METRICS[-1])) for part in chosen))
     found = {}
@@ -198,7 +198,7 @@ def on_first_rows(fold: Fold, job: Job) -> Outcomes:
 
 
 def on_whole_lists(fold: Fold, job: Job) -> Outcomes:
-    """ListNet and RankSVM on all documents, with columns of unit length as in the thesis, in the thesis's measure."""
+    """Return ListNet and RankSVM on all documents, with columns of unit length, in the thesis's measure."""
     chosen = with_validation(fold)
     labels, padding = _padded(fold.test, fold.test.labels, 0.0), _padded(fold.test, np.zeros(fold.test.n_docs), -np.inf)
     found = {}
@@ -211,14 +211,14 @@ def on_whole_lists(fold: Fold, job: Job) -> Outcomes:
 
 
 def _chance(labels: np.ndarray, padding: np.ndarray, column: str, job: Job) -> Outcome:
-    """The mean of random orders, query by query; where ``padding`` is −∞ there is no document."""
+    """Return the mean of random orders for each query; a ``padding`` of −∞ marks missing documents."""
     rng = np.random.default_rng(job.rng_seed)
     drawn = [_own_top(ranked_labels(labels, rng.random(labels.shape) + padding), column) for _ in range(N_DRAWS)]
     return Outcome({k: np.mean([one[k] for one in drawn], axis=0) for k in metrics_of(column)})
 
 
 def _padded(queries: Queries, values: np.ndarray, filler: float) -> np.ndarray:
-    """Values of all documents as a table with a row for each query, ten columns at least."""
+    """Return values of all documents as a table with a row for each query and at least ten columns."""
     lengths = np.diff(queries.indptr)
     is_there = np.arange(max(int(lengths.max()), METRICS[-1])) < lengths[:, None]
     table = np.full(is_there.shape, filler)
@@ -227,7 +227,7 @@ def _padded(queries: Queries, values: np.ndarray, filler: float) -> np.ndarray:
 
 
 def _best(templates: Sequence[LinearRanker], fold: Fold, k: int) -> LinearRanker:
-    """The best of all templates and penalties on the validation queries, the first of equals."""
+    """Return the best of all templates and penalties on the validation queries, the first of equals."""
     paths = [one.l2_path(fold.train, l2=L2, eval_set=fold.validation, eval_metric=f"ndcg@{k}") for one in templates]
     values = [path.validation.max() for path in paths if path.validation is not None]
     return paths[int(np.argmax(values))].best
@@ -250,14 +250,14 @@ _SOUND_SPECIAL = {
 
 
 def by_sound_protocol(fold: Fold, job: Job) -> Outcomes:
-    """Tables 5.2 to 5.6 with all documents of each query, in training and in the test, and settings by validation."""
+    """Return Tables 5.2 to 5.6 with all documents of each query, and settings chosen on validation queries."""
     chosen = with_validation(fold)
     found = {}
     for name, known_as in BASELINES.items():
-        job.tell(f"    {name}")
+        job.progress(f"    {name}")
         found[name, WHOLE] = _sound(fold, _best([ranker(known_as, normalize="query-zscore")], chosen, METRICS[-1]))
     for method, column in cells():
-        job.tell(f"    {method}, {column}")
+        job.progress(f"    {method}, {column}")
         candidates = _sound_candidates(method, column, job)
         found[method, column] = _sound(fold, _best(candidates, chosen, COLUMNS[column]))
     found[RANDOM, WHOLE] = Outcome(_sound_values(fold.test, np.zeros(fold.test.n_docs)))
@@ -280,6 +280,6 @@ def _sound(fold: Fold, fitted: LinearRanker) -> Outcome:
 
 
 def _sound_values(queries: Queries, scores: np.ndarray) -> dict[int, np.ndarray]:
-    """NDCG@k over whole lists; tied documents share their places."""
+    """Return NDCG@k over whole lists; tied documents share their places."""
     table = evaluate(queries, scores, metrics=[f"ndcg@{k}(ties=average)" for k in METRICS])
     return dict(zip(METRICS, table.values.T, strict=True))

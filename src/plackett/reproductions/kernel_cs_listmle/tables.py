@@ -1,9 +1,9 @@
 """Kernelised cost-sensitive listwise ranking (olinto2016): Tables 5.2 to 5.6, by its code, its model, and soundly.
 
-The thesis keeps the first 3, 5 or 10 rows of each query, as they stand in the file, in training and in the test, and
-divides the DCG of a ranking's first k documents by that of the best order of these same documents. A random order comes
-to between 0.5 and 0.6 by this measure, which says little of how well whole lists are ranked. So beside the thesis's
-protocol, by its code and by its formulas, stands one that tests on whole lists.
+The thesis keeps the first 3, 5 or 10 rows of each query in file order, in training and test, and divides the DCG of a
+ranking's first k documents by that of the best order of these same documents. A random order has between 0.5 and 0.6 by
+this measure, which is uninformative about whole lists. So a protocol that tests on whole lists is added to that of the
+thesis, which is run by its code and by its formulas.
 """
 
 from __future__ import annotations
@@ -12,19 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from plackett.reproductions.base import (
-    LEVEL,
-    Item,
-    Job,
-    Paper,
-    Row,
-    Table,
-    gap_and_p,
-    not_comparable,
-    of_claim,
-    of_gaps,
-    of_number,
-)
+from plackett.reproductions.base import LEVEL, Item, Job, Paper, Row, Table, gap_and_p
 from plackett.reproductions.kernel_cs_listmle.protocols import (
     BASELINES,
     COLUMNS,
@@ -48,7 +36,7 @@ from plackett.reproductions.kernel_cs_listmle.protocols import (
 
 # --- The thesis's numbers ---------------------------------------------------------------------------------------------
 
-NA = None  # a cell that is empty in print
+NA = None  # an empty cell
 PRINTED_BASELINES = {  # Table 5.2
     3: {"ListNet": 0.6028, "RankSVM": 0.4662},
     5: {"ListNet": 0.6243, "RankSVM": 0.5120},
@@ -94,11 +82,11 @@ FASTEST = {
     "special": ("Polynomial",),
 }
 TOLERANCE, TOLERANCE_OF_ITERATIONS = 0.02, 2
-FEW = 75  # iterations: as many as the slowest of the thesis's takes
+FEW = 75  # iterations: the largest number in the thesis
 
 
 def printed(method: str, column: str, k: int) -> float:
-    """nDCG@k in a cell that is not empty."""
+    """Return the printed nDCG@k of a cell."""
     return _cell(PRINTED[k], method, column)
 
 
@@ -121,7 +109,7 @@ _CLAIMED = (
 
 
 def table_5_2(job: Job) -> Table:
-    """ListNet and RankSVM, of which the thesis does not say on which lists they are measured."""
+    """Return ListNet and RankSVM on whole lists and on first rows, since the thesis does not say which it uses."""
     readings = {WHOLE: over_folds(job, on_whole_lists), "first ten rows": over_folds(job, on_first_rows)}
     rows: list[Row] = []
     for reading, found in readings.items():
@@ -144,7 +132,7 @@ def table_5_2(job: Job) -> Table:
 
 
 def tables_by_appendix(job: Job) -> Table:
-    """Tables 5.3 to 5.6 by the code that is printed with them."""
+    """Return Tables 5.3 to 5.6 by the code in the appendix."""
     found = over_folds(job, by_appendix)
     halted = [f"{method} {column}" for (method, column), one in found.items() if one.n_left_out]
     notes = [
@@ -158,8 +146,8 @@ def tables_by_appendix(job: Job) -> Table:
     if halted:
         notes.append(
             f"In the fits {', '.join(halted)} some steps are not finite (kernel values underflow, or exponentials "
-            "overflow), at which R stops with an error: as printed, the code does not get through them. Such steps "
-            "count as none here."
+            "overflow), at which R stops with an error: the printed code cannot finish them. Such steps are ignored "
+            "here."
         )
     return _own_protocol(
         f"Tables 5.3 to 5.6, the appendix's code, {_on(job)}",
@@ -172,7 +160,7 @@ def tables_by_appendix(job: Job) -> Table:
 
 
 def tables_by_model(job: Job) -> Table:
-    """Tables 5.3 to 5.6 by what the thesis writes, minimised as it writes."""
+    """Return Tables 5.3 to 5.6 by the formulas and the algorithm of the thesis."""
     return _own_protocol(
         f"Tables 5.3 to 5.6, the thesis's model, {_on(job)}",
         "The first 3, 5 or 10 rows of each query, one coefficient for each position (equation 4.1), the weights of the "
@@ -182,7 +170,7 @@ def tables_by_model(job: Job) -> Table:
         job,
         (
             "The Laplace formula squares the norm: it is the Gaussian with another width, and with the special "
-            "bandwidth the two are one kernel.",
+            "bandwidth both kernels are equal.",
         ),
     )
 
@@ -212,25 +200,25 @@ def _own_protocol(title: str, protocol: str, found: Outcomes, job: Job, notes: t
 
 
 def tables_by_sound_protocol(job: Job) -> Table:
-    """Tables 5.2 to 5.6 as one would measure these rankers today."""
+    """Return Tables 5.2 to 5.6 by a protocol of today."""
     if is_original(job) and not job.is_quick:
-        job.tell("  with 10,000 queries this takes hours")
+        job.progress("  with 10,000 queries this takes hours")
     found = over_folds(job, by_sound_protocol)
     reason = "another quantity: whole lists, NDCG over all of their documents"
     rows: list[Row] = []
     for k in METRICS:
         for name in BASELINES:
             value = _mean(found, name, WHOLE, k)
-            rows.append(not_comparable(f"Table 5.2: {name}, NDCG@{k}", PRINTED_BASELINES[k][name], value, reason))
+            rows.append(Row.not_comparable(f"Table 5.2: {name}, NDCG@{k}", PRINTED_BASELINES[k][name], value, reason))
     for k in METRICS:
         for method, column in cells():
             if k in metrics_of(column):
                 what, value = f"Table {TABLE_OF[k]}: {method}, {column}, NDCG@{k}", _mean(found, method, column, k)
-                rows.append(not_comparable(what, printed(method, column, k), value, reason))
+                rows.append(Row.not_comparable(what, printed(method, column, k), value, reason))
         rows.append(_floor(f"{RANDOM}, NDCG@{k}", found, WHOLE, k))
     rows.append(_above_chance(found, {(RANDOM, column): found[RANDOM, WHOLE] for column in COLUMNS}))
     for what, value, iterations in _iterations(found):
-        rows.append(not_comparable(what, value, iterations, "truncated Newton to the minimum, from a nearby start"))
+        rows.append(Row.not_comparable(what, value, iterations, "truncated Newton to the minimum, from a nearby start"))
     rows += _claims(found, found, WHOLE)
     return Table(
         f"Tables 5.2 to 5.6, sound protocol, {_on(job)}",
@@ -247,7 +235,7 @@ def tables_by_sound_protocol(job: Job) -> Table:
 
 
 def _claims(found: Outcomes, others: Outcomes, baseline_column: str) -> Iterator[Row]:
-    """Who is ahead, as section 5.4 and the conclusion have it."""
+    """Yield the claims of section 5.4 and the conclusion about which ranker is best."""
     for k in METRICS:
         for column in COLUMNS:
             if k in metrics_of(column):
@@ -270,7 +258,7 @@ def _claims(found: Outcomes, others: Outcomes, baseline_column: str) -> Iterator
 
 
 def _leads(found: Outcomes, column: str, k: int) -> Row:
-    """Whether the printed winner of a column is above each of the others."""
+    """Return whether the printed winner of a column is above each of the others."""
     leader = LEADERS[column]
     rivals = [method for method, where in cells() if where == column and method != leader]
     own = found[leader, column].values[k]
@@ -279,7 +267,7 @@ def _leads(found: Outcomes, column: str, k: int) -> Row:
     n_beaten = sum(gap > 0 and p_value < LEVEL for gap, p_value in compared.values())
     best = max(rivals, key=lambda name: values[name].mean())
     best_printed = max(rivals, key=lambda name: printed(name, column, k))
-    return of_gaps(
+    return Row.of_gaps(
         f"nDCG@{k}, {column}: {leader} above all others",
         f"{printed(leader, column, k):.4f}, next {best_printed} {printed(best_printed, column, k):.4f}",
         f"{own.mean():.4f}, best other {best} {values[best].mean():.4f}",
@@ -296,12 +284,13 @@ def _above(prefix: str, found: Outcomes, one: tuple[str, str], other: tuple[str,
         PRINTED_BASELINES[k][method] if method in BASELINES else printed(method, column, k)
         for method, column in (one, other)
     ]
-    return of_gaps(
+    contradiction = "; the printed numbers contradict the claim" if in_print[0] < in_print[1] else ""
+    return Row.of_gaps(
         f"{prefix}nDCG@{k}: {names[0]} above {names[1]}",
         f"{in_print[0]:.4f} and {in_print[1]:.4f}",
         f"{first.mean():.4f} and {second.mean():.4f}",
         [(gap, p_value)],
-        f"{gap:+.4f}, p {p_value:.2g}" + ("; print itself has it the other way" if in_print[0] < in_print[1] else ""),
+        f"{gap:+.4f}, p {p_value:.2g}" + contradiction,
     )
 
 
@@ -314,11 +303,11 @@ def _above_chance(found: Outcomes, others: Outcomes) -> Row:
     ]
     above, below = (sum(sign * gap > 0 and p_value < LEVEL for gap, p_value in compared) for sign in (1, -1))
     ours = f"above {above}, below {below}, of {len(compared)}"
-    return not_comparable(f"numbers that differ from {RANDOM} at 5 %", None, ours, "not in the thesis")
+    return Row.not_comparable(f"numbers that differ from {RANDOM} at 5 %", None, ours, "not in the thesis")
 
 
 def _iterations(found: Outcomes) -> Iterator[tuple[str, float, float]]:
-    """What, printed and ours of Table 5.6."""
+    """Yield the rows of Table 5.6: name, printed number and ours."""
     for method, column in cells():
         ours = float(np.mean(found[method, column].iterations))
         yield f"Table 5.6: {method}, {column}, iterations", _cell(PRINTED_ITERATIONS, method, column), ours
@@ -327,7 +316,7 @@ def _iterations(found: Outcomes) -> Iterator[tuple[str, float, float]]:
 def _claims_on_iterations(found: Outcomes) -> Iterator[Row]:
     mean = {key: float(np.mean(one.iterations)) for key, one in found.items()}
     slowest = max(mean, key=lambda key: mean[key])
-    yield of_claim(
+    yield Row.of_claim(
         "iterations: relatively few",
         f"2 to {FEW}",
         f"{min(mean.values()):g} to {mean[slowest]:g}",
@@ -337,7 +326,7 @@ def _claims_on_iterations(found: Outcomes) -> Iterator[Row]:
     for column, expected in FASTEST.items():
         here = {method: mean[method, where] for method, where in cells() if where == column}
         fastest = [method for method, n in here.items() if n == min(here.values())]
-        yield of_claim(
+        yield Row.of_claim(
             f"iterations, {column}: {' and '.join(expected)} fastest",
             " and ".join(expected),
             " and ".join(fastest),
@@ -349,12 +338,12 @@ def _claims_on_iterations(found: Outcomes) -> Iterator[Row]:
 def _number(what: str, value: float, ours: float, job: Job, *, is_count: bool = False) -> Row:
     if is_original(job):
         tolerance = TOLERANCE_OF_ITERATIONS if is_count else TOLERANCE
-        return of_number(what, value, ours, tolerance=tolerance, is_error=is_count)
-    return not_comparable(what, value, ours, "86 queries, not 10,000")
+        return Row.of_number(what, value, ours, tolerance=tolerance, is_error=is_count)
+    return Row.not_comparable(what, value, ours, "86 queries, not 10,000")
 
 
 def _floor(what: str, found: Outcomes, column: str, k: int) -> Row:
-    return not_comparable(what, None, _mean(found, RANDOM, column, k), "not in the thesis")
+    return Row.not_comparable(what, None, _mean(found, RANDOM, column, k), "not in the thesis")
 
 
 def _mean(found: Outcomes, method: str, column: str, k: int) -> float:

@@ -1,7 +1,7 @@
-"""What dai2019 prints in its Tables 1 to 6: means over 50 replications and their standard errors, and seconds.
+"""The printed numbers of dai2019, Tables 1 to 6: means over 50 replications, standard errors, and seconds.
 
-A line of a block holds what a cell is, then by measure the means of the four methods, in brackets their standard errors
-in thousandths.
+A line of a block has the name of a cell, then for each measure the means of the four methods, with their standard
+errors in thousandths in brackets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Printed(NamedTuple):
     errors: np.ndarray
 
     def is_clear(self, measure: int, first: int, second: int) -> bool:
-        """Whether two methods differ by more than two standard errors of their difference."""
+        """Return whether two methods differ by more than two standard errors of their difference."""
         gap = self.means[measure, second] - self.means[measure, first]
         return bool(abs(gap) > 2 * np.hypot(self.errors[measure, first], self.errors[measure, second]))
 

@@ -1,4 +1,4 @@
-"""The simulations of dai2019: one draw after another, the four methods fitted to it, and three measures of each."""
+"""The simulations of dai2019: random draws, the four methods fitted to them, and three measures of each."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 MRE, NDCG, ERR = (Measure(name, k, convention="paper") for name, k in (("mre", None), ("ndcg", 10), ("err", None)))
 KERNELS = {1: "linear", 2: "rbf"}
-TOL, PATH_TOL = 1e-3, 1e-2  # of the last fits, and of those that choose: ten times sharper changes the third digit
+TOL, PATH_TOL = (
+    1e-3,
+    1e-2,
+)  # of the last fits, and of those that choose l2; a tenth of it changes the third digit
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is drawn, and what is fitted to it."""
+    """A simulated setting, and the methods that are fitted to it."""
 
     example: int
     scenario: str
@@ -48,25 +51,25 @@ class Cell:
 
 
 class Draws(NamedTuple):
-    """What came of a cell.
+    """The results of a cell.
 
-    ``values`` are replications × measures × methods; ``one_for_all``, replications × measures, are those of the mean of
-    all queries' true coefficients, which but for chance is the best that one linear function can be.
+    ``values`` are replications × measures × methods. ``one_for_all``, replications × measures, has the values of the
+    mean of all true coefficients, which is the best single linear function up to chance.
     """
 
     values: np.ndarray
     one_for_all: np.ndarray
 
 
-@cache  # some tables show cells of others again
+@cache  # some tables share cells
 def simulate(cell: Cell, seeds: range, strengths: tuple[float, ...]) -> Draws:
-    """Replicate a cell for each of the seeds."""
+    """Return the results of a cell for all seeds."""
     found = Parallel(n_jobs=n_threads())(delayed(replicate)(cell, seed, strengths) for seed in seeds)
     return Draws(*(np.array(part) for part in zip(*found, strict=True)))
 
 
 def replicate(cell: Cell, seed: int, strengths: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """One draw: measures × methods on the test documents, and the measures of the mean of all true coefficients."""
+    """Return measures × methods on the test documents of one draw, and the measures of the mean true coefficients."""
     drawn = {key: value for key, value in asdict(cell).items() if key not in ("methods", "function")}
     data = make_query_dependent(**drawn, random_state=seed)
     train, validation, test = (documents(data.queries, rows) for rows in (data.train, data.validation, data.test))
@@ -88,7 +91,7 @@ def replicate(cell: Cell, seed: int, strengths: tuple[float, ...]) -> tuple[np.n
 
 
 def documents(queries: Queries, rows: np.ndarray) -> Queries:
-    """Some of the documents; queries without any are left out."""
+    """Return some of the documents; queries without any are left out."""
     return Queries(queries.X[rows], queries.y[rows], queries.qid[rows])
 
 
@@ -100,10 +103,10 @@ def chosen_and_refitted(
     query_features: np.ndarray,
     strengths: tuple[float, ...],
 ) -> QueryDependentRanker:
-    """The strength that has the least MRE on the validation documents, fitted to training and validation documents.
+    """Return a ranker fitted to training and validation documents, with the strength of least validation MRE.
 
-    The paper does not say whether it fits again. On the ten training documents alone indv-SVM comes to .35 in Example
-    1, not to the .30 that is printed.
+    The paper does not say whether it fits again. On the ten training documents alone indv-SVM has .35 in Example 1,
+    not the printed .30.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -113,7 +116,7 @@ def chosen_and_refitted(
 
 
 def predict(ranker: QueryDependentRanker, queries: Queries, query_features: np.ndarray) -> np.ndarray:
-    """Scores; indv-SVM ranks new queries at random, as in the paper, and need not say so."""
+    """Return scores without the warning that indv-SVM ranks new queries at random, as in the paper."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -121,7 +124,7 @@ def predict(ranker: QueryDependentRanker, queries: Queries, query_features: np.n
 
 
 def measured(queries: Queries, scores: np.ndarray) -> np.ndarray:
-    """Means over the queries of MRE, 1 - ERR and 1 - NDCG@10; ERR takes the largest label of each query as its own."""
+    """Return the means of MRE, 1 - ERR and 1 - NDCG@10; ERR uses the largest label of each query."""
     lists = [slice(*queries.indptr[place : place + 2]) for place in range(queries.n_queries)]
     err = [ERR(queries.y[rows], scores[rows]).item() for rows in lists]
     ndcg = NDCG(queries.y, scores, qid=queries.qid)
@@ -129,5 +132,5 @@ def measured(queries: Queries, scores: np.ndarray) -> np.ndarray:
 
 
 def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard error over replications, which come first; there are two or more of them."""
+    """Return mean and standard error over the first axis, the replications."""
     return values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))

@@ -1,9 +1,9 @@
 """Query-dependent ranking (dai2019): rank-SVM, indv-SVM, kNN-SVM and q-SVM, Tables 1 to 6 and Figure 1.
 
-In the simulations the strength of the penalty is the best of 61 on the validation documents by mis-ranking error (MRE),
-the models are then fitted to training and validation documents and tested on the others, all documents of held-out
-queries among them. An order of two methods that is clear in print, by more than two standard errors, is confirmed when
-a paired t-test over our replications finds it too.
+In the simulations the strength of the penalty is the best of 61 on the validation documents by mis-ranking error (MRE).
+The models are then fitted to training and validation documents and tested on the others, including all documents of
+held-out queries. An order of two methods that differ by more than two standard errors in print is confirmed if a
+paired t-test over our replications finds it too.
 """
 
 from __future__ import annotations
@@ -22,19 +22,7 @@ from plackett.data.datasets.synthetic import QueryDependentData, make_query_depe
 from plackett.exceptions import ConvergenceWarning
 from plackett.rankers.query_dependent.choice import L2_GRID
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
-from plackett.reproductions.base import (
-    Item,
-    Job,
-    Paper,
-    Row,
-    Table,
-    Verdict,
-    gap_and_p,
-    not_comparable,
-    of_claim,
-    of_gaps,
-    of_number,
-)
+from plackett.reproductions.base import Item, Job, Paper, Row, Table, Verdict, gap_and_p
 from plackett.reproductions.qsvm import web_search as qsvm_web
 from plackett.reproductions.qsvm.printed import (
     MEASURES,
@@ -55,7 +43,7 @@ TOLERANCE = 0.06  # for a mean
 N_REPLICATIONS = 50
 RANK, KNN, Q = (METHODS.index(name) for name in ("rank-SVM", "kNN-SVM", "q-SVM"))
 GAMMAS, NOISES = (0.0, 0.1, 0.2), (0.1, 0.3, 0.5, 0.7, 0.9)
-WORDS = (
+CRITERIA = (
     f"a mean and two standard errors within {TOLERANCE}; orders that differ by more than two standard errors in print, "
     "by paired t-tests over the replications at 5 %"
 )
@@ -70,7 +58,7 @@ def _strengths(job: Job) -> tuple[float, ...]:
 
 
 def _draw(cell: Cell, job: Job) -> Draws:
-    job.tell(f"  {cell}")
+    job.progress(f"  {cell}")
     return simulate(cell, _seeds(job), _strengths(job))
 
 
@@ -84,32 +72,20 @@ def _protocol(job: Job) -> str:
 # --- Rows -------------------------------------------------------------------------------------------------------------
 
 
-def of_means(where: str, printed: Printed, values: np.ndarray, tolerance: float = TOLERANCE) -> list[Row]:
-    """A row for each printed mean; ``values`` are replications × measures × methods."""
+def of_means(
+    where: str, printed: Printed, values: np.ndarray, tolerance: float = TOLERANCE, why_not_comparable: str = ""
+) -> list[Row]:
+    """Return a row for each printed mean; ``values`` are replications × measures × methods."""
     means, errors = mean_and_error(values)
-    return [
-        of_number(
-            f"{where}, {measure}: {method}",
-            float(printed.means[place]),
-            float(means[place]),
-            tolerance=tolerance,
-            is_error=True,
-            error=float(errors[place]),
-        )
-        for place, measure, method in _places()
-    ]
-
-
-def beside(where: str, printed: Printed, values: np.ndarray, reason: str) -> list[Row]:
-    """A row for each printed mean, without a verdict."""
-    means, errors = mean_and_error(values)
-    return [
-        replace(
-            not_comparable(f"{where}, {measure}: {method}", float(printed.means[place]), float(means[place]), reason),
-            error=float(errors[place]),
-        )
-        for place, measure, method in _places()
-    ]
+    rows = []
+    for place, measure, method in _places():
+        what, numbers = f"{where}, {measure}: {method}", (float(printed.means[place]), float(means[place]))
+        error = float(errors[place])
+        if why_not_comparable:
+            rows.append(Row.not_comparable(what, *numbers, why_not_comparable, error))
+        else:
+            rows.append(Row.of_number(what, *numbers, tolerance=tolerance, is_error=True, error=error))
+    return rows
 
 
 def _places() -> list[tuple[tuple[int, int], str, str]]:
@@ -117,7 +93,7 @@ def _places() -> list[tuple[tuple[int, int], str, str]]:
 
 
 def of_orders(where: str, printed: Printed, values: np.ndarray) -> list[Row]:
-    """By measure, whether pairs of methods that differ clearly in print stand in the same order here."""
+    """Return for each measure whether methods that differ clearly in print have the same order here."""
     rows = []
     for place, measure in enumerate(MEASURES):
         clear = [pair for pair in combinations(range(len(METHODS)), 2) if printed.is_clear(place, *pair)]
@@ -132,7 +108,7 @@ def of_orders(where: str, printed: Printed, values: np.ndarray) -> list[Row]:
                 pair = f"{METHODS[better]} before {METHODS[worse]}"
                 against.append(f"{pair}: printed {abs(gap):.2f}, ours {ours:+.3f} ({error:.3f})")
         rows.append(
-            of_gaps(
+            Row.of_gaps(
                 f"{where}, {measure}: clear orders",
                 str(len(clear)),
                 f"{len(clear) - len(against)} of {len(clear)}",
@@ -145,7 +121,7 @@ def of_orders(where: str, printed: Printed, values: np.ndarray) -> list[Row]:
 
 # --- Tables 1 and 2 ---------------------------------------------------------------------------------------------------
 
-# a quick run has those of which the paper speaks in words
+# cells of a quick run: those that the text of the paper discusses
 QUICK_CELLS = {1: (("I", 0.0), ("II", 0.2), ("III", 0.0), ("IV", 0.1)), 2: (("II", 0.0), ("IV", 0.1))}
 # section 5.1: scenario, share of held-out queries, method that q-SVM improves upon, and by how much of its MRE
 IMPROVEMENTS = (("II", 0.2, "rank-SVM", 0.621), ("II", 0.2, "indv-SVM", 0.711), ("III", 0.0, "kNN-SVM", 0.304))
@@ -153,8 +129,8 @@ NOTES = {
     1: (
         "The paper prints coefficients around a mean of one; its own Table 1 needs a mean of zero, as is drawn here.",
         "Scenario III: the coefficients of the four groups are all but orthogonal and equally long, so that no single "
-        "linear function has an MRE much below arccos(1/2)/π, a third. The .30 and .31 printed for rank-SVM are out of "
-        "reach, and with them the orders that depend on them.",
+        "linear function has an MRE much below arccos(1/2)/π, a third. The .30 and .31 printed for rank-SVM cannot be "
+        "reached, nor the orders that depend on them.",
         "Likely misprints: kNN-SVM in IV, 1 - ERR at γ = 0 (.60 beside .72 and .74) and 1 - NDCG at γ = 0.1 (.60 "
         "beside .68 and .72); q-SVM in III, 1 - NDCG at γ = 0.2, the number of γ = 0.1 again.",
     ),
@@ -166,12 +142,12 @@ NOTES = {
 
 
 def table_1(job: Job) -> Table:
-    """Linear scores."""
+    """Return the simulations with linear scores."""
     return _simulated(1, TABLE_1, "Table 1: Example 1, linear scores", job)
 
 
 def table_2(job: Job) -> Table:
-    """Scores that are not linear."""
+    """Return the simulations with non-linear scores."""
     return _simulated(2, TABLE_2, "Table 2: Example 2, Gaussian kernel", job)
 
 
@@ -191,19 +167,19 @@ def _simulated(example: int, table: Mapping[tuple[str, float], Printed], title: 
         for scenario, gamma, other, printed_share in IMPROVEMENTS:
             own, rival = means[scenario, gamma][[Q, METHODS.index(other)]]
             what = f"{scenario}, γ = {gamma}: improvement of q-SVM over {other} in MRE"
-            rows.append(of_number(what, printed_share, float(1 - own / rival), tolerance=TOLERANCE))
-    return Table(title, _protocol(job), WORDS, tuple(rows), NOTES[example])
+            rows.append(Row.of_number(what, printed_share, float(1 - own / rival), tolerance=TOLERANCE))
+    return Table(title, _protocol(job), CRITERIA, tuple(rows), NOTES[example])
 
 
 def _with_least(rows: Sequence[Row], printed: Printed, drawn: Draws) -> list[Row]:
-    """Say of rank-SVM where print has less than one linear function can have."""
-    answer = list(rows)
+    """Add to the rows of rank-SVM whether print is below the minimum of any single linear function."""
+    noted = list(rows)
     for measure, least in enumerate(drawn.one_for_all.mean(axis=0)):
         place = measure * len(METHODS) + RANK
         if printed.means[measure, RANK] < least - 0.005:  # more than rounding
             words = f"the mean of all true coefficients has {least:.3f}, and no linear function much less"
-            answer[place] = replace(answer[place], reason=f"{answer[place].reason}; {words}")
-    return answer
+            noted[place] = replace(noted[place], reason=f"{noted[place].reason}; {words}")
+    return noted
 
 
 # --- Table 3 ----------------------------------------------------------------------------------------------------------
@@ -212,7 +188,7 @@ CANCELS = "the shared part cancels in linear scores"
 
 
 def table_3(job: Job) -> Table:
-    """Documents of a query that depend on each other."""
+    """Return the simulations with dependent documents of a query."""
     rows: list[Row] = []
     for gamma in GAMMAS[:1] if job.is_quick else GAMMAS:
         where, printed = f"independent, γ = {gamma}", TABLE_1["III", gamma]
@@ -220,7 +196,7 @@ def table_3(job: Job) -> Table:
         rows += _with_least(of_means(where, printed, drawn.values), printed, drawn)
         rows.append(_leads(where, drawn.values))
         where, drawn = f"dependent, γ = {gamma}", _draw(Cell(1, "III", gamma, dependent=True), job)
-        rows += beside(where, TABLE_3[gamma], drawn.values, CANCELS)
+        rows += of_means(where, TABLE_3[gamma], drawn.values, why_not_comparable=CANCELS)
         rows.append(_leads(where, drawn.values))
     return Table(
         "Table 3: independent and dependent documents, Scenario III of Example 1",
@@ -228,27 +204,27 @@ def table_3(job: Job) -> Table:
         f"a mean and two standard errors within {TOLERANCE}; the best by paired t-tests at 5 %",
         tuple(rows),
         (
-            "What the documents of a query share cancels in all differences of linear scores, so that dependent ones "
-            "must give what independent ones give but for chance; the printed numbers differ by up to .16.",
+            "The shared part of a query's documents cancels in all differences of linear scores, so that dependent and "
+            "independent documents must give equal results up to chance; the printed numbers differ by up to .16.",
         ),
     )
 
 
 def _leads(where: str, values: np.ndarray) -> Row:
-    """The paper's words on Table 3: q-SVM is best by all measures."""
+    """Return the claim of the paper on Table 3: q-SVM is best by all measures."""
     means = values.mean(axis=0)
     best = [METHODS[place] for place in means.argmin(axis=1)]
     shown = ", ".join(f"{measure} {name}" for measure, name in zip(MEASURES, best, strict=True))
     others = [place for place in range(len(METHODS)) if place != Q]
     gaps = [gap_and_p(values[:, m, other], values[:, m, Q]) for m in range(len(MEASURES)) for other in others]
-    return of_gaps(f"{where}: q-SVM is the best", "in all measures", shown, gaps)
+    return Row.of_gaps(f"{where}: q-SVM is the best", "in all measures", shown, gaps)
 
 
 # --- Figure 1 ---------------------------------------------------------------------------------------------------------
 
 
 def figure_1(job: Job) -> Table:
-    """Query features with more and more noise: box plots, and what the paper says of them."""
+    """Return the effect of noise in the query features: box plots, and the paper's claims about them."""
     both = (METHODS[KNN], METHODS[Q])
     noises = NOISES[::2] if job.is_quick else NOISES
     values = [_draw(Cell(1, "III", noise=noise, methods=both), job).values for noise in noises]
@@ -258,17 +234,16 @@ def figure_1(job: Job) -> Table:
         for noise, one in zip(noises, values, strict=True):
             quartiles = np.percentile(one[:, place], (25, 50, 75), axis=0).T
             shown = "; ".join(f"{middle:.3f} ({low:.3f} to {high:.3f})" for low, middle, high in quartiles)
-            rows.append(
-                not_comparable(f"noise {noise}, {measure}", "box plots", shown, "medians and quartiles, kNN-SVM first")
-            )
+            what, reason = f"noise {noise}, {measure}", "medians and quartiles, kNN-SVM first"
+            rows.append(Row.not_comparable(what, "box plots", shown, reason))
         for which, name in enumerate(both):
             curve = means[:, place, which]
             shown = ", ".join(f"{mean:.3f}" for mean in curve)
             steps = [gap_and_p(more[:, place, which], less[:, place, which]) for less, more in pairwise(values)]
-            rows.append(of_gaps(f"{measure} of {name} rises with the noise", "rises", shown, steps))
+            rows.append(Row.of_gaps(f"{measure} of {name} rises with the noise", "rises", shown, steps))
         gaps = [gap_and_p(one[:, place, 0], one[:, place, 1]) for one in values]
         shown = ", ".join(f"{gap:+.3f}" for gap, _ in gaps)
-        rows.append(of_gaps(f"{measure}: q-SVM below kNN-SVM at every noise", "below", shown, gaps))
+        rows.append(Row.of_gaps(f"{measure}: q-SVM below kNN-SVM at every noise", "below", shown, gaps))
     return Table(
         "Figure 1: noise in the query features, Scenario III of Example 1",
         f"{_protocol(job)} Noise {', '.join(map(str, noises))}.",
@@ -289,36 +264,36 @@ ALIKE = 3.0  # times as long, at most, is "comparable"
 
 
 def table_4(job: Job) -> Table:
-    """Seconds of a fit by the numbers of queries and of documents."""
+    """Return the seconds of a fit by the numbers of queries and of documents."""
     sizes = [size for size in TABLE_4 if not job.is_quick or size[0] == min(TABLE_4)[0]]
     _seconds(make_query_dependent(1, "IV", n_queries=20, docs_per_query=20), 1)  # imports modules and starts threads
     rows: list[Row] = []
     ours = {}
     for n_queries, n_docs in sizes:
-        job.tell(f"  {n_queries} queries of {n_docs} documents")
+        job.progress(f"  {n_queries} queries of {n_docs} documents")
         data = make_query_dependent(1, "IV", n_queries=n_queries, docs_per_query=n_docs, random_state=job.rng_seed)
         ours[n_queries, n_docs] = _seconds(data, 1 if job.is_quick else 2)
         for name, printed, own in zip(METHODS, TABLE_4[n_queries, n_docs], ours[n_queries, n_docs], strict=True):
             what = f"n = {n_queries}, N = {n_docs}: {name}"
-            rows.append(of_number(what, printed, own, tolerance=NEAR * printed, is_error=True))
+            rows.append(Row.of_number(what, printed, own, tolerance=NEAR * printed, is_error=True))
     first, last = sizes[0], sizes[-1]
     rows.append(_grows(first, last, ours))
     for which in (KNN, Q):
         printed, own = (table[last][which] / table[last][1] for table in (TABLE_4, ours))
         what = f"n = {last[0]}, N = {last[1]}: {METHODS[which]} comparable with indv-SVM"
-        rows.append(of_claim(what, f"{printed:.1f} times as long", f"{own:.1f} times", own <= ALIKE))
+        rows.append(Row.of_claim(what, f"{printed:.1f} times as long", f"{own:.1f} times", own <= ALIKE))
     return Table(
         "Table 4: seconds, Scenario IV of Example 1",
         f"Fits to all documents with a penalty of {L2_OF_TIMES:g}, until objectives are within {SHARPNESS:g} of their "
-        f"least; {n_threads()} threads, where the paper has eight cores.",
+        f"minimum; {n_threads()} threads; the paper has eight cores.",
         f"within {NEAR:.0%} of the printed seconds; comparable: at most {ALIKE:g} times as long",
         tuple(rows),
-        ("Pairs are not made one by one here, so that rank-SVM, one model instead of n, is the quickest.",),
+        ("Pairs are not enumerated here, so that rank-SVM, one model instead of n, is the fastest.",),
     )
 
 
 def _seconds(data: QueryDependentData, n_times: int) -> list[float]:
-    """Of one fit by each method, the best of some."""
+    """Return the seconds of one fit by each method, the best of several."""
     best = []
     for options in OPTIONS.values():
         found = []
@@ -335,20 +310,20 @@ def _seconds(data: QueryDependentData, n_times: int) -> list[float]:
 
 
 def _grows(first: tuple[int, int], last: tuple[int, int], ours: Mapping[tuple[int, int], Sequence[float]]) -> Row:
-    """The paper's words: the time of rank-SVM grows fast."""
+    """Return the claim of the paper that the time of rank-SVM grows fast."""
     printed, own = ([table[last][which] / table[first][which] for which in (RANK, Q)] for table in (TABLE_4, ours))
     shown = ["{:.0f} and {:.0f} times".format(*growth) for growth in (printed, own)]
     what = f"from n = {first[0]}, N = {first[1]} to n = {last[0]}, N = {last[1]}: rank-SVM grows more than q-SVM"
-    return of_claim(what, shown[0], shown[1], own[0] > own[1], "rank-SVM first")
+    return Row.of_claim(what, shown[0], shown[1], own[0] > own[1], "rank-SVM first")
 
 
 # --- Table 5 ----------------------------------------------------------------------------------------------------------
 
-LINEAR_PAIRS = "linear preferences end as differences of scores: the score form with twice the penalty"
+LINEAR_PAIRS = "linear preferences equal differences of scores: the score form with twice the penalty"
 
 
 def table_5(job: Job) -> Table:
-    """Preferences between two documents against scores."""
+    """Return the comparison of preferences between two documents with scores."""
     rows: list[Row] = []
     means = {}
     for (example, function), printed in TABLE_5.items():
@@ -365,11 +340,11 @@ def table_5(job: Job) -> Table:
     for example in (1, 2):
         largest = float(np.abs(means[example, "score"] - means[example, "pair"]).max())
         what = f"Example {example}: scores are much like preferences"
-        rows.append(of_claim(what, "similar", f"means differ by at most {largest:.3f}", largest <= TOLERANCE))
+        rows.append(Row.of_claim(what, "similar", f"means differ by at most {largest:.3f}", largest <= TOLERANCE))
     return Table(
         "Table 5: scores and preferences, Scenario II, γ = 0",
         f"{_protocol(job)} The score of a document is the mean of its preferences over the documents of its list.",
-        WORDS,
+        CRITERIA,
         tuple(rows),
         (
             "In print preferences are far behind scores in Example 1, although the paper calls them similar.",
@@ -385,9 +360,9 @@ WEB_TOLERANCE = 0.03  # the methods are .05 apart
 
 
 def table_6(job: Job) -> Table:
-    """Web search lists, nine of ten queries observed."""
+    """Return the results on web search lists, with nine of ten queries observed."""
     lists = qsvm_web.web_lists(job)
-    job.tell(f"  {len(_seeds(job))} splits of {lists.queries.n_queries} queries")
+    job.progress(f"  {len(_seeds(job))} splits of {lists.queries.n_queries} queries")
     found = Parallel(n_jobs=n_threads())(
         delayed(qsvm_web.replicate)(lists, seed, _strengths(job)) for seed in _seeds(job)
     )
@@ -395,33 +370,30 @@ def table_6(job: Job) -> Table:
     rows: list[Row] = []
     for place, part in enumerate(qsvm_web.PARTS):
         printed, own = TABLE_6[part], values[:, place]
-        if lists.is_original:
-            rows += of_means(part, printed, own, WEB_TOLERANCE)
-        else:
-            rows += beside(part, printed, own, "other data")
+        rows += of_means(part, printed, own, WEB_TOLERANCE, "" if lists.is_original else "other data")
         rows += of_orders(part, printed, own)
     means = values.mean(axis=0)[0, 0]
     for name, printed_share in TABLE_6_IMPROVEMENT.items():
         what = f"overall: improvement of q-SVM over {name} in MRE"
         share = float(1 - means[Q] / means[METHODS.index(name)])
         if lists.is_original:
-            rows.append(of_number(what, printed_share, share, tolerance=TOLERANCE))
+            rows.append(Row.of_number(what, printed_share, share, tolerance=TOLERANCE))
         else:
-            rows.append(not_comparable(what, printed_share, share, "other data"))
+            rows.append(Row.not_comparable(what, printed_share, share, "other data"))
     for name, printed_seconds, own_seconds in zip(METHODS, TABLE_6_SECONDS, seconds.mean(axis=0), strict=True):
         reason = "all strengths of one replication on one core; the paper has eight, and does not say of what"
-        rows.append(not_comparable(f"seconds: {name}", printed_seconds, float(own_seconds), reason))
+        rows.append(Row.not_comparable(f"seconds: {name}", printed_seconds, float(own_seconds), reason))
     data = "Yahoo! challenge" if lists.is_original else "MSLR-WEB10K sample, not the Yahoo! challenge"
     n_docs = "all" if lists.is_original else f"{qsvm_web.ABOUT} random"
     return Table(
         f"Table 6: web search, {data}",
         f"{lists.queries.n_queries} queries, {n_docs} documents each, 60 : 20 : 20 for training, validation and test, "
         f"a tenth of the queries new; compared by {lists.query_features.shape[1]} columns that are constant within "
-        f"queries; 3 neighbours, of new queries 20. {_protocol(job)} MRE is over pairs with different labels: of all "
+        f"queries; 3 neighbours, 20 for new queries. {_protocol(job)} MRE is over pairs with different labels: of all "
         "pairs, the .484 printed for random orders would be too much.",
-        f"a mean within {WEB_TOLERANCE} on the paper's data; {WORDS.partition('; ')[2]}",
+        f"a mean within {WEB_TOLERANCE} on the paper's data; {CRITERIA.partition('; ')[2]}",
         tuple(rows),
-        ("Standard errors are over splits of the same queries: they do not tell of other queries.",),
+        ("Standard errors are over splits of the same queries: they do not generalise to other queries.",),
     )
 
 

@@ -1,9 +1,9 @@
-"""The web search lists of dai2019's Table 6: Yahoo's where they are at hand, else Microsoft's, cut to their size.
+"""The web search lists of dai2019's Table 6: Yahoo's if available, else a sample of Microsoft's of the same size.
 
-The paper takes 150 queries of the Yahoo challenge with at least 20 documents, 27 on average. The nearest thing is the
-sample of MSLR-WEB10K: 86 queries with 116 documents on average, of which 27 are drawn; its columns become shares of
-documents that are below, as Yahoo's were made. Columns that are constant within every query describe the queries: six
-of Yahoo's, and the five inverse document frequencies of MSLR.
+The paper uses 150 queries of the Yahoo challenge with at least 20 documents, 27 on average. The substitute is the
+sample of MSLR-WEB10K: 86 queries with 116 documents on average, of which 27 are drawn. Its columns are replaced by
+quantiles, like those of Yahoo. Columns that are constant within every query describe the queries: six of Yahoo's, and
+the five inverse document frequencies of MSLR.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
 from plackett.reproductions.base import Job
-from plackett.reproductions.qsvm.simulations import MRE, chosen_and_refitted, documents, predict
+from plackett.reproductions.qsvm.simulations import MRE, OPTIONS, chosen_and_refitted, documents, predict
 
 ORIGINAL, STAND_IN = "yahoo/set1", "mslr-sample"
 NEEDS = (ORIGINAL, STAND_IN)
@@ -31,17 +31,11 @@ TRAIN, VALIDATION, NEW = 0.6, 0.2, 0.1  # shares of a query's documents, and of 
 ERR = Measure("err", convention="paper", max_label=4)
 NDCG = Measure("ndcg", 10, convention="paper", empty="skip")
 N_NEIGHBORS = {"n_neighbors": 3, "n_neighbors_new": 20}
-OPTIONS: dict[str, dict[str, Any]] = {
-    "rank-SVM": {"weights": "uniform"},
-    "indv-SVM": {"weights": "individual", "new_queries": "random"},
-    "kNN-SVM": {"weights": "knn", **N_NEIGHBORS},
-    "q-SVM": {"weights": "gaussian", **N_NEIGHBORS},
-}
 PARTS = ("overall", "observed", "novel")
 
 
 class WebLists(NamedTuple):
-    """Documents without the columns that describe their queries, these as one row per query, and whose they are."""
+    """Documents, the columns that describe their queries, and whether they are those of the paper."""
 
     queries: Queries
     query_features: np.ndarray
@@ -49,7 +43,7 @@ class WebLists(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Which documents train, choose and test, all three of the same lists, and which queries are new."""
+    """Which documents are for training, validation and test, and which queries are new."""
 
     train: np.ndarray
     validation: np.ndarray
@@ -58,7 +52,7 @@ class Split(NamedTuple):
 
 
 def web_lists(job: Job) -> WebLists:
-    """The best data at hand."""
+    """Return the best available data."""
     rng = np.random.default_rng(job.rng_seed)
     is_original = job.has(ORIGINAL)
     if is_original:
@@ -73,7 +67,7 @@ def web_lists(job: Job) -> WebLists:
 
 
 def divided(queries: Queries, is_original: bool) -> WebLists:
-    """Take the columns that are constant within queries from those of the documents."""
+    """Separate the columns that are constant within queries from those of the documents."""
     X = np.asarray(queries.X.toarray() if issparse(queries.X) else queries.X, dtype=np.float64)
     if not is_original:
         X = rankdata(X, axis=0) / len(X)
@@ -85,9 +79,9 @@ def divided(queries: Queries, is_original: bool) -> WebLists:
 
 
 def split(lists: WebLists, rng: np.random.Generator) -> Split:
-    """Documents of each query at random, 60 : 20 : 20; all those of new queries are in the test set.
+    """Split the documents of each query at random, 60 : 20 : 20; all those of new queries are in the test set.
 
-    Where the lists are not the paper's, the documents that are too many are in none.
+    Lists that are not the paper's are cut to 27 documents.
     """
     indptr = lists.queries.indptr
     n_queries = indptr.size - 1
@@ -104,7 +98,7 @@ def split(lists: WebLists, rng: np.random.Generator) -> Split:
 
 
 def replicate(lists: WebLists, seed: int, strengths: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """One split: parts × measures × methods on the test documents, and the seconds of each method."""
+    """Return parts × measures × methods on the test documents of one split, and the seconds of each method."""
     parts = split(lists, np.random.default_rng(seed))
     train, validation, test = (documents(lists.queries, rows) for rows in parts[:3])
     both = documents(lists.queries, parts.train | parts.validation)
@@ -113,7 +107,8 @@ def replicate(lists: WebLists, seed: int, strengths: tuple[float, ...]) -> tuple
     values, seconds = [], []
     for options in OPTIONS.values():
         start = time.perf_counter()
-        make = partial(QueryDependentRanker, **common, **options)
+        neighbors = N_NEIGHBORS if "n_neighbors" in options else {}
+        make = partial(QueryDependentRanker, **{**options, **neighbors, **common})
         ranker = chosen_and_refitted(make, train, validation, both, seen, strengths)
         scores = predict(ranker, test, lists.query_features)
         seconds.append(time.perf_counter() - start)
@@ -122,11 +117,11 @@ def replicate(lists: WebLists, seed: int, strengths: tuple[float, ...]) -> tuple
 
 
 def by_part(test: Queries, scores: np.ndarray, is_new: np.ndarray) -> np.ndarray:
-    """Means over all, observed and new queries (rows) of MRE, 1 - ERR and 1 - NDCG@10.
+    """Return means over all, observed and new queries (rows) of MRE, 1 - ERR and 1 - NDCG@10.
 
-    MRE is over pairs with different labels: of all pairs a random order would have far less than the .484 that is
-    printed for it. ERR is out of the largest label of the scale. Queries without such a pair, or with nothing relevant,
-    have no MRE and no NDCG.
+    MRE is over pairs with different labels: over all pairs, a random order would have far less than the printed .484.
+    ERR uses the largest label of the scale. Queries without such pairs have no MRE, and those without relevant
+    documents no NDCG.
     """
     labels, qid = test.y, test.qid
     with np.errstate(invalid="ignore"):
