@@ -77,8 +77,8 @@ class FlatEpochs:
         import torch
 
         from plackett.rankers.neural.adam import Adam
-        from plackett.rankers.neural.data import TrainingData
-        from plackett.rankers.neural.fits import NetFit
+        from plackett.rankers.neural.batches import TrainingData
+        from plackett.rankers.neural.training import NetFit
         from plackett.scorers.net_shape import NetShape
         from plackett.scorers.neural import Net
 
@@ -87,7 +87,7 @@ class FlatEpochs:
         self._adam = Adam(self._net.penalised, self._net.free, learning_rate=1e-3, l2=0.0)
 
     def __call__(self, order: np.ndarray) -> float:
-        from plackett.rankers.neural.fits import run_epoch
+        from plackett.rankers.neural.training import run_epoch
 
         return run_epoch(self._fit, self._adam, BATCH_SIZE, _Given(order))
 

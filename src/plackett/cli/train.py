@@ -131,7 +131,7 @@ def train(
         raise typer.BadParameter(f"--ranker {name}: plackett cannot save this model. Use it in compare or tune.")
     if params.get("patience") is not None and validation is None and type(estimator).__name__ not in WATCH_TRAINING:
         raise typer.BadParameter("--patience needs a --validation set.")
-    if (cluster or local_cluster) and not getattr(estimator, "_takes_parts", False):
+    if (cluster or local_cluster) and not getattr(estimator, "takes_parts", False):
         raise typer.BadParameter(f"a cluster supports only linear rankers, not {name!r}.")
 
     start = time.perf_counter()

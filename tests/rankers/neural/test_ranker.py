@@ -21,12 +21,10 @@ import plackett as pk
 from plackett.data.queries import QueryLists
 from plackett.rankers.base import Interrupted
 from plackett.rankers.monitor import FitMonitor, ValidationSet
-from plackett.rankers.neural.query_batches import take_queries
 
 torch = pytest.importorskip("torch", reason="nets need PyTorch: pip install 'plackett[neural]'")
 
-from plackett.rankers.neural import data as neural_data  # noqa: E402
-from plackett.rankers.neural import fits as neural_fits  # noqa: E402  they import torch
+from plackett.rankers.neural import batches, training  # noqa: E402  they import torch
 from plackett.rankers.neural.adam import Adam  # noqa: E402
 
 
@@ -122,7 +120,7 @@ def test_taken_queries_have_the_order_and_levels_that_sorting_would_give():
     lists = QueryLists(rng.integers(0, 3, indptr[-1]).astype(float), indptr)
     for size in (0, 1, 7, 30):
         queries = rng.permutation(30)[:size]
-        rows, taken = take_queries(lists, queries)
+        rows, taken = batches.take_queries(lists, queries)
         fresh = QueryLists(lists.labels[rows], taken.indptr)
         expected = [np.arange(indptr[q], indptr[q + 1]) for q in queries]
         np.testing.assert_array_equal(rows, np.concatenate([*expected, np.zeros(0, int)]))
@@ -136,13 +134,13 @@ def test_taken_queries_have_the_order_and_levels_that_sorting_would_give():
 def test_gradients_do_not_depend_on_the_composition_of_batches(loss):
     ranker = exact(loss=loss, optimizer="adam", attention=1, heads=2, n_epochs=1).fit(TRAIN)
     net = ranker._net(torch.device("cpu"))
-    data = neural_data.TrainingData(TRAIN.X, TRAIN.lists, None, net)
-    fit = neural_fits.NetFit(net, pk.losses.get_loss(loss), data, l2=0.0)
+    data = batches.TrainingData(TRAIN.X, TRAIN.lists, None, net)
+    fit = training.NetFit(net, pk.losses.get_loss(loss), data, l2=0.0)
 
-    @neural_fits.at_work(net.device, None, work=0.0)
-    def gradient(batches):
-        fit.forget_gradient()
-        value = sum(fit.add_gradient(batch, TRAIN.n_queries) for batch in batches)
+    @training.at_work(net.device, None, work=0.0)
+    def gradient(chosen):
+        fit.reset_gradient()
+        value = sum(fit.add_gradient(batch, TRAIN.n_queries) for batch in chosen)
         return float(value), np.concatenate([weight.grad.numpy().ravel() for weight in net.weights.values()])
 
     value, expected = gradient(data.blocks())
@@ -157,7 +155,7 @@ def test_blocks_bound_the_memory_and_change_nothing(monkeypatch):
     params = {"attention": 1, "heads": 2, "precision": "float64", "batch_size": None}
     whole = made(**params).fit(TRAIN, eval_set=HELD)
     scores = whole.predict(HELD)
-    monkeypatch.setattr(neural_data, "DOCS_PER_BLOCK", 100)
+    monkeypatch.setattr(batches, "DOCS_PER_BLOCK", 100)
     np.testing.assert_allclose(whole.predict(HELD), scores, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(made(**params).fit(TRAIN, eval_set=HELD).predict(HELD), scores, atol=1e-8)
 
@@ -227,8 +225,8 @@ def test_what_others_have_set_in_pytorch_changes_nothing(surroundings, precision
 def test_fits_side_by_side_leave_the_number_of_threads_alone(monkeypatch):
     """A new thread of Python starts with the number that was set last in any of them, so a new one tells."""
     before = torch.get_num_threads()
-    monkeypatch.setattr(neural_fits, "n_threads", lambda: before + 2)
-    small, large = (neural_fits.at_work(torch.device("cpu"), None, work) for work in (0.0, np.inf))
+    monkeypatch.setattr(training, "n_threads", lambda: before + 2)
+    small, large = (training.at_work(torch.device("cpu"), None, work) for work in (0.0, np.inf))
     with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
         first.submit(small.__enter__).result()
         second.submit(large.__enter__).result()
@@ -242,9 +240,9 @@ def test_fits_side_by_side_leave_the_number_of_threads_alone(monkeypatch):
 
 def test_small_nets_work_on_one_thread_and_large_ones_on_all(monkeypatch):
     before, seen = torch.get_num_threads(), []
-    monkeypatch.setattr(neural_fits, "n_threads", lambda: before + 1)
+    monkeypatch.setattr(training, "n_threads", lambda: before + 1)
     monkeypatch.setattr(
-        neural_fits.LBFGS, "minimize", lambda *args, **options: seen.append(torch.get_num_threads()) or 1 / 0
+        training.LBFGS, "minimize", lambda *args, **options: seen.append(torch.get_num_threads()) or 1 / 0
     )
     for hidden in ((1,), (400, 400)):
         with pytest.raises(ZeroDivisionError):
@@ -309,7 +307,7 @@ def test_warm_start_goes_on_and_a_fit_that_fails_changes_nothing():
 def test_warm_start_leaves_no_layer_behind():
     ranker = made(warm_start=True, hidden=(8, 8), attention=1, heads=2, loss="squared", n_epochs=1).fit(TRAIN)
     for change, name in (({"attention": 0}, "attention0.attend.scale"), ({"hidden": (8,)}, "hidden1.weight")):
-        with pytest.raises(ValueError, match=f"warm_start: the last fit left {name}, for which there is no place now"):
+        with pytest.raises(ValueError, match=f"warm_start: the last fit left {name}, which this net does not have"):
             clone(ranker).set_params(warm_start=False).fit(TRAIN).set_params(warm_start=True, **change).fit(TRAIN)
     assert "output.bias" in ranker.weights_
     assert "output.bias" not in ranker.set_params(loss="listmle").fit(TRAIN).weights_  # but a bias orders nothing
@@ -379,7 +377,7 @@ def test_mixed_precision_is_close_to_single():
     assert np.corrcoef(mixed.predict(HELD), single.predict(HELD))[0, 1] > 0.99
 
 
-def test_scores_that_grow_beyond_all_numbers_say_what_to_do(monkeypatch):
+def test_scores_that_overflow_say_what_to_do(monkeypatch):
     ranker = made(learning_rate=1e30, n_epochs=20)
     with pytest.raises(ValueError, match=r"overflowed in epoch \d.*Lower learning_rate \(it is 1e\+30\)"):
         ranker.fit(TRAIN)
@@ -392,7 +390,7 @@ def test_scores_that_grow_beyond_all_numbers_say_what_to_do(monkeypatch):
         fit.net.weights["output.weight"].data.fill_(torch.nan)
         return 1.0
 
-    monkeypatch.setattr(neural_fits, "run_epoch", last_step_is_too_long)
+    monkeypatch.setattr(training, "run_epoch", last_step_is_too_long)
     with pytest.raises(ValueError, match="in epoch 1"):
         made(n_epochs=1).fit(TRAIN)
 
@@ -421,8 +419,8 @@ def test_a_score_beyond_all_numbers_is_no_score():
         ({"attention": 1, "hidden": (6,)}, r"multiple of heads=4; hidden is \(6,\)"),
         ({"optimizer": "sgd"}, "optimizer"),
         ({"optimizer": "lbfgs", "dropout": 0.5}, 'optimizer="lbfgs" needs dropout=0'),
-        ({"optimizer": "lbfgs", "loss": "hinge"}, 'optimizer="lbfgs" needs a smooth loss; take optimizer="adam"'),
-        ({"optimizer": "lbfgs", "loss": pk.losses.ListMLE("random")}, "a loss that draws nothing"),
+        ({"optimizer": "lbfgs", "loss": "hinge"}, 'optimizer="lbfgs" needs a smooth loss; use optimizer="adam"'),
+        ({"optimizer": "lbfgs", "loss": pk.losses.ListMLE("random")}, "a loss that is not random"),
         ({"precision": "half"}, "precision"),
         ({"device": "tpu"}, "device='tpu' is not known"),
         ({"learning_rate": 0}, "learning_rate"),
@@ -438,7 +436,7 @@ def test_wrong_parameters_are_named(params, message):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_device_that_is_missing_is_named_in_fit_and_done_without_in_predict():
-    with pytest.raises(ValueError, match='device="cuda", but PyTorch finds no CUDA device here'):
+    with pytest.raises(ValueError, match='device="cuda", but PyTorch finds no CUDA device'):
         made(device="cuda").fit(TRAIN)
     ranker = made().fit(TRAIN)
     scores = ranker.predict(HELD)
@@ -448,15 +446,15 @@ def test_a_device_that_is_missing_is_named_in_fit_and_done_without_in_predict():
 def test_a_device_beyond_the_last_is_named(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert neural_fits.choose_device("cuda:1") == torch.device("cuda:1")
+    assert training.choose_device("cuda:1") == torch.device("cuda:1")
     with pytest.raises(ValueError, match='device="cuda:2", but the last of the 2 CUDA devices here is "cuda:1"'):
-        neural_fits.choose_device("cuda:2")
+        training.choose_device("cuda:2")
 
 
 def test_a_full_device_says_what_to_lower():
     with (
         pytest.raises(MemoryError, match=r"memory of cuda is full. Lower batch_size \(it is 64\)"),
-        neural_fits.at_work(torch.device("cuda"), 64),
+        training.at_work(torch.device("cuda"), 64),
     ):
         raise torch.cuda.OutOfMemoryError
 

@@ -90,7 +90,7 @@ def net_form(ranker: Any, feature_names: Sequence[str] | None = None) -> NetForm
     check_is_fitted(ranker)
     if not isinstance(ranker, NeuralRanker) or not ranker.predicts_as(NeuralRanker):
         raise ValueError(f"{name} cannot be exported: its scores are not known to be those of its net.")
-    shape = ranker._shape()
+    shape = ranker.net_shape()
     if shape.attention:
         raise ValueError(
             f"{name} with attention={shape.attention} cannot be exported: the score of a document depends on the "

@@ -124,7 +124,7 @@ class KernelRanker(LinearRanker):
     ('rkhs', 4)
     """
 
-    _takes_parts = False  # a kernel compares every document with all others
+    takes_parts = False  # a kernel compares every document with all others
 
     def __init__(
         self,

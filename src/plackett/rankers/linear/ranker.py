@@ -104,7 +104,7 @@ class LinearRanker(LinearScores):
     """
 
     takes_loss_objects = True
-    _takes_parts: ClassVar[bool] = True
+    takes_parts: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class LinearRanker(LinearScores):
         return self._fit(X, y, qid=qid, sample_weight=sample_weight, eval_set=eval_set, eval_metric=eval_metric)
 
     def _training_set(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> TrainingSet | PartitionedObjective:
-        if self._takes_parts and is_in_parts(X):
+        if self.takes_parts and is_in_parts(X):
             return prepare_parts(self, parts_of(X, y, qid, sample_weight))
         return super()._training_set(X, y, qid, sample_weight)
 

@@ -1,4 +1,4 @@
-"""Adam (Kingma and Ba 2015), as ``torch.optim`` has it, which would load a compiler first: seconds at every start."""
+"""Adam (Kingma and Ba 2015). ``torch.optim`` would import a compiler first, which takes seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEAST = 1e-8
 
 
 class Adam:
-    """Steps against a running mean of the gradients, each number's scaled by the running size of its own.
+    """Steps against a running mean of the gradients, each scaled by its running root mean square.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Adam:
     def step(self) -> None:
         """Move the weights by their ``grad``."""
         self._n_steps += 1
-        rate = self._learning_rate / (1.0 - KEPT**self._n_steps)  # the means began at 0, which the divisors undo
+        rate = self._learning_rate / (1.0 - KEPT**self._n_steps)  # the divisors correct for means that began at 0
         root = math.sqrt(1.0 - KEPT_SQUARES**self._n_steps)
         for weight, l2, mean, square in self._groups:
             if weight.grad is None:

@@ -1,4 +1,4 @@
-"""A small neural net, trained with any loss."""
+"""Ranker by a small neural net, trained with any loss."""
 
 from __future__ import annotations
 
@@ -30,51 +30,51 @@ class NeuralRanker(Normalized):
     """Ranks by a small net over the features, trained with any loss; needs PyTorch (the extra ``neural``).
 
     Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) ‖weights‖²`` over all queries, s being the weight of a query and
-    biases not counted in the norm. Lists stand one behind the other, without padding. Without hidden layers and with
-    ``optimizer="lbfgs"`` it finds what ``LinearRanker`` finds.
+    biases not counted in the norm. Lists are concatenated, without padding. Without hidden layers and with
+    ``optimizer="lbfgs"`` it has the same minimum as ``LinearRanker``.
 
     Parameters
     ----------
     loss : str or Loss, default="listmle"
-        As for ``LinearRanker``. On CUDA the pairwise losses except ``"exponential"`` travel to the processor and back.
+        As for ``LinearRanker``. On CUDA the pairwise losses except ``"exponential"`` are computed on the CPU.
     hidden : sequence of ints or int, default=(64, 32)
         Widths of the hidden layers; ``()`` makes the scores linear.
     activation : {"relu", "gelu", "silu", "tanh"}, default="relu"
     dropout : float, default=0.0
-        Share of a layer's numbers that is left out at random while the net learns.
+        Share of a layer's outputs that is dropped at random during training.
     attention : int, default=0
-        Layers of self-attention over the list behind the hidden layers: documents are scored in sight of the others of
-        their list, whatever their order. ``predict`` then needs ``qid``.
+        Layers of self-attention over the list after the hidden layers: the score of a document depends on the others of
+        its list, but not on their order. ``predict`` then needs ``qid``.
     heads : int, default=4
-        Of each attention layer; must divide the width of the last hidden layer.
+        Heads of each attention layer; must divide the width of the last hidden layer.
     l2 : float, default=1e-2
-        Strength of the penalty. Without effect on ``"rankcosine"``, as in ``LinearRanker``. The default did better on
-        validation queries of MQ2008 than 1e-3 and 1e-4, with four losses of five.
+        Strength of the penalty. Ignored for ``"rankcosine"``, as in ``LinearRanker``. On validation queries of MQ2008
+        the default was better than 1e-3 and 1e-4 with four losses of five.
     optimizer : {"adam", "lbfgs"}, default="adam"
-        Adam takes a step for every batch of queries. L-BFGS looks at all queries for every step, until the norm of the
-        gradient is at most ``tol``: for small nets, smooth losses and ``dropout=0``.
+        Adam takes a step for every batch of queries. L-BFGS takes all queries for every step, until the norm of the
+        gradient is at most ``tol``; it needs a smooth loss and ``dropout=0``, and suits small nets.
     learning_rate : float, default=5e-3
-        Of Adam.
+        Step size of Adam.
     batch_size : int or None, default=16
-        Queries per step of Adam; None takes all of them at once. Batches are dealt anew for every epoch.
+        Queries per step of Adam; None takes all of them at once. Batches are drawn anew in every epoch.
     n_epochs : int, default=100
         Passes over the queries, or iterations of L-BFGS.
     tol : float, default=1e-4
-        For ``optimizer="lbfgs"``.
+        Gradient norm at which ``optimizer="lbfgs"`` stops.
     precision : {"float32", "float64", "mixed"}, default="float32"
-        Of the weights. ``"mixed"`` keeps them in float32 and multiplies in bfloat16 while the net learns.
+        Type of the weights. ``"mixed"`` keeps them in float32 and multiplies in bfloat16 during training.
     device : str, default="auto"
-        ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` takes CUDA where there is some. A saved ranker predicts on the
-        processor where there is none.
+        ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` takes CUDA if available. A saved ranker predicts on the CPU
+        where there is no CUDA.
     normalize : str, transformer or None, default="zscore"
-        How columns are scaled first, as for ``LinearRanker``: nets learn badly from columns of different scales. Sparse
+        How columns are scaled first, as for ``LinearRanker``. Nets learn badly from columns of different scales. Sparse
         rows need None, or a transformer that keeps zeros.
     patience : int or None, default=10
         With an ``eval_set``, the fit ends after this many epochs without a better value of its measure; None never ends
         it early. The weights of the best epoch are kept either way.
     random_state : int, RandomState or None, default=None
-        For the first weights, the batches and dropout. With a seed, a fit gives the same weights again on the same
-        device with the same number of threads. PyTorch's own generators are left alone.
+        For the initial weights, the batches and dropout. With a seed, fits on the same device with the same number of
+        threads are identical. PyTorch's own generators are not used.
     verbose : bool, default=False
         A progress bar on standard error.
     warm_start : bool, default=False
@@ -85,14 +85,14 @@ class NeuralRanker(Normalized):
     weights_ : dict of arrays
         By the names of the layers.
     layers_ : dict
-        ``hidden``, ``activation``, ``attention`` and ``heads`` of the net that was fitted. To change these parameters
-        changes nothing before the next fit.
+        ``hidden``, ``activation``, ``attention`` and ``heads`` of the fitted net. Changed parameters take effect in the
+        next fit.
     mean_row_ : ndarray
         The mean of the training rows after scaling, from which explanations start; 0 with ``normalize="zscore"``.
     n_iter_ : int
         Epochs, or iterations of L-BFGS.
     objective_ : float
-        Of the last epoch, as its batches were met; of the last iteration for L-BFGS.
+        Mean over the batches of the last epoch; of the last iteration for L-BFGS.
     stop_reason_ : str
     history_ : dict of lists
         ``"objective"`` and the validation measure, one entry per epoch.
@@ -158,11 +158,11 @@ class NeuralRanker(Normalized):
 
     @classmethod
     def import_package(cls) -> ModuleType:
-        """PyTorch; an error that says how to install it where it is missing."""
+        """Return PyTorch; an error says how to install it."""
         return import_optional("torch", extra="neural", needed_for=cls.__name__)
 
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
-        from plackett.rankers.neural.fits import at_work, choose_device
+        from plackett.rankers.neural.training import at_work, choose_device
 
         loss, queries, device = get_loss(self.loss), training.queries, choose_device(self.device)
         loss.check_labels(queries.lists)
@@ -175,8 +175,8 @@ class NeuralRanker(Normalized):
     def _minimize(self, shape: NetShape, loss: Loss, training: TrainingSet, monitor: FitMonitor, device: Any) -> None:
         import torch
 
-        from plackett.rankers.neural.data import TrainingData
-        from plackett.rankers.neural.fits import NetFit, minimize_at_once, minimize_by_batches
+        from plackett.rankers.neural.batches import TrainingData
+        from plackett.rankers.neural.training import NetFit, minimize_at_once, minimize_by_batches
         from plackett.scorers.neural import Net
 
         queries, weights = training
@@ -210,12 +210,12 @@ class NeuralRanker(Normalized):
         self.objective_ = float(last[0] if objective is None else objective)
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
-        """What each feature adds to each document's score, relative to the mean of its list; not with attention.
+        """Return what each feature adds to each document's score, relative to the mean of its list; not with attention.
 
-        These are integrated gradients on the way from the mean of the training rows (``mean_row_``) to the document,
+        These are integrated gradients on the line from the mean of the training rows (``mean_row_``) to the document,
         less their mean over the list, so that the contributions of a document sum to its score less its list's mean
-        score: to the precision of the scores for ``activation="relu"``, else to within 1e-5 of what all features add,
-        or to that precision. Wide nets of ReLU take long: each corner on the way is visited.
+        score: to the precision of the scores for ``activation="relu"``, else to within 1e-5 of the sum, or to that
+        precision. Wide nets of ReLU take long, as every kink on the line is computed.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class NeuralRanker(Normalized):
         from plackett.explain.nets import integrated_gradients
 
         check_is_fitted(self)
-        shape = self._shape()
+        shape = self.net_shape()
         if shape.attention:
             raise NotImplementedError(
                 f"{type(self).__name__} with attention cannot explain its scores feature by feature: a score depends "
@@ -259,13 +259,13 @@ class NeuralRanker(Normalized):
     @property
     def depends_on_list(self) -> bool:
         """Whether there is attention over the list, or ``normalize`` works within lists."""
-        return bool(self._shape().attention) or super().depends_on_list
+        return bool(self.net_shape().attention) or super().depends_on_list
 
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)
         torch = self.import_package()
-        from plackett.rankers.neural.data import scores_of
-        from plackett.rankers.neural.fits import at_work, choose_device
+        from plackett.rankers.neural.batches import scores_of
+        from plackett.rankers.neural.training import at_work, choose_device
 
         self._check_device()
         scaled = self._normalized(queries)
@@ -281,22 +281,22 @@ class NeuralRanker(Normalized):
         return "Clip them." if is_double else 'Clip them, or fit with precision="float64".'
 
     def _net(self, device: Any) -> Any:
-        """The net that was fitted, in the precision of its fit."""
+        """Return the fitted net, in the precision of its fit."""
         import torch
 
         from plackett.scorers.neural import Net
 
         is_double = self.weights_["output.weight"].dtype == np.float64
-        return Net(self._shape(), self.weights_, device=device, dtype=torch.float64 if is_double else torch.float32)
+        return Net(self.net_shape(), self.weights_, device=device, dtype=torch.float64 if is_double else torch.float32)
 
-    def _shape(self) -> NetShape:
-        """Of the net that was fitted."""
+    def net_shape(self) -> NetShape:
+        """Return the layers of the fitted net."""
         first = self.weights_.get("hidden0.weight", self.weights_.get("output.weight"))
         n_inputs = first.shape[1] if isinstance(first, np.ndarray) and first.ndim == 2 else 0
         return NetShape.of(self.layers_, n_inputs, has_output_bias="output.bias" in self.weights_)
 
     def _has_weights_of(self, shape: NetShape) -> bool:
-        if shape.attention > len(self.weights_):  # without listing what a million layers would hold
+        if shape.attention > len(self.weights_):  # the shapes of a million layers would take long to list
             return False
         return {name: array.shape for name, array in self.weights_.items()} == shape.weights
 
@@ -309,14 +309,14 @@ class NeuralRanker(Normalized):
                     f"warm_start: {name} must have the shape {of} now, but the last fit left {found.get(name)}. {keep}"
                 )
         for name in found:
-            if name not in wanted and name != "output.bias":  # without which documents are ordered as before
-                raise ValueError(f"warm_start: the last fit left {name}, for which there is no place now. {keep}")
+            if name not in wanted and name != "output.bias":  # which does not change the order
+                raise ValueError(f"warm_start: the last fit left {name}, which this net does not have. {keep}")
         return self.weights_
 
     def _check_parameters(self) -> None:
         loss = get_loss(self.loss)
         loss.check_labels(NO_LABELS)
-        NetShape.of(self.get_params(deep=False), 0, has_output_bias=False)  # which checks the layers
+        NetShape.of(self.get_params(deep=False), 0, has_output_bias=False)  # checks the layers
         if check_number(self.dropout, "dropout", least=0.0) >= 1.0:
             raise ValueError(f"dropout={plain(self.dropout)!r} must be below 1.")
         check_number(self.l2, "l2", least=0.0)
@@ -328,11 +328,11 @@ class NeuralRanker(Normalized):
         check_choice(self.precision, "precision", PRECISIONS)
         check_choice(self.optimizer, "optimizer", OPTIMIZERS)
         if self.optimizer == "lbfgs" and (loss.is_random or not loss.is_smooth or self.dropout):
-            what = "dropout=0" if self.dropout else "a loss that draws nothing" if loss.is_random else "a smooth loss"
-            raise ValueError(f'optimizer="lbfgs" needs {what}; take optimizer="adam".')
+            what = "dropout=0" if self.dropout else "a loss that is not random" if loss.is_random else "a smooth loss"
+            raise ValueError(f'optimizer="lbfgs" needs {what}; use optimizer="adam".')
         self._check_device()
         self.import_package()
-        from plackett.rankers.neural.fits import choose_device
+        from plackett.rankers.neural.training import choose_device
 
         choose_device(self.device)
 
@@ -346,7 +346,7 @@ class NeuralRanker(Normalized):
         return tags
 
     def check_loaded(self) -> None:
-        """Refuse what a file may say but no fit leaves behind."""
+        """Reject attributes of a file that no fit produces."""
         super().check_loaded()
         self._check_device()
         weights, layers = getattr(self, "weights_", None), getattr(self, "layers_", None)
@@ -360,7 +360,7 @@ class NeuralRanker(Normalized):
         for name, array in weights.items():
             if not np.isfinite(array).all():
                 raise ValueError(f"weights_[{name!r}] must be an array of finite numbers.")
-        shape = self._shape()
+        shape = self.net_shape()
         if not self._has_weights_of(shape):
             raise ValueError("weights_ must have the shapes that layers_ says.")
         check_loaded_columns(self, shape.n_inputs)
@@ -370,10 +370,10 @@ class NeuralRanker(Normalized):
 
 
 def _work(shape: NetShape, queries: Queries, share: float = 1.0) -> float:
-    """About how many products a batch takes that has this share of the documents."""
+    """Return about how many multiplications a batch with this share of the documents takes."""
     return sum(float(np.prod(of)) for of in shape.weights.values()) * queries.n_docs * share
 
 
 def _mean_row(X: Any) -> np.ndarray:
-    """Added up in float64, whatever X is of."""
+    """Return the mean of the rows, summed in float64."""
     return np.full(X.shape[0], 1.0 / X.shape[0]) @ X if is_sparse(X) else X.mean(axis=0, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Rows on their way to a net: in batches of whole queries, of the net's type, on its device."""
+"""Batches of whole queries for a net: rows of its type on its device, and their lists."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import numpy as np
 import torch
 
 from plackett._threads import query_blocks
-from plackett.data.queries import QueryLists
-from plackett.rankers.neural.query_batches import take_queries
+from plackett.data.queries import Levels, QueryLists
 from plackett.scorers.neural import Net, Stacks, stack_lists
 from plackett.validation import is_sparse
 
-DOCS_PER_BLOCK = 32_768  # worked through at a time where all queries count at once: bounds the memory
-SHARE_FOR_ROWS = 0.5  # of a device's free memory, up to which all rows are kept there
+DOCS_PER_BLOCK = 32_768  # processed at a time where all queries are in one batch, which bounds the memory
+SHARE_FOR_ROWS = 0.5  # of a device's free memory, up to which all rows stay there
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Batch:
 
 
 class Rows:
-    """Feature rows for a net; those of an accelerator live there if they fit."""
+    """Feature rows for a net; kept in the memory of an accelerator if they fit."""
 
     def __init__(self, X: Any, net: Net):
         self._X, self._net = X, net
@@ -53,13 +52,13 @@ def _room(device: torch.device) -> float:
 
 def _tensor(X: Any, net: Net) -> torch.Tensor:
     dense = X.toarray() if is_sparse(X) else np.ascontiguousarray(X)
-    if not dense.flags.writeable:  # which PyTorch does not know how to respect
+    if not dense.flags.writeable:  # PyTorch has no read-only tensors
         dense = dense.copy()
     return torch.from_numpy(dense).to(device=net.device, dtype=net.dtype)
 
 
 class TrainingData:
-    """The queries of a fit, with what each of them counts."""
+    """The queries of a fit and their weights."""
 
     def __init__(self, X: Any, lists: QueryLists, weights: np.ndarray | None, net: Net):
         self.lists, self._net, self._rows = lists, net, Rows(X, net)
@@ -76,7 +75,7 @@ class TrainingData:
         return self._batch(self._rows.take(rows), lists, None if self._weights is None else self._weights[queries])
 
     def blocks(self) -> Iterator[Batch]:
-        """All queries, a block at a time; their lists are the same at every call, and keep what they know."""
+        """Yield all queries, a block at a time; lists are the same objects at every call, as they cache results."""
         for (first, last), lists in zip(self._bounds, self._parts, strict=True):
             X = self._rows.part(int(self.lists.indptr[first]), int(self.lists.indptr[last]))
             yield self._batch(X, lists, None if self._weights is None else self._weights[first:last])
@@ -87,7 +86,7 @@ class TrainingData:
 
 
 def scores_of(net: Net, X: Any, indptr: np.ndarray) -> np.ndarray:
-    """Scores of all rows, a block of whole queries at a time."""
+    """Return the scores of all rows, computed a block of whole queries at a time."""
     scores = np.empty(X.shape[0])
     with torch.no_grad():
         for first, last in query_blocks(indptr, DOCS_PER_BLOCK):
@@ -96,3 +95,33 @@ def scores_of(net: Net, X: Any, indptr: np.ndarray) -> np.ndarray:
             stacks = stack_lists(part, net.device) if net.shape.attention else None
             scores[rows] = net.scores(_tensor(X[rows], net), stacks).cpu().numpy()
     return scores
+
+
+def take_queries(lists: QueryLists, queries: np.ndarray) -> tuple[np.ndarray, QueryLists]:
+    """Return the rows of these queries, one query after the other, and their lists.
+
+    The label order is taken from that of all queries: nothing is sorted again.
+
+    Examples
+    --------
+    >>> lists = QueryLists(np.array([0.0, 1.0, 2.0, 0.0, 5.0]), np.array([0, 2, 4, 5]))
+    >>> rows, taken = take_queries(lists, np.array([2, 0]))
+    >>> rows, taken.labels, taken.order
+    (array([4, 0, 1]), array([5., 0., 1.]), array([0, 2, 1]))
+    """
+    rows, indptr = _ranges(lists.indptr, queries)
+    taken = QueryLists(lists.labels[rows], indptr, lists.rng)
+    moved = np.repeat(indptr[:-1] - lists.indptr[queries], np.diff(indptr))
+    taken.order = lists.order[rows] + moved  # the order of a query holds the numbers of its rows
+    levels, level_indptr = _ranges(lists.levels.indptr, queries)
+    shifts = np.repeat(indptr[:-1] - lists.indptr[queries], np.diff(level_indptr))
+    taken.levels = Levels(np.append(lists.levels.bounds[levels] + shifts, indptr[-1]), level_indptr)
+    return rows, taken
+
+
+def _ranges(indptr: np.ndarray, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the row numbers of some queries, one query after the other, and their new bounds."""
+    lengths = indptr[queries + 1] - indptr[queries]
+    bounds = np.zeros(queries.size + 1, dtype=np.int64)
+    np.cumsum(lengths, out=bounds[1:])
+    return np.arange(bounds[-1]) + np.repeat(indptr[queries] - bounds[:-1], lengths), bounds

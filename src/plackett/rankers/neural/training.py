@@ -1,4 +1,4 @@
-"""Two ways to find a net's weights: Adam over batches of queries, and L-BFGS over all of them at once."""
+"""Training of a net: Adam over batches of queries, or L-BFGS over all of them."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from plackett.losses.base import Loss
 from plackett.losses.transforms import NotPositiveError
 from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.neural.adam import Adam
-from plackett.rankers.neural.data import Batch, TrainingData, scores_of
+from plackett.rankers.neural.batches import Batch, TrainingData, scores_of
 from plackett.scorers.neural import Net
 from plackett.solvers import Step
 from plackett.solvers.base import MAX_ITER
 from plackett.solvers.lbfgs import LBFGS
 
-WORK_FOR_THREADS = 1e7  # products, some milliseconds of a processor
+WORK_FOR_THREADS = 1e7  # multiplications, some milliseconds on one core
 
 
 @dataclass
 class NetFit:
-    """What is minimised: the mean loss of the queries, by their weights, and ``l2 / 2`` times the squared weights."""
+    """The objective of a net: the weighted mean loss of the queries plus ``l2 / 2`` times the squared weights."""
 
     net: Net
     loss: Loss
     data: TrainingData
     l2: float
     is_mixed: bool = False
-    generator: torch.Generator | None = None  # of dropout, while the net learns
+    generator: torch.Generator | None = None  # for dropout during training
 
     def __post_init__(self) -> None:
         self._loss_of = self.loss.as_torch()
 
     def add_gradient(self, batch: Batch, divisor: float) -> torch.Tensor:
-        """Adds the gradient of a batch's summed loss over ``divisor`` to the weights'; gives the value."""
-        # without the cache of rounded weights, which would outlive a step inside somebody's own autocast
+        """Add the gradient of a batch's summed loss over ``divisor`` to those of the weights; return the value."""
+        # without the cache of rounded weights, which would outlive a step inside the caller's own autocast
         with torch.autocast(self.net.device.type, torch.bfloat16, enabled=self.is_mixed, cache_enabled=False):
             scores = self.net.scores(batch.X, batch.stacks, self.generator)
         if self.is_mixed:
@@ -53,13 +53,13 @@ class NetFit:
         scores.backward(slope.div_(divisor))
         return value.div_(divisor)
 
-    def forget_gradient(self) -> None:
+    def reset_gradient(self) -> None:
         for weight in self.net.weights.values():
             weight.grad = None
 
     def full_gradient(self) -> float:
-        """Leaves the gradient of the mean loss over all queries with the weights; gives that mean."""
-        self.forget_gradient()
+        """Set the gradients of the weights to those of the mean loss over all queries; return that mean."""
+        self.reset_gradient()
         return float(sum(self.add_gradient(batch, self.data.n_queries) for batch in self.data.blocks()))
 
 
@@ -67,7 +67,7 @@ class NetFit:
 
 
 class NetObjective:
-    """The same as our solvers see it: a function of one vector."""
+    """The objective as a solver takes it: a function of one vector."""
 
     is_convex, is_smooth, is_random, has_curvature_product, has_curvature_bound = False, True, False, False, False
 
@@ -88,7 +88,7 @@ class NetObjective:
         net.set_vector(coef)
         try:
             value = self._fit.full_gradient()
-        except (FloatingPointError, NotPositiveError):  # too long a step; the solver makes it shorter
+        except (FloatingPointError, NotPositiveError):  # the step was too long; the solver shortens it
             return np.inf, np.zeros(self.size)
         if not np.isfinite(value):
             return np.inf, np.zeros(self.size)
@@ -112,7 +112,7 @@ def minimize_at_once(fit: NetFit, monitor: FitMonitor, *, n_epochs: int, tol: fl
 
     result = LBFGS().minimize(objective, fit.net.vector(), max_iter=n_epochs, tol=tol, callback=record)
     fit.net.set_vector(result.coef)
-    if result.stop_reason != MAX_ITER:  # of which monitor has its own word
+    if result.stop_reason != MAX_ITER:  # the budget is n_epochs here
         monitor.stop(result.stop_reason)
     if not (result.is_converged or result.is_interrupted or monitor.best_state is not None):
         warn(
@@ -162,7 +162,7 @@ def _validation_scores(net: Net, monitor: FitMonitor, weights: np.ndarray | None
 
 
 def run_epoch(fit: NetFit, adam: Adam, batch_size: int | None, rng: np.random.Generator) -> float:
-    """One pass over the queries; the mean of the losses as they were met."""
+    """Make one pass over the queries; return the mean loss during the pass."""
     if batch_size is None or batch_size >= fit.data.n_queries:
         mean = fit.full_gradient()
         adam.step()
@@ -171,7 +171,7 @@ def run_epoch(fit: NetFit, adam: Adam, batch_size: int | None, rng: np.random.Ge
     sums = []
     for start in range(0, order.size, batch_size):
         batch = fit.data.batch(order[start : start + batch_size])
-        fit.forget_gradient()
+        fit.reset_gradient()
         sums.append(batch.lists.n_queries * fit.add_gradient(batch, batch.lists.n_queries))
         adam.step()
     return float(sum(sums)) / order.size
@@ -182,10 +182,9 @@ def run_epoch(fit: NetFit, adam: Adam, batch_size: int | None, rng: np.random.Ge
 
 @contextlib.contextmanager
 def at_work(device: torch.device, batch_size: int | None, work: float = np.inf) -> Iterator[None]:
-    """Gradients on, precision as asked for, as many threads as our kernels use, and words for a device that is full.
+    """Set up PyTorch for a fit: gradients on, no autocast, as many threads as the kernels; explain a full device.
 
-    ``work`` is how many products a batch takes; for few of them one thread is quicker than threads that wait for each
-    other.
+    ``work`` is the number of multiplications of a batch. For few of them one thread is faster than several.
     """
     try:
         with (
@@ -197,13 +196,13 @@ def at_work(device: torch.device, batch_size: int | None, work: float = np.inf) 
             yield
     except torch.cuda.OutOfMemoryError as error:
         raise MemoryError(
-            f"the memory of {device} is full. Lower batch_size (it is {batch_size}), take fewer or narrower hidden and "
+            f"the memory of {device} is full. Lower batch_size (it is {batch_size}), use fewer or narrower hidden and "
             'attention layers, or device="cpu".'
         ) from error
 
 
 class _Threads:
-    """PyTorch's number of threads, which fits set and give back; those that run side by side all give back the first.
+    """PyTorch's number of threads, which fits set and restore; concurrent fits all restore the first number.
 
     Each thread of Python has a number of its own, but starts with the one that was set last anywhere.
     """
@@ -233,12 +232,12 @@ _threads = _Threads()
 
 
 def choose_device(name: str) -> torch.device:
-    """The device asked for; ``"auto"`` takes CUDA where there is some."""
+    """Return the device of that name; ``"auto"`` takes CUDA if available."""
     has_cuda = torch.cuda.is_available()
     if name == "auto":
         return torch.device("cuda" if has_cuda else "cpu")
     if name.startswith("cuda") and not has_cuda:
-        raise ValueError(f'device="{name}", but PyTorch finds no CUDA device here; take device="cpu" or "auto".')
+        raise ValueError(f'device="{name}", but PyTorch finds no CUDA device; use device="cpu" or "auto".')
     device = torch.device(name)
     if device.index is not None and device.index >= torch.cuda.device_count():
         found = torch.cuda.device_count()
