@@ -99,6 +99,7 @@ class Ranker(BaseEstimator, ABC):
     loss: Any
     patience: int | None
     history_: Any
+    _scoring_methods: ClassVar[tuple[str, ...]] = ("predict", "_predict_grouped")
     _id_for_one_list: ClassVar[str] = repr(ONE_LIST)  # as an error suggests it
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -349,8 +350,8 @@ class Ranker(BaseEstimator, ABC):
         return self._check_queries(X, y, qid, needs_labels=needs_labels)
 
     def predicts_as(self, cls: type[Ranker]) -> bool:
-        """Return whether scores are computed as in ``cls``, and not by a method that overrides it."""
-        return type(self)._predict_grouped is cls._predict_grouped
+        """Return whether scores are computed as in ``cls``, and not by a method that overrides one of its."""
+        return all(getattr(type(self), name) is getattr(cls, name) for name in cls._scoring_methods)
 
     def _check_queries(self, X: Any, y: Any, qid: Any, *, needs_labels: bool = True, reset: bool = False) -> Queries:
         """Check outside arrays and group them by query; ``reset`` in ``fit``, which learns the columns.

@@ -202,8 +202,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
     check_is_fitted(ranker)
     name = type(ranker).__name__
     parent: type = next((kind for kind in (LightGBMTrees, XGBoostRanker) if isinstance(ranker, kind)), RankBoost)
-    scoring = ("predict", "_predict_grouped", "contribution" if parent is RankBoost else "_scores")
-    if any(getattr(type(ranker), method) is not getattr(parent, method) for method in scoring):
+    if not ranker.predicts_as(parent):
         raise ValueError(f"{name} cannot be exported: its scores are not known to be sums of trees.")
     trees = _stumps(ranker) if parent is RankBoost else ranker.trees_
     if getattr(ranker, "has_base_", False):

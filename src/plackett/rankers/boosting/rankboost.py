@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -95,6 +95,8 @@ class RankBoost(Boosted):
     >>> ranker.history_["bound"][-1] < ranker.history_["bound"][0] < 1
     True
     """
+
+    _scoring_methods: ClassVar[tuple[str, ...]] = (*Boosted._scoring_methods, "contribution")
 
     def __init__(
         self,

@@ -246,6 +246,8 @@ class FlatBoostedTrees(BoostedTrees):
         Added to the sum of the trees.
     """
 
+    _scoring_methods: ClassVar[tuple[str, ...]] = (*Ranker._scoring_methods, "_scores")
+
     trees_: FlatTrees
     intercept_: float
 
