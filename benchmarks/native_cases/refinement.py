@@ -35,7 +35,7 @@ def _predict() -> Callable[[], object]:
 
 
 def _products() -> Callable[[], object]:
-    from plackett.rankers.refinement.base_pairs import BasePairs
+    from plackett.rankers.refinement.weak_learners import BasePairs
 
     rng = np.random.default_rng(0)
     pairs, vector = BasePairs(rng.normal(size=100_000)), rng.random(100_000)
@@ -43,7 +43,7 @@ def _products() -> Callable[[], object]:
 
 
 def _powers() -> Callable[[], object]:
-    from plackett.rankers.refinement.base_pairs import BasePairs
+    from plackett.rankers.refinement.weak_learners import BasePairs
 
     base = np.random.default_rng(0).normal(size=100_000)
     return lambda: BasePairs(base)

@@ -46,9 +46,9 @@ from plackett.rankers.query_dependent.ranker import QueryDependentRanker as Quer
 from plackett.rankers.recommendation.personality import PersonalityDiagnosis as PersonalityDiagnosis
 from plackett.rankers.recommendation.recommend import recommend as recommend
 from plackett.rankers.refinement.base_score import as_base_score as as_base_score
-from plackett.rankers.refinement.kept_judgements import pin_judged as pin_judged
-from plackett.rankers.refinement.refinement import LinearRefiner as LinearRefiner
-from plackett.rankers.refinement.refinement import MultiplicativeRefiner as MultiplicativeRefiner
+from plackett.rankers.refinement.boosted import LinearRefiner as LinearRefiner
+from plackett.rankers.refinement.boosted import MultiplicativeRefiner as MultiplicativeRefiner
+from plackett.rankers.refinement.judgements import pin_judged as pin_judged
 from plackett.rankers.refinement.rocchio import RocchioRefiner as RocchioRefiner
 from plackett.rankers.registry import load as load
 from plackett.rankers.registry import ranker as ranker

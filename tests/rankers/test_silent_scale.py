@@ -6,7 +6,7 @@ import pytest
 import plackett as pk
 from plackett.rankers.boosting.discovery import find_centres
 from plackett.rankers.query_dependent.features import QueryFeatureSource
-from plackett.rankers.refinement.base_pairs import confidence_of
+from plackett.rankers.refinement.weak_learners import confidence_of
 
 UNITS = [1e-11, 1e11, 1e-200]
 

@@ -15,8 +15,7 @@ from plackett.evaluation.significance import paired_t
 from plackett.metrics.conventions import Convention
 from plackett.metrics.measure import Measure
 from plackett.rankers.refinement.base_score import as_base_score, is_column
-from plackett.rankers.refinement.judgements import as_relevance
-from plackett.rankers.refinement.kept_judgements import pin_judged
+from plackett.rankers.refinement.judgements import as_relevance, pin_judged
 from plackett.validation import check_positive_int, count_of
 
 DEFAULT_METRICS = ("p@1", "p@5", "p@10", "ndcg@10", "map")

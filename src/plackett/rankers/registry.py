@@ -31,8 +31,8 @@ _HOMES = {
     "XGBoostRanker": "plackett.rankers.trees.xgboost",
 }
 _PARTS = {  # of which rankers consist, besides losses, solvers and normalizers; and those that need a base ranker
-    "MultiplicativeRefiner": "plackett.rankers.refinement.refinement",
-    "LinearRefiner": "plackett.rankers.refinement.refinement",
+    "MultiplicativeRefiner": "plackett.rankers.refinement.boosted",
+    "LinearRefiner": "plackett.rankers.refinement.boosted",
     "RocchioRefiner": "plackett.rankers.refinement.rocchio",
     "FunctionSpace": "plackett.rankers.query_dependent.function_space",
     "QueryFeatureSource": "plackett.rankers.query_dependent.features",

@@ -30,8 +30,8 @@ from plackett.exceptions import ConvergenceWarning
 from plackett.metrics.measure import Measure
 from plackett.rankers.linear.ranker import LinearRanker
 from plackett.rankers.refinement.base_score import as_base_score
-from plackett.rankers.refinement.kept_judgements import pin_judged
-from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
+from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
+from plackett.rankers.refinement.judgements import pin_judged
 from plackett.rankers.refinement.rocchio import RocchioRefiner
 from plackett.reproductions.base import LEVEL, Item, Job, Paper, Row, Table, Verdict, gap_and_p
 

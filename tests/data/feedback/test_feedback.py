@@ -17,7 +17,7 @@ from plackett.data.feedback.feedback import ETA, Feedback
 from plackett.data.feedback.log import read_feedback
 from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
-from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
+from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
 
 IDS = st.sampled_from("abcde")
 JUDGEMENTS = st.lists(st.tuples(st.sampled_from("pq"), IDS, st.integers(-1, 2)), max_size=12)

@@ -18,9 +18,9 @@ import plackett as pk
 from plackett.data.trec import Run
 from plackett.exceptions import ModelFormatError
 from plackett.rankers.refinement.base_score import as_base_score
-from plackett.rankers.refinement.kept_trees import KeptTree
-from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
+from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
+from plackett.rankers.refinement.weak_learners import SavedTree
 from plackett.rankers.tied_scores import break_ties, places_of, row_keys
 
 REFINERS = [MultiplicativeRefiner(n_rounds=12), LinearRefiner(gamma=0.7, n_rounds=12), RocchioRefiner()]
@@ -287,7 +287,9 @@ def test_decision_trees_are_saved_as_arrays_and_predict_the_same(tree, data, fee
     fitted = LinearRefiner(n_rounds=5, estimator=tree, random_state=0).fit(data, feedback, base_score=1)
     for _ in range(2):  # what was loaded can be saved again
         fitted.save(tmp_path / "model.plackett")
-        assert all(type(one) is type(tree) for one in fitted.estimators_) or isinstance(fitted.estimators_[0], KeptTree)
+        assert all(type(one) is type(tree) for one in fitted.estimators_) or isinstance(
+            fitted.estimators_[0], SavedTree
+        )
         loaded = pk.load(tmp_path / "model.plackett")
         np.testing.assert_array_equal(loaded.predict(data), fitted.scores_)
         further = np.random.default_rng(0).normal(size=(500, 5)).astype(np.float32) * data.X.std(axis=0)
@@ -311,7 +313,7 @@ def test_decision_trees_are_saved_as_arrays_and_predict_the_same(tree, data, fee
 def test_a_file_with_what_is_no_tree_is_refused(attribute, change, data, feedback, tmp_path):
     tree = DecisionTreeClassifier(max_depth=2)
     fitted = MultiplicativeRefiner(2, estimator=tree).fit(data, feedback, base_score=1)
-    fitted.estimators_ = [KeptTree.of(one) for one in fitted.estimators_]
+    fitted.estimators_ = [SavedTree.of(one) for one in fitted.estimators_]
     setattr(fitted.estimators_[0], attribute, change(getattr(fitted.estimators_[0], attribute)))
     fitted.save(tmp_path / "model.plackett")
     with pytest.raises(ModelFormatError):

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plackett.data.queries import Queries
+from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.reasons import strongest_reasons
-from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
 from plackett.web.collections.base import Hits, make_hits
 from plackett.web.records import Judged

@@ -35,8 +35,7 @@ def refine(
     from plackett.cli.shared import scores as scores_out
     from plackett.data.feedback.clicks import STRATEGIES
     from plackett.rankers.refinement.base_score import as_base_score
-    from plackett.rankers.refinement.judgements import as_relevance
-    from plackett.rankers.refinement.kept_judgements import pin_judged
+    from plackett.rankers.refinement.judgements import as_relevance, pin_judged
     from plackett.validation import count_of
 
     if strategy is not None and strategy not in STRATEGIES:

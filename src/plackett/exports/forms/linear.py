@@ -150,7 +150,7 @@ def _refusal(ranker: Any) -> str:
     from plackett.rankers.neural.ranker import NeuralRanker
     from plackett.rankers.query_dependent.ranker import QueryDependentRanker
     from plackett.rankers.recommendation.personality import PersonalityDiagnosis
-    from plackett.rankers.refinement.refiner import Refiner
+    from plackett.rankers.refinement.base import Refiner
     from plackett.rankers.trees.base import BoostedTrees, FlatBoostedTrees
 
     reasons: dict[Any, str] = {

@@ -11,7 +11,7 @@ from plackett._threads import deal
 from plackett.data.queries import Queries
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.rankers.boosting.boosting import (
+from plackett.rankers.boosting.base import (
     ALL_ROUNDS,
     SAME,
     Boosted,

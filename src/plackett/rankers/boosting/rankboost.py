@@ -14,7 +14,7 @@ from plackett.losses.pairwise import NORMALIZERS, pair_counts
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import check_loaded_columns
-from plackett.rankers.boosting.boosting import (
+from plackett.rankers.boosting.base import (
     ALL_ROUNDS,
     SAME,
     Boosted,

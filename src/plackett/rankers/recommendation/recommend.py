@@ -10,8 +10,8 @@ from sklearn.base import clone
 from plackett.data.feedback.rating_table import as_ids, item_features, places_of, rating_table
 from plackett.data.queries import Queries
 from plackett.rankers.recommendation.personality import PersonalityDiagnosis
+from plackett.rankers.refinement.boosted import MultiplicativeRefiner
 from plackett.rankers.refinement.judgements import as_relevance
-from plackett.rankers.refinement.refinement import MultiplicativeRefiner
 from plackett.validation import check_positive_int, count_of
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.rankers.refinement.refinement import BoostedRefiner
+from plackett.rankers.refinement.boosted import BoostedRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
 from plackett.validation import feature_labels
 

@@ -9,8 +9,8 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.explain.explanation import Explanation, explain_additive
 from plackett.rankers.linear_scores import in_row_order
+from plackett.rankers.refinement.base import Refiner, deal_queries
 from plackett.rankers.refinement.judgements import Judgements
-from plackett.rankers.refinement.refiner import Refiner, deal_queries
 from plackett.validation import check_number, is_sparse
 
 SHORTEST = 1e-300  # column: one over its length must be a number

@@ -172,7 +172,7 @@ class Collection(ABC):
 
     def _check_ranker(self, name: str, ranker: Ranker) -> None:
         # not above: without saved rankers the server starts in half the time
-        from plackett.rankers.refinement.refiner import Refiner
+        from plackett.rankers.refinement.base import Refiner
 
         if isinstance(ranker, Refiner):
             raise ValueError("a refiner can only rank the queries that it was fitted on.")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plackett.rankers.refinement.kept_judgements import pin_judged
+from plackett.rankers.refinement.judgements import pin_judged
 
 
 @settings(max_examples=60, deadline=None)

@@ -16,14 +16,15 @@ from plackett import _native
 from plackett.data.queries import Queries
 from plackett.explain.refined import QueryStumps, RefinedExplanation, moves_of
 from plackett.explain.rows import choose_rows
-from plackett.rankers.refinement.base_pairs import BasePairs
+from plackett.rankers.refinement.base import Refiner, deal_queries, dense_rows
 from plackett.rankers.refinement.judgements import Judgements
-from plackett.rankers.refinement.kept_trees import KeptTree, as_kept
-from plackett.rankers.refinement.refiner import Refiner, deal_queries, dense_rows
 from plackett.rankers.refinement.weak_learners import (
     MULTIPLICATIVE,
     N_COLUMNS,
+    BasePairs,
     Rounds,
+    SavedTree,
+    as_saved,
     boost_classifier,
     boost_stumps,
     takes_weights,
@@ -225,7 +226,7 @@ class BoostedRefiner(Refiner):
         check_is_fitted(self)
         kept = copy(self)
         if self.estimators_ is not None:
-            kept.estimators_ = [as_kept(one) for one in self.estimators_]
+            kept.estimators_ = [as_saved(one) for one in self.estimators_]
         try:
             super(BoostedRefiner, kept).save(path)
         except ValueError as error:
@@ -258,12 +259,12 @@ class BoostedRefiner(Refiner):
         if self.estimators_ is not None:
             if not isinstance(self.estimators_, list) or len(self.estimators_) != n_rounds:
                 raise ValueError(f"estimators_ must hold {n_rounds} classifiers.")
-            others = [one for one in self.estimators_ if not isinstance(one, KeptTree)]
+            others = [one for one in self.estimators_ if not isinstance(one, SavedTree)]
             if not all(hasattr(one, "predict") for one in others):
                 raise ValueError("estimators_ must hold classifiers.")
             if any(getattr(one, "n_features_in_", None) != self.n_features_in_ for one in others):
                 raise ValueError(f"estimators_ must be fitted to {self.n_features_in_} features.")
-            trees = [one for one in self.estimators_ if isinstance(one, KeptTree)]
+            trees = [one for one in self.estimators_ if isinstance(one, SavedTree)]
             if any(tree.features_.max() >= self.n_features_in_ for tree in trees):
                 raise ValueError(f"the features of a tree must be columns 0 to {self.n_features_in_ - 1}.")
             return

@@ -7,7 +7,7 @@ from sklearn.base import clone
 import plackett as pk
 from plackett.data import datasets
 from plackett.exceptions import NothingToLearnWarning
-from plackett.rankers.boosting import boosting
+from plackett.rankers.boosting import base as boosting
 from plackett.rankers.boosting.adarank import AdaRank
 from plackett.rankers.boosting.rankboost import RankBoost
 from tests.rankers.judged_lists import lists

@@ -15,9 +15,9 @@ from sklearn.tree import DecisionTreeClassifier
 import plackett as pk
 from plackett import _native
 from plackett._threads import set_n_threads
-from plackett.rankers.refinement.base_pairs import BasePairs, confidence_of
-from plackett.rankers.refinement.refinement import LinearRefiner, MultiplicativeRefiner
+from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
+from plackett.rankers.refinement.weak_learners import BasePairs, confidence_of
 from tests.rankers.refinement import literal_refinement as literal
 
 REFINERS = [MultiplicativeRefiner(n_rounds=12), LinearRefiner(gamma=0.7, n_rounds=12), RocchioRefiner()]
@@ -343,7 +343,7 @@ def test_queries_are_refined_each_on_its_own(refiner):
 
 @pytest.mark.parametrize("refiner", REFINERS, **of_class)
 def test_the_number_of_threads_and_the_order_of_rows_change_nothing(refiner, monkeypatch):
-    monkeypatch.setattr("plackett.rankers.refinement.refiner.DOCS_PER_BLOCK", 8)
+    monkeypatch.setattr("plackett.rankers.refinement.base.DOCS_PER_BLOCK", 8)
     X, base, y, qid = make_queries(8)
     first = clone(refiner).fit(X, y, base_score=base, qid=qid)
     try:
