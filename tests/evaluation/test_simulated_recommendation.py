@@ -38,7 +38,7 @@ def test_recommendation_gives_some_ratings_and_measures_the_others(ratings, movi
     assert list(result.tables) == ["residual"]
     trained = set(range(29)) - set(queries.ids.tolist())
     assert len(trained) == 6  # user 29 has too few ratings
-    assert result.notes == ["1 user has no more than 5 ratings and is left out"]
+    assert result.notes == ["1 user has no more than 5 ratings and is skipped"]
     for place in range(queries.n_queries):
         own = slice(queries.indptr[place], queries.indptr[place + 1])
         assert result.judged[own].sum() == 5
@@ -94,7 +94,7 @@ def test_features_of_items_come_in_three_ways(movies):
 
 def test_recommendation_says_what_is_missing(ratings, movies):
     refiner = pk.RocchioRefiner()
-    with pytest.raises(ValueError, match="leaves nobody to recommend to"):
+    with pytest.raises(ValueError, match="leaves no user to test on"):
         recommendation(ratings, movies, refiner, n_train_users=30)
     with pytest.raises(ValueError, match="more than n_given=50 ratings"):
         recommendation(ratings, movies, refiner, n_given=50)

@@ -127,7 +127,7 @@ def test_numbers_of_parts_that_make_no_sense_are_refused(n_splits):
 
 
 def test_rows_without_ids_are_refused():
-    with pytest.raises(ValueError, match=r"give groups \(or qid\), one id per row"):
+    with pytest.raises(ValueError, match=r"pass groups \(or qid\), one id per row"):
         next(QueryKFold(3).split(DATA.X))
     with pytest.raises(ValueError, match="qid has 3 ids but there are 120 rows"):
         next(QueryKFold(3).split(DATA.X, groups=[1, 2, 3]))
@@ -179,7 +179,7 @@ def test_parts_that_do_not_fit_are_refused():
     ]:
         with pytest.raises(ValueError, match=message):
             LetorFolds(parts=parts).folds(DATA)
-    with pytest.raises(ValueError, match=r"give them to folds\(queries\)"):
+    with pytest.raises(ValueError, match=r"call folds\(queries\)"):
         LetorFolds(parts=[1]).folds()
     with pytest.raises(ValueError, match="together with a name or a folder"):
         LetorFolds("mq2008", parts=[1]).folds(DATA)
@@ -235,7 +235,7 @@ def test_stored_folds_are_taken_as_they_are(tmp_path):
 
 
 def test_folders_without_folds_are_refused(tmp_path):
-    with pytest.raises(DatasetNotFoundError, match=r"holds no folds: S1.txt to S5.txt were looked for"):
+    with pytest.raises(DatasetNotFoundError, match=r"has no folds: expected S1.txt to S5.txt"):
         as_folds("letor", tmp_path)
     with pytest.raises(DatasetNotFoundError, match="is not a folder"):
         as_folds("letor", tmp_path / "nowhere")
@@ -289,7 +289,7 @@ def test_group_splitters_of_scikit_learn_make_folds():
 def test_splitters_that_tear_queries_apart_are_refused():
     with (
         pytest.warns(UserWarning, match="groups parameter is ignored by KFold"),
-        pytest.raises(ValueError, match=r"torn apart: .* Divide by query: QueryKFold"),
+        pytest.raises(ValueError, match=r"split: .* Use QueryKFold"),
     ):
         as_folds(KFold(7, shuffle=True, random_state=0), DATA)
 
@@ -306,10 +306,10 @@ def test_folds_may_be_given_as_they_are():
 @pytest.mark.parametrize(
     ("folds", "message"),
     [
-        ([(DATA[:8], DATA[8:12], DATA[6:])], r"fold 1: 6 queries \(.*, \.\.\.\) stand in both train and test"),
-        ([(DATA[:8], DATA[7:12], DATA[12:])], r"fold 1: query \d+ stands in both train and validation"),
-        ([(DATA[:8], DATA[8:13], DATA[12:])], r"fold 1: query \d+ stands in both validation and test"),
-        ([(DATA[:8], DATA[8:]), (DATA[9:], DATA[:9])], r"query \d+ stands in the test sets of fold 1 and of fold 2"),
+        ([(DATA[:8], DATA[8:12], DATA[6:])], r"fold 1: 6 queries \(.*, \.\.\.\) are in both train and test"),
+        ([(DATA[:8], DATA[7:12], DATA[12:])], r"fold 1: query \d+ is in both train and validation"),
+        ([(DATA[:8], DATA[8:13], DATA[12:])], r"fold 1: query \d+ is in both validation and test"),
+        ([(DATA[:8], DATA[8:]), (DATA[9:], DATA[:9])], r"query \d+ is in the test sets of fold 1 and of fold 2"),
         ([(DATA[:0], DATA[8:])], "fold 1: train has no queries"),
         ([(queries_of([1, 2]), DATA)], "fold 1: train has 1 feature, but test has 4"),
         ([(DATA,)], "a fold has 1 sets"),
@@ -327,9 +327,9 @@ def test_folds_that_leak_or_make_no_sense_are_refused(folds, message):
 
 def test_the_error_names_the_queries_that_leak():
     fold = (queries_of(list("abcdefg")), queries_of(list("xg")))
-    with pytest.raises(ValueError, match="fold 1: query 'g' stands in both train and test"):
+    with pytest.raises(ValueError, match="fold 1: query 'g' is in both train and test"):
         as_folds([fold])
-    with pytest.raises(ValueError, match=r"2 queries \('b', 'c'\) stand in both train and test"):
+    with pytest.raises(ValueError, match=r"2 queries \('b', 'c'\) are in both train and test"):
         as_folds([(queries_of(list("abc")), queries_of(list("bcd")))])
 
 

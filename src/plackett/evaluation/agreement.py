@@ -1,4 +1,4 @@
-"""Do people who judged the same things agree?"""
+"""Agreement between annotators."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from plackett.validation import check_labels
 
 
 class GradeAgreement(NamedTuple):
-    """How far grades of the same units agree.
+    """The agreement of grades of the same units.
 
     Attributes
     ----------
     n_units : int
-        Units with two grades or more; the others say nothing.
+        Units with two grades or more.
     n_pairs : int
         Pairs of grades of the same unit.
     equal : float
         The share of these pairs in which both grades are the same; NaN without pairs.
     alpha : float
-        Krippendorff's alpha with squared differences of grades: 1 is perfect, 0 is what grades dealt at random would
-        give, less is worse than that. NaN without pairs, and where all grades are the same: nothing could disagree.
+        Krippendorff's alpha with squared differences of grades: 1 is perfect, 0 the expectation of random grades.
+        NaN without pairs, and if all grades are equal.
     """
 
     n_units: int
@@ -32,13 +32,17 @@ class GradeAgreement(NamedTuple):
 
 
 def grade_agreement(units: Any, grades: Any) -> GradeAgreement:
-    """The agreement of all grades of the same unit, whoever gave them.
+    """Return the agreement of all grades of the same units.
 
     Parameters
     ----------
     units : array-like of int of shape (n_grades,)
-        What was graded, such as the number of a (query, document) pair; each person once per unit.
+        The unit of each grade, such as the number of a (query, document) pair; each annotator once per unit.
     grades : array-like of shape (n_grades,)
+
+    Returns
+    -------
+    GradeAgreement
 
     Examples
     --------
@@ -57,7 +61,7 @@ def grade_agreement(units: Any, grades: Any) -> GradeAgreement:
     cells, counts = np.unique(np.column_stack([codes, values]), axis=0, return_counts=True)
     n_equal = float((counts * (counts - 1) / 2).sum())
     n_pairs = float((n * (n - 1) / 2).sum())
-    values = values - values.mean()  # differences are the same, and sums of squares lose fewer digits
+    values = values - values.mean()  # differences stay the same, and sums of squares lose fewer digits
     # the sum of (a - b)² over ordered pairs is 2 (m Σ a² - (Σ a)²)
     within = 2.0 * (n * np.bincount(codes, values**2) - np.bincount(codes, values) ** 2)
     observed = float((within / (n - 1)).sum()) / values.size

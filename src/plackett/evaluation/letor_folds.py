@@ -1,4 +1,4 @@
-"""The published five folds of the LETOR family: three parts train, one validates, one tests, in rotation."""
+"""The published folds of the LETOR data sets."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ PART_FILES = ("{part}.txt", "{part}")
 
 
 class LetorFolds:
-    """The folds that a data set was published with.
+    """Splitter into the published folds of a data set.
 
-    Fold 1 trains on the parts S1, S2 and S3, validates on S4 and tests on S5; fold 2 begins with S2, and so on around
-    (``plackett.datasets.fold_parts``). Sets with a single published split (Yahoo, Istella) give that one fold.
+    Fold 1 trains on the parts S1, S2 and S3, validates on S4 and tests on S5; fold 2 starts with S2, and so on in
+    rotation (``plackett.datasets.fold_parts``). Sets with a single published split (Yahoo, Istella) have one fold.
 
     Parameters
     ----------
     name : str, default=None
-        A set of ``plackett.datasets.names()`` that has folds.
+        A set of ``plackett.datasets.names()`` with published folds.
     folder : path, default=None
-        Where that set is, as for ``plackett.datasets.load``. Without a name: any folder that holds ``S1.txt`` to
-        ``S5.txt``, or folders ``Fold1``, ``Fold2``, ... with a training, a validation and a test file each, which are
-        then taken as they are, however many; names in any case, compressed or not.
+        The folder of that set, as for ``plackett.datasets.load``. Without a name: a folder with ``S1.txt`` to
+        ``S5.txt``, or with any number of folders ``Fold1``, ``Fold2``, ... with a training, a validation and a test
+        file each. File names are not case-sensitive; files may be compressed.
     version : str, default=None
-        Of a set with several versions, as for ``plackett.datasets.load``.
+        The version of a set that has several, as for ``plackett.datasets.load``.
     parts : array-like of shape (n_queries,), default=None
         Instead of a name or a folder: the part, 1 to 5, of each query that ``folds`` is given.
 
@@ -61,13 +61,13 @@ class LetorFolds:
         self.name, self.folder, self.version, self.parts = name, folder, version, parts
 
     def folds(self, queries: Queries | None = None) -> Iterator[Fold]:
-        """The folds, one after the other.
+        """Yield the folds.
 
         Parameters
         ----------
         queries : Queries, default=None
-            What to divide: needed with ``parts``. With a name or a folder, None gives the published data; queries with
-            the same ids (features added or scaled, say) are divided as the published ones are.
+            The queries to split: required with ``parts``. With a name or a folder, None means the published data;
+            queries with the same ids, such as scaled ones, are split like the published ones.
         """
         if self.parts is not None:
             return self._divided(queries)
@@ -82,9 +82,9 @@ class LetorFolds:
 
     def _divided(self, queries: Queries | None) -> Iterator[Fold]:
         if self.name is not None or self.folder is not None:
-            raise ValueError("parts were given together with a name or a folder, which brings parts of its own.")
+            raise ValueError("parts were given together with a name or a folder, which has its own parts.")
         if queries is None:
-            raise ValueError("LetorFolds(parts=...) divides queries: give them to folds(queries).")
+            raise ValueError("LetorFolds(parts=...) needs the queries: call folds(queries).")
         part_of = np.asarray(self.parts)
         if part_of.shape != (queries.n_queries,):
             raise ValueError(
@@ -103,7 +103,7 @@ class LetorFolds:
             return read_folder(self.folder)
         if datasets.info(self.name, version=self.version).n_folds != N_FOLDS:
             return iter([datasets.load_fold(self.name, 1, self.folder, version=self.version)])
-        # every part is read once, not once for each fold
+        # each part is read only once
         parts = [datasets.load(self.name, self.folder, part=part, version=self.version) for part in PART_NAMES]
         return _rotate([part for part in parts if isinstance(part, Queries)])
 
@@ -120,7 +120,7 @@ def _with_rows_of(fold: Fold, queries: Queries) -> Fold:
 
 
 def read_folder(folder: str | PathLike) -> Iterator[Fold]:
-    """The folds below ``folder``: its files S1 to S5 in rotation, or its folders Fold1, Fold2, ... as they are."""
+    """Return the folds in ``folder``: its files S1 to S5 in rotation, or its folders Fold1, Fold2, ..."""
     root = Path(folder).expanduser()
     files = _part_files(root)
     if files is not None:
@@ -128,15 +128,15 @@ def read_folder(folder: str | PathLike) -> Iterator[Fold]:
     stored = _fold_files(root)
     if not stored:
         raise DatasetNotFoundError(
-            f"{root} {'holds no folds' if root.is_dir() else 'is not a folder'}: S1.txt to S{N_FOLDS}.txt were looked "
-            f"for there, and {', '.join(names[0] for names in FOLD_FILES.values())} in Fold1, Fold2, ..."
+            f"{root} {'has no folds' if root.is_dir() else 'is not a folder'}: expected S1.txt to S{N_FOLDS}.txt, or "
+            f"{', '.join(names[0] for names in FOLD_FILES.values())} in Fold1, Fold2, ..."
         )
     sets = _read_alike([file for files in stored for file in files])
     return iter([Fold(*sets[start : start + 3]) for start in range(0, len(sets), 3)])
 
 
 def read_whole(folder: str | PathLike) -> Queries:
-    """All queries below ``folder``, in the order of its parts."""
+    """Return all queries in ``folder``, in the order of its parts."""
     fold = next(read_folder(folder))
     return Queries.concat(list(fold))
 
@@ -148,7 +148,7 @@ def _part_files(root: Path) -> list[Path] | None:
 
 
 def _fold_files(root: Path) -> list[list[Path]]:
-    """Training, validation and test file of Fold1, Fold2, ... as far as there are such folders."""
+    """Return the training, validation and test files of Fold1, Fold2, ..."""
     answer: list[list[Path]] = []
     while find_folder(root, f"Fold{len(answer) + 1}") is not None:
         number = len(answer) + 1
@@ -168,7 +168,7 @@ def _first(root: Path, names: Sequence[str]) -> Path | None:
 
 
 def _read_alike(files: Sequence[Path]) -> list[Queries]:
-    """The files as they are, all with as many columns as the widest: rows may leave out zeros at their end."""
+    """Read files with the same number of columns: rows may omit trailing zeros."""
     read = [read_letor(file) for file in files]
     widest = max(queries.n_features for queries in read)
     return [

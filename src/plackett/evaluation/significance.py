@@ -19,14 +19,14 @@ from plackett import _native
 from plackett._threads import deal
 from plackett.validation import check_not_masked, check_number, check_positive_int
 
-ALWAYS_EXACT = 12  # queries that differ: all 2**12 sign patterns are looked at, however few draws were asked for
-MOST_EXACT = 20  # and never more than 2**20
+ALWAYS_EXACT = 12  # queries that differ: all 2**12 sign patterns are enumerated for any n_draws
+MOST_EXACT = 20  # at most 2**20 patterns are enumerated
 SIGN_DRAWS = 2048  # per block: with a table of signed sums, the sums of this many draws stay in the cache
 SIGN_COLUMNS = 32
 RESAMPLES = 512
 
-# Sums that should be equal may differ by rounding; whoever is this close, relative to the sum of all the absolute
-# differences, counts as equal. A draw that is so close by chance is one in many millions.
+# Equal sums may differ by rounding: differences below SLACK times the sum of all absolute differences count as zero.
+# By chance a draw is this close once in many millions.
 SLACK = 1e-10
 
 
@@ -41,9 +41,9 @@ class Interval(NamedTuple):
 
 
 def paired_t(a: Any, b: Any) -> float:
-    """Two-sided p-value of the paired t-test: are the means of ``a`` and ``b`` over the same queries equal?
+    """Return the two-sided p-value of the paired t-test for equal means of ``a`` and ``b``.
 
-    1 where no query differs; 0 where all differ by the same amount, which leaves no spread to judge it by.
+    1 if no query differs; 0 if all differ by the same amount.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def paired_t(a: Any, b: Any) -> float:
 
 
 def randomisation(a: Any, b: Any, n_draws: int = 100_000, random_state: Any = 0) -> float:
-    """Two-sided p-value of Fisher's randomisation test: if names were swapped at random, how often such a difference?
+    """Return the two-sided p-value of Fisher's randomisation test.
 
-    If the two rankers were one, each query's two values could as well stand the other way round. The p-value is the
-    share of all such swaps whose difference of means is at least as large, either way, as that observed.
+    Under the null hypothesis the two values of each query can be swapped. The p-value is the share of all swaps whose
+    difference of means is at least as large, in either direction, as the observed one.
 
-    Exact, all swaps being looked at, where at most 12 queries differ or there are no more swaps than draws; otherwise
-    estimated from ``n_draws`` swaps as (1 + number at least as large) / (1 + n_draws), which errs on the safe side. The
-    draws follow from the seed alone: any number of threads gives the same p-value.
+    It is exact if at most 12 queries differ or if there are no more swaps than draws. Otherwise it is estimated from
+    ``n_draws`` swaps as (1 + number at least as large) / (1 + n_draws), which is conservative. It is the same for any
+    number of threads.
 
     Parameters
     ----------
@@ -85,19 +85,19 @@ def randomisation(a: Any, b: Any, n_draws: int = 100_000, random_state: Any = 0)
 
 
 def bootstrap_interval(difference: Any, level: float = 0.95, n_draws: int = 10_000, random_state: Any = 0) -> Interval:
-    """Confidence interval of a mean over queries, from samples of the queries drawn with replacement.
+    """Return the bootstrap confidence interval of a mean over queries.
 
-    The ends are quantiles of the means of the samples, moved for bias and skewness (BCa, Efron 1987). Differences
-    between rankers are skewed as a rule, many zeros and a long tail; plain quantiles then miss more on one side than on
-    the other, by an error that falls with the root of the number of queries, that of BCa with the number itself. The
-    draws follow from the seed alone: any number of threads gives the same interval.
+    The bounds are quantiles of the means of resampled queries, corrected for bias and skewness (BCa, Efron 1987).
+    Differences between rankers are usually skewed, with many zeros and a long tail. The error of plain quantiles then
+    falls with the root of the number of queries, that of BCa with the number itself. The interval is the same for any
+    number of threads.
 
     Parameters
     ----------
     difference : array-like of shape (n_queries,)
-        Differences between two rankers, or values of one; NaN is left out.
+        Differences between two rankers, or values of one; NaN is skipped.
     level : float, default=0.95
-        How often such intervals should hold the true mean.
+        Coverage: how often such intervals contain the true mean.
     n_draws : int, default=10_000
     random_state : int, RandomState instance or None, default=0
 
@@ -118,10 +118,18 @@ def bootstrap_interval(difference: Any, level: float = 0.95, n_draws: int = 10_0
 
 
 def holm(p_values: Any) -> np.ndarray:
-    """p-values corrected for their number by Holm's method: the chance of any false alarm stays below the level.
+    """Return p-values after Holm's correction, which controls the family-wise error rate.
 
-    The smallest of m is multiplied by m, the next by m - 1, and so on; none becomes smaller than the one before it, nor
+    The smallest of m is multiplied by m, the next by m - 1, and so on; none becomes smaller than the one before it, or
     larger than 1. NaN stays NaN and is not counted.
+
+    Parameters
+    ----------
+    p_values : array-like
+
+    Returns
+    -------
+    ndarray of the same shape
 
     Examples
     --------
@@ -132,7 +140,7 @@ def holm(p_values: Any) -> np.ndarray:
     if ((p_values < 0) | (p_values > 1)).any():
         raise ValueError(f"p_values holds {p_values[(p_values < 0) | (p_values > 1)][0]:g}, which is not in 0..1.")
     answer = p_values.flatten()
-    order = np.argsort(answer, kind="stable")[: int((~np.isnan(answer)).sum())]  # NaN is sorted to the end
+    order = np.argsort(answer, kind="stable")[: int((~np.isnan(answer)).sum())]  # NaN is sorted last
     factors = np.arange(order.size, 0, -1)
     answer[order] = np.minimum(np.maximum.accumulate(factors * answer[order]), 1.0)
     return answer.reshape(p_values.shape)
@@ -144,7 +152,7 @@ def paired_t_columns(differences: np.ndarray) -> np.ndarray:
     for columns, values in _counted(differences):
         n = values.shape[0]
         spread = np.sqrt(values.var(axis=0, ddof=1) / n)
-        spread[np.ptp(values, axis=0) == 0.0] = 0.0  # where rounding of the mean leaves a little
+        spread[np.ptp(values, axis=0) == 0.0] = 0.0  # not exactly 0 after rounding of the mean
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.abs(values.mean(axis=0)) / spread
         answer[columns] = np.where(values.any(axis=0), 2.0 * stdtr(n - 1, -t), 1.0)
@@ -212,12 +220,12 @@ def _estimated(values: np.ndarray, n_draws: int, seed: np.uint64) -> np.ndarray:
 
 
 def _limits(values: np.ndarray) -> np.ndarray:
-    """What the absolute value of a signed sum must reach to count as no smaller than that of the plain sum."""
+    """Return the smallest absolute value of a signed sum that counts as no smaller than that of the observed sum."""
     return np.abs(values.sum(axis=0)) - SLACK * np.abs(values).sum(axis=0)
 
 
 def _resampled_means(values: np.ndarray, n_draws: int, seed: np.uint64) -> np.ndarray:
-    """Means of samples drawn with replacement, of shape (n_columns, n_draws)."""
+    """Return the means of samples drawn with replacement, of shape (n_columns, n_draws)."""
     rows = np.ascontiguousarray(values)
     sums = np.empty((values.shape[1], n_draws))
     blocks = [(rows, seed, first, min(first + RESAMPLES, n_draws), sums) for first in range(0, n_draws, RESAMPLES)]
@@ -226,7 +234,7 @@ def _resampled_means(values: np.ndarray, n_draws: int, seed: np.uint64) -> np.nd
 
 
 def _bca_quantiles(values: np.ndarray, means: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Which quantiles of the resampled means stand at the given levels, corrected for bias and skewness."""
+    """Return the quantiles of the resampled means for the given levels, corrected for bias and skewness."""
     mean = values.mean(axis=0)
     margin = SLACK * np.abs(values).mean(axis=0)
     n_below = (means < (mean - margin)[:, None]).sum(axis=1)
@@ -234,7 +242,7 @@ def _bca_quantiles(values: np.ndarray, means: np.ndarray, levels: np.ndarray) ->
     bias = ndtri((n_below + n_not_above) / (2 * means.shape[1]))
     centred = values - mean
     square = (centred**2).sum(axis=0)
-    # for a mean, the jackknife's estimate of the acceleration has this closed form
+    # the jackknife estimate of the acceleration of a mean, in closed form
     with np.errstate(divide="ignore", invalid="ignore"):
         acceleration = np.where(square > 0, (centred**3).sum(axis=0) / (6.0 * square**1.5), 0.0)
     shifted = bias[:, None] + ndtri(levels)
@@ -262,7 +270,7 @@ def _as_vector(values: Any, name: str) -> np.ndarray:
 
 
 def _counted(differences: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Columns that leave out the same queries, and their values without these, if two queries or more remain."""
+    """Yield groups of columns with the same missing queries, and their other values, if there are at least two."""
     if not np.isnan(differences).any():
         if differences.shape[0] >= 2:
             yield np.arange(differences.shape[1]), differences
@@ -283,7 +291,7 @@ def _seed(random_state: Any) -> np.uint64:
 
 @dataclass(frozen=True)
 class Difference:
-    """What separates contestant ``a`` from contestant ``b`` by one measure.
+    """The difference between contestants ``a`` and ``b`` by one measure.
 
     Attributes
     ----------
@@ -293,11 +301,11 @@ class Difference:
     low, high : float
         Bootstrap interval of ``mean`` at level 0.95.
     wins, losses, ties : int
-        Queries on which ``a`` is better, worse (by the measure's own direction), or the same.
+        Number of queries on which ``a`` is better, worse (in the direction of the measure), or equal.
     p_t, p_random : float
-        Of the paired t-test and of Fisher's randomisation test, both two-sided.
+        Two-sided p-values of the paired t-test and of Fisher's randomisation test.
     p_t_holm, p_random_holm : float
-        The same after Holm's correction for all the pairs that were asked for together.
+        The same after Holm's correction for all pairs of one call.
     """
 
     a: str
@@ -315,7 +323,7 @@ class Difference:
     p_random_holm: float
 
     def reversed(self) -> Difference:
-        """The same pair, told from the side of ``b``."""
+        """Return the difference of ``b`` to ``a``."""
         return replace(
             self,
             a=self.b,
@@ -339,13 +347,13 @@ def differences(
     higher_is_better: bool,
     random_state: int,
 ) -> list[Difference]:
-    """Each pair on its own: the corrected p-values are those of the pair itself. Queries with a NaN are left out.
+    """Return the difference of each pair; the corrected p-values are not corrected yet. Queries with NaN are skipped.
 
-    All pairs are drawn for at once, which changes none of their p-values.
+    All pairs share their random draws, which does not change their p-values.
     """
     if not pairs:
         return []
-    # a lone column would be summed in another order than several, and its last digits could differ
+    # a single column would be summed in another order than several, with other last digits
     columns = [values[a] - values[b] for a, b in (pairs if len(pairs) > 1 else [*pairs, *pairs])]
     gaps = np.stack(columns, axis=1)
     lows, highs = bootstrap_columns(gaps, random_state=random_state)
@@ -377,7 +385,7 @@ def differences(
 
 
 def corrected(pairs: Sequence[Difference]) -> list[Difference]:
-    """The pairs as one family of tests: their p-values after Holm's correction."""
+    """Return the pairs with p-values after Holm's correction over all of them."""
     if not pairs:
         return []
     by_t = holm(np.array([pair.p_t for pair in pairs]))

@@ -36,31 +36,32 @@ def recommendation(
     convention: str | Convention = "standard",
     random_state: Any = 0,
 ) -> FeedbackResult:
-    """Recommend by personality diagnosis, refine by what a user has rated, and measure both on this user's other items.
+    """Recommend by personality diagnosis, refine by ratings of the user, and evaluate both on the user's other items.
 
-    Some users, drawn at random, are those that ``PersonalityDiagnosis`` learns from. Each of the others is a list of
-    the items that this user rated: ``n_given`` of them, drawn at random, are given to the base ranker and judged for
-    the refiner, and the rest, the residual list, is ranked. Users with no more than ``n_given`` ratings are left out.
+    ``PersonalityDiagnosis`` is fitted to some users, drawn at random. Each of the others is a list of the items that
+    the user rated: ``n_given`` of them, drawn at random, are passed to the base ranker and to the refiner, and the rest
+    (the residual list) is ranked. Users with no more than ``n_given`` ratings are skipped.
 
     Parameters
     ----------
     ratings : Ratings, tuple (user, item, rating), ``{user: {item: rating}}``, sparse matrix or array
         As for ``PersonalityDiagnosis.fit``.
     features : Movies, tuple (item, X), or array of shape (n_items, n_features)
-        What is known of every item: genres as ``read_movies`` gives them, rows with their item ids, or rows in the
-        order of the columns of a matrix of ratings.
+        Features of every item: genres from ``read_movies``, rows with their item ids, or rows in the order of the
+        columns of a matrix of ratings.
     refiner : refiner, or dict of str to refiner
-    n_train_users, n_given : int
+    n_train_users : int, default=20
+    n_given : int, default=10
     relevant_from : float, default=4.0
-        Ratings from this on become 1 and others 0, for judgements and measures; None leaves them as they are.
+        Ratings of at least this become 1 and others 0, for judgements and measures; None keeps the ratings.
     base_feature : bool, default=True
-        Whether refiners see the base score as a column behind the features. Without it, as in Jin, Valizadegan and Li
-        (2008), they can keep the base ranking only as far as features of items express it, which ruins a good one.
+        Whether refiners see the base score as an additional feature. Without it, as in Jin, Valizadegan and Li (2008),
+        they keep the base ranking only as far as item features express it, which spoils a good base ranking.
     sigma : float, default=2.5
-        Of ``PersonalityDiagnosis``.
+        Parameter of ``PersonalityDiagnosis``.
     metrics, convention : as in ``evaluate``
     random_state : int, RandomState or None, default=0
-        Which users and items are drawn.
+        Seed for the draws of users and items.
 
     Returns
     -------
@@ -72,7 +73,7 @@ def recommendation(
     table = rating_table(ratings)
     if n_train_users >= table.users.size:
         raise ValueError(
-            f"n_train_users={n_train_users:,} of {count_of(table.users.size, 'user')} leaves nobody to recommend to."
+            f"n_train_users={n_train_users:,} of {count_of(table.users.size, 'user')} leaves no user to test on."
         )
     draws = check_random_state(random_state)
     shuffled = draws.permutation(table.users.size)
@@ -91,17 +92,17 @@ def recommendation(
     column = lists.n_features
     if base_feature:
         lists = _with_column(lists, base)
-    told = np.where(given, lists.y, np.nan)
+    judgements = np.where(given, lists.y, np.nan)
     notes = []
     if n_short:
-        left_out = count_of(n_short, "user has", "users have")
-        notes.append(f"{left_out} no more than {n_given:,} ratings and {'is' if n_short == 1 else 'are'} left out")
+        short = count_of(n_short, "user has", "users have")
+        notes.append(f"{short} no more than {n_given:,} ratings and {'is' if n_short == 1 else 'are'} skipped")
     known = column if base_feature else base
-    return measure_refinements(lists, known, told, given, refiner, {RESIDUAL: ~given}, metrics, convention, notes)
+    return measure_refinements(lists, known, judgements, given, refiner, {RESIDUAL: ~given}, metrics, convention, notes)
 
 
 def _places_of_users(table: RatingTable, users: np.ndarray) -> np.ndarray:
-    """The places of all ratings by some users."""
+    """Return the places of all ratings by some users."""
     return np.concatenate([np.arange(table.indptr[user], table.indptr[user + 1]) for user in users])
 
 
@@ -111,7 +112,7 @@ def _columns(table: RatingTable, places: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _given(table: RatingTable, tested: np.ndarray, n_given: int, draws: np.random.RandomState) -> np.ndarray:
-    """Which ratings of the tested users are given, as drawn."""
+    """Draw which ratings of the tested users are given."""
     parts = []
     for n in np.diff(table.indptr)[tested].tolist():
         is_given = np.zeros(n, dtype=bool)

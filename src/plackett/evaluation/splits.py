@@ -1,4 +1,4 @@
-"""Dividing queries, always whole ones, into what is trained on, what chooses between models, and what tests them."""
+"""Splits of whole queries into training, validation and test queries."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ MOST_NAMED = 5  # ids in an error message
 
 
 class QueryKFold(BaseCrossValidator):
-    """Parts of whole queries, of equal size up to one; fold ``i`` tests on part ``i`` and validates on the next.
+    """K-fold splitter that keeps queries whole; fold ``i`` tests on part ``i`` and validates on the next.
 
-    Which queries stand together follows from their ids and the seed alone: the order of the rows, the number of threads
-    and the machine change nothing. As a scikit-learn splitter it goes into ``GridSearchCV`` and ``cross_val_score``;
-    under metadata routing it takes the ``qid`` that the rankers take, so that ``groups`` need not be given as well.
+    The parts differ in size by at most one query. They depend only on the query ids and the seed, not on the order of
+    rows, the number of threads or the machine. It is a scikit-learn splitter for ``GridSearchCV`` and
+    ``cross_val_score``; with metadata routing it takes the ``qid`` of the rankers in place of ``groups``.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of parts, at least 2.
     shuffle : bool, default=True
-        Whether queries are dealt at random; False cuts them in order of first appearance into consecutive parts.
+        Whether queries are assigned at random; False cuts them in order of first appearance into consecutive parts.
     random_state : int, RandomState instance or None, default=0
     validation : bool, default=True
-        Whether ``folds`` holds the next part back to choose between models. With two parts there is none to spare: they
-        have ``validation=None``, as have all folds with False.
+        Whether the folds of ``folds`` have validation queries. With two parts, or False, they have
+        ``validation=None``.
 
     Examples
     --------
@@ -56,14 +56,14 @@ class QueryKFold(BaseCrossValidator):
     [[0, 1, 2], [3, 4, 5], [6, 7]]
     """
 
-    # scikit-learn passes on either, when routing is enabled
+    # scikit-learn passes either when routing is enabled
     __metadata_request__split: ClassVar = {"groups": True, "qid": True}
 
     def __init__(self, n_splits: int = 5, *, shuffle: bool = True, random_state: Any = 0, validation: bool = True):
         self.n_splits, self.shuffle, self.random_state, self.validation = n_splits, shuffle, random_state, validation
 
     def folds(self, queries: Queries) -> Iterator[Fold]:
-        """Training, validation and test queries of each fold, in their order of appearance."""
+        """Yield the training, validation and test queries of each fold, in order of appearance."""
         part_of, n_splits = self.parts(queries.ids), int(self.n_splits)
         for number in range(n_splits):
             is_test = part_of == number
@@ -77,12 +77,12 @@ class QueryKFold(BaseCrossValidator):
             )
 
     def split(self, X: Any, y: Any = None, groups: Any = None, *, qid: Any = None) -> Iterator[tuple]:
-        """Row numbers to train on and to test on, for each fold; nothing is held back for validation.
+        """Yield the row numbers to train on and to test on, for each fold; there are no validation rows.
 
         Parameters
         ----------
         X : array-like of shape (n_docs, n_features), or Queries
-            A Queries brings its own ids; row numbers are then those of ``queries.X``.
+            A Queries has its own ids; row numbers are then those of ``queries.X``.
         y : ignored
         groups, qid : array-like of shape (n_docs,)
             The query of each row, under either name.
@@ -96,11 +96,11 @@ class QueryKFold(BaseCrossValidator):
             yield np.flatnonzero(part_of_row != number), np.flatnonzero(part_of_row == number)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, *, qid: Any = None) -> int:
-        """The number of folds; all arguments are ignored."""
+        """Return the number of folds; all arguments are ignored."""
         return int(self.n_splits)
 
     def parts(self, ids: np.ndarray) -> np.ndarray:
-        """The part, counted from 0, of each of the queries with these ids."""
+        """Return the part, counted from 0, of each of the queries with these ids."""
         n_splits = check_positive_int(self.n_splits, "n_splits")
         if n_splits < 2:
             raise ValueError("n_splits=1; at least 2 parts are needed, one to train on and one to test on.")
@@ -119,19 +119,22 @@ class QueryKFold(BaseCrossValidator):
 
 
 def as_folds(cv: Any, data: Any = None) -> list[Fold]:
-    """The folds that ``cv`` makes of ``data``, checked: no query is trained on and tested, none is tested twice.
+    """Return the folds of ``data``; raise if a query is in two sets of a fold, or in two test sets.
 
     Parameters
     ----------
     cv : int, "letor", splitter or sequence
-        An int n is ``QueryKFold(n)``, ``"letor"`` the folds that the data were published with. Splitters of
-        scikit-learn are given the query ids as groups and must keep queries whole; their folds have
-        ``validation=None`` (see `with_validation`). A sequence holds a `Fold` or (train, validation, test) or (train,
-        test) for each fold, each set a Queries or row numbers of ``data.X``.
+        An int n is ``QueryKFold(n)``, ``"letor"`` the published folds of the data. Splitters of scikit-learn get the
+        query ids as groups and must keep queries whole; their folds have ``validation=None`` (see `with_validation`). A
+        sequence has a `Fold`, (train, validation, test) or (train, test) for each fold, each set a Queries or row
+        numbers of ``data.X``.
     data : Queries, path or str, default=None
         Queries; a LETOR or Parquet file; a folder of Parquet files, or one with S1.txt to S5.txt, or with Fold1, Fold2,
-        ...; or the name of a known set, which is looked for in the folder PLACKETT_DATA. Not needed where ``cv`` brings
-        queries.
+        ...; or the name of a known set in the folder PLACKETT_DATA. Not needed if ``cv`` has queries.
+
+    Returns
+    -------
+    list of Fold
 
     Examples
     --------
@@ -140,7 +143,7 @@ def as_folds(cv: Any, data: Any = None) -> list[Fold]:
     [2, 2, 1, 1]
     >>> as_folds([(data[:4], None, data[3:])])
     Traceback (most recent call last):
-    ValueError: fold 1: query 4 stands in both train and test. A query must be in one of them only.
+    ValueError: fold 1: query 4 is in both train and test. A query must be in one of them only.
     """
     folds = [Fold(*(part if part is None else part.grouped for part in fold)) for fold in _make_folds(cv, data)]
     check_folds(folds)
@@ -148,7 +151,7 @@ def as_folds(cv: Any, data: Any = None) -> list[Fold]:
 
 
 def check_folds(folds: Sequence[Fold]) -> None:
-    """Refuse folds that leak: a query in two sets of one fold, or in the test sets of two; also empty sets."""
+    """Raise if a query is in two sets of a fold, or in the test sets of two folds, or if a set is empty."""
     if not folds:
         raise ValueError("there are no folds.")
     fold_testing: dict = {}
@@ -176,7 +179,17 @@ def check_folds(folds: Sequence[Fold]) -> None:
 
 
 def with_validation(fold: Fold, *, n_parts: int = 4, random_state: Any = 0) -> Fold:
-    """``fold`` itself if it has validation queries; otherwise with one of ``n_parts`` parts of its training queries.
+    """Return ``fold`` with validation queries: its own, or one of ``n_parts`` parts of its training queries.
+
+    Parameters
+    ----------
+    fold : Fold
+    n_parts : int, default=4
+    random_state : int, RandomState instance or None, default=0
+
+    Returns
+    -------
+    Fold
 
     Examples
     --------
@@ -190,12 +203,13 @@ def with_validation(fold: Fold, *, n_parts: int = 4, random_state: Any = 0) -> F
     n_queries = fold.train.n_queries
     if n_queries < 2:
         raise ValueError(
-            f"settings are chosen on a part of the training queries, but there is {count_of(n_queries, 'query')} to "
-            "train on. Give more queries, folds with validation queries, or rankers without a grid."
+            f"hyperparameters are chosen on a part of the training queries, but there is "
+            f"{count_of(n_queries, 'query')} to train on. Give more queries, folds with "
+            "validation queries, or rankers without a grid."
         )
     n_parts = min(n_parts, n_queries)
-    held_back = QueryKFold(n_parts, random_state=random_state).parts(fold.train.ids) == 0
-    return Fold(fold.train[~held_back], fold.train[held_back], fold.test)
+    is_validation = QueryKFold(n_parts, random_state=random_state).parts(fold.train.ids) == 0
+    return Fold(fold.train[~is_validation], fold.train[is_validation], fold.test)
 
 
 def _make_folds(cv: Any, data: Any) -> list[Fold]:
@@ -246,7 +260,7 @@ def _as_queries(data: Any) -> Queries:
 
 
 def _fold_of(sets: Any, queries: Queries | None) -> Fold:
-    """A fold from (train, validation, test) or (train, test), each a Queries or row numbers."""
+    """Return the fold of (train, validation, test) or (train, test), each a Queries or row numbers."""
     sets = tuple(sets)
     if len(sets) not in (2, 3):
         raise ValueError(f"a fold has {len(sets)} sets; (train, test) or (train, validation, test) is needed.")
@@ -258,30 +272,30 @@ def _fold_of(sets: Any, queries: Queries | None) -> Fold:
 
 
 def _with_rows(rows: Any, queries: Queries | None) -> Queries:
-    """The queries that own ``rows``, all of whose rows must be among them."""
+    """Return the queries of these rows; raise if only some rows of a query are among them."""
     if queries is None:
         raise ValueError("a fold consists of row numbers, but data was not given.")
     chosen = np.zeros(queries.n_docs, dtype=bool)
     chosen[np.asarray(rows)] = True
     n_chosen = np.bincount(queries.query_of_row[chosen], minlength=queries.n_queries)
-    is_torn = (n_chosen > 0) & (n_chosen < np.diff(queries.grouped.indptr))
-    if is_torn.any():
-        torn = _named(queries.ids[is_torn].tolist(), one="is", many="are")
+    is_split = (n_chosen > 0) & (n_chosen < np.diff(queries.grouped.indptr))
+    if is_split.any():
+        split = _named(queries.ids[is_split].tolist())
         raise ValueError(
-            f"{torn} torn apart: some documents are in a set, others are not. "
-            "Divide by query: QueryKFold, or a splitter that heeds groups, such as GroupKFold."
+            f"{split} split: some documents are in a set, others are not. "
+            "Use QueryKFold, or a splitter that keeps groups together, such as GroupKFold."
         )
     return queries[n_chosen > 0]
 
 
 def _fold(train: Queries, validation: Queries | None, test: Queries) -> Fold:
-    return Fold(train, cast(Queries, validation), test)  # published folds always validate; ours may not
+    return Fold(train, cast(Queries, validation), test)  # only published folds always have validation queries
 
 
 def _queries_of_rows(X: Any, qid: Any) -> tuple[np.ndarray, np.ndarray]:
-    """One id per query, and for each row the number of its query."""
+    """Return one id per query, and for each row the number of its query."""
     if qid is None:
-        raise ValueError("QueryKFold divides queries and needs to know them: give groups (or qid), one id per row.")
+        raise ValueError("QueryKFold needs the query of each row: pass groups (or qid), one id per row.")
     n_docs = X.shape[0] if hasattr(X, "shape") else len(X)
     groups = group_rows(qid, n_docs)
     grouped = np.repeat(np.arange(groups.ids.size), np.diff(groups.indptr))
@@ -293,23 +307,23 @@ def _queries_of_rows(X: Any, qid: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _groups_of(queries: Queries) -> np.ndarray:
-    """One id per row that scikit-learn can sort: the ids, or their places where they are neither numbers nor text."""
+    """Return sortable ids, one per row: the ids, or their places if they are neither numbers nor text."""
     if queries.ids.dtype.kind in "iufUS":
         return queries.qid
     return queries.query_of_row
 
 
 def _sorted_places(ids: np.ndarray) -> np.ndarray:
-    """The places of the ids in an order that does not depend on where they stand."""
+    """Return the places of the ids in sorted order, which does not depend on the order of rows."""
     if ids.dtype.kind != "O":
         return np.argsort(ids, kind="stable")
-    keys = [(type(key).__name__, repr(key)) for key in ids.tolist()]  # ids of several types do not compare
+    keys = [(type(key).__name__, repr(key)) for key in ids.tolist()]  # ids of several types cannot be compared
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
-def _named(ids: list, *, one: str = "stands", many: str = "stand") -> str:
-    """The ids as the subject of a sentence: "query 4 stands", "3 queries (4, 5, 7) stand"."""
+def _named(ids: list) -> str:
+    """Return the ids as the subject of a sentence: "query 4 is", "3 queries (4, 5, 7) are"."""
     if len(ids) == 1:
-        return f"query {ids[0]!r} {one}"
+        return f"query {ids[0]!r} is"
     listed = ", ".join(repr(key) for key in ids[:MOST_NAMED])
-    return f"{len(ids):,} queries ({listed}{', ...' if len(ids) > MOST_NAMED else ''}) {many}"
+    return f"{len(ids):,} queries ({listed}{', ...' if len(ids) > MOST_NAMED else ''}) are"

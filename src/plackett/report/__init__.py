@@ -1,1 +1,1 @@
-"""From a comparison to what people read: tables in four formats, plots, and one self-contained page."""
+"""Tables, plots and an HTML page of a comparison."""

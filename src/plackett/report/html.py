@@ -1,4 +1,4 @@
-"""One self-contained page for a comparison: no network, light and dark, phone and paper."""
+"""A comparison as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from plackett.validation import count_of
 
 
 def write_report(comparison: Comparison, path: str | os.PathLike, *, title: str | None = None) -> Path:
-    """Write a comparison as one HTML file, which needs nothing else to be read: no network, no other file.
+    """Write a comparison as one self-contained HTML file.
 
-    It holds the summary with significance marks and intervals, plots, the hardest queries with their lists before and
-    after, the data, the settings and the versions; every table can be taken along as Markdown, LaTeX, CSV or JSON. It
-    follows the reader's choice of light or dark, can be read on a phone, and prints. The same comparison gives the same
-    bytes. Needs ``pip install 'plackett[report]'``.
+    It has the summary with significance marks and intervals, plots, the hardest queries with their lists before and
+    after, the data, the settings and the versions. Every table can be downloaded as Markdown, LaTeX, CSV or JSON. The
+    page follows the light or dark theme of the browser, fits small screens, and prints. The same comparison gives the
+    same bytes. Needs ``pip install 'plackett[report]'``.
 
     Parameters
     ----------
     comparison : plackett.evaluation.compare.comparison.Comparison
         What :func:`plackett.compare` returns.
     path : str or path
-        The file to write; one that is there is replaced.
+        The file to write; an existing file is replaced.
     title : str, default=None
-        The heading; None says how many rankers were compared.
+        The heading; None gives the number of rankers.
 
     Returns
     -------
     Path
-        Where it was written.
+        The written file.
     """
     text = report_html(comparison, title=title)
     target = Path(path)
-    # an id that was not UTF-8 in its file cannot be encoded again, but can be shown
+    # ids that are not valid UTF-8 in their file cannot be encoded, only escaped
     target.write_bytes(text.encode("utf-8", errors="backslashreplace"))
     return target
 
 
 def report_html(comparison: Comparison, *, title: str | None = None) -> str:
-    """The page that `write_report` writes, as text."""
+    """Return the page that `write_report` writes."""
     jinja2 = import_optional("jinja2", extra="report", needed_for="write_report")
     import_optional("matplotlib", extra="report", needed_for="write_report")
     environment = jinja2.Environment(
@@ -88,14 +88,14 @@ def report_html(comparison: Comparison, *, title: str | None = None) -> str:
 
 
 class Fact(NamedTuple):
-    """A number worth seeing first."""
+    """A number at the head of the page."""
 
     value: str
     name: str
 
 
 def facts(comparison: Comparison) -> list[Fact]:
-    """The sizes at the head of the page."""
+    """Return the sizes at the head of the page."""
     n_features = comparison.description.get("n_features")
     rows = [
         (len(comparison), "ranker", "rankers"),
@@ -116,7 +116,7 @@ class Download(NamedTuple):
 
 
 def downloads(table: Table) -> Iterator[Download]:
-    """The table in its formats, as addresses that hold the whole file."""
+    """Yield the table in each format as a data URL."""
     for name, ending, kind, text in (
         ("Markdown", "md", "text/markdown", table.to_markdown()),
         ("LaTeX", "tex", "application/x-tex", table.to_latex()),

@@ -1,4 +1,4 @@
-"""Lists before and after: what two contestants put on top of the same query, side by side."""
+"""The top documents of two contestants for the same query, side by side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDEAL = "ideal order"
 
 
 class Place(NamedTuple):
-    """One document of a list: its place, its name, its label, and in words where the other list has it."""
+    """One document of a list: its place, name and label, and its place in the other list as text."""
 
     place: int
     name: str
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 class RankedList(NamedTuple):
-    """The top of a list, and whose it is."""
+    """The top of a list, with the name of its contestant."""
 
     name: str
     value: float
@@ -35,7 +35,7 @@ class RankedList(NamedTuple):
 
 
 class ListPair(NamedTuple):
-    """The same query as two contestants rank it."""
+    """One query, ranked by two contestants."""
 
     qid: str
     fold: int
@@ -46,16 +46,16 @@ class ListPair(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Whose lists are shown: ``after`` is the best contestant, ``before`` the baseline or what else there is."""
+    """The contestants whose lists are shown: ``after`` is the best, ``before`` the baseline or the runner-up."""
 
     before: str
     after: str
 
 
 def chosen(comparison: Comparison) -> Chosen:
-    """The best contestant beside the baseline; beside the runner-up where it is the baseline itself.
+    """Return the best contestant and the baseline, or the runner-up if the baseline is the best.
 
-    A contestant that is alone stands beside the ideal order.
+    A single contestant is shown with the ideal order.
     """
     order = by_rank(comparison)
     best = order[0]
@@ -65,14 +65,14 @@ def chosen(comparison: Comparison) -> Chosen:
 
 
 def hardest_lists(comparison: Comparison) -> list[ListPair]:
-    """The hardest queries, each with its two lists."""
+    """Return the hardest queries, each with its two lists."""
     if not comparison.tables:
         return []
     return [_pair(comparison, chosen(comparison), query.qid, query.mean) for query in hardest_queries(comparison)]
 
 
 def changed_lists(comparison: Comparison) -> tuple[list[ListPair], list[ListPair]]:
-    """The queries that gain most from ``before`` to ``after``, and those that lose most."""
+    """Return the queries that gain most from ``before`` to ``after``, and those that lose most."""
     if len(comparison) < 2:
         return [], []
     who, metric = chosen(comparison), comparison.metrics[0]
@@ -122,7 +122,7 @@ def _doc_name(queries: Any, row: int, first: int) -> str:
 
 
 def _label(labels: np.ndarray, row: int) -> tuple[str, int]:
-    """The label as text, and how high it is among all labels: 0 to 4."""
+    """Return the label as text, and its level among all labels, 0 to 4."""
     low, high = np.nanmin(labels), np.nanmax(labels)
     share = 0.0 if high == low else (labels[row] - low) / (high - low)
     return f"{labels[row]:g}", round(float(share) * (N_LEVELS - 1))

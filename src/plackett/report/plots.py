@@ -1,4 +1,4 @@
-"""The plots of a comparison. Each is bounded in size, however many contestants, queries and iterations there are."""
+"""The plots of a comparison, each of bounded size for any number of contestants, queries and iterations."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from plackett.report.tables import by_rank
 from plackett.validation import count_of
 
 CUTOFFS = range(1, 11)
-MOST_PANELS = 12  # contestants with a panel of their own: the best by the first measure
+MOST_PANELS = 12  # contestants with a panel: the best by the first measure
 MOST_POINTS = 200  # of a line
 MOST_BINS = 48
 WIDE, PANEL = (400, 280), (300, 190)
-# where the number of a point may stand, in pixels from it, the best place first
+# offsets of the number of a point, in pixels, the preferred one first
 SIDES = [(11, 0), (-11, 0), (0, 11), (0, -11), (11, 10), (-11, 10), (11, -10), (-11, -10), (22, 0), (-22, 0), (0, 22)]
-AIMS = ("objective", "loss", "bound", "train", "error")  # what rankers call that which a fit improves
+AIMS = ("objective", "loss", "bound", "train", "error")  # names of the training objective in histories
 MARKERS = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}
 
 
 class Key(NamedTuple):
-    """One entry of a legend: a sign, the style sheet's class of its colour, and what it stands for."""
+    """One entry of a legend: a symbol, the CSS class of its colour, and its name."""
 
     sign: str
     colour: str
@@ -41,7 +41,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing with what stands around it."""
+    """A figure with its title, legend and caption."""
 
     svg: str
     title: str
@@ -50,7 +50,7 @@ class Plot:
 
 
 def metric_by_k(comparison: Comparison) -> list[Plot]:
-    """The first measure at every cut-off from 1 to 10, NDCG if it has none; the best contestants in colour."""
+    """Plot the first measure, or NDCG if it has no cut-off, at k from 1 to 10; the best contestants in colour."""
     if comparison.convention not in CONVENTIONS or not comparison.tables:
         return []
     first = Measure.parse(comparison.metrics[0])
@@ -68,7 +68,7 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
         lines[name] = [mean_of_counted(table.values[:, column]) for column in range(len(measures))]
     keys = []
     with drawing(*WIDE) as (figure, axes):
-        # the others first, so that the best lie above them
+        # the best are drawn last, on top
         for name in list(lines)[len(SERIES) :]:
             axes.plot(CUTOFFS, lines[name], color=MUTED, alpha=0.35, linewidth=1)
         for place, (name, colour, marker) in enumerate(zip(lines, SERIES, MARKERS, strict=False), start=1):
@@ -97,7 +97,7 @@ def _alt_by_k(measure: str, lines: dict[str, list[float]]) -> str:
 
 
 def time_against_quality(comparison: Comparison) -> list[Plot]:
-    """Seconds of all fits against the mean of the first measure; points bear the numbers of the summary table."""
+    """Plot the mean of the first measure by seconds of all fits; points have the numbers of the summary table."""
     metric, means = comparison.metrics[0], comparison.mean()
     points = {}
     for place, name in enumerate(by_rank(comparison), start=1):
@@ -115,7 +115,7 @@ def time_against_quality(comparison: Comparison) -> list[Plot]:
         axes.set_xlabel("seconds, all folds and candidates (logarithmic)")
         axes.set_ylabel(metric)
         times = [seconds for _, seconds, _ in points.values()]
-        if max(times) < 300 * min(times):  # powers of ten alone would be too few
+        if max(times) < 300 * min(times):  # powers of ten would be too few ticks
             axes.xaxis.get_major_locator().set_params(subs=(1, 2, 5))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.xaxis.set_minor_formatter(lambda value, _: "")
@@ -130,8 +130,8 @@ def time_against_quality(comparison: Comparison) -> list[Plot]:
 
 
 def _number_points(axes: Any, points: dict[int, tuple[float, float]]) -> None:
-    """Write each point's number beside it, where it covers no other number and no point if there is such a place."""
-    axes.set_xlim(axes.get_xlim())  # settles the limits, and with them where the points are
+    """Write the number of each point beside it, without covering other numbers and points if possible."""
+    axes.set_xlim(axes.get_xlim())  # fixes the limits and the positions of the points
     axes.set_ylim(axes.get_ylim())
     pixels = {place: axes.transData.transform(point) for place, point in points.items()}
     taken = list(pixels.values())
@@ -144,13 +144,13 @@ def _number_points(axes: Any, points: dict[int, tuple[float, float]]) -> None:
 
 
 def query_differences(comparison: Comparison) -> list[Plot]:
-    """A panel for each contestant: its values minus the baseline's on the queries that differ, the largest first."""
+    """Plot for each contestant its differences to the baseline on the queries that differ, the largest first."""
     metric, baseline = comparison.metrics[0], comparison.baseline
     sign = 1.0 if Measure.parse(metric).higher_is_better else -1.0
     gaps = {}
     for name in _some_panels([name for name in by_rank(comparison) if name != baseline]):
         gap = comparison.tables[name][metric] - comparison.tables[baseline][metric]
-        gaps[name] = np.sort(gap[np.abs(gap) > TIE])[::-1]  # NaN is not above anything
+        gaps[name] = np.sort(gap[np.abs(gap) > TIE])[::-1]  # drops NaN
     widest = max((np.abs(gap).max(initial=0.0) for gap in gaps.values()), default=0.0) or 1.0
     pairs = {pair.a: pair for pair in comparison.differences(against=baseline)} if baseline else {}
     plots = []
@@ -175,7 +175,7 @@ def query_differences(comparison: Comparison) -> list[Plot]:
 
 
 def learning_curves(comparison: Comparison) -> list[Plot]:
-    """A panel for each contestant that keeps a history: a line for each fold, over the iterations."""
+    """Plot for each contestant with a history one line per fold, by iteration."""
     plots = []
     for number, name in enumerate(_some_panels([n for n in by_rank(comparison) if _curves(comparison, n)]), start=1):
         quantity, curves = _curves(comparison, name)
@@ -197,7 +197,7 @@ def learning_curves(comparison: Comparison) -> list[Plot]:
 
 
 def _curves(comparison: Comparison, name: str) -> Any:
-    """What to draw of the histories of a contestant: the quantity's name and a list per fold; None without any.
+    """Return the name of the plotted quantity and its values per fold; None without histories.
 
     The measure of the validation set if it was kept; if not, what the fit improves; if not, whatever there is.
     """
@@ -217,7 +217,7 @@ def _curves(comparison: Comparison, name: str) -> Any:
 
 
 def _columns(history: Any) -> dict[str, list[float]]:
-    """A history, a dict of lists or a list of dicts, as lists of finite numbers by name."""
+    """Return a history, a dict of lists or a list of dicts, as lists of finite numbers by name."""
     if not history:
         return {}
     if not isinstance(history, dict):
@@ -230,7 +230,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _is_measure(name: str) -> bool:
-    """Whether this is how a measure prints itself: RankBoost's r is no recall, though it would be read as such."""
+    """Whether this is the full name of a measure; the r of RankBoost is not recall, although it parses as such."""
     try:
         return str(Measure.parse(name)) == name
     except ValueError:
@@ -238,7 +238,7 @@ def _is_measure(name: str) -> bool:
 
 
 def score_distributions(comparison: Comparison) -> list[Plot]:
-    """A panel for each contestant: how its test scores, centred and scaled within each query, lie by label."""
+    """Plot for each contestant the distribution of its standardised test scores by label."""
     groups = label_groups(comparison.queries.labels)
     query_of = np.repeat(np.arange(comparison.queries.n_queries), np.diff(comparison.queries.indptr))
     plots = []
@@ -267,14 +267,14 @@ def score_distributions(comparison: Comparison) -> list[Plot]:
 
 
 def label_keys(comparison: Comparison) -> list[Key]:
-    """The legend that the panels of `score_distributions` share."""
+    """Return the legend of `score_distributions`."""
     return [
         Key("▬", f"l{level}", f"label {text}") for level, (text, _) in _spread(label_groups(comparison.queries.labels))
     ]
 
 
 def _within_queries(scores: np.ndarray, query_of: np.ndarray) -> np.ndarray:
-    """Scores minus their query's mean, over their query's deviation; 0 where a query's scores are all the same."""
+    """Return scores minus the mean of their query, divided by its standard deviation; 0 if all are equal."""
     n_docs = np.maximum(1, np.bincount(query_of))
     centred = scores - (np.bincount(query_of, scores) / n_docs)[query_of]
     deviation = np.sqrt(np.bincount(query_of, centred**2) / n_docs)
@@ -285,7 +285,7 @@ def _within_queries(scores: np.ndarray, query_of: np.ndarray) -> np.ndarray:
 
 
 def label_groups(labels: np.ndarray) -> list[tuple[str, np.ndarray]]:
-    """The label levels with their documents; many levels are put together, the same number of levels in each group."""
+    """Return the documents of each label level; many levels are merged into groups of equally many levels."""
     levels = np.unique(labels[~np.isnan(labels)])
     groups = []
     for part in np.array_split(levels, min(N_LEVELS, levels.size)) if levels.size else ():
@@ -295,7 +295,7 @@ def label_groups(labels: np.ndarray) -> list[tuple[str, np.ndarray]]:
 
 
 def _spread(groups: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """The groups with the levels of colour that they get: two take the first and the last."""
+    """Return the groups with their colour levels; two groups get the first and the last."""
     for place, group in enumerate(groups):
         yield round(place * (N_LEVELS - 1) / max(1, len(groups) - 1)), group
 

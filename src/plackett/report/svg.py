@@ -1,8 +1,8 @@
-"""A matplotlib figure as SVG inside a page: small, the same bytes every time, and in the colours of the page.
+"""Matplotlib figures as small, deterministic inline SVG.
 
-Figures are drawn in stand-in colours, which become variables of the page's style sheet, so that one drawing serves
-light, dark and paper. Text stays text, in the page's font. Names of contestants never enter a figure: they stand beside
-it, where the page escapes and wraps them.
+Figures are drawn in placeholder colours, which become CSS variables of the page, so that one figure serves light, dark
+and print. Text stays text, in the font of the page. Names of contestants are not part of a figure: they are in the
+legend, where the page escapes and wraps them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plackett._tables import for_display
 N_SERIES, N_LEVELS = 8, 5
 LONGEST_ALT = 1000
 
-# stand-in colour -> variable of the style sheet
+# placeholder colour -> CSS variable
 INK, MUTED, RULE, GOOD, BAD, PAPER = "#010101", "#010102", "#010103", "#010104", "#010105", "#010106"
 SERIES = [f"#0102{place:02x}" for place in range(1, N_SERIES + 1)]
 LEVELS = [f"#0103{place:02x}" for place in range(N_LEVELS)]
@@ -68,10 +68,10 @@ _STYLE = {
 
 @contextmanager
 def drawing(width: int, height: int, *, left: float = 46, right: float = 10, top: float = 10, bottom: float = 38):
-    """A figure and its only axes, of a size and with margins in pixels, in this module's style and in no other."""
+    """Yield a figure and its axes, with size and margins in pixels, in the style of this module."""
     matplotlib = import_optional("matplotlib", extra="report", needed_for="a report")
     figures = import_optional("matplotlib.figure", extra="report", needed_for="a report")
-    with matplotlib.rc_context():  # whatever the user has set is set again afterwards
+    with matplotlib.rc_context():  # restores the settings of the user
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         figure = figures.Figure(figsize=(width / 72, height / 72), dpi=72)
@@ -80,15 +80,15 @@ def drawing(width: int, height: int, *, left: float = 46, right: float = 10, top
 
 
 def inline_svg(figure: Any, key: str, alt: str) -> str:
-    """The figure as an ``<svg>`` element that can stand in a page beside others.
+    """Return the figure as an ``<svg>`` element for a page with several figures.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
     key : str
-        Starts every id inside, so that it must differ from that of all other figures of the page.
+        Prefix of all ids; it must be unique in the page.
     alt : str
-        What a reader who does not see the figure should know.
+        The text alternative.
     """
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
@@ -96,7 +96,7 @@ def inline_svg(figure: Any, key: str, alt: str) -> str:
     view = re.search(r'viewBox="([^"]+)"', text)
     assert view is not None
     inside = text[text.index("<defs>", view.end()) :] if "<defs>" in text[view.end() :] else text[view.end() :]
-    # the style sheet inside would hold for the whole page
+    # a style sheet would apply to the whole page
     inside = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>|<!--.*?-->|<defs>\s*</defs>", "", inside, flags=re.S)
     inside = _shorten(_rename_ids(inside, key))
     for colour, variable in _VARIABLES.items():
@@ -106,7 +106,7 @@ def inline_svg(figure: Any, key: str, alt: str) -> str:
 
 
 def _rename_ids(text: str, key: str) -> str:
-    """Ids that nothing points to are dropped; the others are numbered behind ``key``."""
+    """Remove ids without references, and number the others with the prefix ``key``."""
     targets = dict.fromkeys(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', text))
     numbers = {a or b: f"{key}-{place}" for place, (a, b) in enumerate(targets)}
     text = re.sub(r'\s+id="([^"]*)"', lambda m: f' id="{numbers[m[1]]}"' if m[1] in numbers else "", text)
@@ -115,7 +115,7 @@ def _rename_ids(text: str, key: str) -> str:
 
 
 def _shorten(text: str) -> str:
-    """Hundredths of a pixel are enough; fonts come from the page; groups that hold nothing go."""
+    """Round to hundredths of a pixel, and remove fonts and empty groups."""
     text = re.sub(r"(\d+\.\d\d)\d+(?=[^<>]*>)", r"\1", text)
     text = re.sub(r" font-family: [^;\"]*;?|font: (?=[\d.]+px)", "", text)
     text = re.sub(r'style="([\d.]+px)[^;"]*', r'style="font-size: \1', text)
@@ -125,7 +125,7 @@ def _shorten(text: str) -> str:
 
 
 def thinned(n: int, most: int) -> Iterator[int]:
-    """At most ``most`` of the places 0 .. n − 1, evenly spread, first and last among them."""
+    """Yield at most ``most`` of the places 0 .. n − 1, evenly spaced, with the first and the last."""
     if n <= most:
         yield from range(n)
     else:

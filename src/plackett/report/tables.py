@@ -16,14 +16,14 @@ from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.measure import Measure
 from plackett.validation import plain
 
-MOST_FOR_ALL_PAIRS = 12  # contestants; beyond that only the pairs with the baseline are shown
+MOST_FOR_ALL_PAIRS = 12  # contestants; for more, only the pairs with the baseline are shown
 MOST_COLUMNS = 12  # contestants side by side
 HARDEST = 10
 INTERVALS = "intervals are bootstrap, level 0.95, of each pair alone; colours follow the corrected p (randomisation)"
 
 
 def tables(comparison: Comparison) -> list[Table]:
-    """Every table of a comparison: summary, differences, folds, fits, failures, hardest queries, data, settings.
+    """Return all tables of a comparison: summary, differences, folds, fits, failures, hardest queries, data, settings.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def tables(comparison: Comparison) -> list[Table]:
     Returns
     -------
     list of Table
-        Each with ``name``, ``title``, ``to_markdown()``, ``to_latex()``, ``to_csv()`` and ``to_dict()``. A table that
-        would be empty is left out.
+        Each with ``name``, ``title``, ``to_text()``, ``to_markdown()``, ``to_latex()``, ``to_csv()``, ``to_html()`` and
+        ``to_dict()``, without empty tables.
     """
     every = (
         summary_table(comparison),
@@ -52,7 +52,7 @@ def tables(comparison: Comparison) -> list[Table]:
 
 
 def by_rank(comparison: Comparison) -> list[str]:
-    """The contestants, the best by the first measure first; equals in order of entry, those without a value last."""
+    """Return the contestants sorted by the first measure, the best first, those without a value last."""
     metric = comparison.metrics[0]
     sign = -1.0 if Measure.parse(metric).higher_is_better else 1.0
     values = {name: sign * means[metric] for name, means in comparison.mean().items()}
@@ -60,7 +60,7 @@ def by_rank(comparison: Comparison) -> list[str]:
 
 
 def summary_table(comparison: Comparison) -> Table:
-    """One row per contestant, the best first, with marks, the difference to the baseline, and time."""
+    """Return one row per contestant, the best first, with marks, the difference to the baseline, and seconds."""
     first, by_name = comparison.metrics[0], {row.name: row for row in comparison.summary() if not row.is_reference}
     best = {metric: _best_of([row.means[metric] for row in by_name.values()], metric) for metric in comparison.metrics}
     gaps = {pair.a: _estimate(pair) for pair in _against_baseline(comparison, first)}
@@ -82,14 +82,16 @@ def summary_table(comparison: Comparison) -> Table:
         if name not in comparison.tables:
             missing = [Marked(math.nan) for _ in comparison.metrics]
             foot.append([math.nan, f"{name} (failed)", *missing, *([""] if gaps else []), math.nan])
-    notes = [remark for remark in comparison.remarks() if not remark.startswith("failed: ")]  # a table of their own
+    notes = [
+        remark for remark in comparison.remarks() if not remark.startswith("failed: ")
+    ]  # they have their own table
     for name, table in comparison.reference_scores.items():
         notes += [f"{name} by {metric}: {feature}" for metric, feature in table.best_features.items()]
     return Table(columns, rows, foot, "summary", "Means over all test queries", notes)
 
 
 def baseline_table(comparison: Comparison) -> Table:
-    """Every contestant against the baseline by every measure."""
+    """Return the differences of all contestants to the baseline by every measure."""
     pairs = [pair for metric in comparison.metrics for pair in _against_baseline(comparison, metric)]
     return _difference_table(
         "baseline",
@@ -101,7 +103,7 @@ def baseline_table(comparison: Comparison) -> Table:
 
 
 def pairs_table(comparison: Comparison) -> Table:
-    """All pairs by the first measure; empty for two contestants, where it would repeat, and for very many."""
+    """Return all pairs by the first measure; empty for two contestants and for more than MOST_FOR_ALL_PAIRS."""
     is_shown = 2 < len(comparison) <= MOST_FOR_ALL_PAIRS
     return _difference_table(
         "pairs",
@@ -113,7 +115,7 @@ def pairs_table(comparison: Comparison) -> Table:
 
 
 def folds_table(comparison: Comparison) -> Table:
-    """The mean in each fold, and the mean of these, which published LETOR tables give."""
+    """Return the mean in each fold, and the mean of these, as in published LETOR tables."""
     n_folds = comparison.n_folds
     columns = [Column("measure", "text"), Column("ranker", "text")]
     columns += [*(Column(f"fold {fold}") for fold in range(1, n_folds + 1)), Column("mean of folds")]
@@ -126,7 +128,7 @@ def folds_table(comparison: Comparison) -> Table:
 
 
 def fits_table(comparison: Comparison) -> Table:
-    """What was chosen in each fold, and what it cost."""
+    """Return the chosen hyperparameters of each fold, and seconds."""
     columns = [
         Column("ranker", "text"),
         Column("fold", digits=0),
@@ -145,24 +147,24 @@ def fits_table(comparison: Comparison) -> Table:
 
 
 def failures_table(comparison: Comparison) -> Table:
-    """What went wrong."""
+    """Return the errors of contestants that failed."""
     rows = [[name, reason] for name, reasons in comparison.failures.items() for reason in reasons]
     return Table([Column("ranker", "text"), Column("reason", "text")], rows, name="failures", title="Failures")
 
 
 def hardest_table(comparison: Comparison) -> Table:
-    """The queries on which the contestants are worst, among those on which they could be better."""
+    """Return the queries on which the contestants are worst, among those where the order matters."""
     names = by_rank(comparison)[:MOST_COLUMNS]
     columns = [Column("query", "text"), Column("mean"), *(Column(name) for name in names)]
     rows = [[str(q.qid), q.mean, *(q.values[name] for name in names)] for q in hardest_queries(comparison)]
-    notes = ["queries of which every order is as good as any other are left out"]
+    notes = ["queries on which all orders have the same value are left out"]
     if len(names) < len(comparison):
         notes.append(f"the {len(names)} best of {len(comparison)} rankers are shown; the mean is that of all")
     return Table(columns, rows, name="hardest", title=f"Hardest queries by {comparison.metrics[0]}", notes=notes)
 
 
 def hardest_queries(comparison: Comparison, n: int = HARDEST) -> list[HardQuery]:
-    """`Comparison.hardest` without the queries of which every order is as good as any other."""
+    """Return `Comparison.hardest` without queries on which all orders have the same value."""
     if comparison.convention not in CONVENTIONS:
         return comparison.hardest(n)
     queries, first = comparison.queries, comparison.metrics[:1]
@@ -175,31 +177,31 @@ def hardest_queries(comparison: Comparison, n: int = HARDEST) -> list[HardQuery]
 
 
 def data_table(comparison: Comparison) -> Table:
-    """What the data hold."""
+    """Return the description of the data."""
     values = comparison.description
     try:
         histogram = values.get("label_histogram")
         levels = None if histogram is None else {float(label): count for label, count in histogram.items()}
         rows = Description(**{**values, "label_histogram": levels}).rows()
-    except (TypeError, ValueError, KeyError):  # a description of another make
+    except (TypeError, ValueError, KeyError):  # a description with other fields
         rows = list(_flat(values))
     return _pairs("data", "Data", rows)
 
 
 def settings_table(comparison: Comparison) -> Table:
-    """How the comparison was run."""
+    """Return how the comparison was run."""
     rows = [("convention", convention_text(comparison.convention)), ("baseline", comparison.baseline)]
     settings = {key: value for key, value in comparison.settings.items() if key not in ("versions", "convention")}
     return _pairs("settings", "Settings", [*rows, *_flat(settings)])
 
 
 def versions_table(comparison: Comparison) -> Table:
-    """The software that was used."""
+    """Return the versions of the software."""
     return _pairs("versions", "Versions", _flat(comparison.settings.get("versions") or {}))
 
 
 def convention_text(name: str) -> str:
-    """The name of a convention and what it stands for."""
+    """Return the name of a convention and its summary."""
     return f"{name}: {CONVENTIONS[name].summary}" if name in CONVENTIONS else name
 
 
@@ -209,7 +211,7 @@ def _pairs(name: str, title: str, rows: Any) -> Table:
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """Settings inside settings as ``outer: inner`` lines."""
+    """Yield nested settings as ``outer: inner`` names."""
     for key, value in values.items():
         name = f"{before}{key}".replace("_", " ") if not before else f"{before}{key}"
         if isinstance(value, Mapping) and value and before == "":
