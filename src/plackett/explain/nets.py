@@ -1,8 +1,8 @@
-"""What each feature adds to the score of a net: integrated gradients (sundararajan2017).
+"""Explanations of nets: what each feature adds to a score, by integrated gradients (sundararajan2017).
 
-On the straight way from a row s to a row x, feature j adds ``(x_j - s_j) ∫ ∂score/∂x_j dt``, t going from 0 to 1. All
-features together add the score of x less the score of s. The same holds on every part of the way, which tells how good
-each part of the integral is.
+On the straight path from a row s to a row x, feature j adds ``(x_j - s_j) ∫ ∂score/∂x_j dt``, t going from 0 to 1. All
+features together add the score of x minus the score of s. The same holds on every segment of the path, which measures
+the error of the integral on that segment.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import numpy as np
 
 from plackett.scorers.plain_net import PlainNet
 
-TOLERANCE = 1e-7  # of a part of the way, relative to all that the features add
+TOLERANCE = 1e-7  # of a segment of the path, relative to what the features add
 FIRST_PARTS = 4
-SHORTEST = 2.0**-40  # part of the way, relative to where it begins: a row far away leaves the start's bends at once
-WORST = 1e-3  # gap that is left at the end, relative to what the features add, above which nothing is said
-MOST_PARTS = 1024  # of a way, above which they are halved no more: nets that bend without end would never be done
+SHORTEST = 2.0**-40  # segment, relative to its start: on a long path the curvature is close to the start
+WORST = 1e-3  # remaining error, relative to what the features add, above which it is an error
+MOST_PARTS = 1024  # segments of a path above which they are not halved further
 CELLS_AT_ONCE = 4_000_000
 _PLACES, _SHARES = np.polynomial.legendre.leggauss(8)
-_PLACES, _SHARES = 0.5 * (_PLACES + 1.0), 0.5 * _SHARES  # of the way from 0 to 1, not from -1
+_PLACES, _SHARES = 0.5 * (_PLACES + 1.0), 0.5 * _SHARES  # from [-1, 1] to [0, 1]
 
 
 def integrated_gradients(net: PlainNet, X: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """What each feature adds on the way from ``start`` to each row of X.
+    """Return what each feature adds on the path from ``start`` to each row of X.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def integrated_gradients(net: PlainNet, X: np.ndarray, start: np.ndarray) -> np.
     Returns
     -------
     ndarray of shape (n_docs, n_inputs)
-        The sum of a row is its score less that of ``start``: to rounding for ReLU, whose corners are found; else to
-        within 1e-5 of the sum of the sizes, or to rounding.
+        The sum of a row is its score minus that of ``start``: up to rounding for ReLU, whose corners are found; else to
+        within 1e-5 of the sum of the absolute values, or rounding.
     """
     if net.activation == "relu":
         return np.array([_along_lines(net, row, start) for row in X]).reshape(X.shape)
@@ -42,7 +42,7 @@ def integrated_gradients(net: PlainNet, X: np.ndarray, start: np.ndarray) -> np.
 
 
 def _along_lines(net: PlainNet, row: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Exact: between corners a gradient is the same everywhere."""
+    """Integrate exactly: between corners the gradient is constant."""
     places = net.corners(start, row)
     halfway = 0.5 * (places[:-1] + places[1:])
     gradients = net.gradient(start + halfway[:, np.newaxis] * (row - start))
@@ -50,7 +50,7 @@ def _along_lines(net: PlainNet, row: np.ndarray, start: np.ndarray) -> np.ndarra
 
 
 def _along_curves(net: PlainNet, X: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Gauss's rule on parts of the way, which are halved until each of them adds up."""
+    """Integrate by Gauss's rule on segments, which are halved until each is accurate."""
     parts, way = np.zeros(X.shape), X - start
     sizes = np.abs(net.scores(X) - net.scores(start[np.newaxis]))
     rows = np.repeat(np.arange(X.shape[0]), FIRST_PARTS)
@@ -68,7 +68,7 @@ def _along_curves(net: PlainNet, X: np.ndarray, start: np.ndarray) -> np.ndarray
             limits = TOLERANCE * np.maximum(sizes[row], np.abs(added).sum(axis=1))
             is_far = gaps > limits
             limits[is_far] = np.maximum(limits[is_far], sum(net.rounding(end[is_far]) for end in ends))
-            is_open[some] &= gaps > limits  # what rounding does goes away in no shorter part
+            is_open[some] &= gaps > limits  # a rounding error does not shrink with the segment
             np.add.at(parts, row[~is_open[some]], added[~is_open[some]])
         length *= 0.5
         rows = np.repeat(rows[is_open], 2)
@@ -81,13 +81,13 @@ def _check_sums(net: PlainNet, X: np.ndarray, start: np.ndarray, parts: np.ndarr
     gaps = np.abs(parts.sum(axis=1) - (net.scores(X) - net.scores(start[np.newaxis])))
     if (gaps > WORST * np.abs(parts).sum(axis=1) + net.rounding(X) + net.rounding(start[np.newaxis])).any():
         raise ValueError(
-            "the score of this net goes up and down so often between the mean row and a document that what its "
-            "features add cannot be summed up. Fit it with a larger l2 or fewer layers, or with activation='relu'."
+            "the score of this net oscillates so much between the mean row and a document that what its features add "
+            "cannot be integrated. Fit it with a larger l2 or fewer layers, or with activation='relu'."
         )
 
 
 def _added(net: PlainNet, start: np.ndarray, way: np.ndarray, begin: np.ndarray, length: float) -> np.ndarray:
-    """By Gauss's rule, what features add on parts of their ways."""
+    """Return what features add on segments of their paths, by Gauss's rule."""
     places = begin[:, np.newaxis] + length * _PLACES
     points = start + places[:, :, np.newaxis] * way[:, np.newaxis]
     gradients = net.gradient(points.reshape(-1, start.size)).reshape(points.shape)

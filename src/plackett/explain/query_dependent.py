@@ -1,4 +1,4 @@
-"""What is particular about a query: its neighbours, and how its coefficients differ from those of all queries."""
+"""Explanations of query-dependent rankers: the neighbours of a query, and its coefficients against those of all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett._tables import MISSING, aligned, csv_text, plain_id
-from plackett.explain.explanation import Comparison, Explanation
+from plackett.explain.additive import Comparison, Explanation
 from plackett.explain.rows import number, signed
 from plackett.validation import count_of, plain
 
@@ -19,17 +19,17 @@ NEIGHBORS_SHOWN = 20
 
 @dataclass(frozen=True, eq=False)
 class NeighborTable:
-    """The training queries that count in a query's model, the nearest first.
+    """The training queries of a query's model, the nearest first.
 
     Attributes
     ----------
-    query : the query's id, None for one without
+    query : id of the query, or None
     ids : ndarray
         Ids of the training queries.
     weights : ndarray
-        What they count; the weights of all training queries sum to their number.
+        Their weights; those of all training queries sum to their number.
     distances : ndarray
-        Between the query features; NaN where nothing was compared.
+        Distances between the query features; NaN if they were not compared.
     """
 
     query: Any
@@ -41,18 +41,18 @@ class NeighborTable:
         return self.ids.size
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values for JSON."""
         return {
             "query": plain_id(self.query),
             "neighbors": [dict(zip(COLUMNS, row, strict=True)) for row in self._rows()],
         }
 
     def to_csv(self) -> str:
-        """One line for each neighbour."""
+        """Return CSV with a line for each neighbour."""
         return csv_text(COLUMNS, self._rows())
 
     def to_frame(self):
-        """The same as a pandas data frame."""
+        """Return a pandas data frame with a line for each neighbour."""
         pandas = import_optional("pandas", extra="frames", needed_for="NeighborTable.to_frame")
         return pandas.DataFrame(self._rows(), columns=COLUMNS)
 
@@ -85,16 +85,16 @@ class CoefficientDifference(NamedTuple):
 
 
 class QueryExplanation:
-    """How a query's model differs from the one that all queries share, and what it makes of documents.
+    """How the model of a query differs from that of all queries, and how it scores documents.
 
     Attributes
     ----------
-    query : the query's id
+    query : id of the query
     neighbors : NeighborTable
     coef, uniform_coef : ndarrays of shape (n_features,)
     feature_names : list of str
     documents : Explanation or None
-        What each feature adds to the documents' scores, where documents were given.
+        What each feature adds to the scores of the documents, if there are any.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class QueryExplanation:
         self.feature_names, self.documents = feature_names, documents
 
     def differences(self, n: int | None = None) -> list[CoefficientDifference]:
-        """The features by how far the query is from the average one, the farthest first; the first ``n`` of them."""
+        """Return the ``n`` features whose coefficients differ most from those of all queries, the largest first."""
         apart = self.coef - self.uniform_coef
         order = np.argsort(-np.abs(apart), kind="stable")[:n]
         return [
@@ -121,20 +121,20 @@ class QueryExplanation:
         ]
 
     def top(self, row: int, n: int | None = 5) -> list:
-        """What moved a document most, as :meth:`Explanation.top`."""
-        return self._given_documents().top(row, n)
+        """Return the largest contributions to a document, as :meth:`Explanation.top`."""
+        return self._explained_documents().top(row, n)
 
     def why(self, a: int, b: int) -> Comparison:
-        """Why one document stands above another, as :meth:`Explanation.why`."""
-        return self._given_documents().why(a, b)
+        """Return why one document ranks above another, as :meth:`Explanation.why`."""
+        return self._explained_documents().why(a, b)
 
-    def _given_documents(self) -> Explanation:
+    def _explained_documents(self) -> Explanation:
         if self.documents is None:
-            raise ValueError("no documents were given; explain(X) explains these too.")
+            raise ValueError("no documents were given; explain(X) explains them, too.")
         return self.documents
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values for JSON."""
         answer = {
             "query": plain_id(self.query),
             "coefficients": [one._asdict() for one in self.differences()],
@@ -143,11 +143,11 @@ class QueryExplanation:
         return answer if self.documents is None else {**answer, **self.documents.to_dict()}
 
     def to_csv(self) -> str:
-        """One line for each feature; documents have lines of their own in ``documents.to_csv()``."""
+        """Return CSV with a line for each feature; ``documents.to_csv()`` has the documents."""
         return csv_text(CoefficientDifference._fields, self.differences())
 
     def to_frame(self):
-        """One line for each feature, as a pandas data frame."""
+        """Return a pandas data frame with a line for each feature."""
         pandas = import_optional("pandas", extra="frames", needed_for="QueryExplanation.to_frame")
         return pandas.DataFrame(self.differences(), columns=CoefficientDifference._fields)
 

@@ -1,4 +1,4 @@
-"""Why a document stands where it stands after refinement: which weak classifiers moved it, and by how much."""
+"""Explanations of refined rankings: which weak classifiers changed the score of a document, and by how much."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.explain.explanation import Comparison
+from plackett.explain.additive import Comparison
 from plackett.explain.rows import ExplainedRows, largest_first, signed
 from plackett.validation import count_of
 
 
 class StumpMove(NamedTuple):
-    """What one stump adds to the score of one document, counted from the mean of its list."""
+    """What one stump adds to the score of one document, relative to the mean of its list."""
 
     stump: str
     value: float
@@ -30,25 +30,25 @@ class StumpDifference(NamedTuple):
 
 
 class QueryStumps(NamedTuple):
-    """The weak classifiers of a query, equal ones taken together, and what they say of the documents of a list."""
+    """The distinct weak classifiers of a query, and their decisions on the documents of a list."""
 
     names: list[str]
     weights: np.ndarray
     decisions: np.ndarray  # of shape (n_docs, n_stumps)
-    values: np.ndarray  # of the features that they look at, of the same shape
+    values: np.ndarray  # of the features that they use, of the same shape
 
 
 class RefinedExplanation(ExplainedRows):
-    """Which stumps moved documents, and by how much; made by ``MultiplicativeRefiner.explain`` and its kin.
+    """Which stumps changed the scores of documents, and by how much; made by ``explain`` of the refiners.
 
-    A stump with weight α adds ``α (f - mean of f over the list)`` to a document, f being 1 where the stump speaks for
-    it and 0 elsewhere. The contributions of a document sum to its score less the mean score of its list; ties that the
-    base ranker settles are not in them. Methods take rows by their number in X.
+    A stump with weight α adds ``α (f - mean of f over the list)`` to a document, f being 1 if the stump is
+    for it and 0 otherwise. The contributions of a document sum to its score minus the mean score of its list; the order
+    of ties by the base ranker is not included. Methods take rows by their number in X.
 
     Attributes
     ----------
     moves : list of list of StumpMove
-        For each row what moved it, the largest first.
+        For each row its moves, the largest first.
     scores, baseline : ndarray of shape (n_rows,)
         The score of each document, and the mean score of its list.
     rows : ndarray of shape (n_rows,)
@@ -66,16 +66,16 @@ class RefinedExplanation(ExplainedRows):
         self.moves = moves
 
     def top(self, row: int, n: int | None = 5) -> list[StumpMove]:
-        """The ``n`` stumps that move a document most, up or down; None gives all."""
+        """Return the ``n`` stumps that change the score of a document most; None returns all."""
         return self.moves[self._place_of(row)][:n]
 
     def why(self, a: int, b: int) -> RefinedComparison:
-        """Why row ``a`` stands above row ``b`` of the same query; differences are negative where a stump is for b."""
+        """Return why row ``a`` ranks above row ``b`` of the same query; stumps for b have negative differences."""
         first, second = self._places_of_one_query(a, b)
         of_a = {move.stump: move for move in self.moves[first]}
         of_b = {move.stump: move for move in self.moves[second]}
         parts = []
-        for stump in dict.fromkeys([*of_a, *of_b]):  # a stump that tells documents apart moves all of them
+        for stump in dict.fromkeys([*of_a, *of_b]):  # a stump that separates documents moves all of them
             one, other = of_a[stump], of_b[stump]
             parts.append(StumpDifference(stump, one.value, other.value, one.contribution - other.contribution))
         sizes = np.array([part.difference for part in parts])
@@ -98,12 +98,12 @@ class RefinedComparison(Comparison):
     ----------
     row_a, row_b : int
     name_a, name_b : str or None
-        Ids of the documents, where they are known.
+        Ids of the documents, if known.
     score_a, score_b : float
     total : float
-        ``score_a - score_b``, which the differences sum to.
+        ``score_a - score_b``, the sum of the differences.
     differences : list of (stump, value_a, value_b, difference)
-        The largest in size first; stumps that make no difference are left out.
+        The largest absolute value first, without stumps that make no difference.
     """
 
     _part = StumpDifference
@@ -111,7 +111,7 @@ class RefinedComparison(Comparison):
 
 
 def moves_of(stumps: QueryStumps, docs: np.ndarray) -> list[list[StumpMove]]:
-    """What the stumps of a query add to some of its documents; those that treat all documents alike are left out."""
+    """Return what the stumps of a query add to some of its documents, without those equal for all documents."""
     answer = []
     shares = stumps.decisions.mean(axis=0) if stumps.decisions.size else np.zeros(len(stumps.names))
     for doc in docs.tolist():

@@ -1,4 +1,4 @@
-"""What explanations of every kind share: the rows that are explained, what moved each of them, and its tables."""
+"""Base classes of the explanations: explained rows, comparisons of two rows, and their tables."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def signed(value: float) -> str:
 
 
 class ExplainedRows(ABC):
-    """Documents with their scores, and what moved each of them from the mean score of its list."""
+    """Documents with their scores, and the parts that make each differ from the mean score of its list."""
 
-    _part: ClassVar[Any]  # a named tuple: what is said of one of the things that moved a document
+    _part: ClassVar[Any]  # the named tuple of one part, such as a feature
     _parts_name: ClassVar[str]
-    _headings: ClassVar[tuple[str, str, str]]  # of the score, the baseline and what moved it most
+    _headings: ClassVar[tuple[str, str, str]]  # of the score, the baseline and the largest parts
 
     def __init__(
         self,
@@ -55,18 +55,18 @@ class ExplainedRows(ABC):
 
     @abstractmethod
     def top(self, row: int, n: int | None = 5) -> list:
-        """The ``n`` parts that moved a document most; None gives all that moved it."""
+        """Return the ``n`` parts that change the score of a document most; None returns all."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: for each row its score, its list's mean score, and what moved it."""
+        """Return plain values for JSON: for each row its score, the mean score of its list, and its parts."""
         return {"rows": [self._row_dict(place) for place in range(len(self))]}
 
     def to_csv(self) -> str:
-        """One line for each row and each part that moved it, the largest first."""
+        """Return CSV with a line for each row and part, the largest part first."""
         return csv_text(self._columns(), self._records())
 
     def to_frame(self):
-        """One line for each row and each part that moved it, the largest first, as a pandas data frame."""
+        """Return a pandas data frame with a line for each row and part, the largest part first."""
         pandas = import_optional("pandas", extra="frames", needed_for=f"{type(self).__name__}.to_frame")
         return pandas.DataFrame(list(self._records()), columns=self._columns())
 
@@ -83,13 +83,13 @@ class ExplainedRows(ABC):
         return "\n".join(lines)
 
     def _numbers(self, place: int) -> list[str]:
-        """What stands below the first two of ``_headings``."""
+        """Return the cells below the first two of ``_headings``."""
         return [number(self.scores[place]), number(self.baseline[place])]
 
     @staticmethod
     @abstractmethod
     def _shown(part: Any) -> str:
-        """One of the strongest parts, in a few letters."""
+        """Return one of the strongest parts in short."""
 
     def _place_of(self, row: int) -> int:
         if row not in self._place:
@@ -111,7 +111,7 @@ class ExplainedRows(ABC):
         return first, second
 
     def _both(self, first: int, second: int) -> dict[str, Any]:
-        """What a comparison says of its two documents."""
+        """Return the arguments of a comparison that describe its two documents."""
         return {
             "row_a": int(self.rows[first]),
             "row_b": int(self.rows[second]),
@@ -145,7 +145,7 @@ class ExplainedRows(ABC):
 
 
 class ComparedRows(ABC):
-    """Two documents of a list, and what made the difference between their scores."""
+    """Two documents of a list, and the parts of the difference between their scores."""
 
     _part: ClassVar[Any]
 
@@ -168,7 +168,7 @@ class ComparedRows(ABC):
         return self.score_a - self.score_b
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values for JSON."""
         return {
             "a": {"row": self.row_a, "docid": self.name_a, "score": self.score_a},
             "b": {"row": self.row_b, "docid": self.name_b, "score": self.score_b},
@@ -177,11 +177,11 @@ class ComparedRows(ABC):
         }
 
     def to_csv(self) -> str:
-        """One line for each difference, and a last one with the total and the scores."""
+        """Return CSV with a line for each difference, and a last line with the total and the scores."""
         return csv_text(self._part._fields, [*self.differences, self._total_record()])
 
     def to_frame(self):
-        """One line for each difference as a pandas data frame; ``frame.attrs`` holds the scores and the total."""
+        """Return a pandas data frame with a line for each difference, and scores and total in ``frame.attrs``."""
         pandas = import_optional("pandas", extra="frames", needed_for=f"{type(self).__name__}.to_frame")
         frame = pandas.DataFrame(self.differences, columns=list(self._part._fields))
         frame.attrs.update(score_a=self.score_a, score_b=self.score_b, total=self.total)
@@ -189,14 +189,14 @@ class ComparedRows(ABC):
 
     @abstractmethod
     def to_text(self, n: int | None = PARTS_SHOWN) -> str:
-        """A table for a terminal."""
+        """Return a table for a terminal."""
 
     def __str__(self) -> str:
         return self.to_text()
 
     @abstractmethod
     def _total_record(self) -> list[Any]:
-        """The last line of the CSV."""
+        """Return the last line of the CSV."""
 
     def _labels(self) -> tuple[str, str]:
         named = [(self.row_a, self.name_a), (self.row_b, self.name_b)]
@@ -205,19 +205,19 @@ class ComparedRows(ABC):
 
 
 class ChosenRows(NamedTuple):
-    """The rows to explain, and the lists that they belong to."""
+    """The rows to explain, and their lists."""
 
     rows: np.ndarray
     qid: np.ndarray
     docid: list | None
     groups: Groups
-    queries: np.ndarray  # those with a chosen row, by number
-    place: np.ndarray  # of each row's query among them
-    sizes: np.ndarray  # of each row's list
+    queries: np.ndarray  # numbers of those with a chosen row
+    place: np.ndarray  # of the query of each row among them
+    sizes: np.ndarray  # of the list of each row
 
 
 def choose_rows(n_docs: int, qid: Any, rows: Any, docid: Any) -> ChosenRows:
-    """The rows of ``rows`` (all, for None), their queries and names."""
+    """Return the rows of ``rows`` (all for None), with their queries and ids."""
     groups = group_rows(qid, n_docs)
     chosen = _checked(rows, n_docs)
     names = _checked_names(docid, n_docs)
@@ -237,17 +237,17 @@ def choose_rows(n_docs: int, qid: Any, rows: Any, docid: Any) -> ChosenRows:
 
 
 class NeededLists(NamedTuple):
-    """The whole lists of the rows to explain, and nothing of the others."""
+    """The complete lists of the rows to explain, without other lists."""
 
     queries: Queries
-    places: np.ndarray  # of their rows among the grouped ones of all queries
-    numbers: np.ndarray  # of their rows, as these were given
-    rows: np.ndarray  # those to explain, by their place in ``queries``
+    places: np.ndarray  # of their rows among all grouped rows
+    numbers: np.ndarray  # of their rows in the order of the user
+    rows: np.ndarray  # those to explain, by their position in ``queries``
     docid: list | None
 
 
 def needed_lists(queries: Queries, rows: Iterable[int] | None, docid: Iterable[Any] | None) -> NeededLists:
-    """The lists that ``rows`` belong to; these and ``docid`` are as the user gives them."""
+    """Return the lists of ``rows``; ``rows`` and ``docid`` are in the order of the user."""
     chosen, names = _checked(rows, queries.n_docs), _checked_names(docid, queries.n_docs)
     numbers = np.arange(queries.n_docs) if queries.row_order is None else queries.row_order
     place_of = np.empty_like(numbers)
@@ -289,11 +289,11 @@ def _checked(rows: Iterable[int] | None, n_docs: int) -> np.ndarray:
 
 
 def largest_first(amounts: np.ndarray) -> np.ndarray:
-    """The columns that are not 0, by size; equal ones stay in order."""
+    """Return the columns that are not 0, by falling absolute value; ties keep their order."""
     columns = np.flatnonzero(amounts)
     return columns[np.argsort(-np.abs(amounts[columns]), kind="stable")]
 
 
 def dense_row(matrix: Any, place: int) -> np.ndarray:
-    """One row of a matrix, dense or sparse, as a vector."""
+    """Return one row of a dense or sparse matrix as a vector."""
     return matrix[[place]].toarray().ravel() if is_sparse(matrix) else matrix[place]

@@ -1,8 +1,8 @@
-"""Why a document stands where it stands, for rankers that rank anew after each step: how its rank moved.
+"""Explanations of rankers that rank again after each step: how the rank of a document moved.
 
-Where ranks are made from ranks, what a feature adds depends on all steps before it, and there is no share of its own.
-But the moves add up: before the first step all documents of a list share its mean rank, and the moves of a document sum
-to its rank less that mean. Ranks go from 1 to n, the number of documents in the list; n is the top.
+There the effect of a feature depends on all steps before it, so features have no additive contributions. But the moves
+are additive: before the first step all documents of a list share its mean rank, and the moves of a document sum to its
+rank minus that mean. Ranks go from 1 to n, the number of documents in the list; n is the top.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from plackett.validation import count_of
 
 
 class RankStep(NamedTuple):
-    """One step of the model: the feature, its weight λ, and what entered (the mixture has β of the ranking so far)."""
+    """One step of the model: the feature, its weight λ, and its input (a mixture has β of the ranking so far)."""
 
     step: int
     feature: str
@@ -53,7 +53,7 @@ class LeadChange(NamedTuple):
 
     @property
     def is_turn(self) -> bool:
-        """Whether the order of the two changed: one overtook the other, drew level, or broke away from a tie."""
+        """Whether the order of the two changed, to or from a tie included."""
         return bool(np.sign(self.lead_before) != np.sign(self.lead_after))
 
 
@@ -68,13 +68,13 @@ class RankSteps(ExplainedRows):
         The rank of each document before the first step (the mean rank of its list), and after every step; larger is
         better.
     steps : list of (step, feature, weight, enters, beta)
-        What was done in each step. What enters is ``"feature"``, ``"mixture"`` or ``"ranking so far"``.
+        The steps; ``enters`` is the input, ``"feature"``, ``"mixture"`` or ``"ranking so far"``.
     values : ndarray or CSR matrix of shape (n_rows, n_features)
         The features of the rows.
     scores, baseline : ndarray of shape (n_rows,)
-        The last rank of each document, and the first; its moves sum to the one minus the other.
+        The last rank of each document, and the first; its moves sum to their difference.
     sizes : ndarray of shape (n_rows,)
-        The number of documents in each one's list, which is the top rank.
+        The number of documents in the list of each, which is the top rank.
     feature_names : list of str
     rows : ndarray of shape (n_rows,)
         The row of X that each line explains.
@@ -91,13 +91,13 @@ class RankSteps(ExplainedRows):
         self.ranks, self.steps, self.sizes = ranks, steps, sizes
 
     def top(self, row: int, n: int | None = 5) -> list[Move]:
-        """The ``n`` steps that moved a document most, up or down; those that left it where it was are left out.
+        """Return the ``n`` steps that moved a document most, without those that did not move it.
 
         Parameters
         ----------
         row : int
         n : int, default=5
-            None gives all.
+            None returns all.
 
         Returns
         -------
@@ -112,7 +112,7 @@ class RankSteps(ExplainedRows):
         ]
 
     def why(self, a: int, b: int) -> RankComparison:
-        """Why row ``a`` stands above row ``b`` of the same query, step by step.
+        """Return why row ``a`` ranks above row ``b`` of the same query, step by step.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class RankSteps(ExplainedRows):
         Returns
         -------
         RankComparison
-            Its differences are negative where a step speaks for ``b``.
+            Its differences are negative for steps that favour ``b``.
         """
         first, second = self._places_of_one_query(a, b)
         leads = self.ranks[first] - self.ranks[second]
@@ -144,7 +144,7 @@ class RankSteps(ExplainedRows):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: the steps, and for each row its rank, its list's mean rank, and its moves."""
+        """Return plain values for JSON: the steps, and for each row rank, mean rank of the list, and moves."""
         return {"steps": [step._asdict() for step in self.steps], **super().to_dict()}
 
     def __repr__(self) -> str:
@@ -154,7 +154,7 @@ class RankSteps(ExplainedRows):
         return self.steps[t].step, self.steps[t].feature, self.steps[t].weight
 
     def _value(self, values: np.ndarray, t: int) -> float:
-        """The value of the feature of a step; the features come in turn."""
+        """Return the value of the feature of a step; steps cycle through the features."""
         return float(values[t % values.size])
 
     def _numbers(self, place: int) -> list[str]:
@@ -172,15 +172,15 @@ class RankComparison(ComparedRows):
     ----------
     row_a, row_b : int
     name_a, name_b : str or None
-        Ids of the documents, where they are known.
+        Ids of the documents, if known.
     score_a, score_b : float
         Their ranks after the last step; larger is better.
     total : float
-        ``score_a - score_b``, which the differences sum to.
+        ``score_a - score_b``, the sum of the differences.
     size : int
         The number of documents in the list, which is the top rank.
     differences : list of (step, feature, weight, value_a, value_b, lead_before, lead_after, difference)
-        The largest in size first; steps that left the lead of a over b as it was are left out.
+        The largest absolute value first, without steps that did not change the lead of a over b.
     """
 
     _part = LeadChange
@@ -191,15 +191,15 @@ class RankComparison(ComparedRows):
 
     @property
     def turns(self) -> list[LeadChange]:
-        """The steps at which the order of the two changed, in their order; the last one decided."""
+        """The steps at which the order of the two changed, in order; the last one decided."""
         return sorted(part for part in self.differences if part.is_turn)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; ``"turns"`` are the numbers of the steps at which the order changed."""
+        """Return plain values for JSON; ``"turns"`` are the numbers of the steps at which the order changed."""
         return {**super().to_dict(), "turns": [part.step for part in self.turns]}
 
     def to_text(self, n: int | None = PARTS_SHOWN) -> str:
-        """A table for a terminal with the ``n`` largest changes, in the order of the steps; the others are one line."""
+        """Return a table for a terminal with the ``n`` largest changes by step, the others in one line."""
         a, b = self._labels()
         table = [["step", "feature", "weight", f"row {self.row_a}", f"row {self.row_b}", "lead", "change", ""]]
         shown, others = self.differences[:n], self.differences[len(self.differences[:n]) :]
@@ -235,7 +235,7 @@ class RankComparison(ComparedRows):
 
 
 def _rank(value: float) -> str:
-    """Ranks are whole or half numbers; all their digits count."""
+    """Return a rank with all of its digits: ranks are multiples of one half."""
     return f"{value:.1f}".removesuffix(".0")
 
 

@@ -66,7 +66,7 @@ class LinearScores(Normalized):
         Explanation
             ``.top(row)`` and ``.why(a, b)`` answer the two usual questions as tables.
         """
-        from plackett.explain.explanation import explain_linear
+        from plackett.explain.additive import explain_linear
 
         check_is_fitted(self)
         if isinstance(X, Queries) and docid is None:

@@ -15,7 +15,7 @@ from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Replay,
 from plackett.validation import check_positive_int
 
 if TYPE_CHECKING:
-    from plackett.explain.explanation import Explanation
+    from plackett.explain.additive import Explanation
 
 
 class DiffRank(FeatureSteps):
@@ -110,7 +110,7 @@ class DiffRank(FeatureSteps):
         Explanation
             ``.top(row)`` and ``.why(a, b)`` answer the two usual questions as tables.
         """
-        from plackett.explain.explanation import explain_additive
+        from plackett.explain.additive import explain_additive
 
         given = self._to_explain(X, qid, docid)
         features = np.arange(self.feature_weights_.size) % self.n_features_in_

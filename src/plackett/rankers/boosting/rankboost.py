@@ -219,7 +219,7 @@ class RankBoost(Boosted):
         Explanation
             As that of ``LinearRanker.explain``.
         """
-        from plackett.explain.explanation import explain_additive
+        from plackett.explain.additive import explain_additive
 
         check_is_fitted(self)
         if isinstance(X, Queries) and docid is None:

@@ -230,7 +230,7 @@ class NeuralRanker(Normalized):
         Explanation
             As that of ``LinearRanker.explain``.
         """
-        from plackett.explain.explanation import explain_additive
+        from plackett.explain.additive import explain_additive
         from plackett.explain.nets import integrated_gradients
 
         check_is_fitted(self)

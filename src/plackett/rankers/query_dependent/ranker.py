@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett.data.queries import Queries
-from plackett.explain.explanation import explain_linear
+from plackett.explain.additive import explain_linear
 from plackett.explain.query_dependent import NeighborTable, QueryExplanation
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import TrainingSet

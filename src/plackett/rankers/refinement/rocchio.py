@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.explain.explanation import Explanation, explain_additive
+from plackett.explain.additive import Explanation, explain_additive
 from plackett.rankers.linear_scores import in_row_order
 from plackett.rankers.refinement.base import Refiner, deal_queries
 from plackett.rankers.refinement.judgements import Judgements

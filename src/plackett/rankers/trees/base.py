@@ -298,7 +298,7 @@ class FlatBoostedTrees(BoostedTrees):
         return self._explained(X, qid, rows, docid)
 
     def _explained(self, X: Any, qid: Any, rows: Any, docid: Any, base_score: Any = None) -> Any:
-        from plackett.explain.explanation import explain_additive
+        from plackett.explain.additive import explain_additive
 
         check_is_fitted(self)
         if isinstance(X, Queries) and docid is None:

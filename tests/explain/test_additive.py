@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from plackett.explain.explanation import explain_additive, explain_linear
+from plackett.explain.additive import explain_additive, explain_linear
 
 COEF = np.array([2.0, -1.0, 0.5, 0.0])
 X = np.array(
@@ -306,7 +306,7 @@ def test_parts_are_counted_from_the_mean_of_the_list_and_scores_may_have_a_const
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"parts": np.zeros((3, 1))}, r"parts has shape \(3, 1\) but X has \(3, 2\); each feature adds"),
+        ({"parts": np.zeros((3, 1))}, r"parts has shape \(3, 1\) but X has \(3, 2\); they must be equal"),
         ({"scores": [1.0]}, r"there are 1 scores but X has 3 rows"),
         ({"scores": [1.0, np.nan, 0]}, r"scores has a NaN or an infinite value in row 1"),
         ({"rows": [3]}, r"rows holds 3, but X has rows 0 to 2"),

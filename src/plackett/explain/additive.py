@@ -1,6 +1,6 @@
-"""Why a document stands where it stands: what each feature adds to its score.
+"""Explanations of additive scores: what each feature adds to the score of a document.
 
-Only differences within a list matter to a ranking, so contributions are counted from the mean of the document's list:
+Only differences within a list matter to a ranking, so contributions are relative to the mean of the document's list:
 with linear scores, feature j adds ``coef[j] * (X[i, j] - mean of column j over the list of i)`` to document i. They sum
 to the document's score minus the mean score of its list.
 """
@@ -55,22 +55,22 @@ def explain_linear(
     docid: Sequence[Any] | None = None,
     intercept: float = 0.0,
 ) -> Explanation:
-    """What each feature adds to the score of each document, counted from the mean of the document's list.
+    """Return what each feature adds to the score of each document, relative to the mean of its list.
 
     Parameters
     ----------
     coef : array-like of shape (n_features,)
     X : array or scipy sparse matrix of shape (n_docs, n_features)
-        As the coefficients saw it: after normalising. All documents of a list are needed, as its mean is.
+        After normalising, as the coefficients expect it. All documents of a list are needed for its mean.
     qid : iterable of hashable ids, one per row, in any order, default=None
         None means that all rows are one list.
     rows : iterable of int, default=None
-        The rows to explain; None explains all. Memory is needed for these rows only. Contributions to a sparse X are
-        sparse, but a feature that one document of a list has gives all documents of the list a contribution.
+        The rows to explain; None explains all. Memory is needed for these rows only. With a sparse X contributions are
+        sparse, but a feature of one document gives all documents of its list a contribution.
     feature_names : sequence of str, default=None
-        None names them "column 0", "column 1", …
+        None means "column 0", "column 1", …
     docid : sequence, one per row, default=None
-        Names of the documents, for the tables.
+        Document ids, for the tables.
     intercept : float, default=0.0
         Added to the scores.
 
@@ -123,22 +123,22 @@ def explain_additive(
     docid: Sequence[Any] | None = None,
     numbers: np.ndarray | None = None,
 ) -> Explanation:
-    """The same for scores that are any sum over the features: ``score of i = Σ_j parts[i, j]``, up to a constant.
+    """Return the same for scores that are any sum over the features: ``score of i = Σ_j parts[i, j] + constant``.
 
     Parameters
     ----------
     parts : array-like of shape (n_docs, n_features)
-        What each feature adds to the score of each document; not counted from any mean yet.
+        What each feature adds to the score of each document, not relative to a mean yet.
     X : array or scipy sparse matrix of shape (n_docs, n_features)
-        The values of the features, to be shown.
+        The values of the features, to show.
     qid : iterable of hashable ids, one per row, in any order, default=None
         None means that all rows are one list.
     scores : array-like of shape (n_docs,), default=None
-        The scores as the ranker gives them, where they differ from the sums of the parts by a constant, or were added
-        up in another order; None takes the sums.
+        The scores of the ranker, if they differ from the sums of the parts by a constant or by rounding; None means the
+        sums.
     rows, feature_names, docid : as in :func:`explain_linear`
     numbers : ndarray of shape (n_docs,), default=None
-        What the rows are called in the explanation, where X holds only some of them; None counts them from 0.
+        Row numbers in the explanation, if X holds only some rows; None counts them from 0.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def explain_additive(
     X, names = _checked(X, feature_names)
     parts = np.asarray(parts, dtype=np.float64)
     if parts.shape != X.shape:
-        raise ValueError(f"parts has shape {parts.shape} but X has {X.shape}; each feature adds to each document.")
+        raise ValueError(f"parts has shape {parts.shape} but X has {X.shape}; they must be equal.")
     check_finite(X, names)
     scores = parts.sum(axis=1) if scores is None else check_numbers(scores, "scores")
     if scores.size != X.shape[0]:
@@ -200,13 +200,13 @@ class Explanation(ExplainedRows):
         self.contributions = contributions
 
     def top(self, row: int, n: int | None = 5) -> list[Contribution]:
-        """The ``n`` features that move a document most, up or down; those that add nothing are left out.
+        """Return the ``n`` features that change the score of a document most, without those that add nothing.
 
         Parameters
         ----------
         row : int
         n : int, default=5
-            None gives all.
+            None returns all.
 
         Returns
         -------
@@ -221,7 +221,7 @@ class Explanation(ExplainedRows):
         ]
 
     def why(self, a: int, b: int) -> Comparison:
-        """Why row ``a`` stands above row ``b`` of the same query, feature by feature.
+        """Return why row ``a`` ranks above row ``b`` of the same query, feature by feature.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Explanation(ExplainedRows):
         Returns
         -------
         Comparison
-            Its differences are negative where a feature speaks for ``b``.
+            Its differences are negative for features that favour ``b``.
         """
         first, second = self._places_of_one_query(a, b)
         differences = dense_row(self.contributions, first) - dense_row(self.contributions, second)
@@ -258,19 +258,19 @@ class Comparison(ComparedRows):
     ----------
     row_a, row_b : int
     name_a, name_b : str or None
-        Ids of the documents, where they are known.
+        Ids of the documents, if known.
     score_a, score_b : float
     total : float
-        ``score_a - score_b``, which the differences sum to (but for the last digits of floating point).
+        ``score_a - score_b``, the sum of the differences up to rounding.
     differences : list of (feature, value_a, value_b, difference)
-        The largest in size first; features that make no difference are left out.
+        The largest absolute value first, without features that make no difference.
     """
 
     _part: ClassVar[Any] = Difference
-    _thing: ClassVar[str] = "feature"  # what makes the differences
+    _thing: ClassVar[str] = "feature"  # what the differences are of
 
     def to_text(self, n: int | None = PARTS_SHOWN) -> str:
-        """A table for a terminal with the ``n`` largest differences; the others are one line, so that it adds up."""
+        """Return a table for a terminal with the ``n`` largest differences, the others summed in one line."""
         a, b = self._labels()
         lead = "both score the same"
         if self.total:
@@ -296,7 +296,7 @@ class Comparison(ComparedRows):
 
 
 def _means(X: Any, chosen: ChosenRows) -> Any:
-    """The mean row of each needed query, in the form of X; float64."""
+    """Return the mean row of each needed query in float64, sparse if X is."""
     from scipy import sparse
 
     groups, needed = chosen.groups, chosen.queries
@@ -311,9 +311,9 @@ def _means(X: Any, chosen: ChosenRows) -> Any:
 
 
 def _deviations(values: Any, means: Any, sizes: np.ndarray, coef: np.ndarray) -> Any:
-    """Coefficients times deviations from the mean; those within the rounding error of the mean are 0.
+    """Return coefficients times deviations from the mean, with 0 for those within its rounding error.
 
-    Otherwise a feature that is constant within a list would seem to matter in the sixteenth digit.
+    Otherwise a feature that is constant within a list would have tiny contributions.
     """
     error = (sizes * np.finfo(np.float64).eps)[:, None]
     if not is_sparse(values):
