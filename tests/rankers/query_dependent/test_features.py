@@ -155,7 +155,7 @@ def test_none_falls_back_to_means_where_no_column_tells_queries_apart():
     single = Queries(np.arange(6.0).reshape(3, 2), qid=[0, 1, 2])  # every column is constant in lists of one
     source.fit(single)
     assert source.kind == "mean"
-    with pytest.raises(ValueError, match=r'X has none, or no others. Try query_features="mean"'):
+    with pytest.raises(ValueError, match=r'X has none, or only such columns. Try query_features="mean"'):
         source.fit(bare, "auto")
 
 
@@ -237,9 +237,9 @@ def test_kernels_of_columns_go_by_their_place_in_x():
         assert source.kernels_of(kernels) == {1: "overlap"}
         np.testing.assert_array_equal(features[:, 1], raw[:, 1])
         assert features[:, 0].mean() == pytest.approx(0)
-    with pytest.raises(ValueError, match="column 2, which is no query feature; they are columns 4, 1"):
+    with pytest.raises(ValueError, match="column 2, which is not a query feature; they are columns 4, 1"):
         source.kernels_of({2: "overlap"})
-    with pytest.raises(ValueError, match="'zero', which is no query feature; they have 'age', 'terms'"):
+    with pytest.raises(ValueError, match="'zero', which is not a query feature; they have 'age', 'terms'"):
         source.kernels_of({"zero": "overlap"})
 
 
@@ -252,7 +252,7 @@ def test_kernels_of_columns_go_by_their_place_in_x():
         ([6], {}, "has column 6, but X has 6 columns"),
         (["title"], {}, "names column 'title', which X does not have"),
         ([1, "terms"], {}, "column 'terms' twice"),
-        ([True], {}, "has True; columns go by number or name"),
+        ([True], {}, "has True; columns are given by number or name"),
         (list(range(6)), {}, "at least one must be left for the documents"),
         ([1, 0], {}, r'column 0 \("bm25"\) is a query feature, but it differs between the documents of query 0'),
         ("mean", {"depth": 2}, "depth=2 needs base_column"),

@@ -172,7 +172,7 @@ def test_the_nearest_counts_alone_with_one_warning_where_all_weights_vanish():
     features = [[0.0], [1.0], [2.0], [2.0]]
     for weights in ("epanechnikov", "tricube", "rectangular"):
         fitted = QueryWeights(weights, bandwidth=0.5).fit(features)
-        with pytest.warns(DataWarning, match="no training query is near enough to count for 2 queries of 3") as caught:
+        with pytest.warns(DataWarning, match="all weights are 0 for 2 queries of 3") as caught:
             neighbors = fitted.of_new([[9.0], [0.1], [-3.0]])
         assert len(caught) == 1
         assert neighbors.queries.tolist() == [2, 0, 0]
@@ -288,7 +288,7 @@ def test_data_frames_name_their_columns(library):
     st.integers(1, 14),
     st.sampled_from(["median", 0.5, 2.0]),
 )
-@pytest.mark.filterwarnings("ignore:no training query:plackett.exceptions.DataWarning")
+@pytest.mark.filterwarnings("ignore:all weights are 0:plackett.exceptions.DataWarning")
 def test_weights_are_positive_sum_to_n_and_fall_with_the_distance(weights, rows, k, bandwidth):
     features = np.array(rows, dtype=float)
     n = len(rows)
@@ -343,9 +343,9 @@ def test_no_targets_give_empty_answers():
         ({"weights": "gaussian", "kernels": {0: "equal"}}, [[1.0]], "kernel 'equal' of query features is not known"),
         ({"weights": "gaussian", "kernels": {0: Overlap(off=2)}}, [[1.0]], "off=2"),
         ({"weights": "gaussian", "kernels": {0: Mallows(bandwidth=-1)}}, [[(1, 2)]], "bandwidth=-1"),
-        ({"weights": "gaussian", "kernels": {3: "overlap"}}, [[1.0]], "column 3 of the query features was asked for"),
+        ({"weights": "gaussian", "kernels": {3: "overlap"}}, [[1.0]], "have no column 3, only 0 to 0"),
         ({"weights": "gaussian", "kernels": {"a": "overlap"}}, [[1.0]], "they have no names"),
-        ({"weights": "gaussian", "kernels": {0: "overlap"}}, [[[1, 2]]], "holds a list, which is no category"),
+        ({"weights": "gaussian", "kernels": {0: "overlap"}}, [[[1, 2]]], "holds a list, which is not a category"),
         ({"weights": "gaussian", "kernels": {0: "kendall"}}, [[(1, 2)], [(1, 2, 3)]], "must hold rankings"),
         ({"weights": "gaussian", "kernels": {0: "kendall"}}, [["a"]], "must hold rankings"),
         ({"weights": "gaussian", "kernels": {0: "kendall"}}, [[(1, 2)], [(1, np.nan)]], "NaN in the ranking of query"),
@@ -354,7 +354,7 @@ def test_no_targets_give_empty_answers():
         ({"weights": "gaussian"}, [1.0, 2.0], "a single column"),
         ({"weights": "gaussian"}, np.zeros((0, 2)), "no rows"),
         ({"weights": "gaussian"}, [[1.0, 2.0], [1.0]], "different lengths"),
-        ({"weights": "gaussian"}, [[1.0, "x"]], r"column 1 of the query features holds .*not numbers .*'x'.*kernel"),
+        ({"weights": "gaussian"}, [[1.0, "x"]], r"column 1 of the query features has .*not numbers .*'x'.*kernel"),
         ({"weights": "gaussian"}, [[1.0, 2.0], [3.0, np.nan]], "a NaN for query 1 in column 1. Fill it or drop"),
         ({"weights": "gaussian"}, [[1.0, 2.0], [3.0, np.inf]], "an infinite value for query 1 in column 1"),
     ],
@@ -370,7 +370,7 @@ def test_errors_about_targets(monkeypatch):
         fitted.of_new([[1.0]])
     with pytest.raises(ValueError, match="a NaN for query 0 in column 1"):
         fitted.of_new([[1.0, np.nan]])
-    with pytest.raises(ValueError, match="query 2 is none of 2"):
+    with pytest.raises(ValueError, match="query 2 is not one of 2"):
         fitted.of_observed([0, 2])
     with pytest.raises(ValueError, match="needs the features of the new queries"):
         fitted.of_new(None)
@@ -394,7 +394,7 @@ LEFT_OUT_MIXED = np.column_stack([LEFT_OUT_FEATURES.astype(object), RNG.choice([
 @pytest.mark.parametrize("weights", ["knn", "gaussian", "tricube", "rectangular"])
 @pytest.mark.parametrize("n_neighbors", [1, 4, None])
 @pytest.mark.parametrize("has_kernel", [False, True])
-@pytest.mark.filterwarnings("ignore:no training query is near enough")
+@pytest.mark.filterwarnings("ignore:all weights are 0")
 def test_a_query_that_is_left_out_has_the_neighbours_of_a_new_one(weights, n_neighbors, has_kernel):
     if weights == "knn" and n_neighbors is None:
         n_neighbors = 30

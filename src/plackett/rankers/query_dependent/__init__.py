@@ -1,1 +1,1 @@
-"""Query-dependent SVMs: q-SVM, kNN-SVM and individual SVMs."""
+"""Query-dependent rankers: a model for each query (Dai and Wang 2019)."""

@@ -1,4 +1,4 @@
-"""Where the features of queries come from: a matrix, columns that are constant within queries, or mean documents."""
+"""Sources of query features: a matrix, columns that are constant within queries, or means of documents."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from plackett.validation import (
 
 DOCS_PER_BLOCK = 16384
 ROWS_PER_COPY = 4096
-ALIKE = 1e-12  # means that spread less than this, beside their largest value, are constant but for rounding
+ALIKE = 1e-12  # relative spread up to which means are constant except for rounding
 
 
 class QueryFeatureSource(Parameters):
-    """Takes query features from training queries, and later in the same way from others.
+    """Extracts query features from training queries, and later in the same way from others.
 
-    What it finds in :meth:`fit` is kept as plain values and arrays, its parameters.
+    The result of :meth:`fit` is kept in its parameters, as plain values and arrays.
 
     Parameters
     ----------
     kind : {"none", "matrix", "columns", "mean"}
-        Whether there are no query features, or they come with the data, or stand in columns of X that are then no
-        features of the documents, or are means of the features of documents.
+        No query features, a separate matrix, columns of X (which are then not features of the documents), or means of
+        the features of documents.
     columns : list of int or None
         The columns of X that are query features.
     names : list of str or None
@@ -45,11 +45,11 @@ class QueryFeatureSource(Parameters):
     n_columns : int
         Columns of X (``"columns"``, ``"mean"``) or of the matrix.
     depth : int or None
-        How many documents of a query the mean is taken over; None means all.
+        Number of documents of a query in the mean; None means all.
     base_column : int or None
         The column of X whose largest values come first.
     centre, factor : ndarray or None
-        What is subtracted from the query features, and what they are multiplied with then.
+        Subtracted from the query features, and then multiplied with them.
     scaled : list of int or None
         The query features that are scaled: those that are numbers.
     """
@@ -87,21 +87,21 @@ class QueryFeatureSource(Parameters):
         scale: bool = False,
         kernels: Mapping[int | str, Any] | None = None,
     ) -> tuple[Queries, np.ndarray | None]:
-        """The training queries without the columns that are query features, and the query features.
+        """Return the training queries without the columns that are query features, and the query features.
 
         Parameters
         ----------
         queries : Queries
         setting : None, "auto", "mean", "none", list of columns, or matrix
             ``"auto"`` takes the columns that are constant within every query and differ between queries. ``"mean"``
-            takes the mean of the features of a query's documents, which keep them all. A list of numbers or names takes
-            these columns, which must be constant within each query. A matrix has one row per query, in the order of
-            first appearance in the data (that of ``queries.ids``). None takes ``matrix`` if there is one, else what
+            takes the mean of the features of a query's documents, which keep all columns. A list of numbers or names
+            takes these columns, which must be constant within each query. A matrix has one row per query, in the order
+            of first appearance in the data (that of ``queries.ids``). None takes ``matrix`` if there is one, else what
             ``"auto"`` finds, else ``"mean"``. ``"none"`` takes nothing.
         matrix : array-like, data frame or sparse matrix with one row per query, default=None
         depth : int, default=None
             ``"mean"`` is then over the first ``depth`` documents of a query by falling ``base_column``. Documents that
-            tie for the last places share them, so that the order of the rows makes no difference.
+            tie for the last places share them, so that the order of the rows has no influence.
         base_column : int or str, default=None
             Number or name of the column of X by which documents come first.
         scale : bool, default=False
@@ -142,7 +142,7 @@ class QueryFeatureSource(Parameters):
         return self.documents(queries), features
 
     def transform(self, queries: Queries, matrix: Any = None) -> tuple[Queries, np.ndarray | None]:
-        """Other queries without the columns that are query features, and their query features.
+        """Return other queries without the columns that are query features, and their query features.
 
         ``matrix`` is needed if there was one in :meth:`fit`, with the same columns and one row per query.
         """
@@ -163,7 +163,7 @@ class QueryFeatureSource(Parameters):
         return self.documents(queries), features
 
     def documents(self, queries: Queries) -> Queries:
-        """``queries`` without the columns that are query features."""
+        """Return ``queries`` without the columns that are query features."""
         self._check_width(queries)
         if self.columns is None:
             return queries
@@ -175,9 +175,9 @@ class QueryFeatureSource(Parameters):
         )
 
     def kernels_of(self, kernels: Mapping[int | str, Any] | None) -> dict[int, Any] | None:
-        """``kernels`` by place among the query features, as ``QueryWeights`` takes them.
+        """Return ``kernels`` by place among the query features, as ``QueryWeights`` takes them.
 
-        They are given by number or name of the column, in X where query features are columns of X.
+        They are given by number or name of the column, in X if query features are columns of X.
         """
         if not kernels:
             return None
@@ -190,16 +190,16 @@ class QueryFeatureSource(Parameters):
         if isinstance(column, str):
             if column not in (self.names or ()):
                 known = ", ".join(map(repr, self.names)) if self.names else "no names"
-                raise ValueError(f"kernels has {column!r}, which is no query feature; they have {known}.")
+                raise ValueError(f"kernels has {column!r}, which is not a query feature; they have {known}.")
             return (self.names or []).index(column)
         known_columns = list(range(self.n_columns)) if self.columns is None else self.columns
         if column not in known_columns:
             shown = f"columns {', '.join(map(str, known_columns))}" if self.columns else f"{self.n_columns} columns"
-            raise ValueError(f"kernels has column {plain(column)!r}, which is no query feature; they are {shown}.")
+            raise ValueError(f"kernels has column {plain(column)!r}, which is not a query feature; they are {shown}.")
         return known_columns.index(column)
 
     def _settle(self, queries: Queries, setting: Any, matrix: Any) -> tuple[Any, Any]:
-        """What the setting means for these queries: a kind, or a list of column numbers; and the matrix."""
+        """Return the kind of query features or a list of column numbers, and the matrix."""
         if is_matrix(setting):
             if matrix is not None:
                 raise ValueError("two matrices of query features were given; one is needed.")
@@ -224,8 +224,8 @@ class QueryFeatureSource(Parameters):
         if columns.size == 0 and setting == "auto":
             raise ValueError(
                 'query_features="auto" looks for columns that are constant within every query and differ between '
-                'queries, but X has none, or no others. Try query_features="mean", or give a matrix with one row per '
-                "query."
+                'queries, but X has none, or only such columns. Try query_features="mean", or give a matrix with one '
+                "row per query."
             )
         return (columns.tolist() if columns.size else "mean"), None
 
@@ -240,7 +240,7 @@ class QueryFeatureSource(Parameters):
             raise ValueError(f"X has {count_of(queries.n_features, 'column')}, but {self.n_columns} in fit.")
 
     def _features(self, queries: Queries, matrix: Any) -> np.ndarray:
-        """Query features as they are, not scaled."""
+        """Return query features before scaling."""
         self._check_width(queries)
         if self.kind == "mean":
             return mean_features(queries, document_weights(queries, self.depth, self.base_column))
@@ -289,16 +289,16 @@ class QueryFeatureSource(Parameters):
 
 
 def _take_columns(X: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Columns of X as an array in C order; by blocks that stay in the cache, several times as fast as at once."""
+    """Return columns of X as an array in C order; in blocks that fit the cache, which is several times as fast."""
     taken = np.empty((X.shape[0], columns.size), dtype=X.dtype)
     for start in range(0, X.shape[0], ROWS_PER_COPY):
         rows = slice(start, start + ROWS_PER_COPY)
-        np.take(X[rows], columns, axis=1, out=taken[rows], mode="clip")  # other modes would copy once more
+        np.take(X[rows], columns, axis=1, out=taken[rows], mode="clip")  # other modes copy once more
     return taken
 
 
 def is_matrix(setting: Any) -> bool:
-    """Whether query features were given themselves, and not the columns or the way to find them."""
+    """Return whether the setting is a matrix of query features, not columns or a method."""
     if setting is None or isinstance(setting, str):
         return False
     if is_sparse(setting) or hasattr(setting, "columns") or getattr(setting, "ndim", 1) > 1:
@@ -311,7 +311,7 @@ def is_matrix(setting: Any) -> bool:
 
 
 def column_numbers(columns: Iterable[int | str], queries: Queries, what: str) -> list[int]:
-    """Columns of X, given by numbers or names, as numbers; at least one feature is left for the documents."""
+    """Return the numbers of columns of X given by number or name; at least one column must be left for documents."""
     if not hasattr(columns, "__iter__"):
         raise ValueError(
             f'{what}={plain(columns)!r}; it must be "auto", "mean", a list of columns, a matrix or None.'
@@ -331,7 +331,7 @@ def column_numbers(columns: Iterable[int | str], queries: Queries, what: str) ->
             if not 0 <= number < queries.n_features:
                 raise ValueError(f"{what} has column {number}, but X has {count_of(queries.n_features, 'column')}.")
         else:
-            raise ValueError(f"{what} has {plain(column)!r}; columns go by number or name.")
+            raise ValueError(f"{what} has {plain(column)!r}; columns are given by number or name.")
         if number in numbers:
             raise ValueError(f"{what} has column {plain(column)!r} twice.")
         numbers.append(number)
@@ -343,9 +343,9 @@ def column_numbers(columns: Iterable[int | str], queries: Queries, what: str) ->
 
 
 def constant_columns(queries: Queries) -> np.ndarray:
-    """Columns of X that are constant within every query, and not in all of X.
+    """Return the columns of X that are constant within every query, but not in all of X.
 
-    Queries with a single document say nothing; where all are such, or no other column is left, there are none.
+    Empty if all queries have a single document, or if all columns are such.
     """
     columns = np.arange(queries.n_features)
     if (np.diff(queries.indptr) < 2).all():
@@ -360,7 +360,7 @@ def constant_columns(queries: Queries) -> np.ndarray:
 
 
 def column_features(queries: Queries, columns: list[int]) -> np.ndarray:
-    """The values of columns that are constant within each query; an error that names the first query if not."""
+    """Return the values of columns that are constant within each query; raise an error that names the first other."""
     for first, last in query_blocks(queries.indptr, DOCS_PER_BLOCK):
         is_changing = _is_changing(queries[first:last], np.asarray(columns))
         if is_changing.any():
@@ -381,12 +381,12 @@ def _first_rows(queries: Queries, columns: np.ndarray) -> np.ndarray:
 
 
 def _is_changing(queries: Queries, columns: np.ndarray) -> np.ndarray:
-    """Whether a column has different values within a query, of shape (n_queries, n_columns)."""
+    """Return whether a column has different values within a query, of shape (n_queries, n_columns)."""
     if not is_sparse(queries.X):
         rows, starts = np.take(queries.X, columns, axis=1), queries.indptr[:-1]
         return np.maximum.reduceat(rows, starts, axis=0) != np.minimum.reduceat(rows, starts, axis=0)
     sizes = np.diff(queries.indptr)
-    # entries by column, then row: a run is what a query has in a column, and as long as the query if there are no zeros
+    # entries by column, then row: a run has the entries of a query in a column, as many as documents without zeros
     by_column = queries.X[:, columns].tocsc()
     by_column.sum_duplicates()
     by_column.eliminate_zeros()
@@ -403,7 +403,7 @@ def _is_changing(queries: Queries, columns: np.ndarray) -> np.ndarray:
 
 
 def document_weights(queries: Queries, depth: int | None, base_column: int | None) -> np.ndarray:
-    """What each document counts in the mean of its query: 1, or a share of the first ``depth`` places."""
+    """Return the weight of each document in the mean of its query: 1, or a share of the first ``depth`` places."""
     if depth is None:
         return np.ones(queries.n_docs)
     base = queries.X[:, [base_column]].toarray()[:, 0] if is_sparse(queries.X) else queries.X[:, base_column]
@@ -421,7 +421,7 @@ def document_weights(queries: Queries, depth: int | None, base_column: int | Non
 
 
 def mean_features(queries: Queries, weights: np.ndarray) -> np.ndarray:
-    """The weighted mean of the rows of each query, in float64, to the last bit the same for any order of its rows.
+    """Return the weighted mean of the rows of each query, in float64, bit-identical for any order of its rows.
 
     The models of new queries depend on it, and a rounding error can change the steps of their solver.
     """
@@ -432,7 +432,7 @@ def mean_features(queries: Queries, weights: np.ndarray) -> np.ndarray:
     for first, last in query_blocks(queries.indptr, DOCS_PER_BLOCK):
         part = queries[first:last]
         query = np.repeat(np.arange(last - first), np.diff(part.indptr))
-        order = np.lexsort((LinearScorer(part.X).scores(direction), query))  # by what the rows hold
+        order = np.lexsort((LinearScorer(part.X).scores(direction), query))  # by the values of the rows
         own = weights[queries.indptr[first] : queries.indptr[last]][order]
         shares = sparse.csr_array((own, order, part.indptr), (last - first, own.size))
         sums = shares @ part.X.astype(np.float64)
@@ -454,9 +454,9 @@ def _check_matrix(matrix: Any, queries: Queries) -> QueryTable:
 
 
 def _scaling(features: np.ndarray, alike: float) -> tuple[np.ndarray, np.ndarray]:
-    """Means, and one over the deviations; 0 for columns that are constant up to the relative spread ``alike``."""
+    """Return means and inverse deviations; 0 for columns that are constant up to the relative spread ``alike``."""
     centre, spread = features.mean(axis=0), np.ptp(features, axis=0)
     is_constant = spread <= alike * abs(features).max(axis=0)
-    unit = np.where(is_constant, 1.0, spread)  # so that no square vanishes
+    unit = np.where(is_constant, 1.0, spread)  # avoids underflow of squares
     deviation = unit * ((features - centre) / unit).std(axis=0)
     return centre, np.where(is_constant, 0.0, 1.0 / np.where(is_constant, 1.0, deviation))

@@ -1,6 +1,6 @@
-"""Similarities of queries by features that are not numbers: categories, and rankings of the same items.
+"""Similarities of queries by categorical features and by rankings of the same items.
 
-All lie between 0 and 1 and are 1 between a query and itself, so that their product is a weight of queries.
+All are between 0 and 1, and 1 between a query and itself, so that their product is a weight of queries.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from plackett.validation import check_number, plain
 class Overlap(Parameters):
     """Similarity of categories: 1 where they are equal and ``off`` where they are not.
 
-    Missing values (None, NaN) are a category of their own; a category that was not in training equals none.
+    Missing values (None, NaN) are one category. A category that was not in training equals no other.
 
     Parameters
     ----------
@@ -31,25 +31,25 @@ class Overlap(Parameters):
 
     def check(self) -> None:
         if check_number(self.off, "off", least=0.0) > 1.0:
-            raise ValueError(f"off={plain(self.off)!r}; unequal categories cannot be more alike than equal ones (1).")
+            raise ValueError(f"off={plain(self.off)!r}; unequal categories cannot be more similar than equal ones (1).")
 
     def levels(self, cells: list, where: str) -> np.ndarray:
-        """The categories in order of appearance."""
+        """Return the categories in order of appearance."""
         return as_objects(list(dict.fromkeys(_category(cell, where) for cell in cells)))
 
     def code(self, cells: list, levels: np.ndarray | None, where: str) -> np.ndarray:
-        """Categories as numbers; one that is not among ``levels`` is -1."""
+        """Return categories as numbers; -1 for one that is not among ``levels``."""
         assert levels is not None
         places = {level: place for place, level in enumerate(levels.tolist())}
         return np.array([places.get(_category(cell, where), -1) for cell in cells], dtype=np.int64)
 
     def similarity(self, targets: np.ndarray, queries: np.ndarray) -> np.ndarray:
-        """The values between coded targets (rows) and coded training queries (columns)."""
+        """Return the similarities between encoded targets (rows) and encoded training queries (columns)."""
         return np.where(targets[:, None] == queries[None, :], 1.0, float(self.off))
 
 
-class _OfRankings(Parameters):
-    """A column whose cells are ranks or scores of the same items, in the same order of items."""
+class RankingKernel(Parameters):
+    """Base of the similarities of cells that hold ranks or scores of the same items, in the same order."""
 
     def check(self) -> None:
         pass
@@ -58,7 +58,7 @@ class _OfRankings(Parameters):
         return None
 
     def code(self, cells: list, levels: np.ndarray | None, where: str) -> np.ndarray:
-        """Rankings as a matrix, one row per query."""
+        """Return rankings as a matrix, one row per query."""
         try:
             rankings = np.array([np.asarray(cell, dtype=np.float64) for cell in cells])
         except (TypeError, ValueError) as error:
@@ -74,12 +74,12 @@ class _OfRankings(Parameters):
         return rankings
 
 
-class Kendall(_OfRankings):
-    """Similarity of rankings: (C - D) / (C + D), and 0 where that is negative.
+class Kendall(RankingKernel):
+    """Similarity of rankings: (C - D) / (C + D), or 0 if that is negative.
 
     C and D count the pairs of items that both rankings put in the same and in opposite orders; pairs that tie in either
-    count in neither. Two rankings that tie all items are equal (1); one of them and any other have nothing in common
-    (0).
+    ranking are ignored. The similarity of two rankings that tie all items is 1, and that of one of them and any other
+    ranking is 0.
     """
 
     def similarity(self, targets: np.ndarray, queries: np.ndarray) -> np.ndarray:
@@ -90,8 +90,8 @@ class Kendall(_OfRankings):
         return np.maximum(share, 0.0)
 
 
-class Mallows(_OfRankings):
-    """Similarity of rankings: exp(-bandwidth · D), D being the pairs of items that the two put in opposite orders.
+class Mallows(RankingKernel):
+    """Similarity of rankings: exp(-bandwidth · D), with D the number of pairs of items in opposite orders.
 
     Parameters
     ----------
@@ -115,23 +115,23 @@ KERNELS: dict[str, Callable[[], Any]] = {"overlap": Overlap, "kendall": Kendall,
 
 
 def get_kernel(kernel: Any) -> Any:
-    """A kernel by its name, or the object that was given, checked."""
+    """Return the kernel with this name, or the given object after a check."""
     if isinstance(kernel, str):
         if kernel not in KERNELS:
             known = ", ".join(map(repr, KERNELS))
             raise ValueError(f"kernel {kernel!r} of query features is not known; choose one of {known}.")
         return KERNELS[kernel]()
-    if not isinstance(kernel, (Overlap, _OfRankings)):
+    if not isinstance(kernel, (Overlap, RankingKernel)):
         raise ValueError(f"kernel {kernel!r} of query features must be a name, Overlap, Kendall or Mallows.")
     kernel.check()
     return kernel
 
 
 def count_pairs(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of items in the same and in opposite orders, between the rankings of ``one`` (rows) and ``other``.
+    """Return the numbers of pairs in the same and in opposite orders, between the rankings of ``one`` and ``other``.
 
     Both have one column per item. The order of a pair is a sign, so that C - D is the product of two matrices of signs
-    and C + D that of their magnitudes; an item is compared with all that follow it at a time.
+    and C + D that of their absolute values. Each item is compared with all that follow it at once.
     """
     agreement = np.zeros((one.shape[0], other.shape[0]))
     counted = np.zeros_like(agreement)
@@ -143,7 +143,7 @@ def count_pairs(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _orders(rankings: np.ndarray, item: int) -> np.ndarray:
-    """1 where an item that follows ``item`` has the larger value, -1 where it has the smaller one, 0 where they tie."""
+    """Return 1 if an item after ``item`` has the larger value, -1 if the smaller one, 0 if they tie."""
     rest, own = rankings[:, item + 1 :], rankings[:, item, None]
     return (rest > own).astype(np.float64) - (rest < own)  # a difference of infinite scores would be NaN
 
@@ -155,7 +155,7 @@ def _category(cell: Any, where: str) -> Any:
         hash(cell)
     except TypeError as error:
         raise ValueError(
-            f"{where} holds a {type(cell).__name__}, which is no category ({error}). Categories are text, numbers or "
-            'tuples; for rankings choose "kendall" or "mallows".'
+            f"{where} holds a {type(cell).__name__}, which is not a category ({error}). Categories are text, numbers "
+            'or tuples; for rankings choose "kendall" or "mallows".'
         ) from error
     return plain(cell)

@@ -1,4 +1,4 @@
-"""The training queries that count for each target: chosen by nearness, ties by order of appearance."""
+"""The training queries with positive weight for each target: chosen by distance, ties by order of appearance."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-MORE_FOUND = 16  # neighbours searched beyond those asked for, among which ties are settled
+MORE_FOUND = 16  # extra neighbours that are searched, to resolve ties
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbors:
-    """The training queries that count for each target: target ``t`` owns places ``indptr[t]:indptr[t + 1]``.
+    """The neighbours of each target: target ``t`` owns places ``indptr[t]:indptr[t + 1]``.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class Neighbors:
     weights : ndarray of float64
         Positive; those of a target sum to the number of training queries.
     distances : ndarray of float64
-        Euclidean, between the numeric features; NaN where there are none.
+        Euclidean, between the numeric features; NaN without numeric features.
     """
 
     indptr: np.ndarray
@@ -35,13 +35,13 @@ class Neighbors:
         return self.indptr.size - 1
 
     def of(self, target: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Queries, weights and distances of one target."""
+        """Return queries, weights and distances of one target."""
         own = slice(int(self.indptr[target]), int(self.indptr[target + 1]))
         return self.queries[own], self.weights[own], self.distances[own]
 
 
 class Chosen(NamedTuple):
-    """Neighbours of some targets: one entry each, those of a target side by side, and how many targets had none."""
+    """Neighbours of some targets, those of a target side by side, and how many targets had only weights of 0."""
 
     targets: np.ndarray
     queries: np.ndarray
@@ -51,9 +51,9 @@ class Chosen(NamedTuple):
 
 
 def nearest(lead: np.ndarray, nearness: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the k entries of each row with the smallest ``lead``, the smallest first.
+    """Return rows and columns of the k entries of each row with the smallest ``lead``, the smallest first.
 
-    Equal ones go by ``nearness``, then by column. An entry of a row may be -1 to come before all distances.
+    Ties are resolved by ``nearness``, then by column. An entry of -1 comes before all distances.
     """
     if k < lead.shape[1]:
         kth = np.partition(lead, k - 1, axis=1)[:, k - 1]
@@ -67,14 +67,14 @@ def nearest(lead: np.ndarray, nearness: np.ndarray, k: int) -> tuple[np.ndarray,
 
 
 def first_places(row: np.ndarray, n_rows: int) -> np.ndarray:
-    """Where each row begins in rising row numbers, none of which is missing."""
+    """Return where each row begins in rising row numbers without gaps."""
     return np.searchsorted(row, np.arange(n_rows))
 
 
 def leave_out_zeros(
     targets: np.ndarray, row: np.ndarray, queries: np.ndarray, weights: np.ndarray, distances: np.ndarray
 ) -> Chosen:
-    """The neighbours of positive weight; the first one alone, with weight 1, where a row of them has none."""
+    """Return the neighbours of positive weight; the first one, with weight 1, for a row without any."""
     is_counted = np.zeros(targets.size, dtype=bool)
     is_counted[row[weights > 0]] = True
     alone = first_places(row, targets.size)[~is_counted]
@@ -86,10 +86,10 @@ def leave_out_zeros(
 def search(
     tree: Any, queries: np.ndarray, targets: np.ndarray, own: np.ndarray | None, k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Queries among which the k nearest of each target are, their distances, and whether that is beyond doubt.
+    """Return queries that include the k nearest of each target, their distances, and whether that is certain.
 
-    scikit-learn's search knows no order among ties and may compute distances from products, with rounding errors. So
-    more than k are found and compared anew; a query that was not found lies beyond the farthest that was, up to the
+    scikit-learn's search does not order ties and may compute distances from products, with rounding errors. So more
+    than k are found and compared again. A query that was not found is farther than the farthest found, up to the
     rounding error. ``tree`` holds the queries less their mean, which makes that error small.
     """
     from scipy.spatial.distance import cdist
@@ -109,7 +109,7 @@ def search(
 
 
 def median_of_rows(distances: np.ndarray) -> np.ndarray:
-    """The median of each row: numpy's own, but for the search for NaN and for a second place."""
+    """Return the median of each row, faster than numpy's: there are no NaN to look for."""
     middle = distances.shape[1] // 2
     parted = np.partition(distances, middle, axis=1)
     upper = parted[:, middle]
@@ -119,7 +119,7 @@ def median_of_rows(distances: np.ndarray) -> np.ndarray:
 
 
 def join(parts: list[Chosen], n_targets: int, total: float) -> Neighbors:
-    """All neighbours by target, the weights of each target scaled to sum to ``total``."""
+    """Return all neighbours by target, with the weights of each target scaled to the sum ``total``."""
     targets, queries, weights, distances = (
         np.concatenate([np.zeros(0, dtype=dtype), *(part[field] for part in parts)])
         for field, dtype in enumerate((np.int64, np.int64, np.float64, np.float64))
@@ -130,15 +130,13 @@ def join(parts: list[Chosen], n_targets: int, total: float) -> Neighbors:
     sizes = np.bincount(targets, minlength=n_targets)
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     if n_targets:
-        weights /= np.repeat(
-            np.maximum.reduceat(weights, indptr[:-1]), sizes
-        )  # their sum may be too small to divide by
+        weights /= np.repeat(np.maximum.reduceat(weights, indptr[:-1]), sizes)  # their sum may underflow
         weights *= np.repeat(total / np.add.reduceat(weights, indptr[:-1]), sizes)
     return Neighbors(indptr, queries, weights, distances)
 
 
 def mixed(parts: list[Neighbors], order: np.ndarray) -> Neighbors:
-    """The targets of all parts, taken one part after the other, in another order."""
+    """Return the targets of all parts, concatenated and then reordered."""
     sizes = np.concatenate([np.diff(part.indptr) for part in parts])
     starts = np.concatenate([[0], np.cumsum(sizes)])
     indptr = np.concatenate([[0], np.cumsum(sizes[order])]).astype(np.int64)

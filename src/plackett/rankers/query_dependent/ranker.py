@@ -1,4 +1,4 @@
-"""Query-dependent ranking: a scoring function for each query, learned from the queries that are like it."""
+"""Query-dependent ranking: a scoring function for each query, learned from similar queries."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ PRODUCT_KERNELS = ("linear", "rbf", "laplacian")
 
 
 class QueryDependentRanker(QueryModels):
-    """Ranks each query by a function of its own, learned from training queries by how much they are like it.
+    """Ranks each query by its own scoring function, learned from training queries weighted by similarity.
 
-    For a target query it minimises, over its scoring functions s, (Dai and Wang 2019)
+    For a target query it minimises, over scoring functions s (Dai and Wang 2019),
 
         (1/n) Σ_i π_i 2 / (N_i (N_i - 1)) Σ L(s(x_ij) - s(x_il)) + (l2 / 2) ‖s‖²
 
-    the inner sum being over the pairs of query i in which document j is better than l, and π the weights of the n
-    training queries, which sum to n. ``weights="uniform"`` is RankSVM, ``LinearRanker(loss=PairwiseHinge("all"))``;
-    ``"individual"`` fits each query alone; the others let queries with similar features share what they know.
+    where the inner sum is over the pairs of query i in which document j is better than l, and π are the weights of the
+    n training queries, which sum to n. ``weights="uniform"`` is RankSVM, ``LinearRanker(loss=PairwiseHinge("all"))``;
+    ``"individual"`` fits each query alone; with the others, queries learn from queries with similar features.
 
-    A query is *observed* if its id was in ``fit``: its model is stored. Other queries get a model when they are
-    predicted, from the training queries nearest to them; for that the training documents are kept (``training_bytes_``)
-    and saved with the ranker.
+    A query is *observed* if its id was in ``fit``: its model is stored. The model of another query is fitted in
+    ``predict``, to the nearest training queries. For that the training documents are kept (``training_bytes_``) and
+    saved with the ranker.
 
-    It pays where groups of queries want different things and query features tell them apart. On MQ2008, whose query
-    features were normalised away, it ranks as RankSVM does, at the cost of a model for each query.
+    It helps if groups of queries need different rankings and query features distinguish them. On MQ2008, whose
+    normalisation removed the query features, it ranks like RankSVM, at the cost of a model for each query.
 
     Parameters
     ----------
@@ -50,94 +50,96 @@ class QueryDependentRanker(QueryModels):
         ``"uniform"``, ``"individual"``, ``"knn"``, or a function of the distance between query features over the
         bandwidth: ``"gaussian"``, ``"epanechnikov"``, ``"tricube"``, ``"rectangular"``.
     n_neighbors : int, None or "auto", default="auto"
-        How many of the nearest queries count; None: all. ``"auto"`` chooses from 15, 50, 150 and 500 (at most all
+        Number of nearest queries with a weight; None: all. ``"auto"`` chooses from 15, 50, 150 and 500 (at most all
         queries) by the validation measure: on ``eval_set`` if it is given, else on up to 200 training queries, each
         ranked by a model of the others. It takes the most neighbours whose mean is within one standard error of the
-        best, since few neighbours overfit. With ``solver="admm"``, and with ``function="pair"`` and a kernel, it is
-        15. ``"uniform"`` and ``"individual"`` ignore it.
+        best, since few neighbours overfit. It is 15 for ``solver="admm"``, and for ``function="pair"`` with a kernel.
+        ``"uniform"`` and ``"individual"`` ignore it.
     n_neighbors_new : int or None, default=None
         The same for queries that were not in ``fit``; None takes ``n_neighbors``.
     bandwidth : float or "median", default="median"
-        The distance that is 1. ``"median"``: of the distances between the target and all training queries.
+        The unit of distance. ``"median"``: that of the distances between the target and all training queries.
     query_features : None, "auto", "mean", list of columns, or matrix, default=None
-        What queries are compared by. A matrix has one row per query of ``fit``, in order of first appearance. A list of
-        numbers or names takes columns of X that are constant within queries; ``"auto"`` finds them. They are then no
-        features of documents. ``"mean"`` takes the mean of a query's documents. None takes the matrix given to ``fit``,
-        else what ``"auto"`` finds, else ``"mean"``.
+        The features that queries are compared by. A matrix has one row per query of ``fit``, in order of first
+        appearance. A list of numbers or names takes columns of X that are constant within queries; ``"auto"`` finds
+        them. These columns are then not features of documents. ``"mean"`` takes the mean of a query's documents. None
+        takes the matrix given to ``fit``, else the columns found by ``"auto"``, else ``"mean"``.
     scale_query_features : bool, default=False
         Standardise the query features over the training queries.
     query_kernels : dict, default=None
-        Kernels of query features that are no numbers, by column: ``"overlap"`` for categories, ``"kendall"`` or
+        Kernels of query features that are not numbers, by column: ``"overlap"`` for categories, ``"kendall"`` or
         ``"mallows"`` for rankings, or objects of ``plackett.rankers.query_dependent.kernels``.
     query_depth : int, default=None
-        ``"mean"`` is over the first documents of a query by ``base_column`` only.
+        ``"mean"`` is then over this many documents of a query only, the first by ``base_column``.
     base_column : int or str, default=None
+        Number or name of a column of X, in which higher is better.
     kernel : str or callable, default="linear"
-        Of the scoring functions; names as in scikit-learn.
+        Kernel of the scoring functions; names as in scikit-learn.
     gamma : float, "median", "scale" or None, default="median"
-        Of the kernel; ``"median"`` is one over the median distance between documents.
+        Parameter of the kernel; ``"median"`` is one over the median distance between documents.
     degree, coef0 : float
-        Of the kernel.
+        Parameters of the kernel.
     landmarks : int or None, default=None
-        Nyström's approximation of the kernel with so many documents.
+        Number of documents of Nyström's approximation of the kernel; None computes it exactly.
     function : {"score", "pair"}, default="score"
         ``"pair"`` learns preferences f(x, x') between two documents instead. The score of a document is then the mean
-        of ½ (f(x, x') - f(x', x)) over all documents x' of its list, the least squares answer.
+        of ½ (f(x, x') - f(x', x)) over all documents x' of its list, the least squares solution.
     loss : {"hinge", "logistic", "psi"}, default="hinge"
-        psi, ``min(1, hinge)``, is not convex; it is solved from the hinge's solution on.
+        psi, ``min(1, hinge)``, is not convex; its solver starts from the solution of the hinge.
     l2 : float, sequence of floats or "grid", default=1e-3
-        Strength of the penalty, as for ``LinearRanker``; few neighbours need a stronger one. Of several, ``fit`` takes
-        the best on its validation set, which may hold other documents of the training queries or other queries.
-        ``"grid"`` stands for 61 values from 1000 to 0.001.
+        Strength of the penalty, as for ``LinearRanker``; few neighbours need a stronger one. From several, ``fit``
+        takes the best on ``eval_set``, which may hold other documents of the training queries or other queries.
+        ``"grid"`` means 61 values from 1000 to 0.001.
     solver : {"auto", "newton", "admm"}, default="auto"
-        ``"admm"`` is the inexact method of the paper, for comparison: far slower.
+        ``"admm"`` is the inexact method of the paper, for comparison; it is far slower.
     new_queries : {"neighbors", "uniform", "random"}, default="neighbors"
-        What ranks a query that was not in ``fit``: a model from its neighbours; the uniform model; or nothing, that is
-        a random order, with a warning. ``"individual"`` needs one of the latter two. With these the training documents
-        are not kept.
+        The model of a query that was not in ``fit``: one fitted to its neighbours, the uniform model, or a random order
+        with a warning. ``weights="individual"`` needs one of the latter two. With these the training documents are not
+        kept.
     tol : float, default=1e-4
-        How far above its minimum, relatively, an objective may end.
+        Largest distance of an objective from its minimum, relative to the minimum.
     max_iter : int, default=500
-        Steps of one fit; of ADMM a hundred times as many.
+        Maximum number of steps of one fit; a hundred times as many rounds of ADMM.
     normalize : str, transformer or None, default=None
-        How the documents' columns are scaled first; see ``LinearRanker``.
+        Scaling of the documents' columns; see ``LinearRanker``.
     max_bytes : int, default=2,000,000,000
-        Largest matrix that is made of kernel values.
+        Size of the largest matrix of kernel values.
     n_jobs : int or None, default=None
-        Workers of joblib; None: those of ``joblib.parallel_config``, or else one thread per core.
+        Workers of joblib; None takes those of ``joblib.parallel_config``, or else one thread per core.
     random_state : int, RandomState or None, default=None
         For landmarks and random orders.
     verbose : bool, default=False
-        A progress bar over the queries on standard error.
+        Whether to show a progress bar over the queries on standard error.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_queries, n_coefs)
-        Of the observed queries; for ``"uniform"`` all rows are the same. Of kernels, in the features of their space.
+        Coefficients of the observed queries; for ``"uniform"`` all rows are the same. With a kernel, they belong to
+        the features of its space.
     uniform_coef_ : ndarray of shape (n_coefs,)
-        Of the model that all queries share.
+        Coefficients of the model in which all queries have the same weight.
     query_ids_ : ndarray of shape (n_queries,)
     objective_, gap_ : ndarrays of shape (n_queries,)
-        The objective of each model, and how far it is above the minimum at most (NaN for psi).
+        The objective of each model, and a bound on its distance from the minimum (NaN for psi).
     l2_ : float
-        The strength that was used.
+        The strength of the penalty.
     l2_path_ : dict or None
-        With several strengths: ``"l2"`` and the validation measure of each.
+        With several strengths: ``"l2"``, and the validation measure of each by its name.
     n_neighbors_ : int or None
-        The number of neighbours that was used; None: all.
+        The number of neighbours; None: all.
     n_neighbors_path_ : dict or None
-        With ``n_neighbors="auto"``: ``"n_neighbors"`` and the validation measure of each.
+        With ``n_neighbors="auto"``: ``"n_neighbors"``, and the validation measure of each by its name.
     n_iter_ : int
-        Most steps that one of the models took.
+        Largest number of steps of a model.
     stop_reason_ : str
     query_feature_kind_ : str
-        Where query features came from: ``"matrix"``, ``"columns"``, ``"mean"`` or ``"none"``.
+        Source of the query features: ``"matrix"``, ``"columns"``, ``"mean"`` or ``"none"``.
     training_bytes_ : int
         Size of the training documents that are kept for new queries.
     has_ids_, source_, space_, query_weights_ : bool and objects
-        Whether ``fit`` had query ids, where query features come from, the kernel's space and the weights of queries.
+        Whether ``fit`` had query ids, the source of query features, the kernel's space and the weights of queries.
     training_rows_, training_labels_, training_indptr_, training_shares_ : ndarrays or None
-        The training documents that are kept for new queries.
+        The training documents that are kept for new queries, and the sample weights of their queries.
     best_iteration_, best_score_ : int and float, or None without a validation set
     n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
@@ -222,7 +224,7 @@ class QueryDependentRanker(QueryModels):
         eval_metric: str | Measure | None = None,
         eval_query_features: Any = None,
     ) -> QueryDependentRanker:
-        """Fit the uniform model and those of all training queries.
+        """Fit the uniform model and the models of all training queries.
 
         Parameters
         ----------
@@ -230,13 +232,13 @@ class QueryDependentRanker(QueryModels):
         query_features : array-like or data frame with one row per query, default=None
             In order of first appearance (of a ``Queries``, the order of its ids).
         eval_set : Queries or tuple (X, y, qid), default=None
-            Decides between several ``l2``, and for ``n_neighbors="auto"``. Its queries may be those of training, with
-            other documents, or others.
+            Validation queries, by which ``l2`` and ``n_neighbors="auto"`` are chosen. They may be training queries with
+            other documents, or other queries.
         eval_metric : str or Measure, default=None
             Any measure of this library; None takes ``"ndcg@10"``.
         eval_query_features : array-like, default=None
-            Query features of ``eval_set``, one row per query, where those of training came as a matrix. Queries of
-            training do without.
+            Query features of ``eval_set``, one row per query, if those of training are a matrix. Training queries do
+            not need them.
 
         Returns
         -------
@@ -301,11 +303,13 @@ class QueryDependentRanker(QueryModels):
         if self.landmarks is not None:
             check_positive_int(self.landmarks, "landmarks")
         if self.kernel == "precomputed":
-            raise ValueError("kernel='precomputed' is not possible: new documents are compared with those of training.")
+            raise ValueError(
+                "kernel='precomputed' is not supported: new documents are compared with those of training."
+            )
         if self._is_bilinear and self.kernel not in PRODUCT_KERNELS:
             raise ValueError(
                 f"function='pair' goes with kernel='linear', 'rbf' or 'laplacian', not with {plain(self.kernel)!r}: of "
-                "these alone the kernel of two pairs is a product of kernels of documents."
+                "these kernels alone the kernel of two pairs is a product of kernels of documents."
             )
         if self._is_bilinear and self.new_queries == "uniform" and self.weights != "uniform":
             raise ValueError(
@@ -314,18 +318,22 @@ class QueryDependentRanker(QueryModels):
             )
 
     def predict(self, X: Any, *, qid: Any = None, query_features: Any = None) -> np.ndarray:
-        """One score per row, higher is better, in the order of the rows given.
+        """Return one score per row, higher is better, in the order of the rows given.
 
-        Scores of different queries come from different models and cannot be compared.
+        Scores of different queries come from different models and are not comparable.
 
         Parameters
         ----------
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
         qid : iterable of hashable ids, one per row, default=None
-            Queries with the id of a training query get its model. None means that all rows are one list: that of
+            Queries with the id of a training query have its model. None means that all rows are one list: that of
             training if ``fit`` had no ids either, else a new one.
         query_features : array-like or data frame with one row per query, default=None
-            Needed for new queries where those of training came as a matrix; in order of first appearance.
+            Needed for new queries if those of training are a matrix; in order of first appearance.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
         """
         check_is_fitted(self)
         queries = self._check_queries(X, None, qid, needs_labels=False)
@@ -335,16 +343,16 @@ class QueryDependentRanker(QueryModels):
     def _predict_grouped(self, queries: Queries, *, query_features: Any = None, has_ids: bool = True) -> np.ndarray:
         return self._check_scores(self._score(self._prepare(queries, query_features, has_ids=has_ids)), queries)
 
-    # ---- what is particular about a query ----------------------------------------------------------------------------
+    # ---- neighbours and explanations ---------------------------------------------------------------------------------
 
     def neighbors(self, query: Any = None, *, query_features: Any = None) -> NeighborTable:
-        """Which training queries count in the model of a query, and how much.
+        """Return the training queries in the model of a query, and their weights.
 
         Parameters
         ----------
         query : id of a training query, or Queries with one query, default=None
         query_features : array-like of shape (n_query_features,), default=None
-            Of a query that was not in ``fit``, where those of training came as a matrix.
+            Those of a query that was not in ``fit``, if those of training are a matrix.
 
         Returns
         -------
@@ -357,8 +365,8 @@ class QueryDependentRanker(QueryModels):
             queries = self._check_queries(query, None, None, needs_labels=False)
             return self._neighbor_table(query.ids[0], self._prepare(_only(queries), matrix))
         if query is None and matrix is not None:
-            nobody = np.zeros((1, self.n_features_in_))  # a matrix says all about queries, whatever their documents
-            return self._neighbor_table(None, self._prepare(Queries(nobody), matrix, has_ids=not self.has_ids_))
+            placeholder = np.zeros((1, self.n_features_in_))  # the documents of the query are not used
+            return self._neighbor_table(None, self._prepare(Queries(placeholder), matrix, has_ids=not self.has_ids_))
         if matrix is not None:
             raise ValueError("give the id of a training query or the features of another one, not both.")
         return self._neighbor_table(query, self._prepare_observed(query))
@@ -373,16 +381,16 @@ class QueryDependentRanker(QueryModels):
         query: Any = None,
         query_features: Any = None,
     ) -> QueryExplanation:
-        """How a query's coefficients differ from those that all queries share; and what they make of its documents.
+        """Explain how a query's coefficients differ from the uniform ones, and the scores of its documents.
 
         Parameters
         ----------
         X, qid : as in ``predict``, the documents of one query
-            Left out where ``query`` is given.
+            Not needed if ``query`` is given.
         rows : array-like of ints, default=None
             Documents to explain; None explains all.
         docid : array-like, default=None
-            Names of the documents, to show instead of row numbers.
+            Names of the documents, shown instead of row numbers.
         query : id of a training query, default=None
         query_features : array-like of shape (n_query_features,), default=None
             As in :meth:`neighbors`.
@@ -404,7 +412,7 @@ class QueryDependentRanker(QueryModels):
         if not self.space_.is_linear:
             raise NotImplementedError(
                 f"a QueryDependentRanker with kernel={plain(self.kernel)!r} cannot be explained feature by feature: a "
-                "kernel mixes the features. neighbors() shows what a query was learned from."
+                "kernel mixes the features. neighbors() shows the training queries of its model."
             )
         if X is None:
             targets, documents = self._prepare_observed(query), None
@@ -430,13 +438,13 @@ class QueryDependentRanker(QueryModels):
 
     def _neighbor_table(self, query: Any, targets: Targets) -> NeighborTable:
         if self.weights != "uniform" and targets.places[0] < 0 and targets.how_new != "neighbors":
-            nobody = np.zeros(0)
-            return NeighborTable(query, self.query_ids_[:0], nobody, nobody)
+            empty = np.zeros(0)
+            return NeighborTable(query, self.query_ids_[:0], empty, empty)
         queries, weights, distances = self._neighbors_of(targets, np.arange(1)).of(0)
         return NeighborTable(query, self.query_ids_[queries], weights, distances)
 
     def _prepare_observed(self, query: Any) -> Targets:
-        """A training query, without documents."""
+        """Return a training query, without documents."""
         known = {key: place for place, key in enumerate(self.query_ids_.tolist())}
         if plain(query) not in known:
             raise ValueError(
@@ -447,7 +455,7 @@ class QueryDependentRanker(QueryModels):
         return Targets(nothing, np.zeros(2, np.int64), place, None, "neighbors", self.weights == "uniform")
 
     def _column_names(self, n_columns: int) -> list[str] | None:
-        """Names of the documents' columns; a normalizer may have made others of them."""
+        """Return the names of the documents' columns; None if a normalizer has changed the columns."""
         names = self.feature_labels
         if names is not None and self.source_.columns is not None:
             names = [name for column, name in enumerate(names) if column not in self.source_.columns]

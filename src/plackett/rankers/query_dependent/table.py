@@ -1,4 +1,4 @@
-"""Query features as they come: one row per query, in an array, a list of rows, a data frame or a sparse matrix."""
+"""Query features as given by the user: an array, list of rows, data frame or sparse matrix, one row per query."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from plackett.validation import check_csr, check_not_masked, is_sparse, plain
 
 
 class QueryTable:
-    """Columns of numbers, or of anything else where a kernel is named for them.
+    """Columns of numbers, or of other values for columns with a kernel.
 
     Parameters
     ----------
     features : array-like, data frame or sparse matrix, one row per query
-        Cells may be of any kind; those of a ranking are sequences of numbers.
+        Cells may be of any type; those of a ranking are sequences of numbers.
     ids : ndarray of shape (n_queries,), default=None
-        Names of the queries for messages; their places when None.
+        Names of the queries for messages; None uses their places.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class QueryTable:
             raise ValueError("the query features have no columns; at least one is needed.")
 
     def place_of(self, column: Any) -> int:
-        """The place of a column that is given by its number or name."""
+        """Return the place of a column that is given by its number or name."""
         if isinstance(column, str):
             if self.names is None:
                 raise ValueError(f"column {column!r} of the query features is named, but they have no names.")
@@ -60,25 +60,25 @@ class QueryTable:
                 raise ValueError(f"the query features have no column {column!r}; they have {known}.")
             return self.names.index(column)
         if isinstance(column, (bool, np.bool_)) or not isinstance(column, (int, np.integer)):
-            raise ValueError(f"columns of query features go by number or name, not by {plain(column)!r}.")
+            raise ValueError(f"columns of query features are given by number or name, not by {plain(column)!r}.")
         if not 0 <= column < self.n_columns:
-            raise ValueError(f"column {column} of the query features was asked for, but they have {self.n_columns}.")
+            raise ValueError(f"the query features have no column {column}, only 0 to {self.n_columns - 1}.")
         return int(column)
 
     def called(self, place: int) -> str:
-        """A column in words, for messages."""
+        """Return the name of a column, for messages."""
         return f"column {place}" + (f' ("{self.names[place]}")' if self.names is not None else "")
 
     def query(self, row: int) -> str:
-        """A query in words, for messages."""
+        """Return the name of a query, for messages."""
         return f"query {row}" if self._ids is None else f"query {plain(self._ids[row])!r} (row {row})"
 
     def cells(self, place: int) -> list:
-        """What stands in a column, query by query."""
+        """Return the values of a column."""
         return _as_list(self._columns[place])
 
     def numbers(self, places: Sequence[int]) -> np.ndarray:
-        """The columns at ``places`` as finite float64 numbers; an error that names the first that is none."""
+        """Return the columns at ``places`` as finite float64 numbers; an error names the first other value."""
         matrix = np.empty((self.n_queries, len(places)))
         for at, place in enumerate(places):
             try:
@@ -88,8 +88,8 @@ class QueryTable:
                 matrix[:, at] = column.astype(np.float64)
             except (TypeError, ValueError) as error:
                 raise ValueError(
-                    f"{self.called(place)} of the query features holds what are not numbers ({error}). Name a kernel "
-                    f'for it, as in {{{self.names[place] if self.names else place!r}: "overlap"}}, or leave it out.'
+                    f"{self.called(place)} of the query features has values that are not numbers ({error}). Name a "
+                    f'kernel for it, {{{self.names[place] if self.names else place!r}: "overlap"}}, or leave it out.'
                 ) from error
         bad = ~np.isfinite(matrix)
         if bad.any():
@@ -102,7 +102,7 @@ class QueryTable:
         return matrix
 
     def objects(self) -> np.ndarray:
-        """All cells as an object array of shape (n_queries, n_columns)."""
+        """Return all cells as an object array of shape (n_queries, n_columns)."""
         cells = np.empty((self.n_queries, self.n_columns), dtype=object)
         for place in range(self.n_columns):
             cells[:, place] = as_objects(self.cells(place))

@@ -1,4 +1,4 @@
-"""Queries that are to be scored by models of their own."""
+"""Queries to be scored, and their scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Queries with their documents, and where their models come from.
+    """Queries with their documents, and the sources of their models.
 
     Attributes
     ----------
@@ -17,13 +17,13 @@ class Targets:
         Documents, in the features of the function space.
     indptr : ndarray of shape (n + 1,)
     places : ndarray of shape (n,)
-        Place among the training queries; -1 for a query that is not among them.
+        Place among the training queries; -1 for a new query.
     features : ndarray of shape (n, n_query_features) or None
-        Query features, where new queries need them.
+        Query features, if new queries need them.
     how_new : {"neighbors", "uniform", "random"}
-        What ranks those that are new.
+        The model of new queries.
     is_uniform_only : bool
-        Whether one model serves all.
+        Whether all queries have the same model.
     is_left_out : bool, default=False
         Whether training queries are scored as if they were new: by their neighbours, without their own documents.
     """
@@ -42,22 +42,22 @@ class Targets:
 
     @property
     def is_uniform(self) -> np.ndarray:
-        """Which of them the uniform model serves."""
+        """Return which of them have the uniform model."""
         if self.is_uniform_only:
             return np.ones(self.n, dtype=bool)
         return (self.places < 0) & (self.how_new == "uniform")
 
     @property
     def places_with_neighbors(self) -> np.ndarray:
-        """Which of them have a model fitted to their neighbours."""
+        """Return the places of those with a model fitted to their neighbours."""
         return np.flatnonzero(~self.is_uniform & ((self.places >= 0) | (self.how_new == "neighbors")))
 
 
 def score_lists(rows: np.ndarray, indptr: np.ndarray, coef: np.ndarray, *, is_bilinear: bool) -> np.ndarray:
-    """Scores of the documents of each query by its own coefficients.
+    """Return the scores of the documents of each query by the query's coefficients.
 
-    Bilinear ones are preferences ``f(x, x') = x·B x'`` with an antisymmetric B; a document's score is their mean over
-    the documents of its list, which is the least squares answer to ``s_j - s_l = f(x_j, x_l)``.
+    Bilinear models are preferences ``f(x, x') = x·B x'`` with an antisymmetric B. A document's score is their mean over
+    the documents of its list, which is the least squares solution of ``s_j - s_l = f(x_j, x_l)``.
     """
     scores = np.empty(rows.shape[0])
     for query, (start, stop) in enumerate(zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)):

@@ -1,4 +1,4 @@
-"""How much each training query counts in the model of a target query: by the distance between their features."""
+"""Weights of the training queries in the model of a target query, by the distance between query features."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from plackett.validation import check_choice, check_number, check_positive_int, 
 
 WEIGHTS = ("uniform", "individual", "knn", "gaussian", "epanechnikov", "tricube", "rectangular")
 
-PAIRS_PER_BLOCK = 1 << 20  # distances held at a time
-SMALLEST_SEARCH = 1024  # training queries from which on a search is faster than all distances
+PAIRS_PER_BLOCK = 1 << 20  # distances in memory at a time
+SMALLEST_SEARCH = 1024  # fewest training queries for which a tree search is faster than all distances
 
 
 class QueryWeights(Parameters):
     """Weights ``π(q_i, q_0)`` of training queries ``q_i`` for a target query ``q_0``, scaled to ``Σ_i π_i = n``.
 
     ==================  ======================================================================
-    ``"uniform"``       all alike
-    ``"individual"``    the query itself and no other
-    ``"knn"``           the nearest ``n_neighbors``, alike
+    ``"uniform"``       equal weights
+    ``"individual"``    the query itself only
+    ``"knn"``           equal weights of the nearest ``n_neighbors``
     ``"gaussian"``      exp(-u² / 2), with u the distance between the features over the bandwidth
     ``"epanechnikov"``  1 - u² where u < 1
     ``"tricube"``       (1 - u³)³ where u < 1
     ``"rectangular"``   1 where u ≤ 1
     ==================  ======================================================================
 
-    Where all weights of a target vanish, the nearest query counts alone, with a ``DataWarning``.
+    If all weights of a target are 0, only the nearest query counts, with a ``DataWarning``.
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ class QueryWeights(Parameters):
         The same for targets that were not in ``fit``; None means ``n_neighbors``.
     bandwidth : float or "median", default="median"
         The distance that is u = 1. ``"median"`` is the median of the distances between the target and all training
-        queries (itself included); where that is 0, the queries at distance 0 count alike.
+        queries (itself included); if that is 0, the queries at distance 0 have equal weights.
     kernels : dict, default=None
         Kernels of columns that are not numbers, by the number or name of the column: ``"overlap"``, ``"kendall"``,
-        ``"mallows"`` or objects such as ``Overlap(off=0.2)``. The weight is then the product of these and of that of
-        the numeric columns, which enter together; nearest are those with the largest product, then with the smallest
-        numeric distance. ``"knn"`` takes queries with a positive product only, and weighs them alike. ``"uniform"`` and
-        ``"individual"`` need no similarity and ignore the values of the kernels.
+        ``"mallows"`` or objects such as ``Overlap(off=0.2)``. The weight is then the product of their values and of the
+        weight by the numeric columns. The nearest queries are those with the largest product, then with the smallest
+        numeric distance. ``"knn"`` takes only queries with a positive product, with equal weights. ``"uniform"`` and
+        ``"individual"`` ignore the kernels.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class QueryWeights(Parameters):
     numeric_ : ndarray of shape (n_queries, n_numeric) or None
         The numeric features.
     coded_, levels_ : lists, one entry per kernel
-        The other features as numbers, and the categories that these stand for (None for rankings).
+        The other features as numbers, and the categories that these encode (None for rankings).
     kernels_, kernel_columns_ : lists
         The kernels and the numbers of their columns.
 
@@ -91,7 +91,7 @@ class QueryWeights(Parameters):
     kernel_columns_: list[int]
     coded_: list[np.ndarray]
     levels_: list[np.ndarray | None]
-    _tree: Any = None  # for the search of neighbours; grown when it is needed, never saved
+    _tree: Any = None  # for the search of neighbours; built on first use, never saved
 
     def __init__(
         self,
@@ -110,13 +110,13 @@ class QueryWeights(Parameters):
 
     @property
     def needs_features(self) -> bool:
-        """Whether the weights depend on the features of the queries."""
+        """Return whether the weights depend on the features of the queries."""
         return self.weights not in ("uniform", "individual")
 
     def fit(self, features: Any, *, n_queries: int | None = None) -> QueryWeights:
         """Keep the features of the training queries, one row each.
 
-        ``"uniform"`` and ``"individual"`` do without them: ``features`` may be None if ``n_queries`` is given.
+        ``"uniform"`` and ``"individual"`` do not need them: ``features`` may be None if ``n_queries`` is given.
         """
         self._check_parameters()
         self._tree = None
@@ -168,16 +168,15 @@ class QueryWeights(Parameters):
             )
 
     def of_observed(self, places: Any, *, is_left_out: bool = False) -> Neighbors:
-        """The weights for targets that are training queries, given by their places in ``fit``.
+        """Return the weights for targets that are training queries, given by their places in ``fit``.
 
         With ``is_left_out`` a target is not its own neighbour, as if it had not been in ``fit``.
 
-        All queries may count for each target: ask for some targets at a time where there are many and ``n_neighbors``
-        is None.
+        If ``n_neighbors`` is None, each target has all queries as neighbours: pass few targets at a time.
         """
         own = np.asarray(places, dtype=np.int64).reshape(-1)
         if own.size and not (own.min() >= 0 and own.max() < self.n_queries_):
-            raise ValueError(f"query {own[(own < 0) | (own >= self.n_queries_)][0]} is none of {self.n_queries_:,}.")
+            raise ValueError(f"query {own[(own < 0) | (own >= self.n_queries_)][0]} is not one of {self.n_queries_:,}.")
         if self.weights == "individual":
             distances = np.full(own.size, np.nan if self.numeric_ is None else 0.0)
             return Neighbors(np.arange(own.size + 1), own, np.full(own.size, float(self.n_queries_)), distances)
@@ -186,13 +185,13 @@ class QueryWeights(Parameters):
         return self._neighbors(_Targets(own.size, numeric, coded, own, is_left_out))
 
     def of_new(self, features: Any, *, n_queries: int | None = None) -> Neighbors:
-        """The weights for targets that were not in ``fit``, by their features: columns as in ``fit``.
+        """Return the weights for targets that were not in ``fit``, by their features: columns as in ``fit``.
 
-        ``"uniform"`` does without them: ``features`` may be None if ``n_queries`` is given.
+        ``"uniform"`` does not need them: ``features`` may be None if ``n_queries`` is given.
         """
         if self.weights == "individual":
             raise ValueError(
-                'weights="individual" has no model for a query that was not in fit. Choose weights that borrow from '
+                'weights="individual" has no model for a query that was not in fit. Choose weights that use '
                 'other queries, such as "gaussian", or new_queries="random".'
             )
         if features is None or (self.n_columns_ == 0 and not self.needs_features):
@@ -242,9 +241,8 @@ class QueryWeights(Parameters):
         n_vanished = sum(part.n_vanished for part in chosen)
         if n_vanished:
             warn(
-                f"no training query is near enough to count for {count_of(n_vanished, 'query', 'queries')} of "
-                f"{targets.n:,}; the nearest one counts alone. Choose a larger bandwidth or weights that reach "
-                'further, such as "gaussian".',
+                f"all weights are 0 for {count_of(n_vanished, 'query', 'queries')} of {targets.n:,}; only the nearest "
+                'training query counts. Choose a larger bandwidth or weights with a wider range, such as "gaussian".',
                 DataWarning,
             )
         neighbors = join(chosen, targets.n, total=float(self.n_queries_))
@@ -269,7 +267,7 @@ class QueryWeights(Parameters):
         return self.needs_features and is_by_distance and is_worth_it and not self.kernels_
 
     def _search(self, targets: _Targets, rows: np.ndarray, k: int) -> tuple[Chosen, np.ndarray]:
-        """The neighbours of those of some targets whose nearest k are beyond doubt, and the rows of the others."""
+        """Return the neighbours of the targets whose nearest k are certain, and the rows of the other targets."""
         assert self.numeric_ is not None  # columns without a kernel are numeric
         assert targets.numeric is not None
         if self._tree is None:
@@ -280,29 +278,29 @@ class QueryWeights(Parameters):
         found, distances, is_sure = search(self._tree, self.numeric_, targets.numeric[rows], own, k)
         if own is not None:
             own = np.argmax(found == own[:, None], axis=1)[is_sure]
-        chosen = self._nearest(rows[is_sure], found[is_sure], distances[is_sure], own, k)
+        chosen = self._choose(rows[is_sure], found[is_sure], distances[is_sure], own, k)
         return chosen, rows[~is_sure]
 
     def _compare(self, targets: _Targets, rows: np.ndarray, k: int) -> Chosen:
-        """The neighbours of some targets, by their distances to all training queries."""
+        """Return the neighbours of some targets, by their distances to all training queries."""
         places = np.broadcast_to(np.arange(self.n_queries_), (rows.size, self.n_queries_))
         if targets.numeric is None:
             distances = np.zeros(places.shape)
         else:
-            from scipy.spatial.distance import cdist  # exact where products of matrices are not: ties stay ties
+            from scipy.spatial.distance import cdist  # exact, unlike products of matrices: ties stay ties
 
             distances = cdist(targets.numeric[rows], self.numeric_)
         own = None if targets.own is None else targets.own[rows]
         if not self.kernels_ or not self.needs_features:
-            return self._nearest(rows, places, distances, own, k, is_left_out=targets.is_left_out)
+            return self._choose(rows, places, distances, own, k, is_left_out=targets.is_left_out)
         similarity = np.ones(places.shape)
         for kernel, column, training in zip(self.kernels_, targets.coded, self.coded_, strict=True):
             similarity *= kernel.similarity(column[rows], training)
         if targets.is_left_out:
             similarity[np.arange(rows.size), own] = 0.0
-        return self._most_similar(rows, places, distances, own, similarity, k, is_left_out=targets.is_left_out)
+        return self._choose(rows, places, distances, own, k, similarity=similarity, is_left_out=targets.is_left_out)
 
-    def _nearest(
+    def _choose(
         self,
         rows: np.ndarray,
         places: np.ndarray,
@@ -310,46 +308,38 @@ class QueryWeights(Parameters):
         own: np.ndarray | None,
         k: int,
         *,
+        similarity: np.ndarray | None = None,
         is_left_out: bool = False,
     ) -> Chosen:
-        """The k nearest of the queries at ``places`` (rising in each row), weighed by their distances."""
+        """Return the k nearest of the queries at ``places`` (rising in each row), and their weights.
+
+        With similarities, those with the largest weights are chosen, and the nearest of equal ones.
+        """
         bandwidth = self._bandwidth(distances)
+        products = None if similarity is None else self._products(similarity, distances, bandwidth)
         if own is not None:  # before others at distance 0, or after all
             distances[np.arange(rows.size), own] = np.inf if is_left_out else -1.0
-        row, column = nearest(distances, distances, k)
+        row, column = nearest(distances if products is None else -products, distances, k)
         near = np.maximum(distances[row, column], 0.0)
-        if self.weights in ("uniform", "knn"):
+        if products is not None:
+            weights = products[row, column]
+        elif self.weights in ("uniform", "knn"):
             weights = np.ones(row.size)
         else:
             u = relative(near, bandwidth[row])
             weights = smooth(self.weights, u, u[first_places(row, rows.size)][row])
         return leave_out_zeros(rows, row, places[row, column], weights, near)
 
-    def _most_similar(
-        self,
-        rows: np.ndarray,
-        places: np.ndarray,
-        distances: np.ndarray,
-        own: np.ndarray | None,
-        similarity: np.ndarray,
-        k: int,
-        *,
-        is_left_out: bool = False,
-    ) -> Chosen:
-        """The k queries of the largest products, the nearest of equal ones."""
-        weights = similarity
-        if self.weights != "knn":
-            u = relative(distances, self._bandwidth(distances)[:, None])
-            u[similarity == 0] = np.inf  # what no kernel lets count does not decide how the others are scaled
-            weights = similarity * smooth(self.weights, u, u.min(axis=1, keepdims=True))
-        if own is not None:
-            distances[np.arange(rows.size), own] = np.inf if is_left_out else -1.0
-        row, column = nearest(-weights, distances, k)
-        near = np.maximum(distances[row, column], 0.0)
-        return leave_out_zeros(rows, row, places[row, column], weights[row, column], near)
+    def _products(self, similarity: np.ndarray, distances: np.ndarray, bandwidth: np.ndarray) -> np.ndarray:
+        """Return the products of similarities and of the weights by distance."""
+        if self.weights == "knn":
+            return similarity
+        u = relative(distances, bandwidth[:, None])
+        u[similarity == 0] = np.inf  # queries of similarity 0 must not determine the scale of the others
+        return similarity * smooth(self.weights, u, u.min(axis=1, keepdims=True))
 
     def _bandwidth(self, distances: np.ndarray) -> np.ndarray:
-        """One bandwidth per row of distances to all training queries."""
+        """Return one bandwidth per row of distances to all training queries."""
         if self.weights in ("uniform", "knn") or not isinstance(self.bandwidth, str):
             return np.full(distances.shape[0], 1.0 if isinstance(self.bandwidth, str) else float(self.bandwidth))
         return median_of_rows(distances)
@@ -398,7 +388,7 @@ def _blocks(rows: np.ndarray, n_columns: int) -> list[np.ndarray]:
 
 
 def relative(distances: np.ndarray, bandwidth: np.ndarray) -> np.ndarray:
-    """u, the distances over the bandwidth; over a bandwidth of 0 they are 0 or infinite."""
+    """Return u, the distances over the bandwidth; 0 or infinite for a bandwidth of 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         u = distances / bandwidth
     u[distances == 0] = 0.0
@@ -406,9 +396,9 @@ def relative(distances: np.ndarray, bandwidth: np.ndarray) -> np.ndarray:
 
 
 def smooth(weights: str, u: np.ndarray, nearest: np.ndarray) -> np.ndarray:
-    """W(u), but for a factor per target; ``nearest`` is the smallest u of the target, and any u may be infinite."""
+    """Return W(u) up to a factor per target; ``nearest`` is the smallest u of the target, and any u may be infinite."""
     if weights == "gaussian":
-        # over that of the nearest: far from all queries exp(-u² / 2) would be 0 for each
+        # relative to the nearest: far from all queries every exp(-u² / 2) would underflow
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return np.where(np.isinf(u), 0.0, np.exp(-0.5 * (u - nearest) * (u + nearest)))
     if weights == "rectangular":
