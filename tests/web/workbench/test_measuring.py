@@ -8,7 +8,7 @@ import pytest
 import plackett as pk
 from plackett.web.collections.base import make_hits
 from plackett.web.records import Judged, Judgement, Preference
-from plackett.web.workbench.measuring import TOO_FEW, measure_list, summarise, summary_text
+from plackett.web.workbench.measuring import TOO_FEW, measure_list, summarise
 from plackett.web.workbench.refining import METHODS, refine
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -84,7 +84,7 @@ def test_a_summary_counts_what_holds():
     assert (found.n_users, found.n_queries, found.n_documents) == (3, 3, 4)
     assert (found.n_judgements, found.n_preferences) == (4, 1)
     assert found.grades == {"0": 1, "1": 2, "2": 1}
-    assert summary_text(found) == "4 judgements and 1 preference on 3 queries by 3 users."
+    assert found.words == "4 judgements and 1 preference on 3 queries by 3 users."
 
 
 def test_agreement_is_over_documents_that_several_users_judged():
@@ -101,7 +101,7 @@ def test_nothing_judged_is_nothing_to_agree_on():
     found = summarise([])
     assert found.agreement.equal is None
     assert found.agreement.alpha is None
-    assert found.contradictions == (0, 0, 0)
+    assert tuple(found.contradictions.model_dump().values()) == (0, 0, 0)
 
 
 def test_the_last_of_several_grades_of_one_user_counts():
@@ -120,4 +120,4 @@ def test_contradictions_of_each_user_are_counted():
         *preferred("b", "q", ("y", "x")),  # another user: disagreement, no contradiction
         *preferred("a", "other", ("y", "x")),  # another query
     ]
-    assert summarise(grades, pairs).contradictions == (0, 2, 1)
+    assert tuple(summarise(grades, pairs).contradictions.model_dump().values()) == (0, 2, 1)

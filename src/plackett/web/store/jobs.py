@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -103,7 +104,6 @@ class JobStore(Database):
             return connection.execute(left.values(state="interrupted", updated=datetime.now(UTC))).rowcount
 
 
-def _job(row) -> Job:
-    job_id, kind, collection, state, progress, message, settings, result, created, updated = row
-    result = None if result is None else json.loads(result)
-    return Job(job_id, kind, collection, state, progress, message, json.loads(settings), result, created, updated)
+def _job(row: Sequence[Any]) -> Job:
+    job = Job(*row)  # settings and result are JSON texts
+    return job._replace(settings=json.loads(row[6]), result=None if row[7] is None else json.loads(row[7]))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, TypeVar
 
 from cachetools import LRUCache
 from sqlalchemy import ColumnElement, Connection, Engine, Select, func, insert, select, update
@@ -34,6 +34,7 @@ QUERY_COLUMNS = [QUERIES.c[name] for name in Query._fields]
 IMPORT_LOCK = SCHEMA_LOCK + 1
 PAGE = 200  # queries per transaction when a whole collection is read
 CACHED = 1024  # users, and queries
+Found = TypeVar("Found", User, Query)
 
 
 class Store(RankerStore, JobStore):
@@ -65,17 +66,7 @@ class Store(RankerStore, JobStore):
     def find_user(self, name: str) -> User | None:
         """Return the user of that name, or None."""
         check_text(name, "a user's name", max_length=MAX_NAME)
-        with self._cache_lock:
-            known = self._users.get(name)
-        if known is not None:
-            return known
-        with self.reading() as connection:
-            row = connection.execute(select(USERS).where(USERS.c.name == name)).first()
-        if row is None:
-            return None
-        with self._cache_lock:
-            self._users[name] = User(*row)
-        return User(*row)
+        return self._find(self._users, name, User, select(USERS).where(USERS.c.name == name))
 
     def users(self) -> list[User]:
         """Return all users, oldest first."""
@@ -104,17 +95,23 @@ class Store(RankerStore, JobStore):
     def find_query(self, collection: str, text: str) -> Query | None:
         """Return the query of that collection and text, or None."""
         key = _key(collection, text)
+        return self._find(self._queries, key, Query, select(*QUERY_COLUMNS).where(QUERIES.c.key == key))
+
+    def _find(
+        self, cache: LRUCache[str, Found], key: str, record: Callable[..., Found], wanted: Select
+    ) -> Found | None:
+        """Return a record from the cache, or else from the database; None if there is none."""
         with self._cache_lock:
-            known = self._queries.get(key)
-        if known is not None:
-            return known
-        with self.reading() as connection:
-            row = connection.execute(select(*QUERY_COLUMNS).where(QUERIES.c.key == key)).first()
-        if row is None:
-            return None
-        with self._cache_lock:
-            self._queries[key] = Query(*row)
-        return Query(*row)
+            known = cache.get(key)
+        if known is None:
+            with self.reading() as connection:
+                row = connection.execute(wanted).first()
+            if row is None:
+                return None
+            known = record(*row)
+            with self._cache_lock:
+                cache[key] = known
+        return known
 
     def query_by_id(self, query_id: int) -> Query:
         """Return a query by its id; raise a LookupError if there is none."""

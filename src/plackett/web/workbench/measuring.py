@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +13,13 @@ from plackett.evaluation.evaluate import evaluate
 from plackett.validation import count_of
 from plackett.web.collections.base import Hits
 from plackett.web.records import Judged, Judgement, Preference
+from plackett.web.schemas.collection import (
+    AgreementResponse,
+    ContradictionsResponse,
+    DisputeResponse,
+    SummaryResponse,
+)
+from plackett.web.schemas.lists import MeasureResponse
 from plackett.web.workbench.refining import RELEVANT_FROM, refined_scores
 
 CUTOFFS = (1, 3, 5, 10, 20)
@@ -26,34 +32,9 @@ MEASURE_NOTE = (
 )
 
 
-class ListMeasures(NamedTuple):
-    """Measures of one list on its judged documents.
-
-    Attributes
-    ----------
-    metrics : list of str
-        Such as "p@3" and "ndcg@3", for cut-offs below the number of judged documents; empty if there are too few.
-    base, refined, left_out : dict of float
-        By metric: the base order, the refined order, and the order in which each document is placed by a refinement
-        without its judgement. ``left_out`` is empty if it was not requested.
-    n_judged, n_relevant : int
-        Documents of the list.
-    note : str
-        How to read the numbers.
-    """
-
-    metrics: list[str]
-    base: dict[str, float]
-    refined: dict[str, float]
-    left_out: dict[str, float]
-    n_judged: int
-    n_relevant: int
-    note: str
-
-
 def measure_list(
     hits: Hits, judged: Judged, method: str = "multiplicative", *, leave_one_out: bool = True
-) -> ListMeasures:
+) -> MeasureResponse:
     """Return P@k and NDCG@k of base and refined order on the judged documents of a list.
 
     Parameters
@@ -67,13 +48,18 @@ def measure_list(
 
     Returns
     -------
-    ListMeasures
+    MeasureResponse
+        ``metrics`` such as "p@3" and "ndcg@3", for cut-offs below the number of judged documents, and by metric the
+        values of the base order, of the refined order, and of the order in which each document is placed by a
+        refinement without its judgement (``left_out``). All are empty if there are too few judgements.
     """
     rows = np.array([row for row, docid in enumerate(hits.docid) if docid in judged.labels], dtype=np.int64)
     labels = np.array([judged.labels[hits.docid[row]] for row in rows.tolist()])
     n_relevant = int((labels >= RELEVANT_FROM).sum())
     if not 0 < n_relevant < rows.size:
-        return ListMeasures([], {}, {}, {}, rows.size, n_relevant, TOO_FEW)
+        return MeasureResponse(
+            metrics=[], base={}, refined={}, left_out={}, n_judged=rows.size, n_relevant=n_relevant, note=TOO_FEW
+        )
     metrics = [f"{name}@{k}" for k in CUTOFFS if k < rows.size for name in ("p", "ndcg")]
     base = evaluate(labels, hits.scores[rows], qid=0, metrics=metrics).mean()
     refined = evaluate(labels, refined_scores(hits, judged, method)[rows], qid=0, metrics=metrics).mean()
@@ -89,7 +75,15 @@ def measure_list(
             note += (
                 f" {chosen.size} of {rows.size} documents were left out in turn; the others are at their base place."
             )
-    return ListMeasures(metrics, base, refined, left_out, rows.size, n_relevant, note)
+    return MeasureResponse(
+        metrics=metrics,
+        base=base,
+        refined=refined,
+        left_out=left_out,
+        n_judged=rows.size,
+        n_relevant=n_relevant,
+        note=note,
+    )
 
 
 def _left_out_place(hits: Hits, judged: Judged, method: str, row: int) -> float:
@@ -107,60 +101,9 @@ def _mean_place(scores: np.ndarray, row: int) -> float:
     return float((scores > scores[row]).sum() + 0.5 * ((scores == scores[row]).sum() - 1))
 
 
-class Dispute(NamedTuple):
-    """A document that users graded differently."""
-
-    query: str
-    docid: str
-    grades: dict[str, float]
-
-
-class Agreement(NamedTuple):
-    """Agreement of users on the documents that several of them judged.
-
-    ``equal`` is the share of pairs of users with the same grade; ``alpha`` is Krippendorff's alpha with squared
-    differences, 1 for perfect agreement, 0 for chance. Both are None if there is nothing to compare.
-    """
-
-    n_shared: int
-    n_pairs: int
-    equal: float | None
-    alpha: float | None
-    disputed: list[Dispute]
-
-
-class Contradictions(NamedTuple):
-    """Contradictions within the judgements of one user.
-
-    Attributes
-    ----------
-    changed : int
-        Documents with different grades of one user for the same query.
-    opposite : int
-        Pairs of documents with preferences in both directions, or with a preference for the lower grade.
-    circles : int
-        Cycles of preferences between three or more documents.
-    """
-
-    changed: int
-    opposite: int
-    circles: int
-
-
-class Summary(NamedTuple):
-    """Counts of all judgements of a collection; ``grades`` has the count of each grade."""
-
-    n_users: int
-    n_queries: int
-    n_documents: int
-    n_judgements: int
-    n_preferences: int
-    grades: dict[str, int]
-    agreement: Agreement
-    contradictions: Contradictions
-
-
-def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference] = (), n_changed: int = 0) -> Summary:
+def summarise(
+    judgements: Iterable[Judgement], preferences: Iterable[Preference] = (), n_changed: int = 0
+) -> SummaryResponse:
     """Return counts, agreement and contradictions of judgements.
 
     Parameters
@@ -171,7 +114,12 @@ def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference]
 
     Returns
     -------
-    Summary
+    SummaryResponse
+        ``grades`` has the count of each grade. ``agreement`` is about documents that several users judged: ``equal`` is
+        the share of pairs of users with the same grade, ``alpha`` Krippendorff's alpha with squared differences, 1 for
+        perfect agreement and 0 for chance; both are None if there is nothing to compare. ``contradictions`` are those
+        of single users: ``changed`` grades, ``opposite`` preferences (or a preference for the lower grade), and
+        ``circles``, the cycles of preferences between three or more documents.
     """
     graded, preferred = list(judgements), list(preferences)
     users = {one.user for one in graded} | {one.user for one in preferred}
@@ -186,7 +134,9 @@ def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference]
     documents = {one.docid for one in graded} | {docid for one in preferred for docid in (one.docid, one.other)}
     counts = Counter(f"{one.grade:g}" for one in latest.values())
     opposite, circles = _contradictions(list(latest.values()), preferred)
-    return Summary(
+    n_judgements = count_of(len(latest), "judgement")
+    n_queries, n_users = count_of(len(queries), "query", "queries"), count_of(len(users), "user")
+    return SummaryResponse(
         n_users=len(users),
         n_queries=len(queries),
         n_documents=len(documents),
@@ -194,25 +144,30 @@ def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference]
         n_preferences=len(preferred),
         grades=dict(sorted(counts.items(), key=lambda item: float(item[0]))),
         agreement=_agreement(list(latest.values())),
-        contradictions=Contradictions(n_changed + len(changed), opposite, circles),
+        contradictions=ContradictionsResponse(changed=n_changed + len(changed), opposite=opposite, circles=circles),
+        words=f"{n_judgements} and {count_of(len(preferred), 'preference')} on {n_queries} by {n_users}.",
     )
 
 
-def _agreement(latest: list[Judgement]) -> Agreement:
+def _agreement(latest: list[Judgement]) -> AgreementResponse:
     by_document: dict[tuple[str, str], dict[str, float]] = {}
     for one in latest:
         by_document.setdefault((one.query, one.docid), {})[one.user] = one.grade
     units = np.repeat(np.arange(len(by_document)), [len(grades) for grades in by_document.values()])
     found = grade_agreement(units, [grade for grades in by_document.values() for grade in grades.values()])
     disputed = [
-        Dispute(query, docid, grades) for (query, docid), grades in by_document.items() if len(set(grades.values())) > 1
+        DisputeResponse(query=query, docid=docid, grades=grades)
+        for (query, docid), grades in by_document.items()
+        if len(set(grades.values())) > 1
     ]
     disputed.sort(key=lambda one: (min(one.grades.values()) - max(one.grades.values()), one.query, one.docid))
-    return Agreement(found.n_units, found.n_pairs, _known(found.equal), _known(found.alpha), disputed[:DISPUTES_SHOWN])
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else value
+    return AgreementResponse(
+        n_shared=found.n_units,
+        n_pairs=found.n_pairs,
+        equal=None if np.isnan(found.equal) else found.equal,
+        alpha=None if np.isnan(found.alpha) else found.alpha,
+        disputed=disputed[:DISPUTES_SHOWN],
+    )
 
 
 def _contradictions(graded: list[Judgement], preferred: list[Preference]) -> tuple[int, int]:
@@ -242,13 +197,3 @@ def _cycles(pairs: list[tuple[str, str]]) -> Iterator[int]:
     graph = coo_array((np.ones(len(pairs)), (better, worse)), shape=(len(number), len(number)))
     groups = connected_components(graph.tocsr(), directed=True, connection="strong")[1]
     yield from (int(size) for size in np.bincount(groups) if size > 2)
-
-
-def summary_text(summary: Summary) -> str:
-    """Return a summary in one sentence."""
-    parts = [
-        count_of(summary.n_judgements, "judgement"),
-        count_of(summary.n_preferences, "preference"),
-        f"{count_of(summary.n_queries, 'query', 'queries')} by {count_of(summary.n_users, 'user')}",
-    ]
-    return f"{parts[0]} and {parts[1]} on {parts[2]}."

@@ -19,7 +19,6 @@ from plackett.web.schemas.collection import (
     ListsResponse,
     QueriesResponse,
     QueryResponse,
-    SummaryResponse,
 )
 from plackett.web.schemas.session import BaseRanker, CollectionName
 
@@ -83,13 +82,10 @@ class Reviewing:
 
     def describe(self) -> CollectionResponse:
         """Return the collection and the statistics of its judgements."""
-        from plackett.web.workbench.measuring import summarise, summary_text
+        from plackett.web.workbench.measuring import summarise
 
         key = self._collection.key
         summary = summarise(self._store.judgements(key), self._store.preferences(key), self._store.n_changed(key))
-        agreement = summary.agreement._asdict()
-        agreement["disputed"] = [one._asdict() for one in summary.agreement.disputed]
-        parts = {**summary._asdict(), "agreement": agreement, "contradictions": summary.contradictions._asdict()}
         return CollectionResponse(
             **self.name().model_dump(),
             n_features=len(self._collection.feature_names),
@@ -97,7 +93,7 @@ class Reviewing:
             bases=self.bases(),
             store=self._store.location,
             users=[one.name for one in self._store.users()],
-            summary=SummaryResponse(**parts, words=summary_text(summary)),
+            summary=summary,
         )
 
     def judgements(self, user: str | None) -> tuple[list[Judgement], list[Preference]]:

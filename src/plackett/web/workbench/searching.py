@@ -62,7 +62,7 @@ class Searching:
         query = self.query(query_id)
         hits, user_id = self.hits(query, options), self.user_id(user)
         judged = Judged({}, []) if user_id is None else self._store.state(user_id, query_id).judged
-        return MeasureResponse(**measure_list(hits, judged, options.method)._asdict())
+        return measure_list(hits, judged, options.method)
 
     def document(self, docid: str, text: str | None = None, base: str = "") -> DocumentResponse:
         """Return a document, and its features for a query."""
