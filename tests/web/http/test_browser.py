@@ -419,8 +419,8 @@ def test_users_judge_apart(page, server):
     assert order(page) == before
     judge(page, before[3], ".no")
     visit(page, server.url("/collection"))
-    assert "100 %" not in text_of(page, "#standing")
-    disputed = page.find_elements("css selector", "#standing table")[0].text
+    assert "100 %" not in text_of(page, "#judgements")
+    disputed = page.find_elements("css selector", "#judgements table")[0].text
     assert before[3] in disputed
     assert "Ann <b>" in disputed
 
@@ -439,7 +439,7 @@ def test_import_train_make_it_the_base_ranker_and_export(page, server, tmp_path)
     one(page, "#file").send_keys(str(tmp_path / "qrels.txt"))
     one(page, "#import button").click()
     until(lambda: "24 judgements imported" in text_of(page, "#imported"))
-    until(lambda: "bread" in text_of(page, "#standing"))
+    until(lambda: "bread" in text_of(page, "#judgements"))
     one(page, "#train button").click()
     until(lambda: page.find_elements("css selector", ".trained tbody tr"), 60)
     assert one(page, "#progress").is_displayed()

@@ -126,12 +126,17 @@ class Store(RankerStore, JobStore):
 
     def judge(self, user_id: int, query_id: int, docid: str, grade: float | None) -> Event:
         """Set the grade of a document; None removes it."""
-        return self._append(user_id, query_id, "judge", docid=check_docid(docid), grade=check_grade(grade))
+        values = {"docid": check_docid(docid), "grade": check_grade(grade)}
+        with self.writing() as connection:
+            _lock_list(connection, user_id, query_id)
+            return _insert_event(connection, user_id, query_id, "judge", **values)
 
     def prefer(self, user_id: int, query_id: int, docid: str, other: str) -> Event:
         """Prefer ``docid`` to ``other``, which replaces an earlier preference between the two."""
         _check_pair(docid, other)
-        return self._append(user_id, query_id, "prefer", docid=docid, other=other)
+        with self.writing() as connection:
+            _lock_list(connection, user_id, query_id)
+            return _insert_event(connection, user_id, query_id, "prefer", docid=docid, other=other)
 
     def undo(self, user_id: int, query_id: int) -> Event | None:
         """Cancel and return the last event of the user's list that is not undone; None if there is none.
@@ -257,11 +262,6 @@ class Store(RankerStore, JobStore):
         """Return how many current grades replaced another grade of the same user, without an undo."""
         return sum(len(state.changed) for _, _, state in self._walk(collection, None))
 
-    def _append(self, user_id: int, query_id: int, kind: str, **values: Any) -> Event:
-        with self.writing() as connection:
-            _lock_list(connection, user_id, query_id)
-            return _insert_event(connection, user_id, query_id, kind, **values)
-
     def _create_queries(
         self, connection: Connection, collection: str, texts: Iterable[str], base: str
     ) -> dict[str, int]:
@@ -314,10 +314,11 @@ def _check_user(connection: Connection, user_id: int) -> None:
 
 def _lock_list(connection: Connection, user_id: int, query_id: int) -> None:
     """Check the ids, and lock the query until the transaction ends, so that its events are written in turn."""
-    _check_user(connection, user_id)
-    wanted = select(QUERIES.c.id).where(QUERIES.c.id == check_id(query_id, "query"))
-    if connection.execute(wanted.with_for_update(key_share=True)).first() is None:
-        raise LookupError(f"there is no query {query_id}.")
+    has_user = select(USERS.c.id).where(USERS.c.id == check_id(user_id, "user")).exists()
+    wanted = select(QUERIES.c.id, has_user).where(QUERIES.c.id == check_id(query_id, "query"))
+    row = connection.execute(wanted.with_for_update(key_share=True, of=QUERIES)).first()
+    if row is None or not row[1]:
+        raise LookupError(f"there is no {'query' if row is None else 'user'} {query_id if row is None else user_id}.")
 
 
 def _insert_event(connection: Connection, user_id: int, query_id: int, kind: str, **values: Any) -> Event:

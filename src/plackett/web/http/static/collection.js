@@ -17,9 +17,9 @@ async function follow(id) {
   }
   $("#progress-bar").value = job.state === "done" ? 1 : job.progress;
   const words = {
-    done: "Done. The comparison stands below.",
-    cancelled: "Cancelled; nothing was kept.",
-    interrupted: "The server was stopped meanwhile. Train again.",
+    done: "Done. The comparison is below.",
+    cancelled: "Cancelled; nothing was saved.",
+    interrupted: "The server was stopped. Train again.",
     failed: job.message,
   };
   $("#progress-words").textContent = plain(words[job.state] ?? job.message);
@@ -63,7 +63,7 @@ $("#content").addEventListener("click", inWords(async (event) => {
   await refresh("#rankers", "#train-base");
 }));
 
-// A file that cannot be made is not downloaded: the page says why
+// If a file cannot be made, show the error instead of downloading it
 $("#content").addEventListener("click", inWords(async (event) => {
   const link = event.target.closest("a[download]");
   if (!link) return;
@@ -84,10 +84,10 @@ $("#import").addEventListener("submit", inWords(async (event) => {
     make("p", {}, `${counted(found.n_imported, "judgement")} imported.`),
     ...found.notes.map((note) => make("p", { class: "quiet" }, plain(note))),
   );
-  await refresh("#standing");
+  await refresh("#judgements");
 }));
 
-// A training that was under way when the page was left
+// Resume showing a training that was running when the page was left
 inWords(async () => {
   const { jobs } = await get("jobs?limit=1");
   if (jobs.length && !jobs[0].is_finished) await follow(jobs[0].id);

@@ -1,4 +1,4 @@
-// What every page needs: asking the server, saying what went wrong, the name, the colours, the help.
+// Code of every page: requests, messages, the user name, the colours, the help.
 
 export const $ = (selector, within = document) => within.querySelector(selector);
 export const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -11,7 +11,7 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
-// Text that can be shown: no control characters, none that turn around what follows; cut where it is too long.
+// Text without control characters and bidirectional overrides, shortened if it is too long.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 export function plain(text, most = Infinity) {
   const cut = text.length > most ? `${text.slice(0, most - 1)}…` : text;
@@ -38,7 +38,7 @@ export const kept = {
   },
 };
 
-// Words for the reader: one message at a time on the page, and quiet ones for a screen reader.
+// Messages: one at a time on the page, and others for screen readers only.
 export function say(words) {
   $("#spoken").textContent = words;
 }
@@ -52,7 +52,7 @@ export function calm() {
   $("#messages").replaceChildren();
 }
 
-// What the server refused, in its words; and that it was not there.
+// Errors of the server, and a server that cannot be reached.
 export class Refusal extends Error {}
 export class Unreachable extends Error {}
 
@@ -63,12 +63,12 @@ export async function once(path, options) {
   try {
     answer = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });
   } catch {
-    throw new Unreachable("The server does not answer.");
+    throw new Unreachable("The server does not respond.");
   }
   if (answer.ok) return answer;
   let problem = {};
   try { problem = await answer.json(); } catch { /* something between us and the server */ }
-  const words = [problem.error ?? `The server answered ${answer.status}.`, problem.hint].filter(Boolean).join(" ");
+  const words = [problem.error ?? `The server responded with status ${answer.status}.`, problem.hint].filter(Boolean).join(" ");
   if ([408, 502, 503, 504].includes(answer.status)) throw new Unreachable(words);
   const refusal = new Refusal(words);
   refusal.status = answer.status;
@@ -93,7 +93,7 @@ async function request(method, path, body) {
 export const post = (path, body) => request("POST", path, body);
 export const remove = (path) => request("DELETE", path);
 
-// Asks until there is an answer: a server that restarts is back in a few seconds.
+// Retries until there is a response: a server restarts within seconds.
 const WAITS = [300, 600, 1000, 2000, 4000];
 export async function patiently(ask) {
   for (let turn = 0; ; turn += 1) {
@@ -110,7 +110,7 @@ export async function patiently(ask) {
 }
 export const get = (path) => patiently(async () => (await once(`/api/v1/${path}`, {})).json());
 
-// Parts of this page as the server shows them now.
+// Reloads parts of this page.
 export async function refresh(...selectors) {
   const answer = await patiently(() => once(location.href, {}));
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -156,7 +156,7 @@ $("#who-form").addEventListener("submit", async (event) => {
 });
 for (const button of $$("[data-close]")) button.addEventListener("click", () => button.closest("dialog").close());
 
-// The help, and keys of one letter, which can be switched off
+// The help, and one-letter keys, which can be switched off
 const keysOn = $("#keys-on");
 keysOn.checked = kept.get("keys", "on") === "on";
 keysOn.addEventListener("change", () => kept.set("keys", keysOn.checked ? "on" : "off"));

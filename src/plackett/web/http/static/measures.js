@@ -1,14 +1,14 @@
 // The measures beside the list.
 import { $, get, make } from "./common.js";
 
-// Measures, after the list: they take longer, and only the latest answer counts
+// Measures are requested after the list, because they take longer; only the latest response is shown
 let asked = 0;
 export async function measure(list) {
   const place = $("#measures");
   const turn = ++asked;
   $("#brief").textContent = "";
   if (list.query_id === null || list.n_judged < 2) {
-    place.replaceChildren(make("p", { class: "quiet" }, "Judge a good and a bad result, and the two orders are measured here."));
+    place.replaceChildren(make("p", { class: "quiet" }, "Judge a relevant and a non-relevant result to measure both orders."));
     return;
   }
   const query = new URLSearchParams({ base: list.base, method: list.method, k: list.k });

@@ -1,4 +1,4 @@
-// What is to be written waits in line, also over a reload, until the server has said that it is on disk.
+// A queue of judgements that survives a reload; each stays until the server has written it to disk.
 import { get, kept, patiently, post } from "./common.js";
 
 export class Outbox {
@@ -7,7 +7,7 @@ export class Outbox {
   #name;
   #isWriting = false;
 
-  // `page` has view(query), the list to answer with or null; saved(query, answer); failed(error)
+  // `page` has view(query), the list options or null; saved(query, response); failed(error)
   constructor(user, page) {
     this.#page = page;
     this.#name = `waiting.${user}`;
@@ -20,7 +20,7 @@ export class Outbox {
     this.run();
   }
 
-  // The latest of what waits for a document
+  // The latest queued judgement of a document
   last(query, docid) {
     return this.entries.findLast((entry) => entry.query === query && entry.body.docid === docid);
   }
@@ -42,10 +42,10 @@ export class Outbox {
     this.#isWriting = false;
   }
 
-  // The server's answer; null where an earlier one was lost on its way, but what it was about is written
+  // The server's response; null if an earlier response was lost but its judgement was written
   async #send(entry) {
     if (entry.isSent && await isDone(entry)) return null;
-    if (entry.path === "undo") entry.before ??= await standing(entry.query);
+    if (entry.path === "undo") entry.before ??= await currentJudgements(entry.query);
     entry.isSent = true;
     this.#keep();
     const view = this.#page.view(entry.query);
@@ -64,21 +64,21 @@ export class Outbox {
 
 const MOST = 200;  // documents that a list can have
 
-// All that stands for a query: grades by document, and pairs
+// The current judgements of a query: grades by document, and pairs
 async function said(query) {
   const list = await get(`search?${new URLSearchParams({ q: query, k: MOST, shown: MOST })}`);
   const graded = [...list.results, ...list.elsewhere].filter(({ grade }) => grade !== null);
   return { grades: new Map(graded.map(({ docid, grade }) => [docid, grade])), pairs: list.pairs };
 }
 
-async function standing(query) {
+async function currentJudgements(query) {
   const { grades, pairs } = await said(query);
   return JSON.stringify([[...grades].sort(), pairs]);
 }
 
 async function isDone({ path, query, body, before }) {
   if (path === "reset") return false;  // clearing twice clears no more than once
-  if (path === "undo") return await standing(query) !== before;
+  if (path === "undo") return await currentJudgements(query) !== before;
   const { grades, pairs } = await said(query);
   if (path === "preferences") return pairs.some(({ preferred, other }) => preferred === body.docid && other === body.other);
   return (grades.get(body.docid) ?? null) === body.grade;

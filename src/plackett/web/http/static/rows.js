@@ -1,7 +1,7 @@
-// One result on the page. Text of documents goes into text nodes, never into markup.
+// One result on the page. Text of documents is set as text nodes, never as markup.
 import { $, $$, counted, make, plain, short, signed } from "./common.js";
 
-// Besides the result, a row depends on the list, the view, how one judges, the better one of a pair, what waits to be written.
+// A row depends on the result, the list, the view, the judging mode, the first result of a pair, and the queue.
 export function fill(row, result, { place, isMain, list, view, mode, better, sent }) {
   const part = (name) => $(`[data-part="${name}"]`, row);
   const title = plain(result.title || result.docid, 300);
@@ -66,7 +66,7 @@ function bar(share, isLess) {
   return make("span", { class: isLess ? "track less" : "track", "aria-hidden": "true" }, drawing);
 }
 
-// Whether the button of a grade is down: thumbs know two grades only.
+// Whether the button of a grade is pressed; thumbs have two grades.
 export function isPressed(given, grade, mode) {
   return given !== null && (mode === "thumbs" ? (given >= 1) === (grade >= 1) : given === grade);
 }

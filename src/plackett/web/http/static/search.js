@@ -1,4 +1,4 @@
-// The search page: results, judgements, and the list that follows them.
+// The search page: results, judgements, and the refined list.
 import { $, $$, calm, complain, counted, get, kept, make, onKey, plain, Refusal, remember, say } from "./common.js";
 import { measure } from "./measures.js";
 import { Outbox } from "./outbox.js";
@@ -9,7 +9,7 @@ const MORE = 20;
 
 if (matchMedia("(max-width: 40rem)").matches && $("#list-data")) $(".choices").open = false;
 
-// Choices that hold for the next query too
+// Options that are kept for the next query
 const chosen = (name) => $(`input[name="${name}"]:checked`).value;
 function choose(name, value) {
   const input = $$(`input[name="${name}"]`).find((one) => one.value === value);
@@ -36,7 +36,7 @@ const wanted = (shown = Math.max(list.results.length, MORE)) => ({
   base: list.base, method: list.method, keep: list.keep, k: list.k, shown: Math.min(shown, 200), side_by_side: view() !== "refined",
 });
 
-// Rows: made once from the page's own template, then only filled and moved
+// Rows are created once from the template of the page, then filled and moved
 const rows = { results: new Map(), before: new Map() };
 
 function rowOf(where, docid) {
@@ -50,7 +50,7 @@ function rowOf(where, docid) {
   return row;
 }
 
-// The whole list. Documents that moved glide to their new place, unless that is not wished.
+// The whole list. Moves are animated unless the system asks for reduced motion.
 const isStill = matchMedia("(prefers-reduced-motion: reduce)");
 function draw() {
   if (!list) return;
@@ -107,7 +107,7 @@ function tell() {
   $("#pair-list").replaceChildren(...list.pairs.map(({ preferred, other }) => make("li", {}, plain(`${preferred} above ${other}`, 200))));
 }
 
-// Writing: rows show what waits, and the list follows what was written
+// Writing: rows show queued judgements, and the list shows written ones
 const outbox = new Outbox(document.body.dataset.user, {
   view: (query) => (list !== null && query === list.query ? wanted() : null),
   async saved(query, answer) {
@@ -155,7 +155,7 @@ function letGo() {
 function prefer(docid) {
   if (better === null) {
     better = docid;
-    say("Now choose the result that it belongs above; Escape to let go.");
+    say("Now choose the other result; Escape to cancel.");
   } else if (better === docid) {
     letGo();
   } else {
@@ -188,8 +188,8 @@ if (list) {
   for (const input of [...$$('input[name="method"]'), $("#keep")]) input.addEventListener("change", () => reload());
 }
 
-// The list by the choices of now. What was asked for earlier may be answered later, and must not be shown then:
-// a newer choice asks for itself, and after a judgement the list is asked for again.
+// The list for the current options. Responses to earlier requests are ignored: newer options send their own request,
+// and a judgement requests the list again.
 async function reload(shown) {
   const turn = ++turns;
   try {
@@ -223,7 +223,7 @@ function address() {
   history.replaceState(null, "", `/?${new URLSearchParams(entries)}`);
 }
 
-// Keys: the focus is on a result, and moves with it
+// Keys: the focus stays on a result when it moves
 const current = () => document.activeElement?.closest?.("#results .result");
 function step(by) {
   const all = $$(".result", $("#results"));
@@ -237,7 +237,7 @@ function step(by) {
 }
 const onCurrent = (act) => () => {
   const row = current();
-  if (!list || !row) { if (list) say("Go to a result first, with j or k."); return; }
+  if (!list || !row) { if (list) say("Select a result first, with j or k."); return; }
   row.focus({ preventScroll: true });
   act(row);
 };

@@ -1,5 +1,5 @@
 "use strict";
-// Before anything is drawn: the colours that were chosen, and that there is a script at all.
+// Runs before the first paint: sets the chosen colours, and marks that scripts run.
 document.documentElement.classList.add("js");
 try {
   const chosen = localStorage.getItem("plackett.theme");
