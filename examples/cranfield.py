@@ -23,23 +23,23 @@ METRICS = ["map", "ndcg@10", "p@10"]
 N_CANDIDATES = 100
 N_FOLDS = 5
 N_JUDGED = 10
-FIELD = "body"  # begins with the title
+FIELD = "body"  # starts with the title
 LINEAR = ("listmle", "ranksvm")
 REFINERS = {"MRR": pk.MultiplicativeRefiner(), "Rocchio": pk.RocchioRefiner()}
 
 
 def make_candidates(collection):
-    """The first documents of BM25 for each query that has judgements, with their features and labels."""
+    """Return the top documents of BM25 for each judged query, with their features and labels."""
     stemmer = "english" if importlib.util.find_spec("Stemmer") else None
     index = text.build_index(collection, fields=["title", FIELD], analyser=text.Analyser(stemmer=stemmer))
     judged = {qid: collection.queries[qid] for qid in collection.judged_queries()}
     run = index.run(judged, k=N_CANDIDATES, ranker="bm25", field=FIELD)
-    # the whole would count titles twice
+    # the whole document would count titles twice
     return text.letor_features(index, judged, run, qrels=collection.qrels, fields=["title", FIELD])
 
 
 def cross_validate(queries, name, *, seed=0):
-    """Scores by rankers that never saw the query: three folds to learn from, one to choose l2, one to score."""
+    """Return cross-validated scores: three folds to train on, one to choose l2, one to score."""
     shuffled = np.random.default_rng(seed).permutation(queries.n_queries)
     folds = np.array_split(shuffled, N_FOLDS)
     scores = np.empty(queries.n_docs)
@@ -67,7 +67,7 @@ def cell(own, other, metric):
 
 
 def print_table(tables, compared_with):
-    """``compared_with`` names for each ranking the one whose difference stands in brackets, or None."""
+    """Print a table; ``compared_with`` names for each ranking the one whose difference is in brackets, or None."""
     print("\n| ranking | in brackets: less | " + " | ".join(metric.upper() for metric in METRICS) + " |")
     print("|---" * (len(METRICS) + 2) + "|")
     for name, table in tables.items():

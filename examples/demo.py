@@ -1,5 +1,5 @@
-"""What ``make demo`` shows: rankers trained on a built-in set, their table, explanations, scores under nine rules; a
-search in the documentation of Python before and after three judgements; and a comparison on folds with its report."""
+"""The demo of ``make demo``: rankers trained on a built-in set, their explanations, ten conventions; a search in the
+documentation of Python before and after three judgements; and a comparison with its report."""
 
 import time
 from pathlib import Path
@@ -43,7 +43,7 @@ def main():
 
 
 def train_and_compare(train, validation, test):
-    """Train each ranker, l2 or the number of rounds chosen on the validation queries; print what each reaches."""
+    """Train each ranker, with l2 or rounds chosen on the validation queries, and print its test measures."""
     print(f"Trained on {len(train)} queries, measured on {len(test)}. Chosen by NDCG@10 on another {len(validation)}:")
     print("how strong the penalty of linear rankers is, and how many rounds, steps or passes of the others are kept.\n")
     print(f"{'':16}" + "".join(f"{metric:>9}" for metric in METRICS) + f"{'seconds':>9}  chosen")
@@ -52,7 +52,7 @@ def train_and_compare(train, validation, test):
         begin = time.perf_counter()
         if name in OTHERS:
             ranker = OTHERS[name].fit(train, eval_set=validation)
-            # SVM-map keeps the minimum of its objective, whatever the validation queries say
+            # SVM-map keeps the minimum of its objective and does not use validation queries
             chosen = "" if name == "svm-map" else f"{ranker.best_iteration_} of {ranker.n_iter_}"
         else:
             ranker = pk.ranker(name, normalize="query-zscore", tol=1e-3).l2_path(train, eval_set=validation).best
@@ -61,13 +61,15 @@ def train_and_compare(train, validation, test):
         rankers[name] = ranker
         row = "".join(f"{value:9.4f}" for value in mean(test, ranker, METRICS).values())
         print(f"{name:16}{row}{seconds:9.2f}  {chosen}", flush=True)
-    for name, row in pk.evaluate(test, ranker.predict(test), metrics=METRICS, reference_scores=True).floors.items():
+    for name, row in pk.evaluate(
+        test, ranker.predict(test), metrics=METRICS, reference_scores=True
+    ).reference_scores.items():
         print(f"{name:16}" + "".join(f"{value:9.4f}" for value in row.values()))
     return rankers
 
 
 def compare_and_report(data):
-    """Some of the rankers again, on folds, where chance can be told from difference; and the page about it."""
+    """Compare some of the rankers on folds, with significance tests, and write the report."""
     begin = time.perf_counter()
     print(f"\nSome of them again on all {len(data)} queries by three folds, settings chosen on validation queries:\n")
     comparison = pk.compare(CONTESTANTS, data, cv=3, metrics=["ndcg@10", "map", "err@10"])
@@ -82,7 +84,7 @@ def mean(queries, ranker, metrics):
 
 
 def explain(rankers, test):
-    """Why a document of a query stands above another: by weights of values, by weights of ranks, and step by step."""
+    """Explain why one document is ranked above another: by weights of values, by weights of ranks, and step by step."""
     query = test[0]
     first, second = (-rankers["listmle"].predict(query)).argsort()[:2].tolist()
     print(f"Why does row {first} of the first test query stand above row {second} for ListMLE, which weighs values?\n")
@@ -94,7 +96,7 @@ def explain(rankers, test):
 
 
 def measure_under_every_convention(name, test, scores):
-    """The same scores, rounded so that some tie, under ten sets of rules."""
+    """Print the same scores, rounded so that some tie, under ten conventions."""
     print(f"The scores of {name}, rounded so that some tie, under ten sets of rules:\n")
     print(f"{'':14}{'ndcg@10':>9}{'map':>9}")
     docid = [f"d{row}" for row in range(test.n_docs)]
@@ -106,7 +108,7 @@ def measure_under_every_convention(name, test, scores):
 
 
 def search_and_judge(query):
-    """A search by BM25, three judgements of what it found, and the list that comes of them."""
+    """Search by BM25, judge three results, and print the refined list."""
     begin = time.perf_counter()
     collection = read_stdlib()
     index = build_index(collection, links="containment")
@@ -116,9 +118,9 @@ def search_and_judge(query):
     names, bm25 = found.docid, found.X[:, found.feature_names.index("bm25_whole")]
     show_first(index, query, names[np.argsort(-bm25, kind="stable")])
 
-    # what a user would say who looks for the one and was shown the others
+    # judgements of a user who looks for one of them
     said = {"threading.Thread.join": 1, "asyncio.ThreadedChildWatcher": 0, "socketserver.BaseServer.finish_request": 0}
-    said = {name: label for name, label in said.items() if name in names}  # another Python may lack some
+    said = {name: label for name, label in said.items() if name in names}  # other versions of Python may lack some
     labels = np.array([said.get(name, np.nan) for name in names])
     refiner = pk.MultiplicativeRefiner().fit(found, labels, base_score="bm25_whole")
     print("\nThe user judges " + ", ".join(f"{name} {'+' if label else '-'}" for name, label in said.items()))

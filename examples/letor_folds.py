@@ -21,7 +21,7 @@ def best_of_l2_path(name, fold):
 
 
 def best_of_grid(make, grid, fold):
-    """The best on the validation queries, the first of equals; rounds, steps and passes end where those say."""
+    """Return the best candidate on the validation queries, which also stop rounds, steps and passes."""
     rankers = [make(**parameters) for parameters in ParameterGrid(grid)]
     for ranker in rankers:
         ranker.fit(fold.train, eval_set=fold.validation, eval_metric="map(convention=letor4)")
@@ -73,7 +73,7 @@ def main(folders):
 
 
 def print_differences(precisions, set_names):
-    """Test query by query: the same queries under both rankers, so that hard queries do not count as noise."""
+    """Paired test over queries, which removes the variance between queries."""
     print(f"\nAverage precision less that of {LEADER}, and p of a paired t-test over the queries.\n")
     print("| ranker | " + " | ".join(set_names) + " |")
     print("|---|" + "---|" * len(set_names))

@@ -20,7 +20,7 @@ from sklearn.model_selection import ParameterGrid
 import plackett as pk
 
 STRENGTHS = tuple(10.0 ** (-power / 2) for power in range(2, 10))
-TOL = 3e-3  # sharper fits take longer and rank no better
+TOL = 3e-3  # smaller tolerances take longer and rank no better
 LEADER = "RankSVM"
 METHODS = {
     LEADER: {"weights": ["uniform"]},
@@ -32,13 +32,13 @@ IS_WORSE = 0.05  # p of a one-sided paired t-test below which a method counts as
 
 
 def values_of(queries, scores):
-    """Queries × metrics."""
+    """Return the values, queries × metrics."""
     tables = [pk.evaluate(queries, scores, metrics=[name], convention=kind)[name] for name, kind in METRICS.items()]
     return np.column_stack(tables)
 
 
 def candidates(grid, fold, **options):
-    """Of each setting: its words, its validation MAP with the best strength, and the test values of its ranker."""
+    """Return for each candidate its name, its validation MAP with the best penalty, and its test values."""
     for setting in ParameterGrid(grid):
         ranker = pk.QueryDependentRanker(l2=STRENGTHS, tol=TOL, **options, **setting)
         ranker.fit(fold.train, eval_set=fold.validation, eval_metric="map(convention=letor4)")
@@ -47,7 +47,7 @@ def candidates(grid, fold, **options):
 
 
 def compare(name, folds, **options):
-    """Two tables: the methods with what validation chose, and every setting by itself."""
+    """Print two tables: the methods with the chosen candidates, and every candidate."""
     print(f"\n## {name}: {sum(fold.test.n_queries for fold in folds)} test queries, all of them new\n", flush=True)
     chosen, settings = {}, {}
     for method, grid in METHODS.items():
@@ -80,7 +80,7 @@ def print_head(second, *last):
 
 
 def cells(values, leader, is_compared=True):
-    """Means, and query by query the differences from the leader with p of a two-sided paired t-test."""
+    """Print means, and the differences to the best with p of a two-sided paired t-test."""
     words = []
     for own, other in zip(values.T, leader.T, strict=True):
         words.append(f"{own.mean():.4f}")

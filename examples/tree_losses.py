@@ -29,7 +29,7 @@ BASELINE = "lambdarank"
 
 
 def lightgbm_example(folder):
-    """All queries of the example, whose files say how many documents each has."""
+    """Return all queries of the example, whose files have the number of documents of each."""
     X, y, qid = [], [], []
     for part in ("train", "test"):
         path = next(path for path in (Path(folder, f"rank.{part}"), Path(folder, f"rank.{part}.gz")) if path.exists())

@@ -202,7 +202,7 @@ def test_table_of_conventions_is_that_of_the_code():
         ]
         for name, rules in CONVENTIONS.items()
     ]
-    shown = table_of("conventions.md", "Every rule of every convention")
+    shown = table_of("conventions.md", "The rules of each convention")
     assert shown == expected, "docs/conventions.md needs this table:\n" + as_table(expected)
 
 

@@ -369,7 +369,7 @@ def test_a_run_that_is_killed_twenty_times_ends_as_if_it_had_not_been(tmp_path):
     assert told["again"] == told["expected"]
 
 
-# --- Floors -----------------------------------------------------------------------------------------------------------
+# --- Reference scores -------------------------------------------------------------------------------------------------
 
 
 def test_the_random_reference_is_the_mean_over_all_orders():
