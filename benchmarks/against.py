@@ -50,15 +50,16 @@ def _shortest(call) -> float:
 
 
 class Checkout:
-    """A process that imports plackett from one checkout, and the cases from this one."""
+    """A process that imports plackett from one checkout, and its cases; those of this one if it has none."""
 
     def __init__(self, folder: Path):
+        cases = folder if (folder / "benchmarks" / "native_cases").is_dir() else HERE
         # an editable install answers for every folder, so for another one it is left out: -S, site-packages by hand
-        paths = [str(folder / "src"), str(HERE), *(path for path in sys.path if path.endswith("site-packages"))]
+        paths = [str(folder / "src"), str(cases), *(path for path in sys.path if path.endswith("site-packages"))]
         code = f"import sys; sys.path[:0] = {paths!r}; from benchmarks.against import worker; worker()"
         options = ["-W", "ignore"] if folder == HERE else ["-S", "-W", "ignore"]
         self.process = subprocess.Popen(
-            [sys.executable, *options, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE
+            [sys.executable, *options, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=cases
         )
 
     def ask(self, *words: str) -> str:
