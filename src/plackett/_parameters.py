@@ -1,6 +1,6 @@
-"""Small objects that are what their parameters say: losses, solvers, penalties.
+"""Base class of small objects that are defined by their parameters: losses, solvers, penalties.
 
-They print, compare and are copied by their parameters, and scikit-learn can set these from outside
+They print, compare, hash and copy by their parameters, and scikit-learn can set these
 (``LinearRanker(loss=CSListMLE()).set_params(loss__k=5)``), without importing scikit-learn.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 
 class Parameters:
-    """Base of objects whose ``__init__`` stores each parameter, as it is given, under its own name."""
+    """Base class of objects whose ``__init__`` stores each parameter, as given, under its own name."""
 
     @classmethod
     @functools.cache  # losses compare themselves in inner loops
@@ -24,7 +24,7 @@ class Parameters:
         return tuple(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; ``deep`` is there for scikit-learn and changes nothing."""
+        """Return the parameters by name; ``deep`` is accepted for scikit-learn and ignored."""
         return {name: getattr(self, name) for name in self._parameter_names()}
 
     def set_params(self, **params: Any) -> Parameters:
@@ -45,7 +45,7 @@ class Parameters:
     def __hash__(self) -> int:
         try:
             return hash((type(self), *self.get_params().values()))
-        except TypeError:  # a list or an array, which its check will refuse
+        except TypeError:  # a list or an array, which the parameter's check rejects
             return hash(type(self))
 
     def __repr__(self) -> str:

@@ -82,15 +82,13 @@ class TrainingSet(NamedTuple):
 
 
 class Ranker(BaseEstimator, ABC):
-    """Base of the rankers: scikit-learn estimators whose rows belong to queries.
+    """Base class of the rankers: scikit-learn estimators whose rows belong to queries.
 
-    ``qid`` goes by itself through pipelines and searches once metadata routing is enabled
+    Pipelines and searches pass ``qid`` on once metadata routing is enabled
     (``sklearn.set_config(enable_metadata_routing=True)``).
     """
 
-    takes_loss_objects: ClassVar[bool] = (
-        False  # whether the parameter ``loss`` may be an object with its own parameters
-    )
+    takes_loss_objects: ClassVar[bool] = False  # whether ``loss`` may be an object with its own parameters
 
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
@@ -238,10 +236,21 @@ class Ranker(BaseEstimator, ABC):
         metric: str | Measure = "ndcg@10",
         **predict_params: Any,
     ) -> float:
-        """Mean of a measure over the queries, by which searches such as ``GridSearchCV`` compare; higher is better.
+        """Return the mean of a measure over the queries, by which ``GridSearchCV`` compares; higher is better.
 
-        Measures that are better when lower count negative. ``sample_weight`` weighs the queries as in ``fit``; what
-        else ``predict`` needs is passed on.
+        Parameters
+        ----------
+        X, y, qid : as in ``fit``
+        sample_weight : array-like, default=None
+            Weights of the queries, as in ``fit``.
+        metric : str or Measure, default="ndcg@10"
+        **predict_params
+            Further arguments of ``predict``.
+
+        Returns
+        -------
+        float
+            The negative mean for measures of which lower is better.
         """
         check_is_fitted(self)
         queries = self._check_queries(X, y, qid)
@@ -265,7 +274,7 @@ class Ranker(BaseEstimator, ABC):
         return mean if measure.higher_is_better else -mean
 
     def predict(self, X: Any, *, qid: Any = None) -> np.ndarray:
-        """One score per row, higher is better, in the order of the rows given.
+        """Return one score per row, higher is better, in the order of the rows given.
 
         Parameters
         ----------
@@ -273,6 +282,10 @@ class Ranker(BaseEstimator, ABC):
         qid : iterable of hashable ids, one per row, or one id for all rows; default=None
             Needed where the score of a document depends on its list (``depends_on_list``), as after
             ``normalize="query-zscore"``. One list at a time: ``predict(X, qid=0)``.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
         """
         check_is_fitted(self)
         queries = self._check_queries(X, None, qid, needs_labels=False)
@@ -285,10 +298,10 @@ class Ranker(BaseEstimator, ABC):
 
     @abstractmethod
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
-        """Scores of checked rows, in their grouped order."""
+        """Return the scores of checked rows, in their grouped order."""
 
     def _check_scores(self, scores: np.ndarray, queries: Queries) -> np.ndarray:
-        """The scores; an error where one overflowed."""
+        """Return the scores; raise an error if one overflowed."""
         is_finite = np.isfinite(scores)
         if is_finite.all():
             return scores
@@ -304,15 +317,20 @@ class Ranker(BaseEstimator, ABC):
         return "Scale the columns (normalize=), or clip them."
 
     def save(self, path: str | os.PathLike | BinaryIO) -> None:
-        """Write the fitted ranker to a file that ``plackett.load`` reads; the file holds numbers and words, no code."""
-        from plackett.rankers import registry  # its classes are those that a file may name
+        """Write the fitted ranker to a file that ``plackett.load`` reads; the file holds no code.
+
+        Parameters
+        ----------
+        path : str, path or binary file object
+        """
+        from plackett.rankers import registry  # registers the classes that a file may name
 
         check_is_fitted(self)
         registry.fill()
         models.save(self, path)
 
     def check_loaded(self) -> None:
-        """Refuse what a file may say but no fit leaves behind: here, columns without or with too many names."""
+        """Raise a ``ValueError`` for attributes of a file that no fit produces."""
         n_features = getattr(self, "n_features_in_", None)
         if type(n_features) is not int or n_features < 0:
             raise ValueError("n_features_in_ must be the number of features.")
@@ -387,7 +405,7 @@ class Ranker(BaseEstimator, ABC):
                 accept_sparse="csr",
                 dtype=(np.float64, np.float32),
                 order="C",
-                ensure_all_finite=False,  # looked at below, with a message that says where
+                ensure_all_finite=False,  # checked below, with the position in the message
             )
         names, first_index = self._names_of(given), None if given is None else given.first_index
         if reset:
@@ -402,7 +420,7 @@ class Ranker(BaseEstimator, ABC):
             named = {
                 "docid": rows_of.document_ids,
                 "comments": rows_of.comments,
-            }  # for measures that break ties by them
+            }  # measures may break ties by them
             queries = Queries.from_groups(
                 rows,
                 labels,
@@ -421,17 +439,17 @@ class Ranker(BaseEstimator, ABC):
 
     @property
     def _is_pointwise(self) -> bool:
-        """Whether documents are learned one by one, so that labels need not differ within a query."""
+        """Whether documents are learned one by one, so that labels may be equal within queries."""
         return self.takes_loss_objects and get_loss(self.loss).is_pointwise
 
     def _refuse_missing_qid(self) -> None:
-        """Raise where rows without qid would be taken as one list, and their scores depend on what their list is."""
+        """Raise an error for rows without qid if scores depend on the list."""
         n_queries = getattr(self, "n_queries_", 1)
         if n_queries > 1 and self.depends_on_list:
             raise ValueError(
                 f"qid is missing. This {type(self).__name__} was fitted on {n_queries:,} queries and scores a document "
                 f"by its list. Give one id per row, in score and explain as in predict(X, qid=qid). Are all rows one "
-                f"list? predict(X, qid={self._id_for_one_list}). Pipelines hand qid on: pipeline.predict(X, qid=qid); "
+                f"list? predict(X, qid={self._id_for_one_list}). Pipelines pass qid on: pipeline.predict(X, qid=qid); "
                 "so do searches: search.best_estimator_.predict(X, qid=qid)."
             )
 
@@ -461,7 +479,7 @@ class Ranker(BaseEstimator, ABC):
         return None if names is None else [str(name) for name in names]
 
     def _check_eval_set(self, eval_set: Any) -> Queries | None:
-        """Validation queries through the same door; None where there are none."""
+        """Return checked validation queries; None without an ``eval_set``."""
         if eval_set is None:
             return None
         if isinstance(eval_set, Queries):
@@ -475,7 +493,7 @@ class Ranker(BaseEstimator, ABC):
         return queries
 
     def _check_query_weights(self, sample_weight: Any, queries: Queries) -> np.ndarray | None:
-        """One weight per query, from one per query or one per row; None where all are alike."""
+        """Return one weight per query, from one per query or one per row; None if all are equal."""
         if sample_weight is None:
             return None
         weights = check_numbers(sample_weight, "sample_weight")
@@ -505,7 +523,7 @@ check_argument_names(Ranker)
 
 
 class Normalized(Ranker):
-    """A ranker with a parameter ``normalize``: columns are scaled before anything else, and the scaling is kept."""
+    """A ranker with the parameter ``normalize``: columns are scaled by a transformer that is fitted and kept."""
 
     normalize: Any
     normalizer_: Any
@@ -522,7 +540,7 @@ class Normalized(Ranker):
 
         self.normalizer_ = clone(get_normalizer(self.normalize))
         in_place = [name for name in self.normalizer_.get_params() if name.rpartition("__")[2] == "copy"]
-        self.normalizer_.set_params(**dict.fromkeys(in_place, True))  # X is the caller's
+        self.normalizer_.set_params(**dict.fromkeys(in_place, True))  # X belongs to the caller
         return _with_rows(queries, fit_transform(self.normalizer_, queries))
 
     @property
@@ -532,7 +550,7 @@ class Normalized(Ranker):
         return isinstance(self.normalizer_, QueryNormalizer)
 
     def _normalized(self, queries: Queries) -> Queries:
-        """The queries with their columns scaled; where X is mapped from a file, so are the scaled ones."""
+        """Return the queries with scaled columns, memory-mapped if X is."""
         return queries if self.normalizer_ is None else _with_rows(queries, transform(self.normalizer_, queries))
 
 
@@ -546,7 +564,7 @@ def _columns_of(X: Any) -> list[str] | None:
 
 
 def check_loaded_normalizer(ranker: Normalized, n_given: int) -> int:
-    """The number of columns after scaling; an error if ``normalizer_`` does not take ``n_given``."""
+    """Return the number of columns after scaling; raise an error if ``normalizer_`` does not take ``n_given``."""
     normalizer = getattr(ranker, "normalizer_", "missing")
     if normalizer is None:
         return n_given
@@ -558,14 +576,14 @@ def check_loaded_normalizer(ranker: Normalized, n_given: int) -> int:
 
 
 def check_loaded_columns(ranker: Normalized, n_columns: int) -> None:
-    """Refuse a ranker from a file that was fitted to another number of columns than its features become."""
+    """Raise an error if the features of a loaded ranker do not become ``n_columns`` columns."""
     found = check_loaded_normalizer(ranker, ranker.n_features_in_)
     if found != n_columns:
         raise ValueError(f"features must become {n_columns} columns, as in fit, but there are {found}.")
 
 
 def _with_rows(queries: Queries, X: Any) -> Queries:
-    names = queries.feature_names if X.shape[1] == queries.n_features else None  # of other columns
+    names = queries.feature_names if X.shape[1] == queries.n_features else None  # names of other columns
     return queries.replace(X=X, feature_names=names)
 
 

@@ -1,4 +1,4 @@
-"""What rankers with linear scores share, however they find their coefficients."""
+"""Base class of rankers with linear scores."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from plackett.rankers.base import Normalized, check_loaded_columns
 from plackett.scorers.linear import LinearScorer
 from plackett.storage.models.checks import check_vector
 
-MOST_VALUES = 1 << 17  # of an array that is scored at once, on one thread
+MOST_VALUES = 1 << 17  # largest array that is scored at once, on one thread
 KERNEL_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 class LinearScores(Normalized):
-    """A ranker whose scores are ``X @ coef_ + intercept_``, X being scaled by ``normalizer_`` where there is one."""
+    """A ranker whose scores are ``X @ coef_ + intercept_``, with X scaled by ``normalizer_`` if there is one."""
 
     coef_: np.ndarray
     intercept_: float
@@ -30,10 +30,10 @@ class LinearScores(Normalized):
         return super().predict(X, qid=qid) if scores is None else scores
 
     def _scores_of_few(self, X: Any, qid: Any) -> np.ndarray | None:
-        """Scores of a small array that needs no conversion and no scaling; None where ``predict`` must look closer.
+        """Return the scores of a small array that needs no conversion and no scaling; None in all other cases.
 
-        A search engine asks for a hundred documents at a time, for which the checks of ``predict`` take ten times as
-        long as the scores. A feature that is not finite gives a score that is not, and ``predict`` says where it is.
+        For the hundred documents of a search request, the checks of ``predict`` take ten times as long as the scores.
+        A feature that is not finite gives a score that is not; ``predict`` then reports its position.
         """
         if type(X) is not np.ndarray or X.ndim != 2 or not 0 < X.size <= MOST_VALUES or not X.flags.carray:
             return None
@@ -49,7 +49,7 @@ class LinearScores(Normalized):
         return scores if np.isfinite(scores).all() else None
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
-        """What each feature adds to each document's score, relative to the mean of its list.
+        """Return what each feature adds to each document's score, relative to the mean of its list.
 
         Exact: the contributions of a document sum to its score less its list's mean score.
 
@@ -64,7 +64,7 @@ class LinearScores(Normalized):
         Returns
         -------
         Explanation
-            ``.top(row)`` and ``.why(a, b)`` answer the two usual questions as tables.
+            ``.top(row)`` explains one document, ``.why(a, b)`` the difference of two, as tables.
         """
         from plackett.explain.additive import explain_linear
 
@@ -89,11 +89,11 @@ class LinearScores(Normalized):
         return scorer.scores(np.append(self.coef_, self.intercept_))
 
     def _column_names(self) -> list[str] | None:
-        """Names of the columns that the coefficients belong to; a normalizer may have made others of them."""
+        """Return the names of the columns of ``coef_``; None if a normalizer has changed the columns."""
         return self.feature_labels if self.coef_.size == self.n_features_in_ else None
 
     def check_loaded(self) -> None:
-        """Refuse what a file may say but no fit leaves behind."""
+        """Reject attributes of a file that no fit produces."""
         super().check_loaded()
         check_vector(self, "coef_")
         intercept = getattr(self, "intercept_", None)
@@ -103,7 +103,7 @@ class LinearScores(Normalized):
 
 
 def in_row_order(queries: Queries, X: Any) -> Any:
-    """Grouped rows in the order in which they were given; ``Queries.in_row_order`` for sparse rows too."""
+    """Return grouped rows in the order given, as ``Queries.in_row_order``, but also for sparse rows."""
     if queries.row_order is None:
         return X
     back = np.empty_like(queries.row_order)

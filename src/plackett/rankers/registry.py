@@ -1,7 +1,7 @@
 """Rankers by the names that the literature uses, and the classes that a model file may name.
 
-A name is a class with fixed parameters. The table is read by ``plackett train --help`` too, so that this module imports
-nothing heavy before it is asked for a ranker.
+A name is a class with fixed parameters. ``plackett train --help`` reads the table too, so that this module imports
+nothing heavy until a ranker is built.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HOMES = {
     "LightGBMRanker": "plackett.rankers.trees.lightgbm",
     "XGBoostRanker": "plackett.rankers.trees.xgboost",
 }
-_PARTS = {  # of which rankers consist, besides losses, solvers and normalizers; and those that need a base ranker
+_PARTS = {  # other classes in model files, besides losses, solvers and normalizers
     "MultiplicativeRefiner": "plackett.rankers.refinement.boosted",
     "LinearRefiner": "plackett.rankers.refinement.boosted",
     "RocchioRefiner": "plackett.rankers.refinement.rocchio",
@@ -49,7 +49,7 @@ _UNSAVED = {"CatBoostRanker": "plackett.rankers.trees.catboost"}  # whose models
 
 @dataclass(frozen=True)
 class Entry:
-    """What a name stands for: a class, the parameters that make it this ranker, and a line about it."""
+    """A ranker by name: its class, fixed parameters and a description."""
 
     class_name: str
     description: str
@@ -87,7 +87,7 @@ ENTRIES: dict[str, Entry] = {
     "query-dependent": Entry("QueryDependentRanker", "a pairwise model for each query, with any weights"),
 }
 
-PEERS: dict[str, Entry] = {  # by the name of the package; CatBoost has no other
+PEERS: dict[str, Entry] = {  # by the name of the package
     "lightgbm": ENTRIES["lambdarank"],
     "xgboost": ENTRIES["rank:ndcg"],
     "catboost": Entry("CatBoostRanker", "CatBoost's boosted trees by its own objective"),
@@ -95,23 +95,23 @@ PEERS: dict[str, Entry] = {  # by the name of the package; CatBoost has no other
 
 
 def ranker_names() -> list[str]:
-    """The names that :func:`ranker` takes, besides ``"lightgbm"``, ``"xgboost"`` and ``"catboost"``."""
+    """Return the names that :func:`ranker` takes, besides ``"lightgbm"``, ``"xgboost"`` and ``"catboost"``."""
     return list(ENTRIES)
 
 
 def ranker(name: str, **params: Any) -> Any:
-    """The ranker that the literature knows by ``name``, not fitted yet.
+    """Return the ranker that the literature knows by ``name``, not fitted.
 
     Parameters
     ----------
     name : str
         One of ``ranker_names()``, or ``"lightgbm"``, ``"xgboost"``, ``"catboost"`` for the ranker of the package; case
-        does not matter. ``"ranksvm"`` is the hinge, as in SVMrank: with
-        ``loss__normalize="none"``, which sums over pairs, the C of the literature is ``1 / (l2 * n_queries)``. For the
-        squared hinge take ``ranker("linear", loss="squared-hinge")``.
+        is ignored. ``"ranksvm"`` is the hinge, as in SVMrank: with ``loss__normalize="none"``, which sums over pairs,
+        the C of the literature is ``1 / (l2 * n_queries)``. For the squared hinge use
+        ``ranker("linear", loss="squared-hinge")``.
     **params
-        Parameters of the ranker, and of its loss if it has one. Where both have one of the same name (``normalize``) it
-        is the ranker's, and ``loss__normalize`` is the loss's. What the name fixes cannot be changed.
+        Parameters of the ranker, and of its loss if it has one. If both have a parameter (``normalize``), it is that of
+        the ranker, and ``loss__normalize`` that of the loss. Fixed parameters of the name cannot be changed.
 
     Returns
     -------
@@ -149,22 +149,26 @@ def ranker(name: str, **params: Any) -> Any:
 
 
 def parameters(name: str) -> dict[str, Any]:
-    """The parameters of the class that ``name`` stands for, in the order of its signature, with their defaults."""
+    """Return the parameters of the class of ``name`` with their defaults, in the order of its signature."""
     signature = inspect.signature(_class(_entry(known_name(name)).class_name))
     return {param.name: param.default for param in signature.parameters.values() if param.kind != param.VAR_KEYWORD}
 
 
 def load(path: str | os.PathLike | IO[bytes]) -> Any:
-    """The ranker that ``ranker.save(path)`` wrote. Loading never runs code from the file.
+    """Return the ranker that ``ranker.save(path)`` wrote. Loading never runs code from the file.
 
     Parameters
     ----------
     path : str, path or binary file object
 
+    Returns
+    -------
+    Ranker
+
     Raises
     ------
     ModelFormatError
-        If the file is not a model, is damaged, or asks for what this version does not have.
+        If the file is not a model, is damaged, or needs a class or parameter that this version does not have.
     """
     from plackett.storage import models
 
@@ -173,7 +177,7 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
 
 
 def fill() -> None:
-    """Register with ``plackett.storage.models`` all classes of which a ranker may consist."""
+    """Register all classes that a model file may name with ``plackett.storage.models``."""
     from plackett import losses, solvers
     from plackett.data.preprocessing import scaling as normalize
     from plackett.losses import transforms
@@ -199,7 +203,7 @@ def _class(name: str) -> Any:
 
 
 def _takes(cls: Any, param: str) -> bool:
-    """Whether a ranker passes a parameter on to the package that it is made of."""
+    """Return whether a ranker passes a parameter on to another package."""
     return hasattr(cls, "takes_param") and cls.takes_param(param)
 
 
@@ -208,7 +212,7 @@ def _entry(key: str) -> Entry:
 
 
 def known_name(name: Any) -> str:
-    """The name as tables write it; an error that lists all names for one that is not known."""
+    """Return the name as tables write it; an error for unknown names lists all."""
     if not isinstance(name, str):
         raise ValueError(f"a ranker is named by a text such as 'listmle', not by {name!r}.")
     key, names = name.strip().lower().replace("_", "-"), [*ENTRIES, *PEERS]
@@ -220,17 +224,17 @@ def known_name(name: Any) -> str:
 
 
 def _free(entry: Entry) -> str:
-    """The name under which the class of ``entry`` goes with nothing fixed."""
+    """Return the name of the class of ``entry`` without fixed parameters."""
     return next(name for name, other in ENTRIES.items() if other.class_name == entry.class_name and not other.fixed)
 
 
 def _is_same(given: Any, fixed: Any) -> bool:
-    """Whether a parameter says what the name says: the same value, or a loss object of that name."""
+    """Return whether a parameter agrees with the fixed one: the same value, or a loss object of that name."""
     return given == fixed or getattr(given, "name", None) == fixed
 
 
 def _loss_with(params: Mapping[str, Any], key: str, cls: Any, loss: Any) -> Any:
-    """The loss with parameters of its own; those of an object that was given are kept."""
+    """Return the loss with these parameters; other parameters of a loss object are kept."""
     from plackett.losses import get_loss
 
     if loss is None:
@@ -247,7 +251,7 @@ def _loss_with(params: Mapping[str, Any], key: str, cls: Any, loss: Any) -> Any:
 
 
 def _unknown(param: str, key: str, cls: Any, of_loss: list[str] | None = None) -> ValueError:
-    """What to say of a parameter that neither the ranker nor its loss has; ``of_loss`` is None where there is none."""
+    """Return the error for a parameter that neither the ranker nor its loss has; ``of_loss`` is None without a loss."""
     own, passed_on = cls._get_param_names(), sorted(getattr(cls, "known_params", None) or ())
     by_lower = {name.lower(): name for name in [*own, *passed_on, *(of_loss or [])]}
     close = [by_lower[name] for name in difflib.get_close_matches(param.lower(), by_lower, n=2)]

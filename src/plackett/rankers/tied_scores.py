@@ -1,4 +1,4 @@
-"""Equal scores in the order of others, and rows recognised by what they hold."""
+"""Ties: equal scores in the order of other scores, and keys of equal rows."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from plackett import _native
 from plackett.data.queries import Queries
 from plackett.validation import is_sparse
 
-EQUAL = 1e-10  # scores that are closer are equal
+EQUAL = 1e-10  # scores that differ by less are equal
 ROWS_PER_BLOCK = 4096
-MOST = 1e-6  # by which a score moves, at most; both relative to the largest score of the list where that is below 1
+MOST = 1e-6  # largest change of a score; both are relative to the largest score of the list if that is below 1
 
 
 def break_ties(scores: np.ndarray, base: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-    """The scores, but equal ones of a query in the order of their base scores; equal in both stay equal.
+    """Return the scores with ties of a query in the order of the base scores; ties in both remain.
 
-    No score moves by more than 1e-6, and none reaches the next larger one. Where all scores of a query are small, as
-    those of long lists by unit columns are, what counts as equal and how far they move is small in proportion.
+    No score changes by more than 1e-6, and none reaches the next larger one. Both limits are smaller in proportion for
+    queries whose scores are all below 1, as in long lists with unit columns.
 
     Parameters
     ----------
     scores, base : ndarrays of shape (n_docs,)
     indptr : ndarray of shape (n_queries + 1,)
+
+    Returns
+    -------
+    ndarray of shape (n_docs,)
     """
     answer = scores.astype(np.float64)
     if not answer.size:
@@ -40,7 +44,7 @@ def break_ties(scores: np.ndarray, base: np.ndarray, indptr: np.ndarray) -> np.n
 
 
 def row_keys(rows: np.ndarray) -> np.ndarray:
-    """A number for each row by which it is recognised, whatever the precision it comes in."""
+    """Return a hash of each row, the same for float32 and float64."""
     dtype = np.float32 if rows.dtype == np.float32 else np.float64
     keys = np.empty(rows.shape[0], dtype=np.uint64)
     _native.rankers.row_keys(np.ascontiguousarray(rows, dtype=dtype), keys)
@@ -48,10 +52,10 @@ def row_keys(rows: np.ndarray) -> np.ndarray:
 
 
 def tie_equal_rows(scores: np.ndarray, queries: Queries) -> np.ndarray:
-    """The scores of grouped rows, exactly equal for equal rows of a query.
+    """Return the scores of grouped rows, exactly equal for equal rows of a query.
 
-    BLAS sums a row differently at another place of the matrix. Without this, equal documents would differ by rounding,
-    and measures would depend on the order of rows.
+    BLAS may sum equal rows in different order. Without this, scores of equal documents would differ by rounding, and
+    measures would depend on the order of rows.
     """
     if not scores.size:
         return scores
@@ -67,7 +71,7 @@ def tie_equal_rows(scores: np.ndarray, queries: Queries) -> np.ndarray:
 
 
 def places_of(keys: np.ndarray, known: np.ndarray) -> np.ndarray | None:
-    """For each row its place among the known ones, equal rows in their order; None unless all are there."""
+    """Return the position of each row among the known ones, equal rows in their order; None unless all are known."""
     order, known_order = np.argsort(keys, kind="stable"), np.argsort(known, kind="stable")
     wanted, there = keys[order], known[known_order]
     place = np.searchsorted(there, wanted) + np.arange(wanted.size) - np.searchsorted(wanted, wanted)

@@ -363,7 +363,7 @@ def test_a_warm_start_carries_the_scores_to_other_documents():
 
 def test_a_warm_start_that_cannot_be_is_refused():
     found = ranker(kernel="sigmoid", warm_start=True).fit(X, Y, qid=QID)
-    with pytest.raises(ValueError, match=r"the last fit found 40 coefficients that these documents have no place for"):
+    with pytest.raises(ValueError, match=r"these documents cannot express the 40 coefficients of the last fit"):
         found.fit(X[:20], Y[:20], qid=QID[:20])
     found = ranker(kernel="precomputed", warm_start=True).fit(rbf_kernel(X), Y, qid=QID)
     found.fit(rbf_kernel(X), Y, qid=QID)
@@ -430,7 +430,7 @@ def test_a_file_whose_parts_do_not_fit_together_is_refused():
 
 
 def test_scores_are_not_explained():
-    with pytest.raises(NotImplementedError, match=r"a kernel mixes the features.*Explain a LinearRanker instead"):
+    with pytest.raises(NotImplementedError, match=r"a kernel combines the features.*Explain a LinearRanker instead"):
         fitted().explain(X, qid=QID)
 
 
@@ -458,11 +458,11 @@ WRONG = {
     ),
     "positions": (
         {"scope": "position", "landmarks": 3},
-        r"scope='position' computes the kernel inside each list; landmarks=3 does not go with it",
+        r"scope='position' computes the kernel inside each list; landmarks=3 is not possible",
     ),
     "positions of values": (
         {"scope": "position", "kernel": "precomputed"},
-        r"inside each list; kernel='precomputed' does not go with it",
+        r"inside each list; kernel='precomputed' is not possible",
     ),
     "function": ({"kernel": lambda A, B: A}, r"returned shape \(40, 4\); a matrix of shape \(40, 40\) is needed"),
 }
@@ -505,5 +505,5 @@ def test_scikit_learn_s_checks_pass(estimator, check):
 def test_columns_of_very_different_scale_are_warned_of():
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(40, 2)) * [1e-3, 1e3], rng.integers(0, 3, 40)
-    with pytest.warns(DataWarning, match=r"column 1 spreads over .* and column 0 over .*; a kernel hardly sees"):
+    with pytest.warns(DataWarning, match=r"column 1 spreads over .* and column 0 over .*; a kernel hardly depends on"):
         KernelRanker(kernel="linear").fit(rows, labels)

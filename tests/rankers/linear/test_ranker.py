@@ -97,8 +97,8 @@ def test_hinge_reaches_the_value_of_a_support_vector_machine_on_pairs():
 @every_loss
 def test_every_loss_ranks_better_than_chance(loss):
     ranker = fitted(loss=loss)
-    floors = pk.evaluate(Y, np.zeros(len(Y)), qid=QID, metrics=["ndcg@10"], reference_scores=True).reference_scores
-    assert ranker.score(X, Y, qid=QID) > floors["random order"]["ndcg@10"] + 0.05
+    reference = pk.evaluate(Y, np.zeros(len(Y)), qid=QID, metrics=["ndcg@10"], reference_scores=True).reference_scores
+    assert ranker.score(X, Y, qid=QID) > reference["random order"]["ndcg@10"] + 0.05
 
 
 @every_loss

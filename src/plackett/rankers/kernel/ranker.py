@@ -1,4 +1,4 @@
-"""The kernel ranker: any loss, minimised over scores that are sums of kernel values."""
+"""Kernel ranker: any loss, minimised over scores that are sums of kernel values."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class KernelRanker(LinearRanker):
 
     Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) θᵀKθ`` over all queries, s being the weight of a query and K the
     kernel values between the documents of **all** queries. An intercept, which is not penalised, is fitted for the
-    losses to which a constant added to all scores makes a difference.
+    losses that depend on a constant added to all scores.
 
     For kernels that are not positive semi-definite the penalty is ``(l2 / 2) ‖θ‖²`` instead: for ``"sigmoid"``,
     ``"additive_chi2"``, ``"poly"`` with ``coef0 < 0`` or a fractional degree always, for functions and precomputed
-    matrices where the values turn out so. ``penalty_`` tells which it was.
+    matrices depending on their values. ``penalty_`` says which was used.
 
     Parameters
     ----------
@@ -69,44 +69,45 @@ class KernelRanker(LinearRanker):
     degree : float, default=3
         Of ``"poly"``.
     coef0 : float, default=1
-        The constant of ``"poly"`` and ``"sigmoid"``.
+        Constant of ``"poly"`` and ``"sigmoid"``.
     landmarks : int or None, default=None
-        Kernel values with so many training documents only (Nyström's method): time and memory then grow with
-        ``n_docs * landmarks`` in place of ``n_docs²``. As many landmarks as documents give the exact ranker.
+        Number of training documents that kernel values are computed with (Nyström's method): time and memory then grow
+        with ``n_docs * landmarks`` instead of ``n_docs²``. As many landmarks as documents give the exact ranker.
     l2 : float, default=1e-3
         Strength of the penalty.
     solver, max_iter, tol : as in :class:`LinearRanker`
     normalize : str, transformer or None, default=None
-        As in :class:`LinearRanker`. Distances mean little between columns of different scales.
+        As in :class:`LinearRanker`. Distances are dominated by the columns with the largest scale.
     landmark_selection : "k-means++" or "uniform", default="k-means++"
-        How landmarks are drawn: far from each other, or all alike. Those of a precomputed kernel are drawn alike.
+        How landmarks are sampled: far from each other, or uniformly. Those of a precomputed kernel are sampled
+        uniformly.
     scope : "documents" or "position", default="documents"
         ``"position"`` is the model of ``olinto2016`` taken literally, for its reproduction: θ_l belongs to the l-th row
         of every list, and K is computed inside each list, whose rows keep the order given. The penalty is
-        ``(l2 / 2) ‖θ‖²``. In a list longer than any in training, documents at the positions beyond get scores but lend
-        none to others, with a ``DataWarning``.
+        ``(l2 / 2) ‖θ‖²``. In a list longer than any in training, documents at later positions get scores but do not
+        contribute to others, with a ``DataWarning``.
     max_bytes : int, default=4_000_000_000
-        A fit that needs more memory than this for kernel values is refused.
+        Memory limit for kernel values; a fit that needs more is an error.
     patience, verbose : as in :class:`LinearRanker`
     random_state : int, RandomState or None, default=None
-        For landmarks, ``solver="sgd"`` and losses that draw.
+        For landmarks, ``solver="sgd"`` and random losses.
     warm_start : bool, default=False
-        Start from the scoring function of the last fit, as far as the new documents can express it.
+        Start from the scoring function of the last fit, projected to the new documents.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_support,)
-        θ. Documents whose kernel values are combinations of others' are not needed, so that ``n_support`` is the rank
-        of K; with landmarks their number; under ``scope="position"`` the length of the longest list.
+        θ. ``n_support`` is the rank of K, as documents with linearly dependent kernel values are left out; with
+        landmarks it is their number; under ``scope="position"`` the length of the longest list.
     support_ : ndarray of shape (n_support,) or None
-        The training rows that θ belongs to, as they were given.
+        Numbers of the training rows of θ, in the order given.
     X_fit_ : ndarray or CSR matrix of shape (n_support, n_features), or None
-        These rows, scaled by ``normalize``; None for a precomputed kernel and under ``scope="position"``.
+        Those rows, scaled by ``normalize``; None for a precomputed kernel and under ``scope="position"``.
     intercept_ : float
     penalty_ : "rkhs" or "coefficients"
-        What is penalised: θᵀKθ or ‖θ‖².
+        The penalty: θᵀKθ or ‖θ‖².
     gamma_ : float
-        The number that was used.
+        The value that was used.
     n_iter_, objective_, gradient_norm_, duality_gap_, stop_reason_, solver_, history_ : as in :class:`LinearRanker`
     best_iteration_, best_score_, n_evaluations_, n_products_, n_queries_ : as in :class:`LinearRanker`
     normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in :class:`LinearRanker`
@@ -115,7 +116,7 @@ class KernelRanker(LinearRanker):
     --------
     >>> import numpy as np
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
-    >>> y, qid = X[:, 0] ^ X[:, 1], np.repeat(range(5), 4)  # either, but not both: no linear scores do that
+    >>> y, qid = X[:, 0] ^ X[:, 1], np.repeat(range(5), 4)  # exclusive or: not linear
     >>> ranker = KernelRanker(kernel="rbf", gamma=1.0, tol=1e-6).fit(X, y, qid=qid)
     >>> scores = ranker.predict(X[:4])
     >>> bool(scores[1:3].min() > scores[[0, 3]].max())
@@ -165,10 +166,10 @@ class KernelRanker(LinearRanker):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
-        """Refused: only where scores are sums over features can they be divided exactly among the features."""
+        """Raise an error: only scores that are sums over features can be divided exactly among them."""
         raise NotImplementedError(
-            "KernelRanker cannot explain its scores feature by feature: a kernel mixes the features, so that no share "
-            "of theirs is exact. Explain a LinearRanker instead, which for kernel='linear' gives the same scores."
+            "KernelRanker cannot explain its scores by features: a kernel combines the features, so that no exact "
+            "contributions exist. Explain a LinearRanker instead, which for kernel='linear' gives the same scores."
         )
 
     def _check_parameters(self) -> None:
@@ -189,17 +190,17 @@ class KernelRanker(LinearRanker):
             )
         if self.scope == "position" and (self._is_precomputed or self.landmarks is not None):
             what = "kernel='precomputed'" if self._is_precomputed else f"landmarks={self.landmarks}"
-            raise ValueError(f"scope='position' computes the kernel inside each list; {what} does not go with it.")
+            raise ValueError(f"scope='position' computes the kernel inside each list; {what} is not possible.")
 
     @property
     def depends_on_list(self) -> bool:
-        """Whether the score of a document depends on its place in the list, or on the list by ``normalize``."""
+        """Whether the score of a document depends on its position in the list, or on the list by ``normalize``."""
         return self.scope == "position" or super().depends_on_list
 
     def _check_queries(self, X: Any, y: Any, qid: Any, **options: Any) -> Queries:
         queries = super()._check_queries(X, y, qid, **options)
         if options.get("reset"):
-            # grouping moved the rows of a precomputed kernel; its columns stand as they were, even in a Queries
+            # grouping moved the rows of a precomputed kernel, but not its columns, also in a Queries
             is_moved_before = self._is_precomputed and isinstance(X, Queries)
             self._rows_given = X.row_order if is_moved_before else queries.row_order
         return queries
@@ -235,8 +236,8 @@ class KernelRanker(LinearRanker):
         weights = scorer.weights_of(self.dual_coef_, self.support_ if self._is_precomputed else self.X_fit_)
         if weights is None:
             raise ValueError(
-                f"warm_start: the last fit found {count_of(self.dual_coef_.size, 'coefficient')} that these documents "
-                "have no place for. Fit to the same documents, or with warm_start=False."
+                f"warm_start: these documents cannot express the {count_of(self.dual_coef_.size, 'coefficient')} of "
+                "the last fit. Fit to the same documents, or with warm_start=False."
             )
         return np.append(weights, self.intercept_)[: objective.size]
 
@@ -269,7 +270,7 @@ class KernelRanker(LinearRanker):
         if self.X_fit_ is not None and _check_support(self.X_fit_, self.dual_coef_.size) != n_columns:
             raise ValueError(f"X_fit_ must have {n_columns} columns.")
         if (self.scope == "position") != (self.support_ is None):
-            raise ValueError(f"scope={self.scope!r} does not fit its support.")
+            raise ValueError(f"support_ does not agree with scope={self.scope!r}.")
         if self.support_ is None:
             return
         check_vector(self, "support_", np.int64)
@@ -289,7 +290,7 @@ class KernelRanker(LinearRanker):
 
 
 def _check_support(rows: Any, n: int) -> int:
-    """The number of columns of documents from a file; an error if they are not ``n`` rows of finite numbers."""
+    """Return the number of columns of loaded documents; raise an error if they are not ``n`` rows of finite numbers."""
     values = rows.data if is_sparse(rows) else rows
     if not isinstance(values, np.ndarray) or values.dtype not in (np.float32, np.float64) or len(rows.shape) != 2:
         raise ValueError("X_fit_ must be a matrix of numbers.")
@@ -299,7 +300,7 @@ def _check_support(rows: Any, n: int) -> int:
 
 
 def _warn_of_scales(queries: Queries) -> None:
-    """A kernel adds up the columns of two documents; those of small scale are lost among large ones."""
+    """Warn of columns whose scale is much smaller than that of others: a kernel hardly depends on them."""
     X = queries.X
     spread = np.asarray(abs(X).max(axis=0).todense() if is_sparse(X) else np.ptp(X, axis=0), dtype=np.float64).ravel()
     used = np.flatnonzero(spread > 0)
@@ -312,8 +313,8 @@ def _warn_of_scales(queries: Queries) -> None:
         feature_number(column, queries.first_index, queries.feature_names) for column in (largest, smallest)
     )
     warn(
-        f"{large} spreads over {spread[largest]:.1g} and {small} over {spread[smallest]:.1g}; a kernel hardly sees the "
-        'smaller one. Scale the columns first, as with normalize="query-zscore".',
+        f"{large} spreads over {spread[largest]:.1g} and {small} over {spread[smallest]:.1g}; a kernel hardly "
+        'depends on the smaller one. Scale the columns first, as with normalize="query-zscore".',
         DataWarning,
     )
 

@@ -1,4 +1,4 @@
-"""Fits of linear rankers to data in parts: from what was given to an objective, and the attributes of a local fit."""
+"""Fits of linear rankers to data in parts: the objective over all parts, and the attributes of a local fit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def prepare_parts(ranker: LinearRanker, parts: PartitionedInput) -> PartitionedObjective:
-    """The objective over all parts; the ranker learns what a local fit learns before its solver starts."""
+    """Return the objective over all parts; set the attributes that a local fit sets before its solver starts."""
     loss = get_loss(ranker.loss)
     _refuse_sgd(ranker, loss)
     normalizer = check_normalizer(ranker.normalize)
@@ -58,7 +58,7 @@ def prepare_parts(ranker: LinearRanker, parts: PartitionedInput) -> PartitionedO
 
 
 def _warn_of_labels(metadata: list[PartMetadata], loss: Loss) -> None:
-    """Warn where the labels of all parts together order nothing."""
+    """Warn if no query of any part has documents with different labels."""
     if any(one.has_pairs for one in metadata):
         return
     ends = {label for one in metadata for label in one.labels or ()}
@@ -70,19 +70,19 @@ def _warn_of_labels(metadata: list[PartMetadata], loss: Loss) -> None:
 
 def _refuse_sgd(ranker: LinearRanker, loss: Loss) -> None:
     if loss.is_random:
-        raise ValueError(f"{loss!r} draws anew at every look, which partitions cannot do together. {SGD_REFUSED}")
+        raise ValueError(f"{loss!r} is random, which partitions cannot be together. {SGD_REFUSED}")
     if choose_solver(ranker.solver, loss).name == "sgd":
         raise ValueError(SGD_REFUSED)
 
 
 def _check_whole_queries(metadata: list[PartMetadata], partitions: Any) -> None:
-    """Refuse a query with rows in two partitions: its loss is not a sum over them."""
+    """Reject a query with rows in two partitions: its loss is not a sum over them."""
     shared = shared_keys(metadata)
     if shared is None:
         return
     ids = [partitions.apply(place, ids_of_keys, shared.keys) for place in (shared.first, shared.second)]
     common = [one for one in ids[0] if one in ids[1]]
-    if common:  # else two ids have the same hash, once in a very long while
+    if common:  # else two ids have the same hash
         more = f" (and {len(common) - 1:,} more)" if len(common) > 1 else ""
         raise ValueError(
             f"query {common[0]!r}{more} has rows in {metadata[shared.first].name} and in "
@@ -94,7 +94,7 @@ def _check_whole_queries(metadata: list[PartMetadata], partitions: Any) -> None:
 def _remember_columns(
     ranker: LinearRanker, n_features: int, names: list[str] | None, first_index: int | None, *, is_frame: bool
 ) -> None:
-    """Let the ranker learn the columns as if it had seen a row of them."""
+    """Set the attributes about columns, as a fit to a row of them does."""
     row: Any = np.zeros((1, n_features))
     if is_frame:
         from pandas import DataFrame

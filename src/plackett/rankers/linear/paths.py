@@ -1,4 +1,4 @@
-"""Fits along a grid of penalties, each started where the last one ended."""
+"""Fits along a grid of penalties, each started from the last one."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class L2Path:
 
     @property
     def best(self) -> LinearRanker:
-        """The ranker that is best on the validation set; of equal ones the most strongly penalised."""
+        """The ranker that is best on the validation set; of ties the one with the strongest penalty."""
         if self.validation is None or self.measure is None:
             raise ValueError("the path was fitted without a validation set; give eval_set to l2_path.")
         values = self.validation if self.measure.higher_is_better else -self.validation
         return self.rankers[int(np.argmax(values))]
 
     def ranker(self, l2: float) -> LinearRanker:
-        """The fitted ranker of one strength on the path."""
+        """Return the fitted ranker of one strength on the path."""
         place = int(np.argmin(np.abs(self.l2 - l2)))
         if not np.isclose(self.l2[place], l2):
             raise KeyError(f"the path has no l2={l2:g}; it has {', '.join(f'{value:g}' for value in self.l2)}.")
@@ -71,7 +71,7 @@ class L2Path:
 
 
 def fit_path(template: LinearRanker, X, y, qid, l2, sample_weight, eval_set, eval_metric) -> L2Path:
-    """The work of ``LinearRanker.l2_path``: data are checked, scaled and sorted once for all fits."""
+    """Fit ``LinearRanker.l2_path``; data are checked, scaled and sorted once for all fits."""
     from sklearn.base import clone
 
     strengths = np.sort(check_numbers(DEFAULT_L2 if l2 is None else np.atleast_1d(l2), "l2"))[::-1]

@@ -17,7 +17,7 @@ from plackett.storage.models.checks import check_vector
 from plackett.validation import check_positive_int, is_sparse, largest_values
 
 NO_MISTAKES = "an epoch without mistakes"
-MAX_LEVELS = 1000  # every step looks at all thresholds
+MAX_LEVELS = 1000  # every step compares all thresholds
 
 
 class PRank(LinearScores):
@@ -122,7 +122,7 @@ class PRank(LinearScores):
                 reason = monitor.record(
                     None if scorer is None else lambda: scorer.scores(self.coef_),
                     (self.coef_, self.thresholds_),
-                    mean_error=missed / order.size,  # documents of the largest weight always have their turn
+                    mean_error=missed / order.size,  # never empty: documents of the largest weight are always processed
                 )
                 if missed == 0 and order.size == levels.size:
                     reason = monitor.stop(NO_MISTAKES)
@@ -186,10 +186,10 @@ class _Perceptron:
         return self._coef.copy(), self._thresholds.copy()
 
     def mean(self) -> tuple[np.ndarray, np.ndarray]:
-        """A change made in step t of T is in T - t of the T states."""
+        """Return the means over all steps: a change in step t of T is in T - t of the T states."""
         coef = self._coef - self._moved_coef / self._n_steps
         thresholds = self._thresholds - self._moved / self._n_steps
-        return coef, np.maximum.accumulate(thresholds)  # in order but for the rounding of the mean
+        return coef, np.maximum.accumulate(thresholds)  # ordered except for rounding
 
 
 def _taking_part(training: TrainingSet) -> tuple[Any, np.ndarray, np.ndarray | None]:

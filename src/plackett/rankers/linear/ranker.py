@@ -1,4 +1,4 @@
-"""The linear ranker: any loss, minimised over linear scores."""
+"""Linear ranker: any loss, minimised over linear scores."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class LinearRanker(LinearScores):
     """Ranks by ``X @ coef_``, with the coefficients that minimise a loss over judged lists.
 
     Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) ‖coef‖²`` over all queries, s being the weight of a query. An
-    intercept, which is not penalised, is fitted for the losses to which a constant added to all scores makes a
-    difference (``"squared"``, ``"rankcosine"``, and φ other than exp); for the others it would be 0.
+    intercept, which is not penalised, is fitted for losses that depend on a constant added to all scores
+    (``"squared"``, ``"rankcosine"``, and φ other than exp); for the others it is 0.
 
     Parameters
     ----------
@@ -38,27 +38,27 @@ class LinearRanker(LinearScores):
         ``"squared-hinge"``, ``"logistic"``, ``"exponential"``, ``"psi"``, ``"squared"``, or an object of
         :mod:`plackett.losses` with parameters of its own.
     l2 : float, default=1e-3
-        Strength of the penalty. Without effect on ``"rankcosine"``, to which the length of the coefficients is all one.
+        Strength of the penalty. Ignored for ``"rankcosine"``, which is scale-invariant.
     solver : str or Solver, default="auto"
         ``"lbfgs"``, ``"newton"``, ``"sgd"``, ``"newton-diag"``, or an object of :mod:`plackett.solvers`. ``"auto"``
-        takes ``"newton"`` for losses with a curvature product and for the hinge, ``"sgd"`` for losses that draw at
-        random or are neither convex nor smooth, ``"lbfgs"`` for the rest.
+        takes ``"newton"`` for losses with a curvature product and for the hinge, ``"sgd"`` for losses that are
+        random or neither convex nor smooth, ``"lbfgs"`` for the rest.
     max_iter : int, default=500
         Iterations of the solver, passes over the queries for ``"sgd"``.
     tol : float, default=1e-4
         The fit ends when the norm of the gradient is at most this, both by the coefficients and relative to the
         curvature; for the hinge, when the duality gap is at most this share of the objective.
     normalize : str, transformer or None, default=None
-        How columns are scaled first: within queries ``"query-minmax"``, ``"query-zscore"``, ``"query-unit"``,
-        ``"query-rank"``; over all rows ``"minmax"``, ``"maxabs"``, ``"zscore"``, ``"quantile"``. Kept, and applied
-        by ``predict``. Sparse X takes ``"query-unit"``, ``"maxabs"`` and ``"quantile"``, which keep zeros. The penalty
-        then acts on the coefficients of the scaled columns. Needs room for a second X: memory, or disk where X is
-        mapped from a file.
+        How columns are scaled first. Within queries: ``"query-minmax"``, ``"query-zscore"``, ``"query-unit"``,
+        ``"query-rank"``. Over all rows: ``"minmax"``, ``"maxabs"``, ``"zscore"``, ``"quantile"``. ``predict`` applies
+        the same scaling. Sparse X takes ``"query-unit"``, ``"maxabs"`` and ``"quantile"``, which keep zeros. The
+        penalty is on the coefficients of the scaled columns. Needs space for a second X: memory, or disk if X is
+        memory-mapped.
     patience : int or None, default=10
         With an ``eval_set``, the fit ends after this many iterations without a better value of its measure; None never
         ends it early. The coefficients of the best iteration are kept either way.
     random_state : int, RandomState or None, default=None
-        For ``solver="sgd"`` and losses that draw.
+        For ``solver="sgd"`` and random losses.
     verbose : bool, default=False
         A progress bar on standard error.
     warm_start : bool, default=False
@@ -80,15 +80,15 @@ class LinearRanker(LinearScores):
         The solver that was used.
     history_ : dict of lists
         ``"objective"``, ``"gradient_norm"`` and the validation measure, one entry per iteration. For the hinge the
-        first two are of the objective with its kinks rounded off, less and less, so that they may rise.
+        first two are of a smoothed objective, with less and less smoothing, so that they may rise.
     best_iteration_, best_score_ : int and float, or None without a validation set
     n_evaluations_, n_products_ : int
-        How often the solver computed the objective, and products of its curvature with a vector.
+        Number of evaluations of the objective, and of products of its curvature with a vector.
     n_queries_ : int
         Training queries.
     normalizer_ : fitted transformer or None
     feature_names_ : list of str or None
-        Of the data frame or the ``Queries`` that was given.
+        Column names of the data frame or the ``Queries``.
     first_index_ : int or None
         The number of the first feature in the file that the ``Queries`` was read from; None for arrays.
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -145,11 +145,11 @@ class LinearRanker(LinearScores):
         Parameters
         ----------
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
-            C-ordered float32 and float64, and CSR, are used where they are, memory-mapped or not. Or data in parts: a
-            path, folder, pattern or list of paths (LETOR or Parquet); a list of ``Queries``; Dask data frames and
-            arrays; a list of Dask's Delayed objects or futures of ``Queries``. Where a Dask client is active, parts
-            are loaded and worked on by its cluster; without one, paths are read one by one in this process, where
-            Queries stay in any case.
+            C-ordered float32 and float64, and CSR, are not copied, also if memory-mapped. Or data in parts: a path,
+            folder, pattern or list of paths (LETOR or Parquet); a list of ``Queries``; Dask data frames and arrays; a
+            list of Dask's Delayed objects or futures of ``Queries``. With an active Dask client, its cluster loads and
+            processes the parts; without one, paths are read one by one in this process. A list of ``Queries`` stays in
+            this process in any case.
         y : array-like of shape (n_docs,)
             Labels, larger is better. Left out where X is a Queries or files; of Dask data frames and Parquet it may be
             the name of a column, as may be ``qid``.
@@ -159,7 +159,7 @@ class LinearRanker(LinearScores):
             One weight per query (in order of first appearance) or per row (constant within a query). Of Dask
             collections: one per row, as a column's name or a collection with the same partitions.
         eval_set : Queries or tuple (X, y, qid), default=None
-            Validation queries, measured after every iteration.
+            Validation queries, measured after every iteration; the best iteration is kept.
         eval_metric : str or Measure, default=None
             Any measure of this library; None takes ``"ndcg@10"``.
 
@@ -194,12 +194,12 @@ class LinearRanker(LinearScores):
         eval_set: Any = None,
         eval_metric: str | Measure | None = None,
     ) -> L2Path:
-        """Fits for several strengths of the penalty, from strong to weak, each starting where the last one ended.
+        """Fit several strengths of the penalty, from strong to weak, each starting from the last one.
 
         Parameters
         ----------
         X, y, qid, sample_weight, eval_set, eval_metric : as in ``fit``
-            With a validation set, the path names the strength that is best there.
+            With a validation set, ``best`` of the path is the ranker that is best there.
         l2 : array-like of floats, default=None
             None takes ``plackett.rankers.linear.paths.DEFAULT_L2``.
 
@@ -207,7 +207,7 @@ class LinearRanker(LinearScores):
         -------
         L2Path
             ``l2``, ``coef``, ``objective``, ``validation`` and ``best``, one entry per strength; ``ranker(l2)`` gives a
-            fitted ranker. This ranker itself is left as it is.
+            fitted ranker. This ranker itself is not changed.
         """
         return fit_path(self, X, y, qid, l2, sample_weight, eval_set, eval_metric)
 
@@ -220,7 +220,7 @@ class LinearRanker(LinearScores):
         check_positive_int(self.max_iter, "max_iter")
 
     def _objective(self, training: TrainingSet | PartitionedObjective) -> Any:
-        """Return what a solver minimises; that of data in parts looks the same to it."""
+        """Return the objective of the solver; for data in parts it is ``training`` itself."""
         if isinstance(training, PartitionedObjective):
             return training
         loss, queries = get_loss(self.loss), training.queries

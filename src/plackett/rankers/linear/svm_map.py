@@ -22,9 +22,9 @@ class MarginOfAveragePrecision:
     """The mean over all queries of the worst margin violation, a subgradient of it, and the mean loss.
 
     The violation of a query with R relevant and N other documents is the largest, over all rankings, of
-    ``(1 - average precision) - 2 / (R N) Σ (s_i - s_j)``, the sum being over the pairs in which the ranking puts the
+    ``(1 - average precision) - 2 / (R N) Σ (s_i - s_j)``, the sum being over the pairs in which the ranking has the
     other document j above the relevant document i. It is 0 for queries without relevant or without other documents. The
-    loss is its first term, 1 - average precision: what is left of it at coefficients of 0, with the same rankings.
+    loss is its first term, 1 - average precision, for the same rankings.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class SVMMap(LinearScores):
 
     Minimises ``½ ‖coef‖² + C · mean_q ξ_q`` over all queries, ξ_q being the largest, over all rankings of the query, of
     ``(1 - average precision) - 2 / (R N) Σ (s_i - s_j)``: the sum is over the pairs of one of its R relevant and one of
-    its N other documents that the ranking inverts. Queries without relevant or without other documents have ξ = 0, and
+    its N other documents that the ranking inverts. Queries without relevant or without other documents have ξ = 0 and
     count in the mean. ``C`` is ``1 / l2`` of ``LinearRanker``, and C / n_queries of programs that sum over queries.
 
     Parameters
@@ -82,12 +82,12 @@ class SVMMap(LinearScores):
         The fit ends when ``objective_ / C``, in units of average precision, is known to be at most this far
         above its minimum.
     relevant_from : float, default=1.0
-        Least label of a relevant document.
+        Smallest label of a relevant document.
     top_k : int or None, default=None
         The k best documents of each query are relevant, whatever their labels: for strict orders. Documents with the
-        label of the k-th count too. ``relevant_from`` is not looked at then.
+        label of the k-th count too. ``relevant_from`` is ignored then.
     max_iter : int, default=2000
-        Most cutting planes.
+        Maximum number of cutting planes.
     normalize : str, transformer or None, default=None
         How columns are scaled first; see ``LinearRanker``.
     patience : int or None, default=None
@@ -103,7 +103,7 @@ class SVMMap(LinearScores):
     intercept_ : float
         Always 0: rankings do not depend on it.
     n_iter_ : int
-        Cutting planes found, each from one pass over X.
+        Cutting planes, each from one pass over X.
     objective_ : float
         ``½ ‖coef‖² + C · mean_q ξ_q``.
     violation_ : float

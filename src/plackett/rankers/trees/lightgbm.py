@@ -194,7 +194,7 @@ class LightGBMTrees(FlatBoostedTrees):
         """Return the mean of a measure over the queries, as for all rankers; ``base_score`` as in ``predict``."""
         if base_score is None:
             return super().score(X, y, qid=qid, sample_weight=sample_weight, metric=metric)
-        if isinstance(X, Queries):  # here, where documents still have their names
+        if isinstance(X, Queries):  # whose documents have names
             base_score = as_base_score(base_score, X)
         return super().score(X, y, qid=qid, sample_weight=sample_weight, metric=metric, base_score=base_score)
 
@@ -216,7 +216,7 @@ class LightGBMTrees(FlatBoostedTrees):
             return None
         return grouped_base_score(base_score, X, queries, has_ids=qid is not None or isinstance(X, Queries))
 
-    # --- Growing ------------------------------------------------------------------------------------------------------
+    # --- Growth -------------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def _objective(self, training: Lists, monitor: FitMonitor) -> tuple[dict[str, Any], Callable | None]:

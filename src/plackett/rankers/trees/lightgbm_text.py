@@ -1,4 +1,4 @@
-"""LightGBM's text of a model, read into flat trees and written from them."""
+"""Conversion between flat trees and the text format of LightGBM's models."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from plackett.scorers.trees import LEAF, FlatTrees, ZeroTrees
 
-_ZERO_IS_MISSING = 1  # of the bits 2 and 3 of a split's decision type
+_ZERO_IS_MISSING = 1  # value of bits 2 and 3 of a split's decision type
 _MISSING_GOES_LEFT = 2  # its bit 1
 
 
 def read_trees(text: str, n_features: int) -> FlatTrees:
-    """The trees of ``Booster.model_to_string()``; all splits must be by numbers, all leaves constant.
+    """Return the trees of ``Booster.model_to_string()``; splits must be numeric and leaves constant.
 
-    A tree without a split, which LightGBM leaves where the first round has found none, is left out.
+    A tree without a split, which LightGBM writes if the first round finds none, is left out.
     """
     blocks = re.split(r"^Tree=\d+$", text.split("end of trees")[0], flags=re.MULTILINE)[1:]
     trees = [_tree(block) for block in blocks]
@@ -32,19 +32,19 @@ def _tree(block: str) -> dict[str, np.ndarray]:
     n_inner = n_leaves - 1
     missing = (numbers("decision_type").astype(np.int64) >> 2) & 3
     if int(lines["num_cat"]) or int(lines.get("is_linear", "0")) or (missing == _ZERO_IS_MISSING).any():
-        raise ValueError("LightGBM has made a tree with categories, linear leaves or zeros for missing values.")
+        raise ValueError("LightGBM has grown a tree with categories, linear leaves or zeros for missing values.")
     nothing = np.zeros(n_leaves)
 
-    def ways(name: str) -> np.ndarray:
-        """Inner nodes come first, then the leaves, of which LightGBM counts downwards from -1."""
+    def children(name: str) -> np.ndarray:
+        """Return children by number: inner nodes first, then leaves, which LightGBM counts downwards from -1."""
         child = numbers(name).astype(np.int64)
         return np.append(np.where(child < 0, n_inner - 1 - child, child), nothing)
 
     return {
         "features": np.append(numbers("split_feature"), np.full(n_leaves, LEAF)),
         "thresholds": np.append(numbers("threshold"), nothing),
-        "left": ways("left_child"),
-        "right": ways("right_child"),
+        "left": children("left_child"),
+        "right": children("right_child"),
         "values": np.append(numbers("internal_value"), numbers("leaf_value")),
         "counts": np.append(numbers("internal_count"), numbers("leaf_count") if n_inner else nothing),
         "gains": np.append(numbers("split_gain"), nothing),
@@ -52,9 +52,9 @@ def _tree(block: str) -> dict[str, np.ndarray]:
 
 
 def write_trees(trees: FlatTrees) -> str:
-    """A model that ``lightgbm.Booster(model_str=...)`` reads, with the same trees.
+    """Return a model that ``lightgbm.Booster(model_str=...)`` reads, with the same trees.
 
-    Where a 0 goes its own way, LightGBM takes every number up to 1e-35 as one.
+    Where splits say where a 0 goes, LightGBM takes every number up to 1e-35 as 0.
     """
     head = [
         "tree", "version=v4", "num_class=1", "num_tree_per_iteration=1", "label_index=0",
@@ -75,7 +75,7 @@ def _block(trees: FlatTrees, tree: int) -> str:
     def line(name: str, values: np.ndarray) -> str:
         return f"{name}=" + " ".join(map(repr, values.tolist()))
 
-    def ways(side: np.ndarray) -> np.ndarray:
+    def children(side: np.ndarray) -> np.ndarray:
         return place[side[nodes][~is_leaf] - nodes.start]
 
     decisions = np.full(is_leaf.size, _MISSING_GOES_LEFT)
@@ -89,8 +89,8 @@ def _block(trees: FlatTrees, tree: int) -> str:
         line("split_gain", trees.gains_[nodes][~is_leaf]),
         line("threshold", trees.thresholds_[nodes][~is_leaf]),
         line("decision_type", decisions[~is_leaf]),
-        line("left_child", ways(trees.left_)),
-        line("right_child", ways(trees.right_)),
+        line("left_child", children(trees.left_)),
+        line("right_child", children(trees.right_)),
         line("leaf_value", values[is_leaf]),
         line("leaf_weight", counts[is_leaf]),
         line("leaf_count", counts[is_leaf]),

@@ -15,8 +15,8 @@ from plackett.rankers.trees.base import Lists
 from plackett.rankers.trees.lightgbm import LightGBMTrees, current_scores
 from plackett.validation import count_of
 
-FARTHEST = 2.0  # learning rates that a leaf moves documents from base scores; ordinary leaves stay below
-LARGEST = float(np.finfo(np.float32).max)  # slope and curvature that LightGBM takes
+FARTHEST = 2.0  # max_delta_step on top of base scores; ordinary leaves stay below
+LARGEST = float(np.finfo(np.float32).max)  # largest slope and curvature that LightGBM takes
 
 
 class TreeRanker(LightGBMTrees):
@@ -133,7 +133,7 @@ class TreeRanker(LightGBMTrees):
                 f"base_score is 0 for every row, where {loss!r} has no slope. Leave it out, or give 1 for every row."
             )
         objective = TreeObjective(loss, training.queries, training.weights)
-        self._values: dict[int, float] = {}  # of the loss, by the number of trees so far
+        self._values: dict[int, float] = {}  # mean loss by the number of trees
 
         def slope_and_curvature(scores: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
             value, slope, curvature = objective.evaluate(scores)
