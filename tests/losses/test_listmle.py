@@ -100,7 +100,7 @@ def test_position_weights_may_be_a_function():
 
 
 def test_rising_or_negative_position_weights_are_refused():
-    with pytest.raises(ValueError, match="position_weights gave a negative weight"):
+    with pytest.raises(ValueError, match="position_weights returned a negative weight"):
         PListMLE(lambda positions, n: 2.0 - positions).value_and_slope(SCORES, LISTS)
     with pytest.raises(ValueError, match=r"base=0.5; it must be above 1"):
         PListMLE("exp", base=0.5).value_and_slope(SCORES, LISTS)

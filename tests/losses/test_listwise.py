@@ -187,12 +187,12 @@ def test_linear_listnet_takes_labels_of_nought_but_none_below():
     # P = (1/2, 0, 1/2) against (1/4, 1/2, 1/4), and labels that are all 0 count as equal: (1/2, 1/2) against (1/4, 3/4)
     expected = [-math.log(0.25), -0.5 * math.log(0.25) - 0.5 * math.log(0.75)]
     np.testing.assert_allclose(literal.values_of(ListNet("linear"), scores, lists), expected, rtol=1e-14)
-    with pytest.raises(ValueError, match=r"Linear\(\) makes -1 of the label -1 in row 1, but ListNet needs prob"):
+    with pytest.raises(ValueError, match=r"Linear\(\) is -1 for the label -1 in row 1, but ListNet needs prob"):
         ListNet("linear").value_and_slope([1.0, 2.0], literal.lists_of([2, -1]))
 
 
 def test_linear_listnet_refuses_scores_that_phi_makes_negative():
-    with pytest.raises(ValueError, match="makes -1 of the score -1 in row 1"):
+    with pytest.raises(ValueError, match="is -1 for the score -1 in row 1"):
         ListNet("linear").value_and_slope([1.0, -1.0], literal.lists_of([2, 1]))
 
 

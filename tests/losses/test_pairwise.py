@@ -349,3 +349,14 @@ def test_names_and_errors():
         PairwiseHinge().curvature_bound([0.0, 0.0], lists)
     assert not PairwiseHinge().has_curvature_bound
     assert PairwiseHinge("all").smoothed(0.5) == PairwiseSmoothedHinge(0.5, "all")
+
+
+@pytest.mark.parametrize("cls", [PairwiseHinge, PairwiseSquaredHinge, PairwisePsi])
+def test_minus_zero_is_zero(cls):
+    rng = np.random.default_rng(0)
+    lists = QueryLists(rng.integers(0, 5, 2000).astype(float), np.array([0, 2000]))
+    mixed = np.where(rng.random(2000) < 0.5, -0.0, 0.0)
+    for got, wanted in zip(
+        cls().value_and_slope(mixed, lists), cls().value_and_slope(np.zeros(2000), lists), strict=True
+    ):
+        np.testing.assert_array_equal(got, wanted)

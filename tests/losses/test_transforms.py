@@ -71,7 +71,7 @@ def test_the_second_derivative_of_probit_is_smooth_where_its_series_begins():
 
 
 def test_a_linear_phi_that_is_not_positive_says_which_score_and_what_to_do():
-    message = r"Linear\(\) makes -0.3 of the score -0.3 in row 1.*must be positive.*Linear\(1, 2\).*transform=\"exp\""
+    message = r"Linear\(\) is -0.3 for the score -0.3 in row 1.*must be positive.*Linear\(1, 2\).*transform=\"exp\""
     with pytest.raises(ValueError, match=message):
         Linear().log_and_slope(np.array([2.0, -0.3]))
 

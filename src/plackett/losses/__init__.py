@@ -1,4 +1,4 @@
-"""Losses: what a ranker minimises, as functions of scores and labels."""
+"""Losses of scores and labels, which rankers minimise."""
 
 from __future__ import annotations
 
@@ -72,12 +72,20 @@ _BY_NAME = {loss.name: loss for loss in _CLASSES}
 
 
 def loss_names() -> list[str]:
-    """The names that ``loss=`` takes."""
+    """Return the names of the losses, for ``loss=``."""
     return list(_BY_NAME)
 
 
 def get_loss(loss: Any) -> Loss:
-    """The loss that a name stands for, with its default parameters; a loss is given back as it is.
+    """Return the loss of a name, with its default parameters, or the loss itself.
+
+    Parameters
+    ----------
+    loss : str or Loss
+
+    Returns
+    -------
+    Loss
 
     Examples
     --------

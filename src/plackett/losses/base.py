@@ -1,7 +1,7 @@
-"""What every loss offers: a value and a slope by the scores, and curvature where it has some.
+"""The base class of losses: value and slope by the scores, and curvature if the loss has any.
 
-A loss sees scores and labels, never X. It works on ``QueryLists``: flat arrays with query bounds and the label order.
-What it derives from the labels alone it keeps on the lists (``lists.keep``), so that it happens once per fit.
+A loss uses scores and labels, not X. It works on ``QueryLists``: flat arrays with query bounds and the label order.
+What depends on the labels alone is cached on the lists (``lists.keep``) and computed once per fit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CurvatureProduct = Callable[[np.ndarray], np.ndarray]
 
 
 def lists_of(queries: Any) -> QueryLists:
-    """What a loss sees of queries: labels and bounds, the rows of each query together."""
+    """Return the labels and bounds of queries, grouped by query."""
     lists = queries.grouped.lists if isinstance(queries, Queries) else queries
     if not isinstance(lists, QueryLists):
         raise TypeError(f"queries is a {type(queries).__name__}; a Queries, or its lists, is needed.")
@@ -30,26 +30,27 @@ def lists_of(queries: Any) -> QueryLists:
 class Loss(Parameters, ABC):
     """Base of the losses.
 
-    A new loss is a class with ``query_values``, or a ``CompiledLoss``. It lists its ``name`` here and in
-    ``losses/__init__.py``, and then works in every ranker, solver and command.
+    A new loss is a class with a ``name`` and ``query_values``, or a ``CompiledLoss``. Listed in ``losses/__init__.py``
+    it works in every ranker, solver and command.
 
     Attributes
     ----------
     name : str
-        What users write: ``loss="listmle"``.
+        The name for users, as in ``loss="listmle"``.
     ignores_shifts : bool
-        Whether adding a constant to all scores of a query changes nothing. If not, linear rankers fit an intercept.
+        Whether the loss is invariant to a constant added to all scores of a query. If not, linear rankers fit an
+        intercept.
     is_convex, is_smooth : bool
-        In the scores; ``is_smooth`` means that the slope is continuous.
+        As a function of the scores; ``is_smooth`` means that the slope is continuous.
     is_random : bool
         Whether two calls with the same scores may differ.
     is_pointwise : bool
-        Whether the loss sums over single documents, so that labels matter even where a query has only one.
+        Whether the loss is a sum over single documents, so that queries whose labels are all equal matter.
     is_flat_at_zero : bool
-        Whether scores of 0 have slope 0 although they are not the minimum, so that a fit must not start there.
+        Whether the slope is 0 at scores of 0 although these are not the minimum, so that a fit must start elsewhere.
     is_scale_free : bool
-        Whether multiplying all scores by a positive number changes nothing. A penalty on the coefficients then has no
-        minimum (it only shrinks them), and rankers leave it out.
+        Whether the loss is invariant to a positive factor of all scores. A penalty on the coefficients would then only
+        shrink them towards 0, so rankers omit it.
     """
 
     name: ClassVar[str]
@@ -64,51 +65,51 @@ class Loss(Parameters, ABC):
 
     @abstractmethod
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-        """The loss of each query; the slope is written into ``slope``.
+        """Return the loss of each query; write the slope into ``slope``.
 
-        The caller has checked everything: ``scores`` and ``slope`` are contiguous float64 with one entry per document,
-        ``slope`` may hold anything before.
+        The arguments are checked: ``scores`` and ``slope`` are contiguous float64 with one entry per document, and
+        ``slope`` is uninitialised.
         """
 
     def check_labels(self, lists: QueryLists) -> None:
-        """Refuse parameters, and labels, that the loss is not defined for; called once before a fit."""
+        """Raise for parameters and labels that the loss is not defined for; called once before a fit."""
 
     @property
     def has_native(self) -> bool:
-        """Whether ``native`` gives something with these parameters."""
+        """Whether ``native`` returns a compiled object with these parameters."""
         mro = type(self).__mro__
 
         def home(name: str) -> int:
             return next(place for place, cls in enumerate(mro) if name in vars(cls))
 
-        # a subclass that overrides query_values alone means that
+        # query_values of a subclass takes precedence over an inherited compiled object
         return type(self).native is not Loss.native and home("native") <= home("query_values")
 
     def native(self, lists: QueryLists) -> Any:
-        """The loss as a compiled object bound to the labels (``_native/losses/loss.hpp``); None where it has none.
+        """Return the loss as a compiled object bound to the labels (``_native/losses/loss.hpp``), or None.
 
         With it an objective scores, evaluates and pulls back a few queries at a time, in one pass over X.
         """
         return None
 
     def native_curvature(self, lists: QueryLists, scores: Callable[[], np.ndarray]) -> Any:
-        """The compiled object that takes products at the scores ``scores()`` gives.
+        """Return the compiled object that computes curvature products at the scores ``scores()``.
 
-        By default it is the loss itself, which needs the scores again for each product. A loss that finds something at
-        the scores that makes products cheaper keeps it in an object of its own.
+        By default it is the loss itself, which needs the scores for each product. A loss that can precompute something
+        from the scores returns another object.
         """
         return self.native(lists)
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        """A function that multiplies the second derivative at ``scores`` with a vector, many times cheaply."""
+        """Return a function that multiplies the second derivative at ``scores`` by a vector; it may be called often."""
         raise self._lacks("curvature_product")
 
     def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        """The diagonal of the second derivative; what ``curvature_diagonal`` gives, without checks."""
+        """Return the diagonal of the second derivative, without checks."""
         raise self._lacks("curvature_diagonal")
 
     def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        """What ``curvature_bound`` gives, without checks."""
+        """Return what ``curvature_bound`` returns, without checks."""
         raise self._lacks("curvature_bound")
 
     @property
@@ -122,7 +123,7 @@ class Loss(Parameters, ABC):
         return type(self).bound_at is not Loss.bound_at
 
     def value_and_slope(self, scores: Any, queries: Queries | QueryLists) -> tuple[float, np.ndarray]:
-        """The loss summed over all queries, and its slope by each score.
+        """Return the loss summed over all queries, and its slope by each score.
 
         Parameters
         ----------
@@ -137,21 +138,51 @@ class Loss(Parameters, ABC):
         scores, lists = self._checked(scores, queries)
         slope = np.empty(lists.n_docs)
         value = float(self.query_values(scores, lists, slope).sum())
-        return value, as_given(slope, queries)
+        return value, in_row_order(slope, queries)
 
     def curvature_diagonal(self, scores: Any, queries: Queries | QueryLists) -> np.ndarray:
-        """The exact diagonal of the second derivative by the scores, which boosted trees want."""
-        return as_given(self.diagonal_at(*self._checked(scores, queries)), queries)
+        """Return the exact diagonal of the second derivative by the scores, which boosted trees use.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_docs,)
+        queries : Queries, or its ``lists``
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+        """
+        return in_row_order(self.diagonal_at(*self._checked(scores, queries)), queries)
 
     def curvature_bound(self, scores: Any, queries: Queries | QueryLists) -> np.ndarray:
-        """Numbers d ≥ 0, one per document, such that diag(d) is at least the second derivative."""
-        return as_given(self.bound_at(*self._checked(scores, queries)), queries)
+        """Return numbers d ≥ 0, one per document, such that diag(d) is an upper bound of the second derivative.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_docs,)
+        queries : Queries, or its ``lists``
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+        """
+        return in_row_order(self.bound_at(*self._checked(scores, queries)), queries)
 
     def curvature_product(self, scores: Any, queries: Queries | QueryLists, direction: Any) -> np.ndarray:
-        """The second derivative at ``scores`` times ``direction``, a vector with one entry per document."""
+        """Return the second derivative at ``scores`` times ``direction``.
+
+        Parameters
+        ----------
+        scores, direction : array-like of shape (n_docs,)
+        queries : Queries, or its ``lists``
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+        """
         scores, lists = self._checked(scores, queries)
         direction = _vector(direction, queries, "direction")
-        return as_given(self.curvature_at(scores, lists)(direction), queries)
+        return in_row_order(self.curvature_at(scores, lists)(direction), queries)
 
     def as_lightgbm(self, queries: Queries | QueryLists) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
         """Return the loss as ``params["objective"]`` of ``lightgbm.train``.
@@ -208,14 +239,14 @@ class Loss(Parameters, ABC):
 
 
 def evaluate(compiled: Any, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
-    """What ``query_values`` gives, of a compiled object bound to the lists."""
+    """Return what ``query_values`` returns, for a compiled object bound to the lists."""
     values = np.empty(lists.n_queries)
     _native.losses.evaluate(compiled, scores, slope, values)
     return values
 
 
 class CompiledLoss(Loss):
-    """A loss that works through its compiled object."""
+    """A loss that is evaluated by its compiled object."""
 
     @abstractmethod
     def native(self, lists: QueryLists) -> Any: ...
@@ -225,10 +256,10 @@ class CompiledLoss(Loss):
 
 
 class CompiledCurvature(CompiledLoss):
-    """A compiled loss that has curvature."""
+    """A compiled loss with curvature."""
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        loss, scores = self.native(lists), scores.copy()  # the caller may move on while products are still taken here
+        loss, scores = self.native(lists), scores.copy()  # the caller may change its scores before the products
 
         def product(direction: np.ndarray) -> np.ndarray:
             out = np.empty(lists.n_docs)
@@ -248,13 +279,13 @@ class CompiledCurvature(CompiledLoss):
         return out
 
 
-def as_given(values: np.ndarray, queries: Queries | QueryLists) -> np.ndarray:
-    """``values``, one per grouped row, in the order of the rows of ``queries``."""
+def in_row_order(values: np.ndarray, queries: Queries | QueryLists) -> np.ndarray:
+    """Return ``values``, one per grouped row, in the order of the rows of ``queries``."""
     return values if isinstance(queries, QueryLists) or queries.is_grouped else queries.in_row_order(values)
 
 
 def _vector(values: Any, queries: Queries | QueryLists, name: str) -> np.ndarray:
-    """One number per row of ``queries``, checked, the rows of each query together."""
+    """Return one checked number per row of ``queries``, grouped by query."""
     vector = np.require(np.ascontiguousarray(values, dtype=np.float64), requirements=["A"])
     if vector.shape != (queries.n_docs,):
         raise ValueError(f"{name} has shape {vector.shape} but the queries have {queries.n_docs:,} documents.")

@@ -12,11 +12,11 @@ from plackett.losses.base import CompiledCurvature, CurvatureProduct
 from plackett.validation import check_choice, check_positive_int
 
 _SIGNS = {"ndcg": 1.0, "label": -1.0}  # of the lower document's strength in the weight of a pair
-_LARGEST_LABEL = 1000  # 2**1000 is a number
+_LARGEST_LABEL = 1000  # 2**1000 does not overflow
 
 
 class _Weights(NamedTuple):
-    """What the kernels know of the labels; see ``_native/losses/cost_levels.hpp``."""
+    """The labels as kernels need them; see ``_native/losses/cost_levels.hpp``."""
 
     label_order: np.ndarray
     indptr: np.ndarray
@@ -29,26 +29,26 @@ class _Weights(NamedTuple):
 
 
 class CSListMLE(CompiledCurvature):
-    """Cost-sensitive ListMLE (Lu et al. 2010): smooth, convex, and with a constant added at least 1 − NDCG@k.
+    """Cost-sensitive ListMLE (Lu et al. 2010): smooth, convex, and up to a constant a bound on 1 − NDCG@k.
 
-    ``(1 / DCG) Σ_j β_j log2(1 + Σ_{t: y_t < y_j} α_jt exp(f_t − f_j))``. A pair weighs about what NDCG@k loses when its
-    documents change places: ``w_jt = A_j + A_t``, ``A_j`` being the gain ``2**y_j − 1`` times the steepness of the
-    discount at the best place that j can have, 0 behind place k. ``β_j = Σ_t w_jt``, ``α_jt = w_jt / β_j``, and DCG is
-    that of the labels, every document standing at its best place.
+    ``(1 / DCG) Σ_j β_j log2(1 + Σ_{t: y_t < y_j} α_jt exp(f_t − f_j))``. The weight of a pair is about what NDCG@k
+    loses when its documents are swapped: ``w_jt = A_j + A_t``, ``A_j`` being the gain ``2**y_j − 1`` times the slope of
+    the discount at the best position of j, 0 beyond position k. ``β_j = Σ_t w_jt``, ``α_jt = w_jt / β_j``, and DCG is
+    that of the labels with every document at its best position.
 
-    As in the metrics, labels of 0 and below have gain 0, and gains are taken relative to the query's largest, so that
-    labels may be in the thousands. A document without weight (``β_j = 0``) adds nothing as a winner; queries with one
-    label, or without a label above 0, contribute nothing.
+    As in the metrics, labels of 0 and below have gain 0, and gains are relative to the largest of the query, so that
+    large labels do not overflow. Documents with ``β_j = 0`` have no term; queries with one label, or without a label
+    above 0, have a loss of 0.
 
     Parameters
     ----------
     k : int or None, default=10
-        Places that count; 10 is where NDCG is read most often. None counts all of them, and so every pair of documents
-        with different labels of which one is above 0. Ignored by ``weights="label"``.
+        Cut-off of NDCG. None counts all positions, and so every pair of documents with different labels of which one is
+        above 0. Ignored by ``weights="label"``.
     weights : {"ndcg", "label"}, default="ndcg"
         "label" gives the weights in the code of Olinto (2016): ``β_j = y_j / Σ y``, ``α_jt = (y_j − y_t) / y_j``, and
-        DCG over all places. Labels below 0 count as 0 there. Since DCG grows as ``2**y`` and ``β`` does not, queries
-        with high labels count little; labels above 1000 are refused.
+        DCG over all positions. Labels below 0 count as 0. Since DCG grows as ``2**y`` and ``β`` does not, queries with
+        high labels count little; labels above 1000 raise an error.
 
     Examples
     --------
@@ -70,8 +70,8 @@ class CSListMLE(CompiledCurvature):
         largest = lists.labels.max(initial=0.0) if self.weights == "label" else 0.0
         if largest > _LARGEST_LABEL:
             raise ValueError(
-                f'labels go up to {largest:g}, but weights="label" divides by 2**label: above {_LARGEST_LABEL} nothing '
-                'would be left. Use weights="ndcg", which takes any labels, or smaller labels.'
+                f'labels go up to {largest:g}, but weights="label" divides by 2**label, which overflows above '
+                f'{_LARGEST_LABEL}. Use weights="ndcg", which accepts any labels, or smaller labels.'
             )
 
     def native(self, lists: QueryLists) -> Any:
@@ -104,7 +104,7 @@ def _weights(lists: QueryLists, k: int | None, sign: float) -> _Weights:
         lists.labels, lists.order, lists.indptr, levels.bounds, levels.indptr,
         sign < 0.0, lists.n_docs if k is None else min(k, lists.n_docs), strength, norm, scale,
     )  # fmt: skip
-    # levels that cost something come first in a query; those after the first that does not are taken together with it
+    # levels with a cost come first in a query; those after the first level without cost are merged with it
     is_kept = np.ones(n_levels, dtype=bool)
     is_kept[1:] = norm[:-1] > 0.0
     is_kept[levels.indptr[:-1][np.diff(levels.indptr) > 0]] = True

@@ -18,7 +18,7 @@ TIES = ("breslow", "efron", "random")
 
 
 class WeightedLevels(NamedTuple):
-    """What the kernels know of the labels: bounds, order, levels, and the weight of each level, 0 for censored ones."""
+    """The labels as kernels need them: bounds, order, levels, and the weight of each level, 0 for censored ones."""
 
     indptr: np.ndarray
     order: np.ndarray
@@ -30,20 +30,20 @@ class WeightedLevels(NamedTuple):
 class ListMLE(TransformedLoss):
     """Negative log-likelihood of the true order (Xia et al., 2008).
 
-    Documents in true order, ``Σ_i [−f_i + log Σ_{j ≥ i} exp f_j]``. Labels with ties do not give an order, so:
+    ``Σ_i [−f_i + log Σ_{j ≥ i} exp f_j]`` over documents in true order. ``ties`` says what equal labels mean.
 
     Parameters
     ----------
     ties : {"breslow", "efron", "random"}, default="breslow"
-        ``"breslow"`` lets every document of a level compete with its own and all lower levels, ``"efron"`` takes about
-        the mean over the orders within a level, both as in Cox regression; both leave out the lowest level and do not
-        depend on the order of the rows. ``"random"`` draws an order within each level at every pass, as most other
-        packages do; only ``solver="sgd"`` can work with it. On a strict order all three are the same.
+        ``"breslow"`` compares every document with its own and all lower levels, ``"efron"`` approximates the mean over
+        the orders within a level, both as in Cox regression; both omit the lowest level and do not depend on the order
+        of the rows. ``"random"`` draws an order within each level at every pass, as most other packages do; it needs
+        ``solver="sgd"``. Without ties all three are equal.
     transform : str or Transform, default="exp"
-        φ in the place of exp: ``"exp"``, ``"linear"``, ``"sigmoid"`` or ``"probit"``. Only with ``"exp"`` is the loss
-        convex, and only then does it have curvature.
+        φ in place of exp: ``"exp"``, ``"linear"``, ``"sigmoid"`` or ``"probit"``. Only with ``"exp"`` is the loss
+        convex and has curvature.
     random_state : int, default=None
-        Seed of ``ties="random"`` when the loss is called by itself; rankers use their own.
+        Seed of ``ties="random"`` if the loss is called directly; rankers use their own.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class ListMLE(TransformedLoss):
             lists.rng = np.random.default_rng(self.random_state)
         shuffled = np.empty_like(lists.order)
         _native.losses.shuffle_levels(lists.order, lists.levels.bounds, lists.rng.random(lists.n_docs), shuffled)
-        # every place is a level of its own, except in queries with one label, which have no order to learn
+        # every position is its own level, except in queries with one label, which have no order to learn
         n_levels = np.diff(lists.levels.indptr)
         weights = np.repeat((n_levels > 1).astype(np.float64), np.diff(lists.indptr))
         return WeightedLevels(lists.indptr, shuffled, np.arange(lists.n_docs + 1), lists.indptr, weights)
@@ -102,7 +102,7 @@ class PListMLE(CompiledCurvature):
     ----------
     position_weights : {"exp2", "exp", "dcg", "linear"} or callable, default="exp2"
         ``"exp2"`` is the paper's ``2^(n−i) − 1``, divided by its value at i = 1 so that long lists neither overflow nor
-        drown the others; ``"exp"`` the same with ``base``; ``"dcg"`` ``1/log2(1+i)``; ``"linear"`` ``n − i``; a
+        dominate; ``"exp"`` the same with ``base``; ``"dcg"`` ``1/log2(1+i)``; ``"linear"`` ``n − i``; a
         callable gets the positions 1..n and n.
     base : float, default=2
         Of ``"exp"``.
@@ -137,7 +137,7 @@ class PListMLE(CompiledCurvature):
         return lists.keep(key, lambda: _with_weights(lists, self._weigh(lists)))
 
     def _weigh(self, lists: QueryLists) -> np.ndarray:
-        """The mean weight of each level's places, 0 for the lowest level of each query."""
+        """Return the mean weight of the positions of each level, 0 for the lowest level of each query."""
         lengths, bounds = np.diff(lists.indptr), lists.levels.bounds
         if lists.n_docs == 0:
             return np.zeros(0)
@@ -145,13 +145,13 @@ class PListMLE(CompiledCurvature):
         for n in np.unique(lengths).tolist():
             of_length = weights_of_positions(self.position_weights, n, base=self.base)
             if n and of_length.min() < 0:
-                raise ValueError("position_weights gave a negative weight; they must fall and stay at or above 0.")
+                raise ValueError("position_weights returned a negative weight; weights must fall and be at least 0.")
             weights[lists.indptr[:-1][lengths == n][:, None] + np.arange(n)] = of_length
         return _above_lowest(lists) * np.add.reduceat(weights, bounds[:-1]) / np.diff(bounds)
 
 
 def _above_lowest(lists: QueryLists) -> np.ndarray:
-    """1 for each level above the lowest of its query, else 0."""
+    """Return 1 for each level above the lowest of its query, else 0."""
     is_above = np.ones(lists.levels.bounds.size - 1)
     ends = lists.levels.indptr[1:][np.diff(lists.levels.indptr) > 0]
     is_above[ends - 1] = 0.0

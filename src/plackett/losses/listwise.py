@@ -1,4 +1,4 @@
-"""Listwise losses that compare all labels of a query with all scores at once: ListNet and RankCosine."""
+"""ListNet and RankCosine: losses between the vectors of labels and scores of a query."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class ListNet(TransformedLoss):
     """Cross entropy between the top-one probabilities of the labels and of the scores (Cao et al. 2007).
 
     ``−Σ_i P_i log(φ(f_i) / Σ_j φ(f_j))`` with ``P_i = φ(y_i) / Σ_j φ(y_j)``; with the default φ both are softmaxes.
-    The smallest value is the entropy of P, not 0. A query whose labels are all equal pulls its scores together.
+    The minimum is the entropy of P, not 0. A query with equal labels draws its scores together.
 
     Parameters
     ----------
     transform : {"exp", "linear", "sigmoid", "probit"} or Linear, default="exp"
-        φ, applied to the scores and to the labels. Under "exp" alone the loss is convex and has curvature products.
-        A linear φ must be positive for every score, and not negative for any label; labels that all give 0 count as
-        equal ones.
+        φ, applied to the scores and to the labels. Only with "exp" is the loss convex and has curvature products. A
+        linear φ must be positive for every score, and not negative for any label; labels with φ = 0 everywhere count as
+        equal.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class ListNet(TransformedLoss):
             row = int(np.argmin(value))
             if value[row] < 0.0:
                 raise ValueError(
-                    f"{transform!r} makes {value[row]:g} of the label {lists.labels[row]:g} in row {row}, but ListNet "
+                    f"{transform!r} is {value[row]:g} for the label {lists.labels[row]:g} in row {row}, but ListNet "
                     'needs probabilities: at least 0 for every label. Give a larger b, or transform="exp".'
                 )
 
@@ -79,10 +79,9 @@ class ListNet(TransformedLoss):
 class RankCosine(Loss):
     """``½ (1 − cos(φ(y), φ(f)))``: half of one minus the cosine between labels and scores (Qin et al. 2008).
 
-    Between 0 and 1, whatever the length of the list. Scores (or labels) that all give φ = 0 cost ½ and have slope 0, so
-    that a solver which starts at 0 needs another start. With the default φ the length of the scores does not matter,
-    and rankers leave the penalty ``l2`` out: it would only shrink the coefficients. Not convex: it has a curvature
-    diagonal, but no products.
+    Between 0 and 1 for lists of any length. Scores (or labels) with φ = 0 everywhere have a loss of ½ and slope 0, so
+    that a fit must not start there. With the default φ the loss is scale-invariant, and rankers omit the penalty
+    ``l2``, which would only shrink the coefficients. Not convex: it has a curvature diagonal, but no products.
 
     Parameters
     ----------
@@ -143,10 +142,10 @@ class RankCosine(Loss):
 
     def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
         unit, inner, second = _unit_vectors(get_transform(self.transform), scores, lists)
-        slope, bend = np.empty_like(scores), np.empty_like(scores)
+        slope, curvature = np.empty_like(scores), np.empty_like(scores)
         _native.losses.cosine_of_unit(unit, self._target(lists), lists.indptr, np.empty(lists.n_queries), slope)
-        _native.losses.cosine_diagonal(unit, self._target(lists), lists.indptr, bend)
-        return bend * inner**2 + slope * second
+        _native.losses.cosine_diagonal(unit, self._target(lists), lists.indptr, curvature)
+        return curvature * inner**2 + slope * second
 
     def _target(self, lists: QueryLists) -> np.ndarray:
         transform = get_transform(self.transform)
@@ -160,24 +159,24 @@ def _softmax(values: np.ndarray, lists: QueryLists) -> np.ndarray:
 
 
 def _shares_of_labels(transform: Transform, lists: QueryLists) -> np.ndarray:
-    """φ of each label over the query's sum."""
+    """Return φ of each label divided by the sum of its query."""
     if not isinstance(transform, Linear):
         return _softmax(transform.log_and_slope(lists.labels)[0], lists)
     value = transform.value(lists.labels)
     sizes = np.diff(lists.indptr)
     queries = np.repeat(np.arange(lists.n_queries), sizes)
     totals = np.bincount(queries, weights=value, minlength=lists.n_queries)
-    value[totals[queries] == 0.0] = 1.0  # all 0: equal labels, as any others
+    value[totals[queries] == 0.0] = 1.0  # all 0: like other equal labels
     return value / np.where(totals == 0.0, sizes, totals)[queries]
 
 
 def _unit_vectors(transform: Transform, scores: np.ndarray, lists: QueryLists) -> tuple[np.ndarray, Any, Any]:
-    """φ of the scores, each query scaled to length 1, and its first two derivatives by the score, divided alike."""
+    """Return φ of the scores, scaled to norm 1 in each query, and its two derivatives by the score, equally scaled."""
     lengths = np.empty(lists.n_queries)
     if isinstance(transform, Linear):
         unit = transform.value(scores)
         _native.losses.to_unit_length(unit, lists.indptr, lengths)
-        lengths[lengths == 0.0] = 1.0  # slope and bend are 0 there
+        lengths[lengths == 0.0] = 1.0  # slope and curvature are 0 there
         return unit, np.repeat(transform.a / lengths, np.diff(lists.indptr)), 0.0
     logs, slope, second = transform.log_and_derivatives(scores)
     unit = np.empty_like(logs)

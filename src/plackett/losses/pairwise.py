@@ -1,6 +1,6 @@
-"""Pairwise losses: every two documents of a query with different labels, compared by the margin of their scores.
+"""Pairwise losses: sums over pairs of documents of a query with different labels.
 
-Each is a sum over pairs ``y_i > y_j`` of a function of the margin ``m = f_i - f_j``; no list of pairs is ever built.
+Each is a sum over pairs ``y_i > y_j`` of a function of the margin ``m = f_i - f_j``; no list of pairs is built.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NORMALIZERS = ("pairs", "all", "none")
 
 
 class _Pairwise(CompiledLoss):
-    """A sum over pairs, divided by what ``normalize`` says."""
+    """A sum over pairs, normalised by ``normalize``."""
 
     def __init__(self, normalize: str = "pairs"):
         self.normalize = normalize
@@ -34,7 +34,7 @@ class _Pairwise(CompiledLoss):
         raise NotImplementedError
 
     def _weights(self, lists: QueryLists) -> np.ndarray:
-        """What a pair of each query counts; 0 where there is none."""
+        """Return the weight of a pair of each query; 0 for queries without pairs."""
         return lists.keep(("pair weights", self.normalize), lambda: _pair_weights(lists, self.normalize))
 
 
@@ -46,14 +46,14 @@ def _pair_weights(lists: QueryLists, normalize: str) -> np.ndarray:
 
 
 class _CurvedHinge(_Pairwise, CompiledCurvature):
-    """Squared and smoothed hinge: their second derivative is the same for all active pairs, which are found once."""
+    """Squared and smoothed hinge: the second derivative is equal for all active pairs, which are found once."""
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
         found = self.native_curvature(lists, lambda: scores)
 
         def product(direction: np.ndarray) -> np.ndarray:
             out = np.empty(lists.n_docs)
-            _native.losses.multiply(found, direction, direction, out)  # the active pairs stand for the scores
+            _native.losses.multiply(found, direction, direction, out)  # the active pairs replace the scores
             return out
 
         return product
@@ -63,13 +63,13 @@ class PairwiseHinge(_Pairwise):
     """Hinge loss, ``max(0, 1 - m)``, over every pair of documents with different labels: RankSVM.
 
     O(n log n) per query. The loss has kinks: at a margin of exactly 1 the slope is 0. It has no curvature;
-    ``smoothed`` gives a loss that does.
+    ``smoothed`` returns a loss that has.
 
     Parameters
     ----------
     normalize : {"pairs", "all", "none"}, default="pairs"
-        What a query's sum is divided by: its number of pairs with different labels; all of its pairs,
-        ``n (n - 1) / 2``; or nothing. A query without pairs counts 0.
+        Divisor of the sum of a query: its number of pairs with different labels; the number of all pairs,
+        ``n (n - 1) / 2``; or 1. A query without pairs counts 0.
 
     Examples
     --------
@@ -87,24 +87,24 @@ class PairwiseHinge(_Pairwise):
         return _native.losses.hinge(_native_plan(lists), self._weights(lists))
 
     def smoothed(self, width: float) -> PairwiseSmoothedHinge:
-        """The loss with a parabola of this width in place of its kink: at most width/2 a pair below, never above."""
+        """Return the loss with a parabola of this width in place of its kink: lower by at most width/2 per pair."""
         return PairwiseSmoothedHinge(width, self.normalize)
 
     def dual_sums(self, scores: np.ndarray, lists: QueryLists, width: float) -> np.ndarray:
-        """The sum over each query's pairs of ``c * min(1, max(0, 1 - m) / width)``, c being what a pair counts.
+        """Return the sum over each query's pairs of ``c * min(1, max(0, 1 - m) / width)``, c their weight.
 
-        These are the dual variables that belong to the slope of ``smoothed(width)``; their sum, less what they cost in
-        the penalty, is a lower bound of the minimum.
+        These are the dual variables of the slope of ``smoothed(width)``. Their sum minus the conjugate of the penalty
+        is a lower bound of the minimum.
         """
         ramp = _native.losses.ramp(_native_plan(lists), self._weights(lists) / width, width)
         return evaluate(ramp, scores, lists, np.empty(lists.n_docs))
 
 
 class PairwiseSmoothedHinge(_CurvedHinge):
-    """Hinge loss with its kink rounded: 0 above a margin of 1, a parabola down to ``1 - width``, then straight.
+    """Smoothed hinge loss: 0 above a margin of 1, a parabola down to ``1 - width``, linear below.
 
-    With ``z = 1 - m``: ``z² / (2 width)`` for z up to ``width``, ``z - width/2`` beyond. Its second derivative jumps;
-    where it does, products take the parabola's side at ``1 - width`` and the flat side at 1.
+    With ``z = 1 - m``: ``z² / (2 width)`` for z up to ``width``, ``z - width/2`` beyond. At the jumps of the second
+    derivative, products use the parabola's side at ``1 - width`` and the flat side at 1.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class PairwiseSmoothedHinge(_CurvedHinge):
         if not 0 < self.width < np.inf:
             raise ValueError(f"width={self.width!r} must be a number above 0.")
 
-    def native(self, lists: QueryLists) -> Any:  # not kept: solvers go through many widths
+    def native(self, lists: QueryLists) -> Any:  # not cached: solvers use many widths
         return _native.losses.bend(_native_plan(lists), self._weights(lists) / self.width, self.width)
 
     def native_curvature(self, lists: QueryLists, scores: Callable[[], np.ndarray]) -> Any:
@@ -134,7 +134,7 @@ class PairwiseSmoothedHinge(_CurvedHinge):
 class PairwiseSquaredHinge(_CurvedHinge):
     """Squared hinge loss, ``max(0, 1 - m)²``, over every pair of documents with different labels.
 
-    O(n log n) per query. The second derivative jumps at a margin of 1, where products take the flat side.
+    O(n log n) per query. The second derivative jumps at a margin of 1, where products use the flat side.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class PairwiseSquaredHinge(_CurvedHinge):
     name = "squared-hinge"
 
     def _compiled(self, lists: QueryLists) -> Any:
-        return _native.losses.squared_hinge(_native_plan(lists), 2.0 * self._weights(lists))  # it sums z²/2
+        return _native.losses.squared_hinge(_native_plan(lists), 2.0 * self._weights(lists))  # the kernel sums z²/2
 
     def native_curvature(self, lists: QueryLists, scores: Callable[[], np.ndarray]) -> Any:
         weights = 2.0 * self._weights(lists)
@@ -173,7 +173,7 @@ class PairwiseExponential(_Pairwise, CompiledCurvature):
     """Exponential loss, ``e^-m``, over every pair of documents with different labels: RankBoost.
 
     O(n) per query, because ``e^(f_j - f_i)`` is a product. A margin below -600 counts as about -600, so that value and
-    slope stay finite (around 1e260) however bad the scores are.
+    slope stay finite (around 1e260).
 
     Parameters
     ----------
@@ -188,10 +188,10 @@ class PairwiseExponential(_Pairwise, CompiledCurvature):
 
 
 class PairwisePsi(_Pairwise):
-    """Hinge loss that no pair can exceed 1 in, ``min(1, max(0, 1 - m))``, over pairs with different labels.
+    """Psi loss, a hinge loss of at most 1 per pair, ``min(1, max(0, 1 - m))``, over pairs with different labels.
 
-    O(n log n) per query; not convex. At the kinks the slope is that of the right-hand side: 0 at a margin of 1, and at
-    a margin of 0 the pair still pulls, so that a start with equal scores moves.
+    O(n log n) per query; not convex. At the kinks the slope is that of the right-hand side: 0 at a margin of 1, and not
+    0 at a margin of 0, so that a fit can start with equal scores.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Losses that look at one document at a time: baselines for those that compare documents."""
+"""Pointwise losses: sums over single documents."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from plackett.losses.base import CompiledCurvature
 class Squared(CompiledCurvature):
     """``½ Σ (f − y)²``: least-squares regression on the label.
 
-    Every document counts the same, so that long queries count more than short ones, and a query with a single document
-    counts as well. The slope is the residual ``f − y`` and the second derivative 1.
+    Every document has the same weight, so that long queries count more than short ones, and queries with a single
+    document count, too. The slope is the residual ``f − y`` and the second derivative 1.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""φ, the increasing function that turns scores into the weights of documents in a list.
+"""Transforms φ, increasing functions from scores to the weights of documents, and the losses of ``log φ``.
 
-The losses use ``log φ(f)`` and its derivatives, never φ itself: φ of a score of −1000 is 0 in floating point, while its
-logarithm is an ordinary number. The exception is RankCosine with a linear φ, which may be negative.
+The losses use ``log φ(f)`` and its derivatives, not φ itself, which underflows for scores of −1000. The exception is
+RankCosine with a linear φ, which may be negative.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from plackett.data.queries import QueryLists
 from plackett.losses.base import CompiledCurvature, CurvatureProduct, evaluate
 from plackett.validation import plain
 
-_FAR = 100.0  # from here on the series of 1 / Φ is exact, and the formula loses half of its digits
-_LIMIT = 1e150  # its square is still a number
+_FAR = 100.0  # beyond it the series of 1 / Φ is exact, while the formula loses half of its digits
+_LIMIT = 1e150  # its square does not overflow
 
 
 class NotPositiveError(ValueError):
-    """Scores at which a loss is not defined, because φ is not positive there; a solver must keep away from them."""
+    """Raised for scores at which a loss is not defined because φ is not positive; solvers take shorter steps."""
 
 
 class Transform(Parameters, ABC):
@@ -30,20 +30,20 @@ class Transform(Parameters, ABC):
     name: ClassVar[str]
 
     def check(self) -> None:
-        """Refuse parameters for which φ does not increase."""
+        """Raise for parameters for which φ does not increase."""
 
     def log_and_slope(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``log φ`` of each score, and its derivative by the score."""
+        """Return ``log φ`` of each score, and its derivative by the score."""
         log, slope, _ = self.log_and_derivatives(scores)
         return log, slope
 
     @abstractmethod
     def log_and_derivatives(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """``log φ`` of each score, and its first and second derivative by the score."""
+        """Return ``log φ`` of each score, and its first and second derivative by the score."""
 
 
 class Exponential(Transform):
-    """``φ(f) = exp(f)``: the only φ under which a constant added to all scores changes nothing."""
+    """``φ(f) = exp(f)``: the only φ for which losses ignore a constant added to all scores."""
 
     name = "exp"
 
@@ -79,7 +79,7 @@ class Linear(Transform):
             raise ValueError(f"Linear has a={plain(self.a)!r}; it must be greater than 0, or higher scores rank lower.")
 
     def value(self, scores: np.ndarray) -> np.ndarray:
-        """``a f + b``, which may be negative."""
+        """Return ``a f + b``, which may be negative."""
         return self.a * scores + self.b
 
     def log_and_derivatives(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -87,7 +87,7 @@ class Linear(Transform):
         if value.size and not value.min() > 0.0:
             row = int(np.argmin(value))
             raise NotPositiveError(
-                f"{self!r} makes {value[row]:g} of the score {scores[row]:g} in row {row}, but the loss divides by it: "
+                f"{self!r} is {value[row]:g} for the score {scores[row]:g} in row {row}, but the loss divides by it: "
                 f"it must be positive. Give a larger b, as in Linear({self.a:g}, {self._larger_b(scores):g}), or "
                 'transform="exp", which is positive everywhere.'
             )
@@ -132,7 +132,7 @@ _BY_NAME = {transform.name: transform for transform in _CLASSES}
 
 
 def get_transform(transform: Any) -> Transform:
-    """The transform that a name stands for; a Transform is checked and given back.
+    """Return the transform of a name, or a Transform itself after a check.
 
     Examples
     --------

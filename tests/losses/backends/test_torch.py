@@ -371,7 +371,7 @@ def test_wrong_scores_are_named():
 @pytest.mark.parametrize("loss", [L.ListMLE(transform=L.Linear(1, 0)), L.ListNet(L.Linear(1, 0))], ids=repr)
 def test_a_transform_that_is_not_positive_is_refused_on_a_device_too(loss):
     lists, _ = made_lists()
-    with pytest.raises(ValueError, match=r"makes -2 of the score -2 in row 3.*Give a larger b"):
+    with pytest.raises(ValueError, match=r"is -2 for the score -2 in row 3.*Give a larger b"):
         on_device.terms_and_slope(loss, torch.where(torch.arange(23) == 3, -2.0, 1.0).double(), lists)
 
 

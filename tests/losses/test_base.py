@@ -197,3 +197,42 @@ def test_lists_travel_without_compiled_objects():
     again = pk.losses.ListMLE().value_and_slope(scores, there)
     assert again[0] == value
     np.testing.assert_array_equal(again[1], slope)
+
+
+# --- losses of users -------------------------------------------------------------------------------------------------
+
+OWN_DATA = pk.datasets.make_web_like(10, n_features=4, random_state=0)
+
+
+class Flat(pk.losses.Squared):
+    """A subclass that says anew what its queries lose."""
+
+    def query_values(self, scores, lists, slope):
+        slope[:] = 0.0
+        return np.zeros(lists.n_queries)
+
+
+class ShortProduct(pk.losses.Squared):
+    """A loss whose product forgets a document."""
+
+    def query_values(self, scores, lists, slope):
+        return super().query_values(scores, lists, slope)
+
+    def curvature_at(self, scores, lists):
+        return lambda direction: direction[1:]
+
+
+def test_an_override_is_not_passed_over():
+    ranker = pk.LinearRanker(loss=Flat(), l2=0.0, solver="lbfgs").fit(OWN_DATA.X, OWN_DATA.y, qid=OWN_DATA.qid)
+    np.testing.assert_array_equal(ranker.coef_, 0.0)
+
+
+def test_a_product_of_the_wrong_length_is_refused():
+    with pytest.raises(ValueError, match="curvature_at returned a product of shape"):
+        pk.LinearRanker(loss=ShortProduct(), solver="newton").fit(OWN_DATA.X, OWN_DATA.y, qid=OWN_DATA.qid)
+
+
+def test_scores_need_not_be_aligned():
+    scores = np.zeros(8 * OWN_DATA.n_docs + 1, np.uint8)[1:].view(np.float64)
+    value, _ = pk.losses.ListMLE().value_and_slope(scores, OWN_DATA)
+    assert value == pk.losses.ListMLE().value_and_slope(np.zeros(OWN_DATA.n_docs), OWN_DATA)[0]
