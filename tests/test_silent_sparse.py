@@ -174,7 +174,7 @@ class Returns(TransformerMixin, BaseEstimator):
 
 
 RETURNED = {
-    "fewer rows": (lambda X: X[1:], "24 rows went in and 23 came out; rankers need one per document"),
+    "fewer rows": (lambda X: X[1:], "24 rows became 23; rankers need one per document"),
     "a NaN": (lambda X: X * np.nan, "X has a NaN in row 0, column 0"),
     "infinite values": (lambda X: X + np.inf, "X has an infinite value in row 0, column 0"),
     "a vector": (lambda X: X[:, 0], r"X has shape \(24,\)"),
@@ -219,7 +219,9 @@ def test_a_transformer_that_works_in_place_leaves_the_rows_of_the_caller_alone()
 
 def test_transformers_that_would_fill_sparse_rows_are_refused_with_the_way_out():
     for normalize, shown in (("minmax", "MinMaxScaler"), (StandardScaler(), "StandardScaler")):
-        with pytest.raises(ValueError, match=rf'X is sparse, and normalize=.*\({shown}\) would fill it.*"maxabs"'):
+        with pytest.raises(
+            ValueError, match=rf'X is sparse, and normalize=.*\({shown}\) would make it dense.*"maxabs"'
+        ):
             pk.ranker("listmle", normalize=normalize).fit(sparse.csr_matrix(X), Y, qid=QID)
     with pytest.raises(ValueError, match=r'X is sparse and has negative values.*"maxabs"'):
         pk.ranker("listmle", normalize=QuantileTransformer()).fit(sparse.csr_matrix(-X), Y, qid=QID)

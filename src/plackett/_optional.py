@@ -1,4 +1,4 @@
-"""Packages that belong to an extra: imported where they are needed, named when they are missing."""
+"""Importing optional packages, with an error that says how to install a missing one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from types import ModuleType
 
 
 def import_optional(module: str, *, extra: str | None, needed_for: str) -> ModuleType:
-    """The imported ``module``, or an error that says how to install it: by our extra, or else by its own name.
+    """Return the imported ``module``, or raise an error that says how to install it: by an extra, or by its name.
 
-    A package that is present but broken shows its own error: only the absence of the package itself is translated.
+    A package that is installed but broken raises its own error.
     """
     package = module.partition(".")[0]
     try:

@@ -40,7 +40,7 @@ def recorded() -> Iterator[list[warnings.WarningMessage]]:
         if _users == 0:
             _filters, _show = list(warnings.filters), warnings.showwarning
             warnings.showwarning = _dispatch
-        warnings.simplefilter("always")  # again, where catch_warnings has put other filters in front
+        warnings.simplefilter("always")  # again, in case catch_warnings has put other filters in front
         _users += 1
     stack.append(caught)
     try:
@@ -58,7 +58,7 @@ def recorded() -> Iterator[list[warnings.WarningMessage]]:
 
 @contextlib.contextmanager
 def without(pattern: str) -> Iterator[None]:
-    """Drop the warnings of this thread whose message matches; the others are given when the block has ended."""
+    """Drop the warnings of this thread whose message matches; the others are issued after the block."""
     with recorded() as caught:
         yield
     for one in caught:
@@ -77,7 +77,7 @@ def _dispatch(message: Any, category: Any, filename: str, lineno: int, file: Any
         return
     for action, text, kind, module, number in _filters:
         is_meant = (text is None or text.match(str(message))) and issubclass(category, kind) and number in (0, lineno)
-        if is_meant and module is None:  # which module warned is not told here
+        if is_meant and module is None:  # the module that warned is unknown here
             if action == "error":
                 raise message
             if action == "ignore":

@@ -1,4 +1,4 @@
-"""Errors that callers may want to tell apart. All of them are also the built-in error a caller would expect."""
+"""Errors and warnings of plackett. All errors are subclasses of the built-in error that a caller would expect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 
 
 class DataFormatError(ValueError):
-    """A file does not say what its format promises; ``path`` and ``line`` (from 1) tell where."""
+    """A file does not follow its format; ``path`` and ``line`` (from 1) are the location."""
 
     def __init__(self, path: str, line: int | None, message: str):
         self.path, self.line, self.message = path, line, message
@@ -19,7 +19,7 @@ class DataFormatError(ValueError):
 
 
 class ModelFormatError(ValueError):
-    """A file is not a model, is damaged, or asks for what this version does not have; ``path`` tells which."""
+    """The file ``path`` is not a model, is damaged, or needs something that this version does not have."""
 
     def __init__(self, path: str, message: str):
         self.path, self.message = path, message
@@ -30,11 +30,11 @@ class ModelFormatError(ValueError):
 
 
 class DatasetNotFoundError(FileNotFoundError):
-    """A named data set is not where it was looked for; the message says where to get it and where to put it."""
+    """A published data set was not found; the message says where to get it and where to copy it."""
 
 
 class StoreError(OSError):
-    """The workbench's store cannot be opened, read or written; ``location`` tells which, without any password."""
+    """The store of the workbench cannot be opened, read or written; ``location`` names it without a password."""
 
     def __init__(self, location: str, message: str):
         self.location, self.message = location, message
@@ -49,15 +49,15 @@ class ConvergenceWarning(UserWarning):
 
 
 class DataWarning(UserWarning):
-    """The data are usable but probably not what was meant."""
+    """The data are usable but probably not as intended."""
 
 
 class NothingToLearnWarning(DataWarning):
-    """The labels order no documents: a ranker fitted to them ranks by nothing."""
+    """No labels differ: a ranker fitted to them learns nothing."""
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn with the line of the caller outside this package, however deep inside it the cause was found."""
+    """Warn with the line of the caller outside this package as the location."""
     package, frame, level = __name__.partition(".")[0], sys._getframe(1), 2
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == package:
         frame, level = frame.f_back, level + 1

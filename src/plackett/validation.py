@@ -1,4 +1,4 @@
-"""Checks on what comes from outside. Every message says what came, what was needed and what to do."""
+"""Checks of arguments. Every message says what came, what was expected and what to do."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-LARGEST_SEED = 2**32 - 1  # that numpy's RandomState takes
-INDICES_PER_BLOCK = 1 << 20  # that one thread looks at
+LARGEST_SEED = 2**32 - 1  # accepted by numpy's RandomState
+INDICES_PER_BLOCK = 1 << 20  # per thread
 ROWS_PER_CHECK = 1 << 16  # finite checks run over blocks of rows, so that they need no second copy of X
 
 
 def plain(value: object) -> object:
-    """``value`` as a plain Python number or string, for messages (``7``, not ``np.int64(7)``)."""
+    """Return ``value`` as a plain Python number or string, for messages (``7``, not ``np.int64(7)``)."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def count_of(n: int, one: str, many: str | None = None) -> str:
-    """``n`` with its noun: "1 query", "1,692 queries"."""
+    """Return ``n`` with its noun: "1 query", "1,692 queries"."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def is_sparse(X: object) -> bool:
-    """Whether X is a scipy sparse matrix or array, asked without importing scipy."""
+    """Return whether X is a scipy sparse matrix or array, without importing scipy."""
     return hasattr(X, "nnz") and hasattr(X, "tocsr")
 
 
@@ -42,7 +42,7 @@ def as_csr(X: Any, name: str = "X") -> Any:
 
 
 def _laid_out(X: Any) -> Any:
-    """Return a CSR matrix whose arrays kernels take: contiguous and aligned, both of indices of one type."""
+    """Return a CSR matrix for kernels: contiguous and aligned arrays, index arrays of one dtype."""
     given, place = (X.data, X.indices, X.indptr), np.result_type(X.indices, X.indptr)
     dtypes = (None, place, place)
     parts = tuple(np.require(array, dtype, ["C", "A"]) for array, dtype in zip(given, dtypes, strict=True))
@@ -52,7 +52,7 @@ def _laid_out(X: Any) -> Any:
 
 
 def check_csr(X: Any, name: str = "X") -> None:
-    """Refuse a sparse matrix whose index arrays point outside of it: compiled code trusts them.
+    """Reject a sparse matrix whose indices are out of bounds: compiled code trusts them.
 
     CSR, CSC, BSR, COO and LIL are looked at in one pass; other formats hold no index arrays, and are checked by
     ``as_csr`` after the conversion, and dense rows pass. scipy's own check looks at no index when ``indptr`` ends with
@@ -122,12 +122,12 @@ def _raise_not_sound(name: str, what: str) -> None:
 
 
 def _is_masked(values: object) -> bool:
-    """Whether an array has masked values. It cannot have any before numpy.ma, which is slow to import, is loaded."""
+    """Return whether an array has masked values, without importing numpy.ma, which is slow to import."""
     return "numpy.ma" in sys.modules and np.ma.is_masked(values)
 
 
 def check_not_masked(values: object, name: str) -> None:
-    """Refuse a masked array that hides some of its values: numpy's functions would use what is under the mask."""
+    """Reject a masked array with masked values: numpy's functions would use the masked values."""
     if _is_masked(values):
         raise ValueError(
             f"{name} is a masked array with masked values. Fill them ({name}.filled(...)), or drop their rows."
@@ -142,7 +142,7 @@ def check_labels(
     allow_nan: bool = False,
     row_numbers: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Labels as a contiguous float64 vector of finite numbers, one per document.
+    """Return labels as a contiguous float64 vector of finite numbers, one per document.
 
     ``row_numbers`` are the rows as the user knows them, where they were moved since.
     """
@@ -163,7 +163,7 @@ def check_labels(
 
 
 def check_numbers(values: Any, name: str) -> np.ndarray:
-    """A float64 vector of finite numbers."""
+    """Return a float64 vector of finite numbers."""
     vector = _as_numbers(values, name)
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} has a NaN or an infinite value in row {int(np.argmax(~np.isfinite(vector)))}.")
@@ -171,7 +171,7 @@ def check_numbers(values: Any, name: str) -> np.ndarray:
 
 
 def check_levels(labels: Any, *, name: str = "labels") -> np.ndarray:
-    """As ``check_labels``, but whole numbers stay as they are: they need no look at each of them."""
+    """Return labels as ``check_labels`` does, but integers unchanged: they are always finite."""
     vector = np.asarray(labels)
     if vector.ndim == 1 and vector.dtype.kind in "iu" and not _is_masked(labels):
         return np.require(vector, requirements=["C", "A", "W"])
@@ -179,19 +179,19 @@ def check_levels(labels: Any, *, name: str = "labels") -> np.ndarray:
 
 
 def check_scores(scores: object, n_docs: int | None = None, *, name: str = "scores") -> np.ndarray:
-    """Scores as a contiguous float vector without NaN; infinite scores rank first or last."""
+    """Return scores as a contiguous float vector without NaN; infinite scores rank first or last."""
     vector = _as_numbers(scores, name, keep_float32=True)
     if n_docs is not None and vector.size != n_docs:
         raise ValueError(f"{name} has {vector.size:,} values but there are {n_docs:,} labels.")
     if _may_hold_non_finite(vector):
         missing = np.isnan(vector)
         if missing.any():
-            raise ValueError(f"{name} has a NaN in row {int(np.argmax(missing))}. A NaN has no place in an order.")
+            raise ValueError(f"{name} has a NaN in row {int(np.argmax(missing))}. NaN cannot be ranked.")
     return vector
 
 
 def _may_hold_non_finite(values: np.ndarray) -> bool:
-    """One fast pass without a temporary: a sum is finite only if its terms are (an overflow is looked at again)."""
+    """Return False if all values are finite, in one pass: a finite sum has finite terms. An overflow returns True."""
     with np.errstate(over="ignore", invalid="ignore"):
         return not np.isfinite(values.sum(dtype=np.float64))
 
@@ -214,11 +214,11 @@ def _as_numbers(values: object, name: str, *, keep_float32: bool = False) -> np.
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} has values that are not numbers: {error}.") from error
     dtype = np.float32 if keep_float32 and vector.dtype == np.float32 else np.float64
-    return np.require(vector, dtype, ["C", "A", "W"])  # what kernels, and libraries that refuse read-only arrays, take
+    return np.require(vector, dtype, ["C", "A", "W"])  # for kernels, and for libraries that reject read-only arrays
 
 
 def feature_label(column: int, names: Sequence[str] | None = None, first_index: int | None = None) -> str:
-    """What users call a column of X: its name, else its number in the file, else its number in the array.
+    """Return the name of a column of X for users: as given, else its number in the file, else in the array.
 
     Parameters
     ----------
@@ -237,12 +237,12 @@ def feature_label(column: int, names: Sequence[str] | None = None, first_index: 
 
 
 def feature_labels(n_features: int, names: Sequence[str] | None = None, first_index: int | None = None) -> list[str]:
-    """``feature_label`` of every column."""
+    """Return ``feature_label`` of every column."""
     return [feature_label(column, names, first_index) for column in range(n_features)]
 
 
 def feature_number(column: int, first_index: int | None, names: Sequence[str] | None = None) -> str:
-    """A column's number, as ``feature_label`` counts, and its name behind it where there is one, for messages."""
+    """Return the number of a column, as in ``feature_label``, and its name if it has one, for messages."""
     number = f"column {column}" if first_index is None else f"feature {first_index + column}"
     return number if names is None else f'{number} ("{names[column]}")'
 
@@ -250,7 +250,7 @@ def feature_number(column: int, first_index: int | None, names: Sequence[str] | 
 def find_column(
     label: str, n_features: int, names: Sequence[str] | None = None, first_index: int | None = None
 ) -> int | None:
-    """The column of X that users call so: ``feature_label`` the other way round; None where there is no such column.
+    """Return the column of X with this ``feature_label``; None if there is no such column.
 
     Also of columns with names, "feature 21" is the one with this number in the file and "column 20" that of the array.
 
@@ -276,7 +276,7 @@ def check_finite(
     first_index: int | None = None,
     row_numbers: np.ndarray | None = None,
 ) -> None:
-    """Refuse NaN and infinite features, naming the row and the column of the first.
+    """Reject NaN and infinite features; the error names the row and the column of the first one.
 
     ``first_index`` is as in ``feature_label``; ``row_numbers`` are the rows as the user knows them, where they were
     moved since.
@@ -314,21 +314,21 @@ def _raise_not_finite(
 
 
 def largest_values(X: Any) -> np.ndarray:
-    """The largest absolute value of each column, dense or sparse."""
+    """Return the largest absolute value of each column, dense or sparse."""
     ends = X.max(axis=0), X.min(axis=0)
     high, low = (np.asarray(end.todense() if is_sparse(end) else end, dtype=np.float64).ravel() for end in ends)
     return np.maximum(high, -low)
 
 
 def check_positive_int(value: object, name: str) -> int:
-    """``value`` as an int of at least 1 (True and 10.0 are refused: both are usually mistakes)."""
+    """Return ``value`` as an int of at least 1 (True and 10.0 are rejected as probable mistakes)."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
         raise ValueError(f"{name}={plain(value)!r}; it must be a whole number of at least 1.")
     return int(value)
 
 
 def check_seed(value: object, name: str = "random_state") -> int:
-    """A seed that can be written down with the results, and that numpy takes."""
+    """Return ``value`` as a seed that numpy accepts and that can be recorded."""
     seed = plain(value)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
         raise ValueError(f"{name}={seed!r}; a whole number from 0 to {LARGEST_SEED} is needed, as seed.")
@@ -336,7 +336,7 @@ def check_seed(value: object, name: str = "random_state") -> int:
 
 
 def check_choice(value: object, name: str, choices: Sequence[object]) -> object:
-    """``value`` if it is one of ``choices``; otherwise an error that lists them."""
+    """Return ``value`` if it is one of ``choices``; otherwise raise an error that lists them."""
     for choice in choices:
         if type(value) is type(choice) and value == choice:
             return value
@@ -345,7 +345,7 @@ def check_choice(value: object, name: str, choices: Sequence[object]) -> object:
 
 
 def check_number(value: object, name: str, *, least: float | None = None, above: float | None = None) -> float:
-    """``value`` as a finite float, at least ``least`` or above ``above``."""
+    """Return ``value`` as a finite float, at least ``least`` or above ``above``."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
     number = float(value) if is_number else np.nan  # type: ignore[arg-type]
     if not np.isfinite(number) or (least is not None and number < least) or (above is not None and number <= above):

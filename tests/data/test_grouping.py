@@ -149,7 +149,7 @@ def test_one_id_applies_to_all_rows(qid):
 
 @pytest.mark.parametrize("qid", [{1, 2, 3}, {1: 0, 2: 0, 3: 0}], ids=["set", "dict"])
 def test_collections_without_row_order_are_refused(qid):
-    with pytest.raises(ValueError, match="one id per row is needed, in the order of the rows"):
+    with pytest.raises(ValueError, match="expected one id per row, in the order of the rows"):
         group_rows(qid, 3)
 
 

@@ -243,14 +243,14 @@ def test_numpy_numbers_find_int_ids_and_tuples_are_found_whole():
 @pytest.mark.parametrize(
     ("which", "error", "message"),
     [
-        (3, IndexError, "query 3 was asked for, but there are 3 queries"),
-        (-4, IndexError, "query -4 was asked for"),
-        ([0, 7], IndexError, "query 7 was asked for"),
-        ([-4], IndexError, "query -4 was asked for"),
+        (3, IndexError, "query 3 is out of range: there are 3 queries"),
+        (-4, IndexError, "query -4 is out of range"),
+        ([0, 7], IndexError, "query 7 is out of range"),
+        ([-4], IndexError, "query -4 is out of range"),
         ([True, False], IndexError, r"the mask has shape \(2,\), but there are 3 queries"),
         ("a", TypeError, "By id: subset"),
         (1.5, TypeError, "By id: subset"),
-        ([0, 0], ValueError, "a query was chosen twice"),
+        ([0, 0], ValueError, "a query was selected twice"),
     ],
     ids=str,
 )
@@ -292,7 +292,7 @@ def test_concat_mixes_dense_and_sparse_into_csr():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (Queries(X, Y, QID), "query 'a' stands in more than one part"),
+        (Queries(X, Y, QID), "query 'a' occurs in more than one part"),
         (Queries(X[:, :1], Y, ["z"] * 6), "part 1 has 1 features but part 0 has 2"),
         (Queries(X, None, ["z"] * 6), "either all parts or none must have y; parts 0 and 1 differ"),
         (Queries(X, Y, ["z"] * 6, docid=DOCID), "either all parts or none must have docid"),
@@ -305,7 +305,7 @@ def test_parts_that_do_not_fit_are_refused(other, message):
 
 
 def test_nothing_cannot_be_concatenated():
-    with pytest.raises(ValueError, match="nothing to concatenate"):
+    with pytest.raises(ValueError, match="needs at least one part"):
         Queries.concat([])
 
 
@@ -338,7 +338,7 @@ def test_wrong_input_says_what_is_wrong(arguments, error, message):
 
 
 def test_labels_are_asked_for_in_vain_when_there_are_none():
-    with pytest.raises(ValueError, match="These queries have no labels"):
+    with pytest.raises(ValueError, match="these queries have no labels"):
         Queries(X).labels  # noqa: B018
 
 

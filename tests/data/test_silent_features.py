@@ -143,10 +143,10 @@ def test_a_base_score_is_a_column_of_x_or_a_feature_of_the_file():
 def test_floors_and_descriptions_speak_of_the_numbers_of_the_file():
     data = lists(1)
     found = pk.evaluate(data, data.X[:, 0], metrics=["ndcg"], reference_scores=True)
-    assert found.best_features == {"ndcg": "feature 1 (falling)"}
+    assert found.best_features == {"ndcg": "feature 1 (descending)"}
     arrays = pk.Queries(data.X, data.y, data.qid)
     assert pk.evaluate(arrays, data.X[:, 0], metrics=["ndcg"], reference_scores=True).best_features == {
-        "ndcg": "column 0 (falling)"
+        "ndcg": "column 0 (descending)"
     }
     assert dict(data.describe().rows())["constant columns"] == "1: feature 3"
     assert dict(arrays.describe().rows())["constant columns (from 0)"] == "1: 2"

@@ -140,7 +140,7 @@ def test_what_cannot_be_read_is_said(queries, tmp_path):
         sources(tmp_path / "absent.parquet")
     with pytest.raises(ValueError, match="no file was given"):
         sources([])
-    with pytest.raises(TypeError, match="not int"):
+    with pytest.raises(TypeError, match="paths is a int"):
         sources(7)
 
 

@@ -307,7 +307,7 @@ def test_infinite_scores_rank_first_and_last():
         ([1, 0], [1.0], "scores has 1 values but there are 2 labels"),
         ([1, np.nan], [1.0, 2.0], "labels has a NaN in row 1. Labels must be finite numbers."),
         ([1, np.inf], [1.0, 2.0], "labels has an infinite label in row 1"),
-        ([1, 0], [1.0, np.nan], "scores has a NaN in row 1. A NaN has no place in an order."),
+        ([1, 0], [1.0, np.nan], "scores has a NaN in row 1. NaN cannot be ranked."),
         (["a", "b"], [1.0, 2.0], "labels has text such as 'a'; numbers are needed"),
         ([[1, 0], [0, 1]], [1.0, 2.0], r"labels has shape \(2, 2\)"),
     ],

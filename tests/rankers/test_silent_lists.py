@@ -180,13 +180,13 @@ def test_many_rows_without_qid_are_reported_as_one_list(door):
 
 
 def test_scores_of_many_rows_without_qid_are_reported_as_one_list():
-    with pytest.warns(DataWarning, match="evaluate came without qid: all 210 rows"):
+    with pytest.warns(DataWarning, match="evaluate was called without qid: all 210 rows"):
         pk.evaluate(np.tile(Y, 7), np.tile(X[:, 0], 7))
 
 
 def test_an_eval_set_without_qid_is_reported_as_one_list():
     held = np.vstack([X] * 7), np.tile(Y, 7), None
-    with pytest.warns(DataWarning, match="eval_set came without qid: all 210 rows"):
+    with pytest.warns(DataWarning, match="eval_set was called without qid: all 210 rows"):
         pk.PRank(n_epochs=1, random_state=0).fit(X, Y, qid=QID, eval_set=held)
 
 

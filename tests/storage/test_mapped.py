@@ -351,5 +351,5 @@ def test_a_disk_that_is_full_is_named_with_a_way_out(tmp_path):
         "except OSError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert "name a folder with room in the environment variable PLACKETT_CACHE" in done.stdout
+    assert "set the environment variable PLACKETT_CACHE to a folder with enough space" in done.stdout
     assert done.stderr == ""

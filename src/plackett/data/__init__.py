@@ -1,1 +1,1 @@
-"""Files, rows and ids: everything that ends in a ``Queries``."""
+"""Judged lists: reading, grouping, describing and preprocessing; everything ends in a ``Queries``."""

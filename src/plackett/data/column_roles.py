@@ -1,4 +1,4 @@
-"""What the columns of a table are: document ids, features, or ids and times that would pass for features."""
+"""Roles of the columns of a table: document ids, features, and ids or times that could be mistaken for features."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from plackett.exceptions import DataWarning, warn
 from plackett.validation import feature_labels
 
 DOCID, COMMENT = "docid", "letor_comment"
-ID_NAMES = (DOCID, "doc_id", "document_id", "docno", "id")  # of documents, the first that is there
+ID_NAMES = (DOCID, "doc_id", "document_id", "docno", "id")  # of documents, the first that exists
 QID_NAMES, ONLY_LABELS = ("qid", "query_id"), ("label", "relevance", "rel", "grade", "judgement", "judgment", "target")
-OTHER_ROLES = (*QID_NAMES, *ONLY_LABELS)  # a feature of such a name is a column of another role that was not named
+OTHER_ROLES = (*QID_NAMES, *ONLY_LABELS)  # a feature with such a name probably has another role
 LABEL_NAMES = (*ONLY_LABELS[1:], "rating", "click", "clicked", "y")
 SMALLEST_FLOAT_ID = 10_000
-FEWEST_IDS = 10  # different whole numbers in fewer rows say nothing
-ROWS_LOOKED_AT = 1 << 16
+FEWEST_IDS = 10  # fewer rows are not conclusive
+ROWS_EXAMINED = 1 << 16
 EPOCHS = [(1e9 * unit, 4.2e9 * unit) for unit in (1, 1e3, 1e6, 1e9)]  # seconds to nanoseconds, in 2001 to 2103
 
 
 def docid_column(wanted: str | None, present: Sequence[str]) -> str | None:
-    """The column of the document names; the default, "docid", stands for any of the usual names and need not exist."""
+    """Return the column of the document names; the default, "docid", means any of the usual names, if present."""
     if wanted != DOCID:
         return wanted
     return next((name for name in ID_NAMES if name in present), None)
 
 
 def check_feature_names(names: Sequence[str], columns: Container[str], option: str) -> None:
-    """Refuse features whose names would make them ids or labels when the table is read again."""
+    """Reject features whose names would make them ids or labels when the table is read again."""
     for name in names:
         if name in columns:
-            raise ValueError(f"a feature is called {name!r}, like a column of its own. Choose another: {option}")
+            raise ValueError(f"a feature is called {name!r}, like another column. Choose another name: {option}")
         if name in ID_NAMES:
             raise ValueError(f"a feature is called {name!r}, which would be read as the document ids. Rename it.")
 
 
 def names_and_first_index(names: list[str]) -> tuple[list[str] | None, int | None]:
-    """Names of columns, or where these are the numbers that ``to_frame`` makes up, None and the first number."""
+    """Return the names of columns and None; for names that ``to_frame`` generated, None and the first number."""
     for first_index in (None, 0, 1):
         if names and names == feature_labels(len(names), None, first_index):
             return None, first_index
@@ -46,13 +46,13 @@ def names_and_first_index(names: list[str]) -> tuple[list[str] | None, int | Non
 
 
 def resembles(name: str, values: np.ndarray) -> str | None:
-    """Why a feature may be no feature: what it resembles, in words; None where nothing speaks for that."""
+    """Return why a feature may be an id, a label or a time; None if it looks like a feature."""
     if name in (*ID_NAMES, *OTHER_ROLES):
         return f"has the name of {'a label' if name in ONLY_LABELS else 'an id'}"
-    values = values[:ROWS_LOOKED_AT]
+    values = values[:ROWS_EXAMINED]
     if values.dtype.kind not in "iuf" or values.size < FEWEST_IDS:
         return None
-    if values.dtype.kind == "f":  # whole numbers with a missing value become floats; small ones may be counts or ranks
+    if values.dtype.kind == "f":  # integers with missing values become floats; small ones may be counts or ranks
         values = values[np.isfinite(values)]
         if values.size < FEWEST_IDS or (values != np.floor(values)).any() or np.abs(values).min() < SMALLEST_FLOAT_ID:
             return None
@@ -67,7 +67,7 @@ def resembles(name: str, values: np.ndarray) -> str | None:
 def warn_of_columns(
     suspects: dict[str, str], *, left_out: Sequence[str] = (), times: Sequence[str] = (), remedy: str
 ) -> None:
-    """Name the columns that were left out as ids or times, and those that are features but resemble one."""
+    """Warn about columns that were left out as ids or times, and about features that resemble one."""
     sentences = [f"column {name!r} is a feature but {why}." for name, why in suspects.items()]
     sentences += [f"column {name!r} is left out: by its name it is an id." for name in left_out]
     sentences += [f"column {name!r} is left out: it holds times." for name in times]
@@ -76,13 +76,11 @@ def warn_of_columns(
 
 
 def warn_of_frame(frame: Any) -> None:
-    """Name the columns of a data frame with features alone that resemble ids or times."""
+    """Warn about columns of a data frame of features that resemble ids or times."""
     suspects = {}
     for name in frame.columns:
         values = np.asarray(frame[name])
-        why = (
-            resembles(str(name), values) if values.ndim == 1 else None
-        )  # two columns of one name are refused elsewhere
+        why = resembles(str(name), values) if values.ndim == 1 else None  # duplicate columns are rejected elsewhere
         if why is not None:
             suspects[str(name)] = why
-    warn_of_columns(suspects, remedy="Drop columns from X that are no features.")
+    warn_of_columns(suspects, remedy="Drop columns that are not features from X.")

@@ -1,4 +1,4 @@
-"""What a set of queries holds, in numbers a person wants to see before training on it."""
+"""Describing queries: sizes, labels, list lengths, constant and duplicate columns."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DOCS_PER_BLOCK = 1 << 14
 
 @dataclass(frozen=True)
 class Description:
-    """The answer of ``Queries.describe()``.
+    """The result of ``Queries.describe()``.
 
-    Lists of columns hold columns of X, from 0. The text shows names where known, or else the numbers of the file, which
+    Lists of columns hold columns of X, from 0. The text shows names if known, or else the numbers of the file, which
     begin at ``first_index``; ``to_dict`` has the latter.
     """
 
@@ -54,7 +54,7 @@ class Description:
     first_index: int | None = None
 
     def to_dict(self) -> dict:
-        """Plain values, ready for JSON; labels become text, and columns of files have their numbers there."""
+        """Return plain values for JSON; labels become text, columns have their numbers in the file."""
         answer = asdict(self)
         first = self.first_index or 0
         for name in ("constant_columns", "query_level_columns"):
@@ -65,7 +65,7 @@ class Description:
         return answer
 
     def rows(self) -> list[tuple[str, str]]:
-        """Pairs of a heading and a value, as ``plackett info`` shows them."""
+        """Return pairs of a heading and a value, as ``plackett info`` shows them."""
         kind = "sparse" if self.is_sparse else "dense"
         rows = [
             ("queries", f"{self.n_queries:,}"),
@@ -146,11 +146,11 @@ def describe(queries: Queries, *, relevant_from: float) -> Description:
         first_index=queries.first_index,
         n_duplicate_rows=_sum_over_queries(queries, _repeated_rows) if queries.n_features else 0,
         n_duplicate_docids=_sum_over_queries(queries, _repeated_docids) if _has_docids(queries) else None,
-        **_label_facts(queries, relevant_from),
+        **_label_counts(queries, relevant_from),
     )
 
 
-def _label_facts(queries: Queries, relevant_from: float) -> dict:
+def _label_counts(queries: Queries, relevant_from: float) -> dict:
     if queries.y is None:
         return {"label_histogram": None, "n_unjudged": 0, "n_without_relevant": None, "n_single_level": None}
     histogram: dict[float, int] = {}
@@ -189,13 +189,13 @@ def _count_values(values: np.ndarray) -> tuple[int, int, int]:
 
 
 def _row_blocks(X) -> Iterator[slice]:
-    """Ranges of rows with a bounded number of values."""
+    """Yield ranges of rows with a bounded number of values."""
     step = max(1, VALUES_PER_BLOCK // max(1, X.shape[1]))
     return (slice(start, min(start + step, X.shape[0])) for start in range(0, X.shape[0], step))
 
 
 def _constant_columns(queries: Queries) -> tuple[list[int], list[int]]:
-    """Columns with one value everywhere, and those that vary, but only between queries."""
+    """Return columns with one value everywhere, and those that vary only between queries."""
     if queries.n_docs == 0:
         return [], []
     constant, within = _constant_sparse(queries) if is_sparse(queries.X) else _constant_dense(queries)
@@ -214,7 +214,7 @@ def _constant_dense(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _constant_sparse(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
-    """From the stored values alone: a column is constant where nothing is stored, or the same value in every row."""
+    """As ``_constant_dense``, from the stored values alone."""
     X, lengths = queries.X, np.diff(queries.indptr)
     is_stored = X.data != 0
     columns, values = X.indices[is_stored].astype(np.int64), X.data[is_stored]
@@ -238,7 +238,7 @@ def _constant_sparse(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mixed_bits(values: np.ndarray) -> np.ndarray:
-    """The bits of each value, well mixed, as uint64; 0 for zero of either sign, so that CSR can leave zeros out."""
+    """Return hashed bits of each value as uint64; 0 for zero of either sign, so that CSR can omit zeros."""
     plain_zero = values + 0.0  # turns -0.0 into 0.0
     bits = plain_zero.view(np.uint32 if values.dtype == np.float32 else np.uint64).astype(np.uint64)
     bits ^= bits >> np.uint64(29)
@@ -248,7 +248,7 @@ def _mixed_bits(values: np.ndarray) -> np.ndarray:
 
 
 def _fingerprints(X, axis: int) -> np.ndarray:
-    """A 64-bit number per row (axis=1) or column (axis=0); equal lines have equal numbers."""
+    """Return a 64-bit hash per row (axis=1) or column (axis=0)."""
     n_rows, n_columns = X.shape
     rng = np.random.default_rng(20131)
     answer = np.zeros(n_columns if axis == 0 else n_rows, dtype=np.uint64)
@@ -269,12 +269,12 @@ def _fingerprints(X, axis: int) -> np.ndarray:
 
 
 def _keys(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Odd numbers at random."""
+    """Return random odd numbers."""
     return rng.integers(1, 2**63, size=n, dtype=np.uint64) * 2 + 1
 
 
 def _equal_columns(fingerprints: np.ndarray, left_out: list[int]) -> list[tuple[int, int]]:
-    """Pairs (earlier, later) of equal columns; constant ones are listed elsewhere."""
+    """Return pairs (earlier, later) of equal columns, without the constant ones."""
     is_kept = np.ones(fingerprints.size, dtype=bool)
     is_kept[left_out] = False
     columns = np.flatnonzero(is_kept)
@@ -285,7 +285,7 @@ def _equal_columns(fingerprints: np.ndarray, left_out: list[int]) -> list[tuple[
 
 
 def _sum_over_queries(queries: Queries, count: Callable[[Queries], int]) -> int:
-    """What ``count`` finds within queries, some of them at a time."""
+    """Sum ``count`` over blocks of queries."""
     blocks = query_blocks(queries.indptr, DOCS_PER_BLOCK)
     return sum(count(queries[first:last]) for first, last in blocks)
 
@@ -303,16 +303,16 @@ def _has_docids(queries: Queries) -> bool:
 
 
 def _repeats(values: np.ndarray, queries: Queries) -> int:
-    """Rows whose value already stands earlier in their query."""
+    """Count rows whose value occurred earlier in their query."""
     if not queries.n_docs:
         return 0
-    if values.dtype.kind == "O":  # ids of several kinds cannot be sorted
+    if values.dtype.kind == "O":  # ids of several types cannot be sorted
         values = np.array([str(value) for value in values.tolist()])
     _, codes = np.unique(values, return_inverse=True)
     query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
     pairs = query_of * (int(codes.max()) + 1) + codes.reshape(-1)
     if values.dtype.kind == "U":
-        pairs = pairs[values != ""]  # a row without a name repeats none
+        pairs = pairs[values != ""]  # rows without a name are not duplicates
     return int(pairs.size - np.unique(pairs).size)
 
 
@@ -321,7 +321,7 @@ def _as_text(label: float) -> str:
 
 
 def _some(texts: list[str]) -> str:
-    """How many there are, and the first of them."""
+    """Return the number of texts, and the first of them."""
     if not texts:
         return "none"
     more = f", and {len(texts) - LEVELS_SHOWN} more" if len(texts) > LEVELS_SHOWN else ""

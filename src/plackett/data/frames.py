@@ -1,4 +1,4 @@
-"""Data frames of pandas, polars and pyarrow (whatever narwhals knows) to ``Queries`` and back."""
+"""Converting data frames of pandas, polars and pyarrow (all that narwhals supports) to ``Queries`` and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plackett.data.column_roles import (
     DOCID,
     ID_NAMES,
     LABEL_NAMES,
-    ROWS_LOOKED_AT,
+    ROWS_EXAMINED,
     check_feature_names,
     docid_column,
     names_and_first_index,
@@ -36,30 +36,30 @@ def from_frame(
     docid: str | None = DOCID,
     features: Sequence[str] | None = None,
 ) -> Queries:
-    """``Queries`` from a data frame, columns chosen by name.
+    """Return ``Queries`` from a data frame, columns selected by name.
 
     Parameters
     ----------
-    frame : data frame of pandas or polars, pyarrow table, or anything else that narwhals knows
-        Of a lazy frame only the columns that are needed are collected.
+    frame : data frame of pandas or polars, pyarrow table, or anything else that narwhals supports
+        Only the necessary columns of a lazy frame are collected.
     label : str or None, default="label"
-        Column of the labels; a null means "not judged". None: the frame has no labels. "label" need not be there
-        unless another column may have been meant.
+        Column of the labels; a null means "not judged". None: the frame has no labels. The default may be
+        missing unless another column looks like the labels.
     qid : str, default="qid"
-        Column of the query ids, in any row order. Nulls are refused.
+        Column of the query ids, in any row order. Nulls are rejected.
     docid : str or None, default="docid"
-        Column of the document names. "docid" stands for the first of the columns docid, doc_id, document_id, docno and
-        id that is there; none needs to be. None: the documents have no names.
+        Column of the document names. "docid" means the first existing column of docid, doc_id, document_id, docno and
+        id, if any. None: the documents have no names.
     features : sequence of str, default=None
         Columns of X, in this order. None takes all other columns in the order of the frame; they must be numeric.
-        Columns with the name of a document id, and times, are then left out with a ``DataWarning``. It also names whole
-        numbers that differ in all rows, or look like times, and may be ids rather than features.
+        Columns with the name of a document id, and times, are then left out with a ``DataWarning``. The warning also
+        names columns that look like ids or times: whole numbers, different in all rows or in the range of timestamps.
 
     Returns
     -------
     Queries
-        X is float32 when all feature columns are, else float64; nulls become NaN. ``from_frame(to_frame(queries))`` are
-        the same queries, but for sparse features, which become dense.
+        X is float32 if all feature columns are, else float64; nulls become NaN. ``from_frame(to_frame(queries))`` gives
+        the same queries, except that sparse features become dense.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def from_frame(
     if isinstance(table, nw.LazyFrame):
         table = table.collect()
     if features is None:
-        first = table.head(ROWS_LOOKED_AT)
+        first = table.head(ROWS_EXAMINED)
         found = {name: resembles(name, first[name].drop_nulls().to_numpy()) for name in chosen}
         suspects = {name: why for name, why in found.items() if why is not None}
         remedy = "Choose the columns to use: features=[...]."
@@ -108,19 +108,19 @@ def from_frame(
 def to_frame(
     queries: Queries, backend: str = "pandas", *, label: str = "label", qid: str = "qid", docid: str = "docid"
 ) -> Any:
-    """A data frame with one row per document: query id, document name, label, comment, then the features.
+    """Return a data frame with one row per document: query id, document name, label, comment, then the features.
 
-    ``from_frame`` makes the same queries of it.
+    ``from_frame`` converts it back.
 
     Parameters
     ----------
     queries : Queries
-        Sparse features are written out in full. Columns without a name are called as elsewhere: ``"feature 21"`` by
-        their number in the file, or ``"column 20"``. Comments of LETOR files are in the column ``letor_comment``.
+        Sparse features become dense. Columns without a name are called ``"feature 21"`` by their number in the file,
+        or ``"column 20"``. Comments of LETOR files are in the column ``letor_comment``.
     backend : {"pandas", "polars", "pyarrow"}, default="pandas"
         Or any other eager backend of narwhals.
     label, qid, docid : str
-        Names of these columns; labels and document names appear only where the queries have them.
+        Names of these columns; labels and document names appear only if the queries have them.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def to_frame(
 
 
 def _has_no_labels(present: list[str]) -> bool:
-    """Whether there is no column "label", nor another that may have been meant by it."""
+    """Return whether there is no column "label", nor another that looks like the labels."""
     return (
         "label" not in present
         and not {name.lower() for name in present} & set(LABEL_NAMES)
@@ -168,12 +168,12 @@ def _check_columns(wanted: list[str], present: list[str]) -> None:
 
 
 def near(wanted: str, present: list[str]) -> list[str]:
-    """Columns with a similar name."""
+    """Return columns with a similar name."""
     return get_close_matches(str(wanted), present, n=3)
 
 
 def columns_in_words(wanted: str, present: list[str]) -> str:
-    """What may have been meant by a column that is not there: those with a similar name, or the first ones."""
+    """Return a hint for a missing column: columns with a similar name, or the first columns."""
     similar = near(wanted, present)
     if similar:
         return f"Did you mean {' or '.join(repr(other) for other in similar)}?"
@@ -208,7 +208,7 @@ def _as_labels(table: Any, label: str, schema: dict, nw: Any) -> np.ndarray:
 
 
 def _as_floats(column: Any, dtype: Any) -> np.ndarray:
-    """The column as floats; the null of any library becomes NaN."""
+    """Return the column as floats; nulls become NaN."""
     values = column.cast(dtype)
     is_null = values.is_null().to_numpy().astype(bool)
     if is_null.any():
@@ -223,7 +223,7 @@ def _as_ids(table: Any, name: str) -> np.ndarray | list:
         raise ValueError(f"column {name!r} is null in row {int(np.argmax(is_null))}. Every row needs an id.")
     if column.dtype.is_integer():
         return column.to_numpy()
-    # text as Python strings, from which numpy makes a compact array; of several kinds numpy would make text
+    # Python strings, of which numpy makes a compact array; ids of several types stay objects, numpy would make text
     return as_objects(column.to_list()) if str(column.dtype) == "Object" else column.to_list()
 
 

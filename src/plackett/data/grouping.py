@@ -1,4 +1,4 @@
-"""From one query id per row, in any order, to whole queries side by side."""
+"""Grouping rows by query id."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from plackett.validation import check_not_masked
 class Groups(NamedTuple):
     """Queries in order of first appearance.
 
-    ``indptr`` bounds the queries among the grouped rows, ``ids`` holds one id per query, ``order`` the input row of
-    each grouped row, or None when the rows were grouped already.
+    Query ``q`` owns the grouped rows ``indptr[q]:indptr[q + 1]`` and has the id ``ids[q]``. ``order`` is the input row
+    of each grouped row, or None if the rows were grouped already.
     """
 
     ids: np.ndarray
@@ -23,7 +23,7 @@ class Groups(NamedTuple):
 
 
 def group_rows(qid: Any, n_docs: int) -> Groups:
-    """Group ``n_docs`` rows by their query ids; None or one id means that all rows are one list.
+    """Group ``n_docs`` rows by query id; None or a single id means that all rows are one list.
 
     Ids may be any hashable values. Rows of one query keep their order.
     """
@@ -44,26 +44,26 @@ def group_rows(qid: Any, n_docs: int) -> Groups:
 
 
 def is_one_id(qid: object) -> bool:
-    """Whether ``qid`` is one id for all rows: text, or anything else that holds no values. A tuple is a list of ids."""
+    """Return whether ``qid`` is one id for all rows: text, or anything that is not iterable. A tuple is many ids."""
     if hasattr(qid, "ndim"):  # arrays and numpy's scalars
         return qid.ndim == 0
     return isinstance(qid, (str, bytes)) or not isinstance(qid, Iterable)
 
 
 def check_is_no_column(qid: Any, X: Any) -> None:
-    """Refuse the name of a column of X as one id for all rows."""
+    """Reject the name of a column of X as the id of all rows."""
     if isinstance(qid, str) and qid in list(getattr(X, "columns", ())):
         raise ValueError(
-            f"qid={qid!r} is the name of a column of X; one id per row is needed: "
+            f"qid={qid!r} is the name of a column of X; expected one id per row: "
             f"qid=X[{qid!r}], and X without that column."
         )
 
 
 def _as_keys(qid: Iterable[Hashable]) -> np.ndarray:
-    """The ids as a one-dimensional array that compares element by element."""
+    """Return the ids as a one-dimensional array that compares element by element."""
     check_not_masked(qid, "qid")
     if isinstance(qid, (set, frozenset, Mapping)):
-        raise ValueError(f"qid is a {type(qid).__name__}; one id per row is needed, in the order of the rows.")
+        raise ValueError(f"qid is a {type(qid).__name__}; expected one id per row, in the order of the rows.")
     if isinstance(qid, np.ndarray) or hasattr(qid, "__array__"):
         keys = np.asarray(qid)
         if keys.ndim == 2 and 1 in keys.shape:
@@ -99,7 +99,7 @@ def _spelled(key: object) -> str:
 
 
 def is_missing(value: object) -> bool:
-    """Whether ``value`` stands for nothing: None, NaN, NaT, or pandas' NA, which will not say if it equals itself."""
+    """Return whether ``value`` is missing: None, NaN, NaT, or pandas' NA, whose comparison raises TypeError."""
     try:
         return value is None or bool(value != value)
     except TypeError:
@@ -109,7 +109,7 @@ def is_missing(value: object) -> bool:
 def _keys_of_list(ids: list) -> np.ndarray:
     types = {type(key) for key in ids}
     is_int = all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in types)
-    if is_int or types <= {str, np.str_}:  # anything else stays as it is: numpy would turn (1, "a") into text
+    if is_int or types <= {str, np.str_}:  # other ids stay objects: numpy would convert (1, "a") to text
         keys = np.array(ids) if ids else np.zeros(0, dtype=np.int64)
         if keys.dtype.kind in "iuU":
             return keys
@@ -117,14 +117,14 @@ def _keys_of_list(ids: list) -> np.ndarray:
 
 
 def as_objects(values: list) -> np.ndarray:
-    """A vector of the values as they are; numpy would spread equally long tuples over a second axis."""
+    """Return an object array of the values; ``np.array`` would make a matrix of tuples."""
     return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _all_distinct(ids: np.ndarray) -> bool:
     if ids.dtype.kind == "O":
         return len(set(ids.tolist())) == ids.size
-    if ids.dtype.kind in "iuf" and (ids[1:] > ids[:-1]).all():  # sorted files are the usual case
+    if ids.dtype.kind in "iuf" and (ids[1:] > ids[:-1]).all():  # the usual case
         return True
     return np.unique(ids).size == ids.size
 

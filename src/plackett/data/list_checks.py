@@ -1,4 +1,4 @@
-"""Warnings about labels that order nothing and lists that are probably not what was meant."""
+"""Warnings about lists without label differences, and about a missing ``qid``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from plackett.exceptions import DataWarning, NothingToLearnWarning, warn
 from plackett.validation import count_of, is_sparse
 
 ONE_LIST = 0  # the id of all rows where qid is None
-LONGEST_UNNAMED_LIST = 200  # rows that fit takes as one list without a warning
+LONGEST_UNNAMED_LIST = 200  # rows that are accepted as one list without a warning
 
 
 def warn_of_lists(lists: QueryLists, *, has_qid: bool, is_pointwise: bool) -> None:
-    """Warn where the labels order nothing, or where many rows were taken as one list."""
+    """Warn if no labels differ, or if many rows were taken as one list."""
     if not has_qid:
         warn_of_one_list(lists.n_docs, "fit")
     if not has_differences(lists, is_pointwise=is_pointwise):
@@ -25,18 +25,18 @@ def warn_of_lists(lists: QueryLists, *, has_qid: bool, is_pointwise: bool) -> No
 
 
 def warn_of_one_list(n_docs: int, where: str) -> None:
-    """Warn where ``qid`` was left out of ``where`` and the rows are many for one list."""
+    """Warn if ``qid`` was not passed to ``where`` and there are many rows for one list."""
     if n_docs > LONGEST_UNNAMED_LIST:
         warn(
-            f"{where} came without qid: all {n_docs:,} rows were taken as one list. Give one query id per row, "
-            "qid=...; if they are one list, say so with qid=0. In pipelines and searches, enable metadata routing: "
+            f"{where} was called without qid: all {n_docs:,} rows were taken as one list. Pass one query id per row, "
+            "qid=...; if they are one list, pass qid=0. In pipelines and searches, enable metadata routing: "
             "sklearn.set_config(enable_metadata_routing=True).",
             DataWarning,
         )
 
 
 def has_differences(lists: QueryLists, *, is_pointwise: bool) -> bool:
-    """Whether two labels differ: within a query, or anywhere where documents are learned one by one."""
+    """Return whether two labels differ: within a query, or for pointwise learning anywhere."""
     differs = lists.labels[1:] != lists.labels[:-1]
     if not is_pointwise:
         bounds = lists.indptr[1:-1]
@@ -45,7 +45,7 @@ def has_differences(lists: QueryLists, *, is_pointwise: bool) -> bool:
 
 
 def nothing_to_learn(n_queries: int, n_docs: int, *, is_pointwise: bool) -> str:
-    """What to say where no label orders anything."""
+    """Return the warning for labels without differences."""
     if is_pointwise:
         return (
             f"there is nothing to learn: all {count_of(n_docs, 'label')} are equal. Is y the right column, and were "
@@ -63,7 +63,7 @@ def nothing_to_learn(n_queries: int, n_docs: int, *, is_pointwise: bool) -> str:
 
 @contextlib.contextmanager
 def naming_columns(X: Any) -> Iterator[None]:
-    """Name the column of X in an error that says that its values are not numbers."""
+    """Name the column of X in errors about values that are not numbers."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -74,7 +74,7 @@ def naming_columns(X: Any) -> Iterator[None]:
 
 
 def _refusal(X: Any) -> str | None:
-    """What ``Queries`` says of X if some of its values are not numbers."""
+    """Return the message of ``Queries`` if some values of X are not numbers."""
     try:
         values = np.asarray(X)
         if values.ndim == 2 and values.dtype.kind in "OUSM":

@@ -19,29 +19,29 @@ from plackett.validation import as_csr, check_labels, check_not_masked, count_of
 
 
 class Queries:
-    """Documents with features, and possibly labels, that belong to queries.
+    """Documents of queries: their features, and optionally labels, names and comments.
 
-    Rows may come in any order and keep it: X, y, qid, docid and comments are in the order of the input (of the file,
-    where they were read), and so is everything that is computed per row from them. ``grouped`` has the rows of each
-    query together; where the input has them together already, it is the same object, and nothing is copied.
+    Rows may come in any order and keep it: X, y, qid, docid and comments are in the order of the input, and so are
+    values computed per row. ``grouped`` has the rows of each query together; if the input has them together already, it
+    is the same object, and nothing is copied.
 
     Parameters
     ----------
     X : array, data frame or scipy sparse matrix of shape (n_docs, n_features)
         float32 stays float32; other numbers become float64. Sparse input becomes CSR.
     y : array-like of shape (n_docs,), default=None
-        Labels, larger is better. NaN stands for "not judged".
+        Labels, larger is better. NaN means "not judged".
     qid : iterable of hashable ids, one per row, or one id for all rows; default=None
         None means that all rows are one list.
     docid : array-like of shape (n_docs,), default=None
-        Names of the documents; taken from the comments when None.
+        Names of the documents; None takes them from the comments.
     feature_names : sequence of str, default=None
-        Column names; those of a data frame are taken when None.
+        Column names; None takes those of a data frame.
     comments : sequence of str, one per row, default=None
-        What stands behind ``#`` in a LETOR file, character by character.
+        The text after ``#`` in a LETOR file, unchanged.
     first_index : {0, 1}, default=None
-        The number that the first column has in the file that the rows come from. Messages and explanations then speak
-        of "feature 21" where the file does. None for arrays, of which they speak as "column 20", counted from 0.
+        The number of the first column in the file that the rows come from. Messages and explanations then name a column
+        as the file does, "feature 21". None for arrays, whose columns are named "column 20", counted from 0.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class Queries:
     ids : ndarray of shape (n_queries,)
         One id per query, in order of first appearance.
     indptr : ndarray of shape (n_queries + 1,)
-        Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``. Raises ValueError where the rows of a query do not stand
-        together; ``grouped.indptr`` always exists.
+        Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``. Raises ValueError if the rows of a query are not adjacent;
+        ``grouped.indptr`` always exists.
     feature_names, first_index : as given
     row_order : ndarray of shape (n_docs,) or None
-        The input row of each row of ``grouped``; None when the input was grouped.
+        The input row of each row of ``grouped``; None if the input was grouped.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Queries:
         self.y = None if y is None else _writable(y)
 
     def _describe(self, *, ids, indptr, feature_names, first_index, row_order, is_grouped: bool) -> None:
-        """Set all that does not depend on the order of the rows."""
+        """Set the attributes that do not depend on the order of the rows."""
         self.ids, self._indptr, self.feature_names = ids, _writable(indptr), feature_names
         self.first_index, self.row_order, self.is_grouped = first_index, row_order, is_grouped
 
@@ -117,10 +117,10 @@ class Queries:
         cls, X, y, ids, indptr, *, docid=None, comments=None, feature_names=None, first_index=None, row_order=None,
         is_grouped=True,
     ) -> Queries:  # fmt: skip
-        """Queries from rows whose groups are known and were checked by the caller: nothing is looked at again.
+        """Return queries from rows whose groups are known; the caller has checked all values.
 
-        ``row_order`` is the input row of each grouped row, None where the input is grouped. Where ``is_grouped`` is
-        False, the rows given are still in the order of the input.
+        ``row_order`` is the input row of each grouped row, None if the input is grouped. If ``is_grouped`` is False,
+        the rows are still in the order of the input.
         """
         queries = cls.__new__(cls)
         queries._set(
@@ -131,10 +131,10 @@ class Queries:
 
     @property
     def grouped(self) -> Queries:
-        """The same data with the rows of each query together: this object where they are, otherwise a copy.
+        """The same data with the rows of each query together: this object if they are, otherwise a copy.
 
-        Queries stand in order of first appearance, the rows of a query in the order of the input. The copy is made
-        once; its ``row_order`` and :meth:`in_row_order` lead back to the order of the input.
+        Queries are in order of first appearance, the rows of a query in the order of the input. The copy is made once;
+        its ``row_order`` and :meth:`in_row_order` restore the order of the input.
         """
         return self if self.is_grouped else self._regrouped
 
@@ -154,7 +154,7 @@ class Queries:
         )
 
     def as_given(self) -> Queries:
-        """The same data in the order of the input: what ``grouped`` was made from. Rows are moved when asked for."""
+        """Return the same data in the order of the input; rows are moved on first use."""
         if self.row_order is None or not self.is_grouped:
             return self
         given = Queries.__new__(Queries)
@@ -165,8 +165,8 @@ class Queries:
         given._regrouped = self
         return given
 
-    # Read from a cache, rows are grouped on disk: these move them into the order of the input on first use.
-    # Everywhere else _set has put the values in place.
+    # Rows of a cache are grouped on disk: these properties move them into the order of the input on first use.
+    # In all other cases _set has assigned the values.
 
     @cached_property
     def X(self) -> Any:
@@ -188,14 +188,14 @@ class Queries:
 
     @cached_property
     def _place_in_groups(self) -> np.ndarray:
-        """The row of ``grouped`` that holds each row of the input."""
+        """The row of ``grouped`` of each row of the input."""
         return self.in_row_order(np.arange(self.n_docs))
 
     @property
     def indptr(self) -> np.ndarray:
         if not self.is_grouped:
             raise ValueError(
-                "indptr bounds the rows of each query, but rows of different queries are mixed here. "
+                "indptr needs the rows of each query to be adjacent, but rows of different queries are mixed here. "
                 "Use queries.grouped, which has the rows of each query together."
             )
         return self._indptr
@@ -203,7 +203,7 @@ class Queries:
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         if "X" in state:
-            state.pop("_regrouped", None)  # can be made again; sent to a worker, X would travel twice
+            state.pop("_regrouped", None)  # can be recomputed; otherwise X would be sent to workers twice
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -227,14 +227,14 @@ class Queries:
 
     @property
     def feature_labels(self) -> list[str]:
-        """What users call the columns: by name, else "feature 21" as in the file, else "column 20" of the array."""
+        """Names of the columns for users: as given, else "feature 21" as in the file, else "column 20" of the array."""
         return feature_labels(self.n_features, self.feature_names, self.first_index)
 
     @property
     def labels(self) -> np.ndarray:
-        """The labels; an error when there are none."""
+        """The labels; raises ValueError if there are none."""
         if self.y is None:
-            raise ValueError("These queries have no labels. Give y to Queries(X, y, qid).")
+            raise ValueError("these queries have no labels. Pass y to Queries(X, y, qid).")
         return self.y
 
     @cached_property
@@ -244,21 +244,20 @@ class Queries:
 
     @property
     def query_of_row(self) -> np.ndarray:
-        """The place in ``ids`` of the query of each row."""
+        """The position in ``ids`` of the query of each row."""
         places = np.repeat(np.arange(self.n_queries), np.diff(self._indptr))
         return places if self.is_grouped else self.in_row_order(places)
 
     def rows_of(self, place: int) -> np.ndarray:
-        """The numbers of the rows of the query at this place of ``ids``, rising."""
+        """Return the row numbers of the query at this position of ``ids``, in ascending order."""
         first, last = self._indptr[place : place + 2].tolist()
         return np.arange(first, last) if self.is_grouped else self.row_order[first:last]
 
     @cached_property
     def docid(self) -> np.ndarray | None:
-        """One document name per row, or None: as given, or what the comment says.
+        """One document name per row, or None: as given, or from the comment.
 
-        Of a comment ``docid = GX000 inc = 1`` it is ``GX000``, of any other comment the whole text without the blanks
-        around it.
+        The name in a comment ``docid = GX000 inc = 1`` is ``GX000``; any other comment is a name as a whole, stripped.
         """
         if isinstance(self.document_ids, TextColumn):
             return as_str_array(list(self.document_ids))
@@ -285,16 +284,15 @@ class Queries:
         return plain(query) in self._places
 
     def __getitem__(self, which: int | slice | Sequence[int] | Sequence[bool] | np.ndarray) -> Queries:
-        """The chosen queries as a new ``Queries``: by place, slice, list of places, or mask with one entry per query.
+        """Return the selected queries: by position, slice, list of positions, or mask with one entry per query.
 
-        Their rows stand grouped by query, in the order chosen. A place or a slice without gaps shares memory with
-        ``grouped``. What is chosen from rows that are mapped from a
-        file is mapped from a file again, a temporary one, unless it is little.
+        Their rows are grouped by query, in the order selected. A position or a slice without gaps shares memory with
+        ``grouped``. A large selection from rows that are mapped from a file is mapped from a temporary file.
         """
         if isinstance(which, (int, np.integer)) and not isinstance(which, (bool, np.bool_)):
             place = int(which) + (self.n_queries if which < 0 else 0)
             if not 0 <= place < self.n_queries:
-                raise IndexError(f"query {which} was asked for, but there are {self.n_queries} queries.")
+                raise IndexError(f"query {which} is out of range: there are {self.n_queries} queries.")
             return self._take_range(place, place + 1)
         if isinstance(which, slice):
             start, stop, step = which.indices(self.n_queries)
@@ -309,15 +307,15 @@ class Queries:
         if places.size == 0:
             return self._take(np.zeros(0, dtype=np.int64))
         if places.ndim != 1 or places.dtype.kind not in "iu":
-            raise TypeError(f"queries are chosen by place, slice or mask, not by {which!r}. By id: subset([...]).")
+            raise TypeError(f"queries are selected by position, slice or mask, not by {which!r}. By id: subset([...]).")
         outside = (places >= self.n_queries) | (places < -self.n_queries)
         if outside.any():
             place = places[np.argmax(outside)]
-            raise IndexError(f"query {place} was asked for, but there are {self.n_queries} queries.")
+            raise IndexError(f"query {place} is out of range: there are {self.n_queries} queries.")
         return self._take(places % self.n_queries)
 
     def subset(self, ids: Iterable[Hashable]) -> Queries:
-        """The queries with these ids, in the order given."""
+        """Return the queries with these ids, in the order given."""
         if isinstance(ids, (str, bytes)):
             raise TypeError(f"subset takes a list of ids; for one query: subset([{ids!r}]).")
         wanted = [plain(key) for key in ids]
@@ -343,7 +341,7 @@ class Queries:
 
     def _take(self, places: np.ndarray) -> Queries:
         if np.unique(places).size < places.size:
-            raise ValueError("a query was chosen twice; ids would no longer be unique.")
+            raise ValueError("a query was selected twice; ids must stay unique.")
         if not self.is_grouped:
             return self.grouped._take(places)
         if is_mapped(self.X) and places.size and (np.diff(places) == 1).all():
@@ -365,13 +363,13 @@ class Queries:
 
     @staticmethod
     def concat(parts: Sequence[Queries]) -> Queries:
-        """All rows of ``parts``, one part after the other; no query id may occur in two parts.
+        """Return all rows of ``parts``, one part after the other; no query id may occur in two parts.
 
-        The parts must have the same columns; all or none of them must have labels and document names.
+        The parts must have the same columns; all or none of them must have labels, document names and comments.
         """
         parts = list(parts)
         if not parts:
-            raise ValueError("there is nothing to concatenate.")
+            raise ValueError("concat needs at least one part.")
         first = parts[0]
         for number, part in enumerate(parts[1:], 1):
             if part.n_features != first.n_features:
@@ -385,7 +383,7 @@ class Queries:
         seen: dict = {}
         for key in ids.tolist():
             if seen.setdefault(key, True) is False:
-                raise ValueError(f"query {key!r} stands in more than one part.")
+                raise ValueError(f"query {key!r} occurs in more than one part.")
             seen[key] = False
         shifts = np.cumsum([0] + [part.n_docs for part in parts[:-1]])
         starts = [part._indptr[:-1] + shift for part, shift in zip(parts, shifts, strict=True)]
@@ -405,9 +403,9 @@ class Queries:
         )
 
     def replace(self, **columns: Any) -> Queries:
-        """These queries with other ``X``, ``y``, ``docid``, ``comments`` or ``feature_names``, in the same row order.
+        """Return these queries with other ``X``, ``y``, ``docid``, ``comments`` or ``feature_names``.
 
-        The caller has checked the values; nothing is looked at again.
+        Rows keep their order. The caller has checked the values.
         """
         kept = {
             "X": self.X, "y": self.y, "docid": self.document_ids, "comments": self.comments,
@@ -420,11 +418,11 @@ class Queries:
         )  # fmt: skip
 
     def in_groups(self, values: np.ndarray) -> np.ndarray:
-        """``values``, one per row of X, in the order of the rows of ``grouped``."""
+        """Return ``values``, one per row of X, in the order of the rows of ``grouped``."""
         return values if self.is_grouped else values[self.row_order]
 
     def in_row_order(self, values: np.ndarray) -> np.ndarray:
-        """``values``, one per row of ``grouped``, put back into the order of the rows as they were given."""
+        """Return ``values``, one per row of ``grouped``, in the order of the rows of X."""
         values = np.asarray(values)
         if values.shape[:1] != (self.n_docs,):
             raise ValueError(f"values has shape {values.shape} but there are {self.n_docs:,} rows.")
@@ -435,7 +433,7 @@ class Queries:
         return answer
 
     def describe(self, *, relevant_from: float = 1.0) -> Description:
-        """What is in the data: sizes, labels, list lengths, empty queries, constant columns, duplicates."""
+        """Describe the data: sizes, labels, list lengths, empty queries, constant columns, duplicates."""
         return describe(self, relevant_from=relevant_from)
 
     def __repr__(self) -> str:
@@ -449,7 +447,7 @@ class Queries:
 
 
 def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
-    """X as a two-dimensional float array or CSR matrix, and its column names if it has any."""
+    """Return X as a two-dimensional float array or CSR matrix, and its column names or None."""
     names = None
     check_not_masked(X, "X")
     if is_sparse(X):
@@ -462,7 +460,7 @@ def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
             names = [str(name) for name in X.columns]
             warn_of_frame(X)
             values = X.to_numpy()
-            if values.dtype == object and hasattr(X, "isna"):  # pandas' NA is no number, and NaN is one
+            if values.dtype == object and hasattr(X, "isna"):  # pandas' NA becomes NaN
                 values = np.where(X.isna().to_numpy(), np.nan, values)
             X = values
         elif hasattr(X, "column_names") and hasattr(X, "to_pydict"):  # a pyarrow table
@@ -476,12 +474,12 @@ def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
     if rows.dtype.kind == "f" and not rows.dtype.isnative:
         rows = rows.astype(rows.dtype.newbyteorder("="))
     if not is_sparse(rows):
-        rows = np.require(rows, requirements="A")  # kernels take no other
+        rows = np.require(rows, requirements="A")  # kernels need aligned rows
     if rows.dtype not in (np.float32, np.float64):
         if rows.dtype.kind in "US":
             rows = rows.astype(object)  # for an error that names the column
         if rows.dtype.kind not in "fiubO":
-            raise ValueError(f"X has values of type {rows.dtype}; numbers are needed.")
+            raise ValueError(f"X has values of type {rows.dtype}; expected numbers.")
         rows = _as_floats(rows, names)
     return rows, names
 
@@ -526,7 +524,7 @@ def _check_names(names: Sequence[str] | None, n_features: int) -> list[str] | No
     if names is None:
         return None
     if isinstance(names, str):
-        raise TypeError(f"feature_names is one text, {names!r}; one name per column is needed.")
+        raise TypeError(f"feature_names is one text, {names!r}; expected one name per column.")
     names = [str(name) for name in names]
     if len(names) != n_features:
         raise ValueError(f"feature_names has {len(names)} names but X has {n_features} columns.")
@@ -541,7 +539,7 @@ def _slice_rows(X, rows: slice):
         return X[rows]
     start, stop = int(X.indptr[rows.start]), int(X.indptr[rows.stop])
     part = type(X)((rows.stop - rows.start, X.shape[1]), dtype=X.dtype)
-    # set one by one: given to the class, a small part of a larger array would be copied
+    # assigned one by one: the constructor would copy a small part of a larger array
     part.data, part.indices, part.indptr = (
         X.data[start:stop],
         X.indices[start:stop],

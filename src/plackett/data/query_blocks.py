@@ -13,15 +13,15 @@ from plackett.storage.mapped import BLOCK_BYTES, RowSpill, folder_of, is_large, 
 
 
 def blocks_of(queries: Queries) -> list[tuple[int, int]]:
-    """Ranges of whole queries that go into memory one at a time; they depend on the data alone."""
+    """Return ranges of whole queries that fit into memory one at a time; they depend on the data alone."""
     width = max(1, n_bytes(queries.X) // max(1, queries.n_docs))
     return query_blocks(queries.indptr, max(1, BLOCK_BYTES // width))
 
 
 def rows_from(queries: Queries, compute: Callable[[Queries], Any]) -> Any:
-    """``compute(queries)``, an X of as many rows, which for each query depends on this query alone.
+    """Return ``compute(queries)``, a matrix with one row per document that depends on each query separately.
 
-    Where X is mapped from a file and large, so is the answer, computed for some queries at a time.
+    If X is large and mapped from a file, so is the result, computed for some queries at a time.
     """
     if not is_large(queries.X):
         return compute(queries)
@@ -32,7 +32,7 @@ def rows_from(queries: Queries, compute: Callable[[Queries], Any]) -> Any:
 
 
 def values_from(queries: Queries, compute: Callable[[Queries], np.ndarray]) -> np.ndarray:
-    """``compute(queries)``, one value per row, as ``rows_from``."""
+    """Return ``compute(queries)``, one value per row; as ``rows_from``, but in memory."""
     if not is_large(queries.X):
         return compute(queries)
     return np.concatenate([compute(queries[first:last]) for first, last in blocks_of(queries)])

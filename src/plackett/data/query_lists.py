@@ -10,7 +10,7 @@ import numpy as np
 
 
 class QueryLists:
-    """Labels and bounds of the queries, all that a loss needs; no X.
+    """Labels and bounds of the queries: all that a loss needs, without X.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ class QueryLists:
     indptr : ndarray of shape (n_queries + 1,)
         Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``.
     rng : numpy.random.Generator, default=None
-        Where losses that draw (``ListMLE(ties="random")``) take their draws from; None lets them use their own.
+        Source of random draws for losses that need them (``ListMLE(ties="random")``); None lets them use their own.
     """
 
     def __init__(self, labels: np.ndarray, indptr: np.ndarray, rng: np.random.Generator | None = None):
@@ -38,7 +38,7 @@ class QueryLists:
 
     @cached_property
     def order(self) -> np.ndarray:
-        """Rows of each query by falling label; equal labels keep their order. Sorted once."""
+        """Rows of each query by descending label; equal labels keep their order."""
         queries = np.repeat(np.arange(self.n_queries), np.diff(self.indptr))
         return np.lexsort((-self.labels, queries))
 
@@ -54,19 +54,19 @@ class QueryLists:
         return Levels(np.append(starts, self.n_docs), np.searchsorted(starts, self.indptr))
 
     def keep(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What ``make()`` gives, computed at the first call with this key and remembered."""
+        """Return ``make()``, cached under ``key``."""
         if key not in self._kept:
             self._kept[key] = make()
         return self._kept[key]
 
     def part(self, first: int, last: int, rng: np.random.Generator | None = None) -> QueryLists:
-        """Queries ``first`` to ``last`` (exclusive) as lists of their own, sharing the labels."""
+        """Return queries ``first`` to ``last`` (exclusive), sharing the labels."""
         indptr = self.indptr[first : last + 1]
         return QueryLists(self.labels[indptr[0] : indptr[-1]], indptr - indptr[0], rng)
 
 
 class Levels(NamedTuple):
-    """Label levels: level ``l`` holds places ``bounds[l]:bounds[l + 1]`` of the label order.
+    """Label levels: level ``l`` holds positions ``bounds[l]:bounds[l + 1]`` of the label order.
 
     Query ``q`` owns levels ``indptr[q]:indptr[q + 1]``, the best first.
     """

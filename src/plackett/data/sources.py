@@ -1,4 +1,4 @@
-"""Parts of the data that are described here and loaded elsewhere: in another process, or on another machine."""
+"""References to files and parts of files, which other processes or machines load."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from plackett.validation import check_positive_int
 
 @dataclass(frozen=True)
 class Source:
-    """A file of judged lists, or some row groups of one: small, hashable, to be pickled; it holds no rows.
+    """A reference to a file of judged lists, or to some row groups of it: small, hashable and picklable.
 
     Attributes
     ----------
     path : str
-        Absolute, since whoever loads it may work in another folder.
+        Absolute, since the loading process may have another working directory.
     row_groups : (first, last) or None
         Row groups of a Parquet file, ``last`` exclusive; None is the whole file.
     options : tuple of (name, value)
@@ -39,7 +39,7 @@ class Source:
     options: tuple[tuple[str, Any], ...] = ()
 
     def load(self) -> Queries:
-        """The rows, as ``read_parquet`` or ``read_letor`` give them."""
+        """Read the rows with ``read_parquet`` or ``read_letor``."""
         if is_parquet(self.path):
             return read_parquet(self.path, row_groups=self.row_groups, **dict(self.options))
         return read_letor(self.path, **dict(self.options))
@@ -52,15 +52,15 @@ class Source:
 
 
 def sources(paths: Any, *, pieces: int | None = None, **options: Any) -> list[Source]:
-    """Sources for all files that ``paths`` stands for, in order.
+    """Return sources for all files that ``paths`` stands for, in order.
 
     Parameters
     ----------
     paths : path, folder, pattern or sequence of these
-        LETOR text (plain or compressed) or Parquet, told apart by their first bytes; each file once.
+        LETOR text (plain or compressed) or Parquet, distinguished by their first bytes; each file once.
     pieces : int, default=None
-        At least so many sources, as far as the row groups of Parquet files allow; None makes one of each file. Files
-        are cut between row groups, and never where a query goes on from one to the next.
+        Minimum number of sources, as far as the row groups of Parquet files allow; None makes one per file. Files are
+        cut between row groups, but never within a query.
     **options
         Arguments of ``read_parquet`` (``label``, ``qid``, ``docid``, ``features``) or of ``read_letor``
         (``n_features``, ``first_index``, ...).
@@ -82,7 +82,7 @@ def sources(paths: Any, *, pieces: int | None = None, **options: Any) -> list[So
 
 
 def read_queries(paths: Any, **options: Any) -> Queries:
-    """Queries from LETOR text or Parquet, whichever the files are; several files are read as one.
+    """Read queries from LETOR text or Parquet files; several files are read as one.
 
     Parameters
     ----------
@@ -99,11 +99,11 @@ def _reader_of(files: list[str]) -> Callable[..., Queries]:
     are_parquet = [is_parquet(file) for file in files]
     for file, is_one in zip(files, are_parquet, strict=True):
         if not is_one and file.endswith(".parquet") and (any(are_parquet) or not os.path.getsize(file)):
-            with opened(file):  # which says what is wrong with it
+            with opened(file):  # raises an error that names the problem
                 pass
     if any(are_parquet) and not all(are_parquet):
         other = files[are_parquet.index(False)]
-        raise ValueError(f"{files[are_parquet.index(True)]} is Parquet but {other} is not; read them one by one.")
+        raise ValueError(f"{files[are_parquet.index(True)]} is Parquet but {other} is not; read them separately.")
     return read_parquet if are_parquet[0] else read_letor
 
 
@@ -117,11 +117,11 @@ def _checked(reader: Callable[..., Queries], options: dict[str, Any]) -> tuple[t
 
 
 def _cut(files: list[str], pieces: int, options: dict[str, Any]) -> list[tuple[str, tuple[int, int]]]:
-    """``pieces`` ranges of row groups, or as many as there can be: again and again the largest is cut in two."""
+    """Return ``pieces`` ranges of row groups, or as many as possible: the largest is cut in two repeatedly."""
     qid = options.get("qid", "qid")
-    ParquetRows(files[:1], qid=qid, label=None, docid=None, features=[])  # says so where there is no such column
+    ParquetRows(files[:1], qid=qid, label=None, docid=None, features=[])  # raises an error if there is no such column
     bounds = [_whole_query_bounds(file, qid) for file in files]  # of each file, pairs (row group, rows before it)
-    uncut = [(-rows[-1][1], place, 0, len(rows) - 1) for place, rows in enumerate(bounds)]  # by falling size
+    uncut = [(-rows[-1][1], place, 0, len(rows) - 1) for place, rows in enumerate(bounds)]  # by descending size
     heapq.heapify(uncut)
     finished: list[tuple[int, int, int, int]] = []
     while uncut and len(uncut) + len(finished) < pieces:
@@ -139,10 +139,10 @@ def _cut(files: list[str], pieces: int, options: dict[str, Any]) -> list[tuple[s
 
 
 def _whole_query_bounds(file: str, qid: str) -> list[tuple[int, int]]:
-    """The bounds between row groups at which no query goes on, with the rows before them; both ends are among them."""
+    """Return the bounds between row groups that do not split a query, with the rows before them, and both ends."""
     with opened(file, [qid]) as parquet:
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
-        if qid not in parquet.schema_arrow.names:  # its folder says which one query it holds
+        if qid not in parquet.schema_arrow.names:  # the folder names its only query
             return [(0, 0), (len(sizes), sum(sizes))]
         ends = [(None, None), *(_first_and_last(parquet, group, qid) for group in range(len(sizes))), (None, None)]
     before = [0, *itertools.accumulate(sizes)]
@@ -151,6 +151,6 @@ def _whole_query_bounds(file: str, qid: str) -> list[tuple[int, int]]:
 
 
 def _first_and_last(parquet: Any, group: int, qid: str) -> tuple[Any, Any]:
-    """The ids of the first and the last row of a row group; None where it has no rows."""
+    """Return the ids of the first and the last row of a row group; None if it has no rows."""
     ids = parquet.read_row_group(group, columns=[qid]).column(qid)
     return (ids[0].as_py(), ids[-1].as_py()) if len(ids) else (None, None)

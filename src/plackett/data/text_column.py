@@ -17,10 +17,10 @@ _WASTE = 100  # bytes of a str array for a byte of text
 
 
 class TextColumn:
-    """A column of texts as UTF-8 bytes side by side, text ``i`` being ``buffer[bounds[i]:bounds[i + 1]]``.
+    """A column of texts as consecutive UTF-8 bytes: text ``i`` is ``buffer[bounds[i]:bounds[i + 1]]``.
 
-    Indexing with a number gives a ``str``, with a slice or an array of numbers another column; ``numpy.asarray`` gives
-    an array of strings. Bytes that are not UTF-8 survive as surrogate escapes, so that writing them gives them back.
+    Indexing with an integer returns a ``str``, with a slice or an array another column; ``numpy.asarray`` returns an
+    array of strings. Bytes that are not UTF-8 are kept as surrogate escapes, so that they can be written again.
     """
 
     may_hold_mapped_arrays = True
@@ -59,20 +59,20 @@ class TextColumn:
             places = np.flatnonzero(places)
         elif places.size == 0:
             places = np.zeros(0, dtype=np.int64)
-        places = np.arange(len(self))[places]  # counts negative places from the end, refuses those beyond it
+        places = np.arange(len(self))[places]  # resolves negative positions and checks bounds
         lengths = np.diff(self.bounds)[places]
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         return TextColumn(take_bytes(self.buffer, self.places_of(places, lengths), int(bounds[-1])), bounds)
 
     def places_of(self, texts: np.ndarray, lengths: np.ndarray) -> Iterator[np.ndarray]:
-        """Where the bytes of these texts stand, some texts at a time: a place takes more memory than a byte."""
+        """Yield the positions of the bytes of these texts, in blocks: a position takes 8 times the memory of a byte."""
         for start in range(0, texts.size, _AT_ONCE):
             part = lengths[start : start + _AT_ONCE]
             ends = np.cumsum(part)
             yield np.arange(int(ends[-1])) + np.repeat(self.bounds[texts[start : start + _AT_ONCE]] - ends + part, part)
 
     def bytes_of(self, place: int) -> bytes:
-        """The bytes of one text."""
+        """Return the bytes of one text."""
         return self.buffer[self.bounds[place] : self.bounds[place + 1]].tobytes()
 
     def __iter__(self) -> Iterator[str]:
@@ -97,9 +97,9 @@ class TextColumn:
 
 
 def docids_of_comments(comments: TextColumn) -> np.ndarray:
-    """The document name in each comment: what follows ``docid =``, else the whole comment without blanks around it.
+    """Return the document name in each comment: the word after ``docid =``, else the whole comment, stripped.
 
-    An array of str; of Python strings where one name is so long that an array of its width would waste memory.
+    An array of str; of Python strings if a long name would make the array too wide.
     """
     bounds = np.ascontiguousarray(comments.bounds)
     spans = np.empty((len(comments), 2), dtype=np.int64)
@@ -121,7 +121,7 @@ def _docid_of(comment: str) -> str:
 
 
 def as_str_array(names: list[str]) -> np.ndarray:
-    """Texts as an array of str; of Python strings where a long one would make all of them wide."""
+    """Return texts as an array of str; of Python strings if a long one would make the array too wide."""
     width = max(map(len, names), default=1)
     if 4 * width * len(names) > _SMALL and 4 * width * len(names) > _WASTE * (sum(map(len, names)) + len(names)):
         array = np.empty(len(names), dtype=object)

@@ -1,4 +1,4 @@
-"""Tables of words between blanks, split by numpy: no Python object per word, line numbers for messages."""
+"""Text tables of words between blanks, split by numpy without a Python object per word; score files."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from plackett.exceptions import DataFormatError
 from plackett.storage.decompression import Decompressed
 from plackett.storage.opening import name_of, open_bytes
 
-BLOCK = 1 << 22  # bytes split at a time: small enough for the masks below to stay near the processor
-SHOWN = 80  # characters of a bad line that a message quotes
-WIDEST = 64  # a column of longer words is kept as Python strings: padding all to the longest would waste memory
-NARROW, MOST_PADDING = 16, 4  # so is one of words of more than 16 bytes that padding would make four times as long
+BLOCK = 1 << 22  # bytes split at a time, so that the masks stay in the cache of the processor
+SHOWN = 80  # characters of an invalid line in a message
+MAX_WIDTH = 64  # longer words are kept as Python strings: padding all words would waste memory
+NARROW, MAX_PADDING = 16, 4  # so are words of more than 16 bytes if padding makes the column four times as long
 CELLS = 1 << 20
 
-UTF8_MARK = b"\xef\xbb\xbf"  # what Windows editors put before UTF-8
+UTF8_MARK = b"\xef\xbb\xbf"  # byte order mark of Windows editors
 
 _IS_BLANK = np.zeros(256, dtype=bool)
 _IS_BLANK[list(b" \t\r\n\v\f")] = True
 
 
 class Words(NamedTuple):
-    """Where the words of some whole lines stand: word ``j`` of line ``i`` is ``text[starts[i, j]:stops[i, j]]``."""
+    """Positions of the words of some lines: word ``j`` of line ``i`` is ``text[starts[i, j]:stops[i, j]]``."""
 
     text: bytes
     starts: np.ndarray
@@ -33,17 +33,17 @@ class Words(NamedTuple):
     lines: np.ndarray
 
     def column(self, place: int) -> np.ndarray:
-        """One column as byte strings: an ``S`` array, or Python objects where words are long."""
+        """Return a column as byte strings: an ``S`` array, or Python objects if words are long."""
         starts, lengths = self.starts[:, place], self.stops[:, place] - self.starts[:, place]
         width = int(lengths.max(initial=1))
-        if width > WIDEST or (width > NARROW and width * lengths.size > MOST_PADDING * int(lengths.sum())):
+        if width > MAX_WIDTH or (width > NARROW and width * lengths.size > MAX_PADDING * int(lengths.sum())):
             stops = self.stops[:, place].tolist()
             return np.fromiter(
                 (self.text[a:b] for a, b in zip(starts.tolist(), stops, strict=True)), object, len(stops)
             )
         letters = np.frombuffer(self.text, dtype=np.uint8)
         padded = np.empty((lengths.size, width), dtype=np.uint8)
-        step = max(1, CELLS // width)  # the places below take eight bytes for each byte
+        step = max(1, CELLS // width)  # positions take eight bytes for each byte
         for row in range(0, lengths.size, step):
             inside = np.arange(width) < lengths[row : row + step, None]
             places = np.minimum(starts[row : row + step, None] + np.arange(width), letters.size - 1)
@@ -61,20 +61,20 @@ def read_words(
     head: bytes = b"",
     n_lines_before: int = 0,
 ) -> Iterator[Words]:
-    """The lines of ``file`` in blocks, each line with ``n_columns`` words; blank lines and ``#`` lines are passed over.
+    """Yield the lines of ``file`` in blocks, each line with ``n_columns`` words; blank and ``#`` lines are skipped.
 
     Parameters
     ----------
     file : binary file
     n_columns : int
     name, expected : str
-        The file's name and what a line should look like, for messages.
+        The name of the file and the format of a line, for messages.
     more : bool, default=False
-        Whether a line may go on after its columns; what follows is ignored.
+        Whether a line may have more columns, which are ignored.
     head : bytes, default=b""
-        What the caller has read of the file already and gives back.
+        Bytes that the caller has read from the file.
     n_lines_before : int, default=0
-        Lines that the caller has read and keeps.
+        Lines that the caller has read and processed.
     """
     for text in _whole_lines(file, name, head, n_lines_before):
         words = _split(text, n_lines_before, n_columns, name, expected, more)
@@ -83,13 +83,13 @@ def read_words(
 
 
 def _whole_lines(file: BinaryIO, name: str, head: bytes, n_lines_before: int) -> Iterator[bytes]:
-    begun: list[bytes] = []  # a line whose end has not come yet
+    begun: list[bytes] = []  # an incomplete line
     length = 0
     block = (head or file.read(BLOCK)).removeprefix(UTF8_MARK)
     while block:
         if b"\0" in block:
             line = n_lines_before + block.count(b"\n", 0, block.index(b"\0")) + 1
-            message = "the file holds zero bytes, so it is not plain text. Is it UTF-16 or binary?"
+            message = "the file contains zero bytes, so it is not plain text. Is it UTF-16 or binary?"
             raise DataFormatError(name, line, message)
         cut = block.rfind(b"\n") + 1
         if cut:
@@ -102,7 +102,7 @@ def _whole_lines(file: BinaryIO, name: str, head: bytes, n_lines_before: int) ->
             file.check_line(length)
         block = file.read(BLOCK)
     rest = b"".join(begun)
-    if b"\r" in rest.rstrip():  # only the last line has no "\n" behind it: line ends of an old Macintosh
+    if b"\r" in rest.rstrip():  # line ends of old Macintosh files
         rest = rest.replace(b"\r", b"\n")
     if rest:
         yield rest
@@ -136,13 +136,13 @@ def _split(text: bytes, n_lines_before: int, n_columns: int, name: str, expected
 
 
 def quote(text: bytes) -> str:
-    """``text`` in quotation marks for a message, cut when it is long."""
+    """Return ``text`` in quotation marks for a message, truncated if it is long."""
     shown = text.decode("utf-8", "replace")
     return f'"{shown}"' if len(shown) <= SHOWN else f'"{shown[:SHOWN]}..."'
 
 
 def collect(blocks: Iterable[Words], columns: Sequence[int]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Line numbers and the chosen columns of all blocks."""
+    """Return the line numbers and the selected columns of all blocks."""
     lines: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
     parts: list[list[np.ndarray]] = [[np.zeros(0, dtype="S1")] for _ in columns]
     for words in blocks:
@@ -159,7 +159,7 @@ def _join(parts: list[np.ndarray]) -> np.ndarray:
 
 
 def as_text(column: np.ndarray) -> np.ndarray:
-    """A column of byte strings as text; bytes that are not UTF-8 become surrogate escapes and can be written back."""
+    """Return a column of byte strings as text; bytes that are not UTF-8 become surrogate escapes."""
     if column.dtype.kind == "S":
         try:
             return column.astype(f"U{column.dtype.itemsize}")  # fast, but ASCII only
@@ -169,7 +169,7 @@ def as_text(column: np.ndarray) -> np.ndarray:
 
 
 def as_numbers(column: np.ndarray, dtype: type, lines: np.ndarray, *, name: str, what: str) -> np.ndarray:
-    """A column of byte strings as numbers; the first word that is none is named with its line."""
+    """Return a column of byte strings as numbers; the error for an invalid word names its line."""
     if column.dtype.kind == "S":
         has_groups = bool((column.view(np.uint8) == ord("_")).any())
     else:
@@ -190,13 +190,28 @@ def _is_number(word: bytes, dtype: type) -> bool:
         np.array([word]).astype(dtype)
     except (ValueError, OverflowError):
         return False
-    return b"_" not in word  # Python reads 1_000 as 1000; no ranking tool writes that
+    return b"_" not in word  # Python reads 1_000 as 1000; ranking tools do not write that
 
 
 def read_scores(source: str | os.PathLike | IO) -> np.ndarray:
-    """One number per line, in the order of the rows they belong to; plain or compressed, ``"-"`` for standard input.
+    r"""Read a file with one score per line, as svm_rank, RankLib and the tools of LETOR write them.
 
-    Blank lines may stand at the end only: elsewhere they would shift all that follows.
+    Blank lines are allowed only at the end: elsewhere they would shift the scores that follow.
+
+    Parameters
+    ----------
+    source : path, ``"-"`` for standard input, or file object
+        Plain or compressed (gzip, xz, bzip2, Zstandard).
+
+    Returns
+    -------
+    ndarray of shape (n_docs,), in the order of the lines
+
+    Examples
+    --------
+    >>> import io
+    >>> read_scores(io.StringIO("0.5\n-1\n"))
+    array([ 0.5, -1. ])
     """
     name = name_of(source)
     with open_bytes(source) as file:
@@ -208,5 +223,5 @@ def read_scores(source: str | os.PathLike | IO) -> np.ndarray:
     scores = as_numbers(words, np.float64, lines, name=name, what="score")
     missing = np.isnan(scores)
     if missing.any():
-        raise DataFormatError(name, int(np.argmax(missing)) + 1, "a NaN has no place in an order; expected a number.")
+        raise DataFormatError(name, int(np.argmax(missing)) + 1, "NaN cannot be ranked; expected a number.")
     return scores

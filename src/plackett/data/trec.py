@@ -13,7 +13,7 @@ import numpy as np
 
 from plackett.data.grouping import Groups, group_rows, is_missing
 from plackett.data.queries import Queries
-from plackett.data.text_table import UTF8_MARK, WIDEST, Words, as_numbers, as_text, collect, read_words
+from plackett.data.text_table import MAX_WIDTH, UTF8_MARK, Words, as_numbers, as_text, collect, read_words
 from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of, open_bytes, write_bytes
 from plackett.validation import check_labels, check_scores, count_of, plain
@@ -200,9 +200,9 @@ class Run:
 
 
 def read_qrels(source: str | os.PathLike | IO) -> Qrels:
-    r"""Judgements from a TREC qrels file: ``qid iteration docid label`` between blanks or tabs.
+    r"""Read judgements from a TREC qrels file: ``qid iteration docid label`` between blanks or tabs.
 
-    Blank lines and lines that begin with ``#`` are passed over. A file that begins with the header
+    Blank lines and lines that begin with ``#`` are skipped. A file that begins with the header
     ``query-id corpus-id score`` is read as BEIR's three columns. A document that is judged twice for a query is an
     error, even with equal labels, as in trec_eval.
 
@@ -234,10 +234,10 @@ def read_qrels(source: str | os.PathLike | IO) -> Qrels:
 
 
 def read_trec_run(source: str | os.PathLike | IO) -> Run:
-    r"""A run from a TREC run file: ``qid Q0 docid rank score tag`` between blanks or tabs.
+    r"""Read a run from a TREC run file: ``qid Q0 docid rank score tag`` between blanks or tabs.
 
-    As in trec_eval, blank lines and lines that begin with ``#`` are passed over, what follows the tag is ignored, the
-    tag of the last line is the run's, and a document that is retrieved twice for a query is an error.
+    As in trec_eval, blank lines and lines that begin with ``#`` are skipped, text after the tag is ignored, the tag of
+    the last line is that of the run, and a document that is retrieved twice for a query is an error.
 
     Parameters
     ----------
@@ -277,8 +277,7 @@ def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:
     Raises
     ------
     ValueError
-        If a label is not a whole number: trec_eval and other tools stop at it, or cut it off. ``qrels.rounded()``
-        makes whole ones.
+        If a label is not a whole number: trec_eval and other tools reject or truncate it. Use ``qrels.rounded()``.
     """
     _check_writable(qrels.qid, qrels.docid, iteration=qrels.iteration)
     for row in np.flatnonzero((qrels.labels != np.floor(qrels.labels)) | (np.abs(qrels.labels) > LARGEST_LABEL))[:1]:
@@ -299,7 +298,7 @@ def write_trec_run(run: Run, target: str | os.PathLike | IO, *, tag: str | None 
     Parameters
     ----------
     run : Run
-        Scores of a ranker become one by ``Run.from_scores(queries, scores)``.
+        ``Run.from_scores(queries, scores)`` makes one of the scores of a ranker.
     target : path, ``"-"`` for standard output, or file object
     tag : str, default=None
         Name of the system; None means ``run.tag``.
@@ -312,9 +311,7 @@ def write_trec_run(run: Run, target: str | os.PathLike | IO, *, tag: str | None 
     301 Q0 d2 2 0.25 bm25
     """
     if not isinstance(run, Run):
-        raise TypeError(
-            f"write_trec_run needs a Run, not {type(run).__name__}. Make one: Run.from_scores(queries, scores)."
-        )
+        raise TypeError(f"write_trec_run needs a Run, not {type(run).__name__}. Use Run.from_scores(queries, scores).")
     tag = run.tag if tag is None else str(tag)
     _check_writable(run.qid, run.docid, tag=np.array([tag]))
     rows = zip(run.qid.tolist(), run.docid.tolist(), run.rank.tolist(), run.scores.tolist(), strict=True)
@@ -322,10 +319,10 @@ def write_trec_run(run: Run, target: str | os.PathLike | IO, *, tag: str | None 
 
 
 class Judged(NamedTuple):
-    """A run beside its judgements, query by query: what an evaluation needs.
+    """A run with its judgements, query by query, for an evaluation.
 
-    Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``; the first ``n_retrieved[q]`` of them were retrieved and stand in
-    the order of the run, the others are judged documents that the run lacks, in the order of the qrels.
+    Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``; the first ``n_retrieved[q]`` of them were retrieved, in the order
+    of the run; the others are judged documents that the run lacks, in the order of the qrels.
 
     Attributes
     ----------
@@ -435,7 +432,7 @@ def as_text_ids(ids: object, name: str) -> np.ndarray:
             raise ValueError(f"{name} is {value!r} in row {row}. Every row needs an id.")
     if not texts:
         return np.zeros(0, dtype="U1")
-    is_long = max(map(len, texts)) > WIDEST
+    is_long = max(map(len, texts)) > MAX_WIDTH
     return np.fromiter(texts, object, len(texts)) if is_long else np.array(texts, dtype=str)
 
 

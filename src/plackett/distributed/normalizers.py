@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.data.preprocessing.blocks import refuse_to_fill
+from plackett.data.preprocessing.blocks import reject_densifying
 from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
 from plackett.distributed.loading import LoadedPart
 
@@ -43,7 +43,7 @@ def fitted_to(part: LoadedPart, normalizer: Any, n_features: int) -> Any:
     if not part.queries.n_docs:
         return None
     rows = part.rows(n_features)
-    refuse_to_fill(normalizer, rows)
+    reject_densifying(normalizer, rows)
     return clone(normalizer).fit(rows)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
-from plackett.data.preprocessing.blocks import goes_by_query
+from plackett.data.preprocessing.blocks import scales_queries_separately
 from plackett.data.queries import Queries
 from plackett.data.query_blocks import values_from
 from plackett.rankers.base import Normalized, check_loaded_columns
@@ -80,7 +80,7 @@ class LinearScores(Normalized):
 
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)
-        is_by_query = self.normalizer_ is not None and goes_by_query(self.normalizer_)
+        is_by_query = self.normalizer_ is not None and scales_queries_separately(self.normalizer_)
         scores = values_from(queries, self._linear_scores) if is_by_query else self._linear_scores(queries)
         return self._check_scores(scores, queries)
 

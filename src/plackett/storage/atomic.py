@@ -69,10 +69,7 @@ def publish(file: BinaryIO, path: str | os.PathLike) -> None:
 
 @contextlib.contextmanager
 def draft_folder(path: str | os.PathLike) -> Iterator[str]:
-    """Yield a locked temporary folder beside ``path``, which replaces an empty folder there at the end.
-
-    After an error the temporary folder is deleted.
-    """
+    """Yield a locked temporary folder beside ``path``; delete it at the end unless it was moved."""
     for draft in _draft_names(path):
         try:
             os.mkdir(draft)
@@ -84,11 +81,18 @@ def draft_folder(path: str | os.PathLike) -> Iterator[str]:
         os.close(handle)
     try:
         yield draft
-        os.replace(draft, path)
     finally:
         if os.path.lexists(draft) and _is_same(handle, draft):
             shutil.rmtree(draft, ignore_errors=True)
         os.close(handle)
+
+
+@contextlib.contextmanager
+def new_folder(path: str | os.PathLike) -> Iterator[str]:
+    """Yield a temporary folder that is moved to ``path`` at the end; after an error nothing is left."""
+    with draft_folder(path) as draft:
+        yield draft
+        os.replace(draft, path)
 
 
 def remove_abandoned(paths: Iterable[str | os.PathLike]) -> None:

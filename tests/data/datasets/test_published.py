@@ -344,7 +344,7 @@ def test_a_missing_set_says_where_it_was_sought_where_to_get_it_and_where_to_put
         datasets.load(name, tmp_path)
     message = str(caught.value)
     assert message.startswith(name)
-    assert f"Get it from {facts.source} and put its files into {tmp_path / facts.folders[0]}" in message
+    assert f"Get it from {facts.source} and copy its files to {tmp_path / facts.folders[0]}" in message
     assert all(str(tmp_path / folder) in message for folder in facts.folders)
     assert isinstance(caught.value, FileNotFoundError)
 
@@ -362,7 +362,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
 def test_a_missing_version_points_to_one_that_is_there(tmp_path):
     for number in range(1, 6):
         write_rows(tmp_path / "letor2-ohsumed" / f"S{number}.txt", number, 25)
-    with pytest.raises(DatasetNotFoundError, match="version='letor2' is at hand"):
+    with pytest.raises(DatasetNotFoundError, match="version='letor2' is available"):
         datasets.load("ohsumed", tmp_path)
 
 

@@ -226,7 +226,7 @@ def test_words_of_any_length_stay_as_they_are():
         (lambda: Feedback.from_click_rows([1, 1], [1, 1], ["a", "b"], [0, -1]), "clicked is -1 in row 1"),
         (
             lambda: Feedback.from_click_rows([1, 1], [1, 1], ["a", "b"], [0, 1], position=[3, 3]),
-            "documents 'a' and 'b' both stand in position 3",
+            "documents 'a' and 'b' are both in position 3",
         ),
     ],
 )

@@ -247,7 +247,9 @@ def test_compressed_files_that_were_cut_short_are_refused(pack, tmp_path):
     path = tmp_path / "torn"
     for n in (10, len(packed) // 2, len(packed) - 3):
         path.write_bytes(packed[:n])
-        with pytest.raises(DataFormatError, match=rf"^{re.escape(str(path))}: the compressed data are damaged or end"):
+        with pytest.raises(
+            DataFormatError, match=rf"^{re.escape(str(path))}: the compressed data are damaged or truncated"
+        ):
             read_letor(path)
 
 
@@ -319,7 +321,7 @@ def test_sparse_is_obeyed_and_stores_no_zeros(chunks):
     assert X.dtype == np.float32
     assert X.nnz == 3
     np.testing.assert_array_equal(X.toarray(), read(text, sparse=False).X)
-    with pytest.raises(ValueError, match="missing=nan does not go with sparse=True"):
+    with pytest.raises(ValueError, match="missing=nan needs sparse=False"):
         read(text, sparse=True, missing=np.nan)
 
 

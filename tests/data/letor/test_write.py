@@ -114,7 +114,7 @@ def test_comments_with_bytes_that_are_not_utf8_come_back():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"y": None}, "These queries have no labels."),
+        ({"y": None}, "these queries have no labels."),
         ({"y": [1, np.nan]}, "y is nan in row 1; a LETOR file holds finite labels only."),
         ({"qid": ["a b", "c"]}, "query id 'a b' cannot be written"),
         ({"qid": ["a#b", "c"]}, "query id 'a#b' cannot be written"),

@@ -214,7 +214,7 @@ def test_sparse_values_stored_in_parts_count_as_their_sum():
 @moving
 def test_scalings_that_would_fill_a_sparse_matrix_refuse_it(normalizer):
     with pytest.raises(
-        ValueError, match=r"would fill a sparse X.*Use QueryUnitLength, or give a dense array: X\.toarray\(\)"
+        ValueError, match=r"would make a sparse X dense.*Use QueryUnitLength, or pass a dense array: X\.toarray\(\)"
     ):
         normalizer.fit(sparse.csr_matrix([[1.0, 0.0]]))
 
@@ -303,9 +303,9 @@ def test_transformers_pass_and_unknown_names_are_answered_with_the_known_ones():
 
 
 def test_scikit_learn_is_loaded_by_this_module_alone():
-    rooms = "queries, trec, frames, movielens, columns, opening, grouping"
+    modules = "queries, trec, frames, text_table, grouping"
     loaded = "[name for name in ('sklearn', 'numba', 'pandas') if name in sys.modules]"
-    code = f"import sys; from plackett.data import {rooms}; print({loaded})"
+    code = f"import sys; from plackett.data import {modules}; print({loaded})"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
 

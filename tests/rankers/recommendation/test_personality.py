@@ -283,7 +283,7 @@ def test_questions_that_make_no_sense_are_refused():
     model = pk.PersonalityDiagnosis().fit(RATED)
     with pytest.raises(ValueError, match="user has 2 ids but item has 3"):
         model.predict([3, 5], [10, 20, 30])
-    with pytest.raises(ValueError, match="user '3' was asked for, but the ids in the ratings are such as 3"):
+    with pytest.raises(ValueError, match="user '3' has another type than the ids in the ratings, such as 3"):
         model.predict(["3"], [10])
     with pytest.raises(ValueError, match="ratings has 2 columns, but fit had 3 items"):
         model.predict(ratings=np.ones((1, 2)))

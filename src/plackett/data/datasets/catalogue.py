@@ -1,4 +1,4 @@
-"""What is known of the published data sets: sizes, labels, columns, where to get them and how they are laid out.
+"""The catalogue of published data sets: sizes, labels, columns, sources and file layouts.
 
 Counts are those of the publications, checked against the files where these are at hand; None stands for "not known".
 """
@@ -25,7 +25,7 @@ THREE_PARTS = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of one version of a data set.
+    """The description of one version of a data set.
 
     Attributes
     ----------
@@ -140,8 +140,8 @@ MSLR_FEATURES = (
 )
 
 
-def _letor(name: str, title: str, **facts) -> DatasetInfo:
-    """A set with five parts and LETOR's table of folds."""
+def _letor(name: str, title: str, **fields) -> DatasetInfo:
+    """Return a data set with five parts and the folds of LETOR."""
     part_files = {part: (f"{part}.txt",) for part in FIVE_PARTS}
     defaults = {
         "kind": "queries",
@@ -152,13 +152,13 @@ def _letor(name: str, title: str, **facts) -> DatasetInfo:
         "files": part_files,
         "every_row_is_full": True,
     }
-    return DatasetInfo(name, title, **{**defaults, **facts})
+    return DatasetInfo(name, title, **{**defaults, **fields})
 
 
-def _aggregation(name: str, title: str, **facts) -> DatasetInfo:
+def _aggregation(name: str, title: str, **fields) -> DatasetInfo:
     files = {part: (f"A{number}.txt", f"{part}.txt") for number, part in enumerate(FIVE_PARTS, 1)}
     note = "A feature is the rank that one system gave, smaller is better; NaN (NULL in the file) = not retrieved."
-    return _letor(name, title, files=files, note=note, **facts)
+    return _letor(name, title, files=files, note=note, **fields)
 
 
 MQ2007_LABELS = {0: 51_632, 1: 14_128, 2: 3_863}
@@ -241,7 +241,7 @@ LETOR3_NOTES = {
 
 
 def _letor2_and_3(name: str, *, letor2: DatasetInfo, letor3: DatasetInfo, folders: tuple[str, ...]) -> tuple:
-    """LETOR 3.0 in its three normalisations (folders hold ``{}`` for theirs), then LETOR 2.0."""
+    """Return LETOR 3.0 in its three normalisations (``{}`` in ``folders``), then LETOR 2.0."""
     versions = (*LETOR3_FOLDERS, "letor2")
     third = (
         replace(
@@ -257,7 +257,7 @@ def _letor2_and_3(name: str, *, letor2: DatasetInfo, letor3: DatasetInfo, folder
 
 
 def _ohsumed() -> tuple[DatasetInfo, ...]:
-    facts = {
+    fields = {
         "n_queries": 106,
         "n_docs": 16_140,
         "label_range": (0, 2),
@@ -270,9 +270,11 @@ def _ohsumed() -> tuple[DatasetInfo, ...]:
         feature_names=OHSUMED2_FEATURES,
         folders=("OHSUMED/Data", "letor2-ohsumed"),
         note="Raw values. The last five columns are of title and abstract together; BM25 is column 21.",
-        **facts,
+        **fields,
     )
-    letor3 = _letor("ohsumed", "LETOR 3.0 OHSUMED", n_features=45, feature_names=OHSUMED3_FEATURES, folders=(), **facts)
+    letor3 = _letor(
+        "ohsumed", "LETOR 3.0 OHSUMED", n_features=45, feature_names=OHSUMED3_FEATURES, folders=(), **fields
+    )
     return _letor2_and_3("ohsumed", letor2=letor2, letor3=letor3, folders=("OHSUMED/{}", "letor3-ohsumed/{}"))
 
 
@@ -285,7 +287,7 @@ def _topic_distillation(year: int, n_queries: int, n_docs_2: int, n_docs_3: int)
         n_docs=n_docs_2,
         n_features=44,
         label_range=(0, 1),
-        columns={"bm25": 16},  # said by the papers that used it; the names of the others are not at hand
+        columns={"bm25": 16},  # from papers that used it; the other names are unknown
         folders=(f"TD{year}/Data", f"letor2-td{year}"),
         note="44 columns in another order than LETOR 3.0's 64: BM25 is column 16.",
     )
@@ -419,7 +421,7 @@ OTHERS = (
 )
 
 
-def _text(name: str, title: str, files: tuple[str, ...], **facts) -> DatasetInfo:
+def _text(name: str, title: str, files: tuple[str, ...], **fields) -> DatasetInfo:
     return DatasetInfo(
         name,
         title,
@@ -429,7 +431,7 @@ def _text(name: str, title: str, files: tuple[str, ...], **facts) -> DatasetInfo
         folders=(f"ir-classic/{name}", name),
         source=GLASGOW_PAGE,
         licence="Distributed for research for decades; no licence file.",
-        **facts,
+        **fields,
     )
 
 

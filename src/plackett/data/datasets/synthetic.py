@@ -1,4 +1,4 @@
-"""Data from a seed: web-like graded lists of any size, the query-dependent simulations, rankings to try metrics on."""
+"""Synthetic data: web-like graded lists, simulations of query-dependent ranking, and example rankings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from plackett.validation import check_choice, check_positive_int
 RandomState = int | np.random.Generator | None
 
 LABEL_SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)  # MSLR-WEB30K, rounded
-MEAN_DOCS, MOST_DOCS = 120, 1250  # MSLR-WEB30K: 119.6 documents per query on average, 1,251 at most
+MEAN_DOCS, MAX_DOCS = 120, 1250  # MSLR-WEB30K: 119.6 documents per query on average, 1,251 at most
 SPREAD_OF_LENGTHS = 0.55  # standard deviation of the logarithm of a list's length in MSLR
-QUERY_SHARE = 0.15  # how much of the variance of the labels lies between the queries of MSLR
-BARREN_SHARE = 0.03  # queries without a relevant document
-ROWS_PER_CHUNK = 1 << 14  # what is drawn beside X stays this small
+QUERY_SHARE = 0.15  # share of the variance of the labels between queries in MSLR
+EMPTY_SHARE = 0.03  # queries without a relevant document
+ROWS_PER_CHUNK = 1 << 14  # bounds the memory besides X
 
 # kinds of every 17 columns, and every 45th is constant
 KIND_PATTERN = (
@@ -38,7 +38,7 @@ def make_web_like(
     random_state: RandomState = 0,
     dtype: type = np.float32,
 ) -> Queries:
-    """Lists that look like a web search set: labels 0..4, mixed columns, skewed list lengths.
+    """Return lists that resemble a web search data set: labels 0..4, mixed columns, skewed list lengths.
 
     Each document has a latent relevance, standard normal, in part that of its query; about 3 % of the queries have
     nothing relevant. Labels cut it at the shares of MSLR-WEB30K (52, 32, 13, 2 and 1 %). The columns show it more or
@@ -95,12 +95,12 @@ def _bounds(n_queries: int, docs_per_query: int | None, rng: np.random.Generator
     if docs_per_query is not None:
         return np.arange(n_queries + 1, dtype=np.int64) * check_positive_int(docs_per_query, "docs_per_query")
     centre = np.log(MEAN_DOCS) - SPREAD_OF_LENGTHS**2 / 2  # the mean of a log-normal length is then MEAN_DOCS
-    lengths = np.rint(rng.lognormal(centre, SPREAD_OF_LENGTHS, n_queries)).clip(1, MOST_DOCS)
+    lengths = np.rint(rng.lognormal(centre, SPREAD_OF_LENGTHS, n_queries)).clip(1, MAX_DOCS)
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _chunks(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Whole queries, as (first, last), that together have about ROWS_PER_CHUNK rows."""
+    """Yield ranges (first, last) of whole queries with about ROWS_PER_CHUNK rows."""
     first = 0
     while first < indptr.size - 1:
         last = int(np.searchsorted(indptr, indptr[first] + ROWS_PER_CHUNK, side="right")) - 1
@@ -110,17 +110,17 @@ def _chunks(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _thresholds() -> np.ndarray:
-    """Where the latent relevance is cut, so that the labels have their shares although some queries have only zeros."""
+    """Return the cuts of the latent relevance that give the label shares although some queries have only zeros."""
     above = 1.0 - np.cumsum(LABEL_SHARES[:-1])
-    return np.array([NormalDist().inv_cdf(1.0 - share / (1.0 - BARREN_SHARE)) for share in above])
+    return np.array([NormalDist().inv_cdf(1.0 - share / (1.0 - EMPTY_SHARE)) for share in above])
 
 
 def _latent_relevance(query: np.ndarray, n_queries: int, rng: np.random.Generator) -> np.ndarray:
-    of_query, is_barren = rng.standard_normal(n_queries), rng.random(n_queries) < BARREN_SHARE
+    of_query, is_barren = rng.standard_normal(n_queries), rng.random(n_queries) < EMPTY_SHARE
     of_document = rng.standard_normal(query.size)
     latent = np.sqrt(QUERY_SHARE) * of_query[query] + np.sqrt(1 - QUERY_SHARE) * of_document
     lowest_cut = _thresholds()[0]
-    folded = lowest_cut - np.abs(latent - lowest_cut)  # what would be relevant goes as far below the cut
+    folded = lowest_cut - np.abs(latent - lowest_cut)  # mirrored below the cut: no document is relevant
     return np.where(is_barren[query], folded, latent)
 
 
@@ -146,7 +146,7 @@ class _Columns:
 
     def fill(self, X: np.ndarray, latent: np.ndarray, query: np.ndarray, rng: np.random.Generator) -> None:
         n_queries, n_features = int(query[-1]) + 1, len(self.kinds)
-        # one error that all columns share, so that no number of columns reveals the latent relevance
+        # an error shared by all columns, so that many columns do not reveal the latent relevance
         seen = (latent + self.noise * rng.standard_normal(latent.size)).astype(np.float32)
         n_terms = rng.integers(1, 7, n_queries).astype(np.float32)[query]
         of_query = rng.standard_normal((n_features, n_queries), dtype=np.float32)
@@ -154,9 +154,7 @@ class _Columns:
         for column, kind in enumerate(self.kinds):
             loading, row = self.loading[column], shown[column]
             own = self.noise * np.sqrt(1.0 - loading**2) if loading else 1.0
-            spread = np.sqrt(
-                own**2 + loading**2 * (1.0 + self.noise**2)
-            )  # so that noise leaves the column's shape alone
+            spread = np.sqrt(own**2 + loading**2 * (1.0 + self.noise**2))  # keeps the distribution of the column
             row *= np.float32(own / spread)
             row += np.float32(loading / spread) * seen
             row[:] = self._show(kind, column, row, of_query[column][query], n_terms, shown)
@@ -184,7 +182,7 @@ class _Columns:
 
 @dataclass(frozen=True)
 class QueryDependentData:
-    """A simulated set in which each query, or group of queries, has a scoring function of its own.
+    """Simulated data in which each query, or group of queries, has its own scoring function.
 
     Attributes
     ----------
@@ -214,7 +212,7 @@ class QueryDependentData:
     test: np.ndarray
 
 
-SCENARIOS = {"I": 1, "II": 2, "III": 4, "IV": 0}  # number of groups of queries; 0 means that each is its own
+SCENARIOS = {"I": 1, "II": 2, "III": 4, "IV": 0}  # number of groups of queries; 0: one per query
 EXAMPLES = {1: (50, 40), 2: (30, 4)}  # documents per query, features
 VARIANCE = 0.1  # of the features, and of the coefficients around their pattern
 TRAIN_SHARE = VALIDATION_SHARE = 0.2
@@ -232,7 +230,7 @@ def make_query_dependent(
     n_features: int | None = None,
     random_state: RandomState = 0,
 ) -> QueryDependentData:
-    """The simulations of query-dependent ranking: queries with scoring functions of their own, and features that tell.
+    """Return simulated data for query-dependent ranking: queries with their own scoring functions and features.
 
     Features are ``x ~ N(0, 0.1 I)``, the true score is ``x . beta`` in Example 1 and ``sum of beta_c s_c(x_c)`` in
     Example 2, labels are ranks of the true score, and query features are ``beta + noise * N(0, I)``. One draw
@@ -318,7 +316,7 @@ def _coefficients(scenario: str, n_columns: int, group: np.ndarray, rng: np.rand
 
 
 def _curves(X: np.ndarray) -> np.ndarray:
-    """The scoring curves s1..s4 of Example 2, each on its own column."""
+    """Return the scoring curves s1..s4 of Example 2, each of its own column."""
     u1, u2, u3, u4 = np.moveaxis(X, -1, 0)
     sine, cosine = np.sin(np.pi * u4), np.cos(np.pi * u4)
     s2 = (2.0 * u2 - 1.0) ** 2
@@ -337,7 +335,7 @@ def _split(held_out: np.ndarray, n_docs: int, rng: np.random.Generator) -> tuple
 
 
 def make_rankings(queries: Queries, *, noise: float = 1.0, random_state: RandomState = 0) -> dict[str, np.ndarray]:
-    """Scores of three rankers that need no training: random, noisy and perfect.
+    """Return the scores of three rankers without training: random, noisy and perfect.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a click says: the document was preferred to others that were seen and not clicked (``joachims2005``)."""
+"""Preferences from clicks: a clicked document is preferred to those seen and not clicked (``joachims2005``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STRATEGIES = (CLICKED_ABOVE_SKIPPED, LAST_CLICK_ABOVE_SKIPPED, CLICKED_ABOVE_NEX
 def preferences_of_clicks(
     qid: Any, shown: Iterable[Sequence], clicked: Iterable[Sequence], strategy: str, max_pairs: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Query, better and worse document of every preference, list by list, from the top down."""
+    """Return the query, better and worse document of every preference, list by list, from the top down."""
     queries = as_text_ids(qid, "qid")
     lists = [_as_list(one, "shown", place) for place, one in enumerate(_lists(shown, "shown"))]
     clicks = [_as_list(one, "clicked", place) for place, one in enumerate(_lists(clicked, "clicked"))]
@@ -45,7 +45,7 @@ def preferences_of_clicks(
 
 
 def check_list(shown: Sequence[str], clicked: Sequence[str]) -> tuple[list[bool], int]:
-    """Which of the documents shown were clicked, and the place of the one clicked last, -1 without clicks."""
+    """Return whether each shown document was clicked, and the position of the last click, -1 without clicks."""
     places = {document: place for place, document in enumerate(shown)}
     if len(places) < len(shown):
         repeated = next(document for place, document in enumerate(shown) if places[document] != place)
@@ -59,7 +59,7 @@ def check_list(shown: Sequence[str], clicked: Sequence[str]) -> tuple[list[bool]
 
 
 def _pairs(flags: list[bool], last: int, strategy: str) -> Iterator[tuple[int, int]]:
-    """Places (better, worse)."""
+    """Yield positions (better, worse)."""
     if strategy == CLICKED_ABOVE_NEXT:
         for place in range(len(flags) - 1):
             if flags[place] and not flags[place + 1]:
@@ -77,7 +77,7 @@ def _pairs(flags: list[bool], last: int, strategy: str) -> Iterator[tuple[int, i
 def sessions_of_rows(
     session: Any, qid: Any, docid: Any, clicked: Any, position: Any
 ) -> tuple[list[str], list[list[str]], list[list[str]]]:
-    """Queries, lists shown and lists clicked, from one row per document shown: a list per session and query."""
+    """Return queries, lists shown and lists clicked from one row per document shown: a list per session and query."""
     columns = [as_text_ids(values, name) for values, name in ((session, "session"), (qid, "qid"), (docid, "docid"))]
     when = check_numbers(clicked, "clicked")
     where = np.arange(when.size, dtype=np.float64) if position is None else check_numbers(position, "position")
@@ -98,7 +98,7 @@ def sessions_of_rows(
         for one, other in pairwise(found):
             if one[0] == other[0]:
                 raise ValueError(
-                    f"session {name!r}, query {query!r}: documents {one[2]!r} and {other[2]!r} both stand in position "
+                    f"session {name!r}, query {query!r}: documents {one[2]!r} and {other[2]!r} are both in position "
                     f"{one[0]:g}."
                 )
         shown.append([document for _, _, document in found])
@@ -116,6 +116,6 @@ def _as_list(documents: Any, name: str, place: int) -> list[str]:
     if isinstance(documents, (str, bytes)) or not hasattr(documents, "__iter__"):
         raise ValueError(f"{name} holds {documents!r} in place {place}; a list of document ids is needed.")
     texts = list(documents)
-    if all(type(text) is str and "\0" not in text for text in texts):  # the usual case, spared a way through numpy
+    if all(type(text) is str and "\0" not in text for text in texts):  # the usual case, without a detour through numpy
         return texts
     return as_text_ids(texts, f"{name}[{place}]").tolist()

@@ -1,4 +1,4 @@
-"""Feedback: judgements, clicks and explicit preferences become labels and pairs, with the noise of their source."""
+"""Feedback: judgements, clicks and explicit preferences as labels and pairs, with the noise of their source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plackett.validation import check_choice, check_labels, check_number, count_
 # Twice the share of preferences that are wrong, as measured by Joachims et al. (joachims2005): two judges agree on
 # 89.5 %, clicks with judges on 80.8 % (clicked above skipped), 83.1 % (last click above skipped) and about 70 %
 # (clicked above next, which suffers most when the order of the results changes). Labels of a careful judge are better
-# than a comparison in passing; theirs is the default of the refiners, which says what a larger one does.
+# than a quick comparison; their noise is the default of the refiners, whose documentation explains larger values.
 ETA = {
     "judgements": 0.02,
     "pairs": 0.2,
@@ -28,7 +28,7 @@ MAX_PAIRS = 10_000_000  # in memory
 
 
 class Judgements(NamedTuple):
-    """Who was judged how: each (qid, docid, label) once, ``times`` seen, from sources of noise ``eta``."""
+    """Judged documents: each (qid, docid, label) once, seen ``times`` times, from sources of noise ``eta``."""
 
     qid: np.ndarray
     docid: np.ndarray
@@ -38,7 +38,7 @@ class Judgements(NamedTuple):
 
 
 class Preferences(NamedTuple):
-    """Who was preferred to whom: each (qid, better, worse) once, ``times`` seen, from sources of noise ``eta``."""
+    """Preferred documents: each (qid, better, worse) once, seen ``times`` times, from sources of noise ``eta``."""
 
     qid: np.ndarray
     better: np.ndarray
@@ -48,7 +48,7 @@ class Preferences(NamedTuple):
 
 
 class Feedback:
-    """What is known of documents, from any number of sources; ``+`` joins them.
+    """Judgements and preferences from any number of sources; ``+`` combines them.
 
     Made by ``from_judgements``, ``from_clicks``, ``from_click_rows``, ``from_pairs``, or read from a log by
     ``read_feedback``. Ids become text, as in TREC files. Statements that occur again are merged and counted;
@@ -75,15 +75,14 @@ class Feedback:
     preferences : Preferences
         Both in order of first appearance.
     n_duplicates : int
-        Statements that only repeated another.
+        Statements that repeated another one.
     n_contradictory : int
-        Pairs of documents of which the preferences say both that one is better and that the other is, or one of them
-        the opposite of the labels.
+        Pairs of documents with preferences in both directions, or with a preference against the labels.
     n_disputed : int
         Documents that were judged with different labels; their mean counts.
     eta : float
-        Mean over all pairs, those that the labels imply among them; never less than twice the share of preferences that
-        must be wrong, because more preferences say the opposite.
+        Mean over all pairs, including those implied by the labels; at least twice the share of preferences that must be
+        wrong, because more preferences have the opposite direction.
 
     Examples
     --------
@@ -101,12 +100,12 @@ class Feedback:
 
     @classmethod
     def empty(cls) -> Feedback:
-        """No feedback, to add to."""
+        """Return feedback without any statements, to add to."""
         return cls.from_judgements([], [], [])
 
     @classmethod
     def from_judgements(cls, qid: Any, docid: Any, label: Any, *, eta: float | None = None) -> Feedback:
-        """Labels, larger is better; a document that was judged more than once has the mean of its labels.
+        """Return feedback from labels, larger is better; a document judged repeatedly has the mean of its labels.
 
         Parameters
         ----------
@@ -121,7 +120,7 @@ class Feedback:
 
     @classmethod
     def from_pairs(cls, qid: Any, better: Any, worse: Any, *, times: Any = None, eta: float | None = None) -> Feedback:
-        """Explicit preferences between two documents of a query.
+        """Return feedback from explicit preferences between two documents of a query.
 
         Parameters
         ----------
@@ -153,7 +152,7 @@ class Feedback:
         strategy: str = CLICKED_ABOVE_SKIPPED,
         eta: float | None = None,
     ) -> Feedback:
-        """Preferences that clicks reveal: whoever clicks a result has seen those above it, and passed them over.
+        """Return the preferences implied by clicks: results above a clicked one were seen and not clicked.
 
         Parameters
         ----------
@@ -193,7 +192,7 @@ class Feedback:
         strategy: str = CLICKED_ABOVE_SKIPPED,
         eta: float | None = None,
     ) -> Feedback:
-        """As ``from_clicks``, from a log with one row for each document that was shown.
+        """Return feedback as ``from_clicks`` does, from a log with one row per document shown.
 
         Parameters
         ----------
@@ -230,7 +229,7 @@ class Feedback:
     def n_contradictory(self) -> int:
         documents = self._documents
         labels = self._labels[0]
-        is_against = labels[documents.better] < labels[documents.worse]  # NaN, not judged, is against nothing
+        is_against = labels[documents.better] < labels[documents.worse]  # NaN, not judged, contradicts nothing
         return np.unique(self._unordered[is_against | (self._opposite_times > 0)]).size
 
     @cached_property
@@ -238,14 +237,14 @@ class Feedback:
         times, etas = self.preferences.times, self.preferences.eta
         n_implied, implied_eta = self._implied_pairs()
         n_pairs = n_implied + times.sum()
-        if n_pairs == 0:  # labels of one level: no pairs, but a source
+        if n_pairs == 0:  # equal labels imply no pairs, but have a source
             return float(self.judgements.eta.mean()) if self.judgements.eta.size else ETA["judgements"]
         mean = (n_implied * implied_eta + times @ etas) / n_pairs
-        n_wrong = np.minimum(times, self._opposite_times).sum() / 2  # both directions have the smaller number
+        n_wrong = np.minimum(times, self._opposite_times).sum() / 2  # counted once in each direction
         return float(max(mean, 2 * n_wrong / max(times.sum(), 1)))
 
     def for_queries(self, queries: Queries) -> FeedbackRows:
-        """Labels and pairs by row number, as a refiner takes them with ``queries.X``, ``qid=queries.qid``.
+        """Return labels and pairs by row number, for a refiner with ``queries.X`` and ``qid=queries.qid``.
 
         Queries and documents are found by their ids as text; documents without ids (``queries.docid`` is None) go by
         their row numbers, from 0. Feedback on others is counted and left out.
@@ -271,7 +270,7 @@ class Feedback:
 
     @cached_property
     def _documents(self) -> _Documents:
-        """Every document of every query by a number of its own."""
+        """A number for every document of every query."""
         judgements, preferences = self.judgements, self.preferences
         qid = _concat(_concat(judgements.qid, preferences.qid), preferences.qid)
         docid = _concat(_concat(judgements.docid, preferences.better), preferences.worse)
@@ -281,13 +280,13 @@ class Feedback:
 
     @cached_property
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean label and noise of each document, NaN where it was not judged."""
+        """Mean label and noise of each document, NaN if it was not judged."""
         judged, times = self._documents.judged, self.judgements.times
         n_documents = 1 + max((int(part.max(initial=-1)) for part in self._documents), default=-1)
         weight = np.bincount(judged, weights=times, minlength=n_documents)
         means = []
         for values in (self.judgements.label, self.judgements.eta):
-            # sums of whole numbers are exact, so that equal means are equal; one label again and again is its own mean
+            # sums of integers are exact, so equal means compare equal; a repeated label is its own mean
             order = np.lexsort((values, judged))
             own, value = judged[order], values[order]
             total = np.bincount(own, weights=times[order] * value, minlength=n_documents)
@@ -299,7 +298,7 @@ class Feedback:
 
     @cached_property
     def _unordered(self) -> np.ndarray:
-        """A number for each preference, the same for the opposite one."""
+        """A number for each preference; opposite preferences share one."""
         better, worse = self._documents.better, self._documents.worse
         return _codes([np.minimum(better, worse), np.maximum(better, worse)])
 
@@ -310,7 +309,7 @@ class Feedback:
         return both[self._unordered].astype(np.int64) - self.preferences.times
 
     def _implied_pairs(self) -> tuple[int, float]:
-        """How many pairs the labels imply, and their mean noise."""
+        """Number of pairs implied by the labels, and their mean noise."""
         judged, first = np.unique(self._documents.judged, return_index=True)
         if not judged.size:
             return 0, 0.0
@@ -340,9 +339,9 @@ class FeedbackRows(NamedTuple):
     Attributes
     ----------
     y : ndarray of shape (n_docs,)
-        Labels, NaN where a document was not judged.
+        Labels; NaN for documents that were not judged.
     pairs : ndarray of int of shape (n_pairs, 2)
-        Rows (i, j) of preferences: i is better than j. Those that the labels imply are not among them.
+        Rows (i, j) of preferences: i is better than j. Without the pairs implied by the labels.
     times : ndarray of int of shape (n_pairs,)
         How often each was seen. Refiners count a pair once, as their η, not its number, says how sure it is;
         ``pairs[times > 1]`` are those that were seen again.
@@ -362,7 +361,7 @@ class FeedbackRows(NamedTuple):
     query_of_row: np.ndarray
 
     def as_pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """All pairs, those that the labels imply too, and how often each was said: feedback without labels.
+        """Return all pairs, including those implied by labels, and how often each was seen.
 
         Sorted by row numbers.
         """
@@ -372,7 +371,7 @@ class FeedbackRows(NamedTuple):
         bounds = np.append(np.flatnonzero(np.diff(self.query_of_row[judged], prepend=-1)), judged.size)
         if (np.diff(bounds).astype(np.float64) ** 2).sum() / 2 > MAX_PAIRS:
             raise ValueError(
-                f"{count_of(judged.size, 'label')} imply more than {MAX_PAIRS:,} pairs. Use y, which says the same."
+                f"{count_of(judged.size, 'label')} imply more than {MAX_PAIRS:,} pairs. Use y, which is equivalent."
             )
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             rows = judged[first:last]
@@ -403,7 +402,7 @@ class _Rows:
         self.rows: dict[str, dict[str, list[int]]] = {}
 
     def __call__(self, qid: np.ndarray, docid: np.ndarray) -> np.ndarray:
-        """The row of each document, -1 where there is none."""
+        """Return the row of each document, -1 if there is none."""
         found = (self._row(query, document) for query, document in zip(qid.tolist(), docid.tolist(), strict=True))
         return np.fromiter(found, dtype=np.int64, count=qid.size)
 
@@ -467,13 +466,13 @@ def _no_preferences() -> Preferences:
 
 
 def _concat(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    if one.dtype.kind == "O" or other.dtype.kind == "O":  # numpy would pad all texts to the longest
+    if one.dtype.kind == "O" or other.dtype.kind == "O":  # numpy would pad all texts to the longest one
         one, other = one.astype(object), other.astype(object)
     return np.concatenate([one, other])
 
 
 def _codes(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """One number per row, from 0 and without gaps: equal for rows that are equal in all columns."""
+    """Return one number per row, from 0 without gaps: equal for rows that are equal in all columns."""
     codes = np.zeros(columns[0].size, dtype=np.int64)
     for column in columns:
         values, places = np.unique(column, return_inverse=True)
@@ -482,12 +481,12 @@ def _codes(columns: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _merged(statements: Any) -> Any:
-    """Each statement once, in order of first appearance; times add up, noise is the mean over all times."""
+    """Return each statement once, in order of first appearance; times are summed, noise is averaged."""
     *keys, times, eta = statements
     codes = _codes(keys)
     _, first = np.unique(codes, return_index=True)
     total = np.bincount(codes, weights=times).astype(np.int64)
-    base = eta[first]  # noise relative to the first: equal ones have exactly their own as mean
+    base = eta[first]  # relative to the first, so that the mean of equal values is exact
     mean = base + np.bincount(codes, weights=times * (eta - base[codes])) / np.maximum(total, 1)
     order = np.argsort(first, kind="stable")
     return type(statements)(*(key[first[order]] for key in keys), total[order], mean[order])

@@ -1,4 +1,4 @@
-"""Logs of feedback: JSON lines and CSV."""
+"""Reading logs of feedback: JSON lines and CSV."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST_CELL = 1 << 17
 def read_feedback(
     source: str | os.PathLike | IO, *, strategy: str = CLICKED_ABOVE_SKIPPED, eta: float | None = None
 ) -> Feedback:
-    r"""Feedback from a log: JSON lines if it begins with ``{``, else CSV with a header.
+    r"""Read feedback from a log: JSON lines if it begins with ``{``, else CSV with a header.
 
     A line of JSON is one of these, and a file may mix them; ids are text or whole numbers, other keys are ignored:
 
@@ -33,7 +33,7 @@ def read_feedback(
     - ``{"qid": "7", "better": "a", "worse": "b"}``
     - ``{"qid": "7", "shown": ["b", "a", "c"], "clicked": ["a"]}``
 
-    CSV has one kind of line, told by the names in its header; other columns are ignored:
+    CSV has one kind of line, determined by the names in its header; other columns are ignored:
 
     - ``qid,docid,label``
     - ``qid,better,worse``, and perhaps ``times``
@@ -47,7 +47,7 @@ def read_feedback(
     source : path, ``"-"`` for standard input, or file object
         Plain or compressed (gzip, xz, bzip2, Zstandard), UTF-8.
     strategy : str, default="clicked-above-skipped"
-        What clicks say; see ``Feedback.from_clicks``.
+        How clicks are interpreted; see ``Feedback.from_clicks``.
     eta : float in [0, 1], default=None
         Noise of the log; None means that of each source.
 
@@ -139,7 +139,7 @@ def _shown(value: Any) -> str:
 
 def _read_csv(lines: Iterator[tuple[int, str]], name: str, strategy: str, eta: float | None) -> Feedback:
     rows = _csv_rows(lines, name)
-    number, header = next(rows, (1, [""]))  # nothing but empty quotation marks
+    number, header = next(rows, (1, [""]))  # only empty quotation marks
     names = [word.strip().lower() for word in header]
     names = ["qid" if word == "query" and "qid" not in names else word for word in names]
     kinds = [kind for kind in CSV_KINDS if all(names.count(word) == 1 for word in kind)]
@@ -174,18 +174,18 @@ def _read_csv(lines: Iterator[tuple[int, str]], name: str, strategy: str, eta: f
 
 
 def _csv_rows(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows with the number of the line where they end; blank lines are passed over."""
+    """Yield rows with the number of their last line; blank lines are skipped."""
     at = 0
 
     def texts() -> Iterator[str]:
         nonlocal at
-        for at, line in lines:  # noqa: B007  the reader's place, for messages
+        for at, line in lines:  # noqa: B007  the current line, for messages
             yield line
 
     reader = csv.reader(texts(), strict=True)
     try:
         for row in reader:
-            if max(map(len, row), default=0) > LONGEST_CELL:  # the limit of `csv` is one for the whole process
+            if max(map(len, row), default=0) > LONGEST_CELL:  # the limit of `csv` applies to the whole process
                 raise csv.Error(f"a cell has more than {LONGEST_CELL:,} characters")
             if row and (len(row) > 1 or row[0].strip()):
                 yield at, row

@@ -1,4 +1,4 @@
-"""MovieLens: ratings and films as GroupLens publishes them."""
+"""Reading the ratings and films of MovieLens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLUMNS_BEFORE_GENRES = 5  # item, title, release date, video release date, addr
 
 
 class Ratings:
-    """Who rated what, how and when, in the order of the file.
+    """Ratings of items by users, with their times, in the order of the file.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Ratings:
         return self.items.size
 
     def matrix(self) -> csr_array:
-        """The ratings as a CSR array: row ``i`` is user ``users[i]``, column ``j`` is item ``items[j]``.
+        """Return the ratings as a CSR array: row ``i`` is user ``users[i]``, column ``j`` is item ``items[j]``.
 
         A rating of 0 stays a stored value. An item that a user rated twice is an error.
         """
@@ -129,7 +129,7 @@ class Movies:
 
 
 def read_movielens(source: str | os.PathLike | IO) -> Ratings:
-    r"""Ratings from ``u.data`` (100k, tabs), ``ratings.dat`` (1M, ``::``) or ``ratings.csv`` (later editions).
+    r"""Read ratings from ``u.data`` (100k, tabs), ``ratings.dat`` (1M, ``::``) or ``ratings.csv`` (later editions).
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def read_movielens(source: str | os.PathLike | IO) -> Ratings:
 
 
 def read_movies(source: str | os.PathLike | IO, genre_names: list[str] | None = None) -> Movies:
-    r"""Films from ``u.item`` (100k), ``movies.dat`` (1M, 10M) or ``movies.csv`` (later editions).
+    r"""Read films from ``u.item`` (100k), ``movies.dat`` (1M, 10M) or ``movies.csv`` (later editions).
 
     ``u.item`` has ``item|title|release date|video release date|address|`` and a 0 or 1 per genre, the others
     ``item::title::genre|genre`` and ``movieId,title,genres``. Titles are UTF-8, or else latin-1.
@@ -192,7 +192,7 @@ def read_movies(source: str | os.PathLike | IO, genre_names: list[str] | None = 
 
 
 def _with_flags(lines: list[tuple[int, bytes]], name: str, genre_names: list[str]) -> Movies:
-    """Films whose genres are columns of 0 and 1."""
+    """Return films whose genres are columns of 0 and 1."""
     n_columns = COLUMNS_BEFORE_GENRES + len(genre_names)
     item, title, genres = [], [], []
     for number, line in lines:
@@ -210,7 +210,7 @@ def _with_flags(lines: list[tuple[int, bytes]], name: str, genre_names: list[str
 
 
 def _with_genres(films: list[tuple[int, str, list[str]]], genre_names: list[str] | None) -> Movies:
-    """Films whose genres are lists of names."""
+    """Return films whose genres are lists of names."""
     names = sorted({genre for _, _, own in films for genre in own}) if genre_names is None else list(genre_names)
     places = {genre: place for place, genre in enumerate(names)}
     genres = np.zeros((len(films), len(names)), dtype=bool)

@@ -1,4 +1,4 @@
-"""Ratings in any shape that users have them in, as one table: who, what, how much."""
+"""Ratings in any supported form as one table of users, items and values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plackett.validation import check_csr, check_not_masked, check_numbers, coun
 
 
 class RatingTable(NamedTuple):
-    """Ratings by user: user ``u`` owns places ``indptr[u]:indptr[u + 1]``, items ascending, none of them twice.
+    """Ratings by user: user ``u`` owns positions ``indptr[u]:indptr[u + 1]``, with distinct items in ascending order.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class RatingTable(NamedTuple):
         the ratings came as a matrix.
     indptr : ndarray of shape (n_users + 1,)
     columns : ndarray of shape (n_ratings,)
-        Places in ``items``.
+        Positions in ``items``.
     rating : ndarray of shape (n_ratings,)
     is_matrix : bool
         Whether the ratings came as a matrix, whose columns have no ids of their own.
@@ -37,12 +37,12 @@ class RatingTable(NamedTuple):
 
 
 def rating_table(ratings: Any) -> RatingTable:
-    """The table of ``ratings``, checked: finite, and no item twice by one user.
+    """Return the table of ``ratings``, which must be finite, with each item at most once per user.
 
     Parameters
     ----------
     ratings : Ratings, tuple (user, item, rating), ``{user: {item: rating}}``, sparse matrix or array
-        Of a sparse matrix, users by items, every stored value is a rating, zeros too; of an array, every value but NaN.
+        In a sparse matrix of users by items every stored value is a rating, also 0; in an array every value but NaN.
     """
     check_not_masked(ratings, "ratings")
     if is_sparse(ratings):
@@ -63,7 +63,7 @@ def rating_table(ratings: Any) -> RatingTable:
 
 
 def item_features(features: Any, table: RatingTable) -> np.ndarray:
-    """One row per item of the table.
+    """Return one row of features per item of the table.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _table(users, items, rows, columns, values, *, is_matrix: bool) -> RatingTab
 
 
 def as_ids(ids: Any, name: str) -> np.ndarray:
-    """Ids as a vector: whole numbers (int64), text, or any hashable values as objects."""
+    """Return ids as a vector: whole numbers (int64), text, or any hashable values as objects."""
     if isinstance(ids, (str, bytes, Mapping, Set)):
         kind = f"one text, {ids!r}" if isinstance(ids, (str, bytes)) else f"a {type(ids).__name__}"
         raise ValueError(f"{name} is {kind}; a list of ids is needed.")
@@ -207,7 +207,7 @@ def as_ids(ids: Any, name: str) -> np.ndarray:
 
 
 def distinct(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each id once, and the place of every id among them."""
+    """Return the distinct ids, and the position of every id among them."""
     if ids.dtype.kind != "O":
         known, places = np.unique(ids, return_inverse=True)
         return known, places.reshape(-1)
@@ -217,11 +217,11 @@ def distinct(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def places_of(wanted: np.ndarray, known: np.ndarray, name: str) -> np.ndarray:
-    """The place of each wanted id among the ``known`` ones, -1 where it is not among them."""
+    """Return the position of each wanted id among the ``known`` ones, -1 if it is not among them."""
     kinds = {wanted.dtype.kind, known.dtype.kind}
     if kinds == {"i", "U"} and wanted.size and known.size:
         one, other = plain(wanted[0]), plain(known[0])
-        raise ValueError(f"{name} {one!r} was asked for, but the ids in the ratings are such as {other!r}.")
+        raise ValueError(f"{name} {one!r} has another type than the ids in the ratings, such as {other!r}.")
     if len(kinds) == 1 and "O" not in kinds and known.size:
         order = np.argsort(known, kind="stable")
         places = order[np.minimum(np.searchsorted(known, wanted, sorter=order), known.size - 1)]

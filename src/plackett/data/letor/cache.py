@@ -102,7 +102,7 @@ def _build(cache: CacheFile, inputs: list, options: Options) -> bool:
 class _Rows:
     """X while it is parsed: runs of rows, each in a file of its own, dense and of one width, or as pairs.
 
-    Whether X becomes CSR is decided as in memory, by all of the text.
+    Whether X becomes CSR is decided as in memory, from the whole text.
     """
 
     def __init__(self, writer: ContainerWriter, options: Options, folder: str):
@@ -116,7 +116,7 @@ class _Rows:
 
     @property
     def bytes_of_row(self) -> int:
-        return 0  # room is made for few rows only
+        return 0  # only a bounded number of rows is in memory
 
     def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
         n_rows = sum(chunk.n_rows for chunk in wave)
@@ -162,7 +162,7 @@ class _Rows:
             self._store(None).append(part.pairs)
 
     def _store(self, width: int | None) -> Any:
-        """Where rows of that width go: to the store in use, or to a new one."""
+        """Return the store for rows of this width: the current one, or a new one."""
         if not self._stores or self._widths[-1] != width:
             store: _InCache | RowSpill | _PairSpill
             if width is None:
@@ -179,11 +179,11 @@ class _Rows:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether X stands in the cache as it is to be."""
+        """Whether X is complete in the cache file."""
         return not self._is_sparse and self._widths == [self.width]
 
     def copy_to(self, writer: ContainerWriter, order: np.ndarray | None) -> None:
-        """Write X to the cache, its rows in another order, or in their own."""
+        """Write X to the cache, in another row order if ``order`` is given."""
         blocks = self._blocks()
         if order is not None:
             blocks = _chosen(self._stores[0].finish() if self.is_in_place else _spilled(blocks, self._folder), order)
@@ -197,7 +197,7 @@ class _Rows:
             row += block.shape[0]
 
     def _blocks(self) -> Iterator[Any]:
-        """All rows, some at a time, in the form that X takes at last."""
+        """Yield all rows in blocks, in the final form of X."""
         as_blocks = _csr_blocks if self._is_sparse else _dense_blocks
         for store in self._stores:
             yield from as_blocks(store.finish(), self.width, self._options.missing)
@@ -215,7 +215,7 @@ class _Rows:
 
 
 class _InCache:
-    """Dense rows in their place in the cache."""
+    """Dense rows at their final position in the cache."""
 
     def __init__(self, writer: ContainerWriter):
         self._writer = writer
@@ -228,7 +228,7 @@ class _InCache:
 
 
 class _PairSpill:
-    """Rows as pairs, zeros among them, in files without a name."""
+    """Rows as pairs, including zeros, in unnamed files."""
 
     def __init__(self, dtype: np.dtype, folder: str):
         self._row_end, self._index, self._value = (Spill(kind, folder) for kind in (np.int64, np.int32, dtype))
@@ -248,7 +248,7 @@ class _PairSpill:
 
 
 def _pair_blocks(pairs: tuple, bytes_of_row: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Pairs of some rows at a time, few enough of both, in arrays that may be written to."""
+    """Yield the pairs of some rows at a time, in writable arrays of bounded size."""
     row_end, index, value = pairs
     most_rows, most_pairs = BLOCK_BYTES // max(1, bytes_of_row), BLOCK_BYTES // (4 + value.itemsize)
     start = first = 0
@@ -261,7 +261,7 @@ def _pair_blocks(pairs: tuple, bytes_of_row: int) -> Iterator[tuple[np.ndarray, 
 
 
 def _dense_blocks(rows: np.ndarray | tuple, width: int, missing: float) -> Iterator[np.ndarray]:
-    """Rows or pairs of them as dense rows of that width, some at a time."""
+    """Yield rows or pairs as dense rows of this width, in blocks."""
     if isinstance(rows, tuple):
         for row_end, index, value in _pair_blocks(rows, width * rows[2].itemsize):
             X = np.empty((row_end.size, width), dtype=value.dtype)
@@ -274,7 +274,7 @@ def _dense_blocks(rows: np.ndarray | tuple, width: int, missing: float) -> Itera
 
 
 def _csr_blocks(rows: np.ndarray | tuple, width: int, missing: float) -> Iterator[Any]:
-    """Rows or pairs of them as rows of a CSR matrix of that width, which stores no zeros."""
+    """Yield rows or pairs as CSR matrices of this width, without stored zeros."""
     from scipy.sparse import csr_matrix
 
     if not isinstance(rows, tuple):
@@ -309,11 +309,11 @@ def _chosen(X: Any, order: np.ndarray) -> Iterator[Any]:
         yield X[order[start : start + step]]
 
 
-# --- What stands beside X ---------------------------------------------------------------------------------------------
+# --- Labels, comments and query ids -----------------------------------------------------------------------------------
 
 
 class _Columns:
-    """Labels and comments in files without a name, and the runs of query ids."""
+    """Labels and comments in unnamed files, and the runs of query ids."""
 
     def __init__(self, options: Options, folder: str):
         self.runs = _Runs()
@@ -335,7 +335,7 @@ class _Columns:
                 self._n_bytes += part.comments.size
 
     def copy_to(self, writer: ContainerWriter, order: np.ndarray | None) -> None:
-        """Write labels and comments to the cache, in the order of X."""
+        """Write labels and comments to the cache, in the row order of X."""
         labels = self._labels.finish((self._n_rows,))
         comments = None
         if self._n_bytes:
@@ -368,12 +368,14 @@ def _write_texts(writer: ContainerWriter, comments: TextColumn, order: np.ndarra
 
 
 class _Runs:
-    """Query ids, one for each run of rows that have the same."""
+    """Query ids, one for each run of rows with the same id."""
 
     def __init__(self) -> None:
         self._keys: list[np.ndarray] = []
         self._lengths: list[np.ndarray] = []
-        self._places: dict[str, int] | None = None  # once an id was no number, all are texts, and keys their places
+        self._places: dict[str, int] | None = (
+            None  # set when an id is not a number: all ids are text then, and keys are their codes
+        )
 
     def add(self, part: ParsedRows) -> None:
         if not part.n_rows:
@@ -397,9 +399,9 @@ class _Runs:
         return np.array([places.setdefault(text, len(places)) for text in texts], dtype=np.int64)
 
     def groups(self) -> Groups:
-        """The queries, as all rows would be grouped one by one."""
+        """Return the queries, as ``group_rows`` would for all rows."""
         keys, lengths = np.concatenate(self._keys), np.concatenate(self._lengths)
-        starts, keys = id_runs(keys)  # a run may go on in the next chunk
+        starts, keys = id_runs(keys)  # a run may continue in the next chunk
         lengths = np.add.reduceat(lengths, starts)
         runs = group_rows(keys, keys.size)
         ids = runs.ids if self._places is None else as_str_array(list(self._places))

@@ -1,4 +1,4 @@
-"""From waves of LETOR lines to the arrays of a ``Queries``: rows of X, labels, query ids, comments.
+"""Parsing waves of LETOR lines into the arrays of a ``Queries``: X, labels, query ids, comments.
 
 The first wave is read into pairs, which tells how many columns there are and how full they are. From then on each chunk
 is parsed straight into its rows of X, or kept as pairs when X becomes CSR.
@@ -23,25 +23,25 @@ from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataFormatError
 from plackett.validation import count_of
 
-SPARSE_BELOW = 0.1  # fill under which X becomes CSR when the caller does not say
-SPARSE_FROM_CELLS = 10_000_000  # smaller tables are dense in any case: 40 MB of float32 hurt nobody
-WIDEST = 1 << 22  # columns that need no explanation, however few values there are
-LARGE = 1 << 28  # bytes of dense rows that need none
-EMPTY_CELLS = 1000  # for each value in the text: more are taken for a mistake where they need much memory
+SPARSE_BELOW = 0.1  # density under which X becomes CSR by default
+SPARSE_FROM_CELLS = 10_000_000  # smaller tables are always dense: 40 MB of float32
+MAX_UNCHECKED_COLUMNS = 1 << 22  # allowed with any number of values
+MAX_UNCHECKED_BYTES = 1 << 28  # of dense rows, allowed with any number of values
+MAX_EMPTY_CELLS = 1000  # for each value in the text; more are taken for a mistake
 _GROWTH = 1.25
-MOST_ROOM = 16  # bytes of rows for each byte of text, before its lines are looked at
+MAX_ROW_BYTES = 16  # for each byte of text; above, the lines are counted more closely
 _SPARE = 1.02  # rows to come are estimated from the rows so far
 _LONGEST_QUOTE = 80
 SHORTEST_PAIR = 4  # bytes: "1:2 "
 MOST_COLUMNS = 2**31 - 2
-# What can be wrong with a line, and the places in a report of what was found, as in _native/data/letor.hpp.
+# Kinds of errors in a line, and the fields of their report, as in _native/data/letor.hpp.
 FINE, NO_LABEL, LABEL_NOT_FINITE, NO_QID, BAD_PAIR, INDEX_TOO_SMALL, INDEX_TOO_LARGE, TWICE, OVERFLOW = range(9)
 ROWS, PAIRS, LARGEST, N_HARD, COMMENT_BYTES, TEXT_IDS, PROBLEM, PLACE, DETAIL = range(9)
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to read; the arguments of ``read_letor`` under their own names, checked."""
+    """The checked arguments of ``read_letor``."""
 
     n_features: int | None
     first_index: int
@@ -56,35 +56,35 @@ class Options:
         return self.sparse is not False and self.missing == 0
 
     def wants_sparse(self, n_pairs: int, n_cells: int) -> bool:
-        """Whether a table of that fill becomes CSR."""
+        """Return whether a table with this many values becomes CSR."""
         if self.sparse is not None:
             return self.sparse
         return self.may_be_sparse and n_cells >= SPARSE_FROM_CELLS and n_pairs < SPARSE_BELOW * n_cells
 
     def looks_sparse(self, n_pairs: int, n_cells: int) -> bool:
-        """Whether a table that begins with that fill is kept as pairs for now, however small it is."""
+        """Return whether a table that begins with this many values is kept as pairs for now."""
         if self.sparse is not None:
             return self.sparse
         return self.may_be_sparse and n_pairs < SPARSE_BELOW * n_cells
 
     def check_size(self, n_rows: int, n_pairs: int, width: int, name: str) -> None:
-        """Refuse rows that take much memory for the values in the text, unless the caller named their width."""
+        """Reject rows that take too much memory for the values in the text, unless the caller gave the width."""
         if self.n_features is not None:
             return
         is_sparse = self.wants_sparse(n_pairs, n_rows * width)
-        if is_sparse and self.sparse is None and width > WIDEST and width > EMPTY_CELLS * n_pairs:
+        if is_sparse and self.sparse is None and width > MAX_UNCHECKED_COLUMNS and width > MAX_EMPTY_CELLS * n_pairs:
             found = f"the largest index makes {width:,} columns, but the text has {count_of(n_pairs, 'value')}"
             hint = "If this is meant, pass sparse=True or n_features."
             raise DataFormatError(name, None, f"{found}. {hint}")
         n_bytes = n_rows * width * self.dtype.itemsize
-        if not is_sparse and n_bytes > LARGE and n_rows * width > EMPTY_CELLS * n_pairs:
+        if not is_sparse and n_bytes > MAX_UNCHECKED_BYTES and n_rows * width > MAX_EMPTY_CELLS * n_pairs:
             found = f"dense rows would take {n_bytes:,} bytes for {count_of(n_pairs, 'value')} in the text"
             hint = "Read them with sparse=True and missing=0, or, if this is meant, pass n_features."
             raise DataFormatError(name, None, f"{found}. {hint}")
 
 
 class ParsedRows(NamedTuple):
-    """What one chunk held. ``pairs`` is None when the rows went into X already."""
+    """The content of a chunk. ``pairs`` is None if the rows were written to X."""
 
     n_rows: int
     n_pairs: int
@@ -102,7 +102,7 @@ class _TooWide(Exception):
 
 
 def parse(inputs: list, options: Options) -> Queries:
-    """All rows of all inputs, grouped by query."""
+    """Return the rows of all inputs, grouped by query."""
     table = _Table(options, expected_bytes(inputs))
     parts: list[ParsedRows] = []
     parse_into(table, parts.extend, inputs, options)
@@ -110,21 +110,21 @@ def parse(inputs: list, options: Options) -> Queries:
 
 
 class Table(Protocol):
-    """Takes rows of X, wave by wave."""
+    """Collects rows of X, wave by wave."""
 
     @property
     def bytes_of_row(self) -> int:
-        """What a row takes in memory; 0 while rows are kept as pairs."""
+        """Bytes of a row in memory; 0 while rows are kept as pairs."""
 
     def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
-        """A piece of X for each chunk, with room for its rows; None for those that shall come as pairs."""
+        """Return a slice of X for the rows of each chunk; None for chunks to be parsed as pairs."""
 
     def add(self, parts: list[ParsedRows], wave: list[Chunk]) -> None:
-        """Take in a parsed wave."""
+        """Add a parsed wave."""
 
 
 def parse_into(table: Table, take: Callable[[list[ParsedRows]], Any], inputs: list, options: Options) -> None:
-    """Give all rows of all inputs to ``table``, and what else stands in them to ``take``."""
+    """Pass the rows of all inputs to ``table``, and their labels, ids and comments to ``take``."""
     text = waves(inputs)
     try:
         wave = next(text, [])
@@ -135,14 +135,14 @@ def parse_into(table: Table, take: Callable[[list[ParsedRows]], Any], inputs: li
 
 
 def _parse_wave(wave: list[Chunk], text, table: Table, take: Callable, options: Options) -> list[Chunk]:
-    """Parse a wave on all threads while the next is read, which is returned."""
+    """Parse a wave on all threads while the next one is read; return the next one."""
     n_bytes = sum(chunk.text.size for chunk in wave)
-    if sum(chunk.n_rows for chunk in wave) * table.bytes_of_row > MOST_ROOM * n_bytes:  # are there blank lines?
+    if sum(chunk.n_rows for chunk in wave) * table.bytes_of_row > MAX_ROW_BYTES * n_bytes:  # are there blank lines?
         wave = with_fewer_rows(wave)
     rows = table.make_room(wave)
     tasks = [(chunk, options, X) for chunk, X in zip(wave, rows, strict=True)]
     finish = deal_ahead(_parse_chunk, tasks)
-    ahead = _read_ahead(text)  # by the caller's own thread, which may wait for a pipe, and be interrupted
+    ahead = _read_ahead(text)  # in the calling thread, which may block on a pipe and can be interrupted
     parsed = finish()
     del rows, tasks, finish  # views of a buffer that may move
     failure = next((found for found in [*parsed, ahead] if isinstance(found, Exception)), None)
@@ -150,14 +150,18 @@ def _parse_wave(wave: list[Chunk], text, table: Table, take: Callable, options: 
         try:
             raise failure
         finally:
-            del failure, parsed, ahead  # the error holds this frame: a circle that keeps X, and files open
+            del (
+                failure,
+                parsed,
+                ahead,
+            )  # break the exception-frame reference cycle, which would keep X and open files alive
     table.add(parsed, wave)
     take([part._replace(pairs=None) for part in parsed])
     return ahead
 
 
 def _read_ahead(text):
-    """The next wave, or the error that reading it gave: an error in the wave before it comes first."""
+    """Return the next wave, or the error of reading it: an error in the previous wave is raised first."""
     try:
         return next(text, [])
     except Exception as error:
@@ -165,13 +169,13 @@ def _read_ahead(text):
 
 
 def _parse_chunk(chunk: Chunk, options: Options, X: np.ndarray | None):
-    """The rows of a chunk, or the error to raise. Without X, or where X is too narrow, they stay pairs."""
+    """Return the rows of a chunk, or the error to raise. Without X, or if X is too narrow, they stay pairs."""
     try:
         with contextlib.suppress(_TooWide):
             return _parse(chunk, options, X)
         return _parse(chunk, options, None)
     except DataFormatError as error:
-        return error.with_traceback(None)  # whose frames hold the error: a circle that keeps the text
+        return error.with_traceback(None)  # break the exception-frame reference cycle, which would keep the text alive
 
 
 def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
@@ -226,7 +230,7 @@ def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
 
 
 def _smallest_overflow(dtype: np.dtype) -> float:
-    """The smallest number that rounds to infinity: half a step beyond the largest one."""
+    """Return the smallest number that rounds to infinity: half a step above the largest finite one."""
     if dtype == np.float64:
         return math.inf
     largest = float(np.finfo(dtype).max)
@@ -234,7 +238,7 @@ def _smallest_overflow(dtype: np.dtype) -> float:
 
 
 def _hard_number(chunk: Chunk, options: Options, start: int, stop: int, problems: list, *, is_label: bool) -> float:
-    """A number that the kernel left to Python: very long, very small or very large."""
+    """Return a number that the kernel does not parse: very long, very small or very large."""
     number = float(chunk.text[start:stop].tobytes())
     limit = math.inf if is_label else _smallest_overflow(options.dtype)
     if abs(number) >= limit:
@@ -264,7 +268,7 @@ def _id_texts(chunk: Chunk, qid: np.ndarray, qid_span: np.ndarray, problems: lis
 
 
 def _line_at(chunk: Chunk, place: int) -> tuple[int, bytes]:
-    """The number and the bytes of the line around a place."""
+    """Return the number and the bytes of the line around a position."""
     before = chunk.text[:place].tobytes()
     start = before.rfind(b"\n") + 1
     end = int(np.argmax(chunk.text[place:] == 10)) + place
@@ -272,7 +276,7 @@ def _line_at(chunk: Chunk, place: int) -> tuple[int, bytes]:
 
 
 def _quote(text: bytes) -> str:
-    """Text for a message: printable and not too long."""
+    """Return text for a message: printable and truncated."""
     shown = text.decode("utf-8", "backslashreplace")
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown[: 2 * _LONGEST_QUOTE])
     return shown if len(shown) <= _LONGEST_QUOTE else shown[: _LONGEST_QUOTE - 3] + "..."
@@ -306,7 +310,7 @@ def _error(chunk: Chunk, options: Options, report: np.ndarray) -> DataFormatErro
 
 
 class _Table:
-    """X while it grows: at first pairs, then rows in one buffer, or pairs to the end when X becomes CSR."""
+    """X while it grows: pairs at first, then rows in one buffer; pairs to the end if X becomes CSR."""
 
     def __init__(self, options: Options, expected_bytes: int):
         self._options, self._expected_bytes = options, expected_bytes
@@ -324,7 +328,7 @@ class _Table:
         return self._width * self._cells.itemsize if self._is_dense else 0
 
     def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
-        """A piece of X for each chunk, with room for its rows; None for each while X is kept as pairs."""
+        """Return a slice of X for the rows of each chunk; None for each while X is kept as pairs."""
         n_rows = sum(chunk.n_rows for chunk in wave)
         most_pairs = self._n_pairs + sum(chunk.text.size for chunk in wave) // SHORTEST_PAIR
         if self._is_dense and self._options.wants_sparse(most_pairs, (self._n_rows + n_rows) * self._width):
@@ -338,7 +342,7 @@ class _Table:
         return [X[start:stop] for start, stop in pairwise(ends)]
 
     def add(self, parts: list[ParsedRows], wave: list[Chunk]) -> None:
-        """Take in a parsed wave."""
+        """Add a parsed wave."""
         self._n_pairs += sum(part.n_pairs for part in parts)
         width = max([self._width, self._options.n_features or 0] + [part.width for part in parts])
         n_rows = self._n_rows + sum(part.n_rows for part in parts)
@@ -365,7 +369,7 @@ class _Table:
                 self._go_on_sparse(parts, wave, width)
                 return
         if width > old:
-            # the rows of this wave move along; those of a chunk that was too wide hold nothing yet
+            # the rows of this wave move as well; those of a chunk that was too wide are not written yet
             self._n_rows += n_places
             self._change_width(width)
         X = self._rows(first + n_places)
@@ -380,7 +384,7 @@ class _Table:
         self._n_rows = end
 
     def _go_on_sparse(self, parts: list[ParsedRows], wave: list[Chunk], width: int) -> None:
-        """Turn to pairs before X is widened: dense, a single large index could need all memory there is."""
+        """Switch to pairs before X is widened: with dense rows a single large index could exhaust the memory."""
         first, n_places = self._n_rows, sum(chunk.n_rows for chunk in wave)
         X = self._rows(first + n_places)
         self._become_sparse()
@@ -409,7 +413,7 @@ class _Table:
     def _reserve(self, n_rows: int) -> None:
         needed = n_rows * self._width
         if needed > self._cells.size:
-            # grows in place where the system can move pages; nothing else holds the buffer between two waves
+            # grows in place if the system can move pages; nothing else references the buffer between two waves
             self._cells.resize(max(needed, int(self._cells.size * _GROWTH)), refcheck=False)
 
     def _change_width(self, width: int) -> None:
@@ -418,7 +422,7 @@ class _Table:
         _native.data.change_width(self._cells, self._n_rows, old, width, self._options.missing)
 
     def finish(self):
-        """X as it is handed out."""
+        """Return X."""
         is_sparse = self._options.wants_sparse(self._n_pairs, self._n_rows * self._width)
         if is_sparse and self._is_dense:
             self._become_sparse()
@@ -449,7 +453,7 @@ class _Table:
 
 
 def _pairs_of(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows as pairs, zeros left out."""
+    """Return rows as pairs, without zeros."""
     from scipy.sparse import csr_matrix
 
     rows = csr_matrix(X)
@@ -464,18 +468,18 @@ def _as_queries(parts: list[ParsedRows], X, options: Options) -> Queries:
         return Queries(X, labels, qid, comments=comments, first_index=options.first_index)
     codes, ids = _text_ids(parts)
     queries = Queries(X, labels, codes, comments=comments, first_index=options.first_index)
-    queries.ids = as_str_array(ids)  # codes count by appearance, and so do queries
+    queries.ids = as_str_array(ids)  # codes and queries are both in order of appearance
     return queries
 
 
 def id_runs(qid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first row of each run of equal ids, and the id."""
+    """Return the first row of each run of equal ids, and its id."""
     starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))[: qid.size]
     return starts, qid[starts]
 
 
 def _text_ids(parts: list[ParsedRows]) -> tuple[np.ndarray, list[str]]:
-    """One number per row and the text of each number, when at least one id is not a number."""
+    """Return one code per row and the text of each code, if at least one id is not a number."""
     places: dict[str, int] = {}
     codes = []
     for part in parts:

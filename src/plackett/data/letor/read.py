@@ -13,7 +13,7 @@ from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of
 from plackett.validation import check_choice, plain
 
-MOST_COLUMNS = 2**31 - 2  # indices are kept as int32
+MAX_COLUMNS = 2**31 - 2  # indices are kept as int32
 
 
 def read_letor(
@@ -28,17 +28,17 @@ def read_letor(
     comments: bool = True,
     cache: bool | str | os.PathLike = False,
 ) -> Queries:
-    r"""Queries from LETOR or SVMlight text with query ids.
+    r"""Read queries from LETOR or SVMlight text with query ids.
 
     Each line is ``label qid:ID index:value ... #comment``; white space is blanks and tabs. Lines that are blank or hold
-    only a comment are skipped. Anything else is an error that names the file and the line: nothing is guessed.
+    only a comment are skipped. Anything else is an error that names the file and the line.
 
     Parameters
     ----------
     source : path, sequence of paths, "-" or binary file object
         "-" is standard input. gzip, xz, bzip2 and Zstandard (which needs ``plackett[zstd]``) are recognised by their
         first bytes.
-        Several files are read in order, as one; a query may go on in the next file.
+        Several files are read in order, as one; a query may continue in the next file.
     n_features : int, default=None
         Columns of X; None takes the largest index seen. A larger index in the file is an error. So is, with None, an
         index that makes X far larger than the text: more than 2**22 columns (of a dense X, more than 256 MB) and more
@@ -46,9 +46,9 @@ def read_letor(
     first_index : {1, 0}, default=1
         The index of the first column.
     missing : float, default=0.0
-        What X holds where a row does not name an index.
+        Value of X where a row has no entry for an index.
     null : float, default=nan
-        What X holds for the value ``NULL``.
+        Value of X for the text ``NULL``.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Numbers are read as Python's ``float()`` reads them, correctly rounded to float64, then rounded to ``dtype``.
         ``inf``, ``infinity`` and ``nan`` are read in any case; digit groups (``1_000``) are not. A finite number that
@@ -58,20 +58,20 @@ def read_letor(
         and ``missing`` is 0, dense otherwise. A CSR matrix does not store the zeros that are in the text. True reads
         any number of columns, however few values there are.
     comments : bool, default=True
-        Whether to keep what follows ``#``, byte by byte; ``docid`` is found in it. A row with ``#`` and nothing behind
-        it is as one without comment; a file without comments has ``comments=None``.
+        Whether to keep the text after ``#``, unchanged; ``docid`` is taken from it. A row with an empty comment is like
+        one without; a file without comments has ``comments=None``.
     cache : bool or path, default=False
-        True puts the arrays into a file beside the (first) text, a path into that folder, and maps it into memory, so
-        that text may be larger than memory. The next call with the same options finds it and reads no text; writing to
-        its arrays changes no file. A cache that does not belong to the files as they are now is built anew. What is
-        compared: size and time of change of each file, a hash of samples of it (of all of a small one), the options,
-        and the checksums of all blocks of the cache; with ``PLACKETT_VERIFY=0`` in the environment, the latter are not.
-        Where it cannot be written, a warning says so and the text is read into memory.
+        True writes the arrays to a file beside the (first) text, a path to that folder, and maps them into memory, so
+        that the text may be larger than memory. The next call with the same options reads the cache instead of the
+        text; its arrays are mapped copy-on-write. The cache is rebuilt if the options, the size, the time of change or
+        a hash of samples of a file differ, or if a checksum of the cache is wrong (``PLACKETT_VERIFY=0`` in the
+        environment skips the checksums). If it cannot be written, a warning says so and the text is read into memory.
 
     Returns
     -------
-    Queries, with float64 labels and int64 query ids; the ids are str when at least one of them is not a whole number
-    written plainly (``007``, ``+7`` and ``MQ-7`` are not).
+    Queries
+        With float64 labels and int64 query ids; the ids are str if at least one is not a plain whole number (``007``,
+        ``+7`` and ``MQ-7`` are not).
 
     Examples
     --------
@@ -103,15 +103,15 @@ def read_letor(
 
 
 def _options(n_features, first_index, missing, null, dtype, sparse, comments):
-    """The arguments of ``read_letor``, checked."""
+    """Check the arguments of ``read_letor``."""
     from plackett.data.letor.parse import Options
 
     if n_features is not None and (
         isinstance(n_features, bool) or not isinstance(n_features, (int, np.integer)) or n_features < 0
     ):
         raise ValueError(f"n_features={plain(n_features)!r}; it must be a whole number of at least 0, or None.")
-    if n_features is not None and n_features > MOST_COLUMNS:
-        raise ValueError(f"n_features={plain(n_features)}; at most {MOST_COLUMNS} columns can be read.")
+    if n_features is not None and n_features > MAX_COLUMNS:
+        raise ValueError(f"n_features={plain(n_features)}; at most {MAX_COLUMNS} columns can be read.")
     first_index = check_choice(plain(first_index), "first_index", (1, 0))
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
@@ -120,7 +120,7 @@ def _options(n_features, first_index, missing, null, dtype, sparse, comments):
         check_choice(plain(sparse), "sparse", (True, False))
     missing, null = _as_fill(missing, "missing", kind), _as_fill(null, "null", kind)
     if sparse and missing != 0:
-        raise ValueError(f"missing={missing} does not go with sparse=True: what a CSR matrix does not store is 0.")
+        raise ValueError(f"missing={missing} needs sparse=False: values that a CSR matrix does not store are 0.")
     n_columns = None if n_features is None else int(n_features)
     return Options(n_columns, first_index, missing, null, kind, sparse, bool(comments))
 

@@ -1,4 +1,4 @@
-"""The bytes of LETOR files as waves of whole lines: one file or several, plain or compressed, or standard input.
+"""Reading LETOR files as waves of whole lines: one or several files, plain or compressed, or standard input.
 
 Files are read, never memory-mapped: a mapped file that another process cuts short ends ours without a message.
 """
@@ -24,7 +24,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Chunk(NamedTuple):
-    """Whole lines of one input: their bytes, which end in a newline, the lines before and in them, and rows at most."""
+    """Whole lines of one input: bytes that end in a newline, the lines before and in them, a bound on rows."""
 
     text: np.ndarray
     name: str
@@ -34,28 +34,28 @@ class Chunk(NamedTuple):
 
 
 def inputs_of(source: object) -> list:
-    """What a caller gave as source, one entry per file: paths, ``"-"`` or file objects."""
+    """Return ``source`` as a list with one entry per file: paths, ``"-"`` or file objects."""
     if isinstance(source, (str, os.PathLike)) or hasattr(source, "read"):
         return [source]
     if isinstance(source, Sequence) and not isinstance(source, (bytes, bytearray)):
         if not source:
-            raise ValueError("no file was given to read from.")
+            raise ValueError("no file was given.")
         entries = [entry for one in source for entry in inputs_of(one)]
         if sum(isinstance(entry, str) and entry == "-" for entry in entries) > 1:
-            raise ValueError("standard input (-) can be read once only.")
+            raise ValueError("standard input (-) can be read only once.")
         return entries
     raise TypeError(f'source is {type(source).__name__}; give a path, a list of paths, "-" or a binary file object.')
 
 
 def expected_bytes(inputs: list) -> int:
-    """The size of all inputs that are plain files, as far as their names say: a first guess at what will come."""
+    """Return the total size of the inputs that are uncompressed files, by their names: an estimate."""
     paths = [Path(entry) for entry in inputs if isinstance(entry, (str, os.PathLike)) and entry != "-"]
     plain = [path for path in paths if path.suffix not in (".gz", ".xz", ".bz2", ".zst") and path.is_file()]
     return sum(path.stat().st_size for path in plain)
 
 
 def waves(inputs: list) -> Generator[list[Chunk], None, None]:
-    """The lines of all inputs, in waves of chunks; the chunks of a wave belong to one input.
+    """Yield the lines of all inputs, in waves of chunks; the chunks of a wave belong to one input.
 
     Two buffers take turns, so that one wave may be parsed while the next one is read. Chunks of a wave are valid until
     the wave after the next is asked for.
@@ -72,8 +72,8 @@ def waves(inputs: list) -> Generator[list[Chunk], None, None]:
 
 
 def _whole_lines(file: BinaryIO, buffers: list[bytearray]) -> Iterator[tuple[bytearray, int]]:
-    """Buffers and how far they are filled with whole lines. The last line gets its newline if it has none."""
-    rest = b""  # the beginning of a line whose end was not read yet
+    """Yield buffers and the length of the whole lines in them. A missing last newline is added."""
+    rest = b""  # the beginning of an incomplete line
     is_finished = False
     while not is_finished:
         if len(buffers[0]) < WAVE_BYTES + len(rest):
@@ -81,7 +81,7 @@ def _whole_lines(file: BinaryIO, buffers: list[bytearray]) -> Iterator[tuple[byt
         buffers[0][: len(rest)] = rest
         filled, end = len(rest), 0
         while not end and not is_finished:
-            if filled > len(buffers[0]) - 2:  # one line is longer than all of the buffer
+            if filled > len(buffers[0]) - 2:  # one line is longer than the buffer
                 if isinstance(file, Decompressed):
                     file.check_line(filled)
                 longer = bytearray(2 * len(buffers[0]))
@@ -95,16 +95,16 @@ def _whole_lines(file: BinaryIO, buffers: list[bytearray]) -> Iterator[tuple[byt
         rest = bytes(buffers[0][end:filled])
         if end:
             yield buffers[0], end
-            buffers.reverse()  # only now: an input without lines must not take the buffer that is being parsed
+            buffers.reverse()  # only now: an input without lines must not reuse the buffer that is being parsed
 
 
 def _fill(file: BinaryIO, buffer: bytearray, filled: int) -> tuple[int, bool]:
-    """Fill all but the last byte of the buffer, or as much as the file still has: how far, and whether it ended."""
+    """Fill the buffer but for its last byte; return the length of the content and whether the file ended."""
     with memoryview(buffer) as view:
         while filled < len(view) - 1:
             n = file.readinto(view[filled:-1])  # type: ignore[attr-defined]
             if n is None:
-                raise BlockingIOError(errno.EAGAIN, "the input does not wait for data still to come; make it blocking")
+                raise BlockingIOError(errno.EAGAIN, "the input is non-blocking; make it blocking")
             if not n:
                 return filled, True
             filled += n
@@ -126,7 +126,7 @@ def _cut(buffer: bytearray, start: int, filled: int, name: str, lines: int) -> l
 
 
 def _most_rows(text: np.ndarray, n_lines: int) -> int:
-    """Lines that may hold a row. Where they are short on average, empty ones and comments are left out of the count."""
+    """Return a bound on the rows; if lines are short on average, blank ones and comments are not counted."""
     if n_lines * SHORT_LINE < text.size:
         return n_lines
     following = text[1:][text[:-1] == 10]
@@ -134,5 +134,5 @@ def _most_rows(text: np.ndarray, n_lines: int) -> int:
 
 
 def with_fewer_rows(wave: list[Chunk]) -> list[Chunk]:
-    """The same chunks with a closer bound on their rows: each names its query."""
+    """Return the same chunks with a closer bound on their rows: each row has a query id."""
     return [chunk._replace(n_rows=min(chunk.n_rows, chunk.text.tobytes().count(b"qid:"))) for chunk in wave]

@@ -22,7 +22,7 @@ _LOOKS_LIKE_DOCID = re.compile(r"\s*docid\s*=\s*\S")
 
 
 class _Rows(NamedTuple):
-    """What every block of rows is written from."""
+    """The rows to write."""
 
     X: Any
     labels: np.ndarray
@@ -34,7 +34,7 @@ class _Rows(NamedTuple):
 
 
 class _Decimals(NamedTuple):
-    """Numbers as ``digits / 10**places``; where ``places`` is negative, as the next of the texts."""
+    """Numbers as ``digits / 10**places``; a negative ``places`` refers to the next of the texts."""
 
     numbers: np.ndarray
     digits: np.ndarray
@@ -46,25 +46,25 @@ class _Decimals(NamedTuple):
 def write_letor(
     queries: Queries, target: object, *, first_index: int = 1, comments: bool = True, zeros: bool | None = None
 ) -> None:
-    r"""Write queries as LETOR text, such that ``read_letor`` gives back the same values, ids and comments.
+    r"""Write queries as LETOR text from which ``read_letor`` reads the same values, ids and comments.
 
     Numbers are written with the fewest decimals that read back to the same float32 or float64. NaN features are written
-    as ``NULL``. What the format cannot hold is refused: rows without a label, query ids with blanks or ``#``, comments
-    with line breaks. Not kept: feature names, and whether ids that are whole numbers were text.
+    as ``NULL``. Data that the format cannot hold are rejected: rows without a label, query ids with blanks or ``#``,
+    comments with line breaks. Feature names are not kept, nor whether ids that are whole numbers were text.
 
     Parameters
     ----------
     queries : Queries
     target : path, "-" or binary file object
-        "-" is standard output. A path that ends in .gz, .xz, .bz2 or .zst is compressed; a file changes only when all
-        was written.
+        "-" is standard output. A path that ends in .gz, .xz, .bz2 or .zst is compressed; a file changes only when
+        everything was written.
     first_index : {1, 0}, default=1
         The index of the first column.
     comments : bool, default=True
-        Whether to write comments behind ``#``; without comments, ``docid = NAME`` where document names are known.
+        Whether to write comments after ``#``; document names without comments are written as ``docid = NAME``.
     zeros : bool, default=None
-        Whether to write values that are 0. None writes those of a dense X and leaves out those of a sparse one. The
-        last column of the first row is written in any case, so that the number of columns is kept.
+        Whether to write zeros. None writes those of a dense X and omits those of a sparse one. The last column of the
+        first row is always written, so that the number of columns is kept.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def write_letor(
 def _finite_labels(queries: Queries) -> np.ndarray:
     labels = queries.labels
     if not queries.n_docs:
-        raise ValueError("there are no rows to write.")
+        raise ValueError("the queries have no rows to write.")
     bad = np.flatnonzero(~np.isfinite(labels))
     if bad.size:
         raise ValueError(f"y is {labels[bad[0]]} in row {bad[0]}; a LETOR file holds finite labels only.")
@@ -128,7 +128,7 @@ def _id_texts(ids: np.ndarray) -> list[str]:
 
 
 def _comments_of(queries: Queries) -> TextColumn | None:
-    """The comments as they are, or such as give back the document names."""
+    """Return the comments, or comments that hold the document names."""
     if queries.document_ids is None:
         return queries.comments
     names = np.asarray(queries.docid)

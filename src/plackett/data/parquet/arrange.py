@@ -1,4 +1,4 @@
-"""Parquet files whose queries are torn apart, put in order within a bounded share of memory.
+"""Sorting Parquet files by query within bounded memory.
 
 A first pass looks at the query ids alone. Where each query stands together already, the rows are copied; otherwise a
 second pass deals them to scratch files, each for some queries that follow each other, and each of these is sorted in
@@ -23,15 +23,15 @@ from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.atomic import draft_folder
 
-_COPIES = 4  # of the rows of a scratch file: as read, sorted, as columns, and packed
+_COPIES = 4  # of the rows of a scratch file: as read, sorted, as columns, and compressed
 
 
 def arrange(rows: ParquetRows, target: Any, layout: Layout, memory: int) -> None:
-    """Write the rows such that no file and no row group splits a query."""
+    """Write the rows such that neither a file nor a row group splits a query."""
     plan = _Plan(rows)
     with PartWriter(target, rows.n_rows, layout) as writer:
         if plan.is_grouped:
-            for queries in _as_they_stand(rows, plan, layout.rows_at_once(rows.n_rows)):
+            for queries in _in_file_order(rows, plan, layout.rows_at_once(rows.n_rows)):
                 writer.write(queries)
             return
         with _scratch_folder(target) as folder:
@@ -40,7 +40,7 @@ def arrange(rows: ParquetRows, target: Any, layout: Layout, memory: int) -> None
 
 
 def _scratch_folder(target: Any) -> AbstractContextManager[str]:
-    """A folder beside the target, which vanishes at the end."""
+    """Return a temporary folder beside the target."""
     if not isinstance(target, (str, os.PathLike)) or target == "-":
         return tempfile.TemporaryDirectory(prefix="plackett-")
     folder, name = os.path.split(os.path.abspath(os.fspath(target)))
@@ -48,7 +48,7 @@ def _scratch_folder(target: Any) -> AbstractContextManager[str]:
 
 
 class _Plan:
-    """The queries in order of first appearance, how many rows each has, and whether each stands together."""
+    """The queries in order of first appearance, their numbers of rows, and whether the rows of each are adjacent."""
 
     def __init__(self, rows: ParquetRows):
         self._places: dict = {}
@@ -59,14 +59,14 @@ class _Plan:
             codes = self.codes(run_ids)
             sizes = np.append(sizes, np.zeros(len(self._places) - sizes.size, dtype=np.int64))
             np.add.at(sizes, codes, lengths)
-            n_runs += codes.size - int(codes[0] == last)  # a run may go on from the batch before
+            n_runs += codes.size - int(codes[0] == last)  # a run may continue from the previous batch
             last = codes[-1]
         self.indptr = np.append(0, np.cumsum(sizes))
         self.is_grouped = n_runs == len(self._places)
         self.ids = as_str_array(list(self._places)) if rows.has_text_ids else np.array(list(self._places), np.int64)
 
     def codes(self, ids: np.ndarray | list[str]) -> np.ndarray:
-        """The place of each query among all."""
+        """Return the position of each query."""
         keys = ids if isinstance(ids, list) else ids.tolist()
         return np.array([self._places.setdefault(key, len(self._places)) for key in keys], dtype=np.int64)
 
@@ -89,8 +89,8 @@ class _Piece(NamedTuple):
         return _Piece(self.X[which], self.codes[which], labels, None if self.docid is None else self.docid[which])
 
 
-def _as_they_stand(rows: ParquetRows, plan: _Plan, rows_at_once: int) -> Iterator[Queries]:
-    """Queries that stand together already, about ``rows_at_once`` rows of them at a time."""
+def _in_file_order(rows: ParquetRows, plan: _Plan, rows_at_once: int) -> Iterator[Queries]:
+    """Yield queries whose rows are adjacent already, about ``rows_at_once`` rows at a time."""
     held: list[_Piece] = []
     for piece in plan.pieces(rows):
         held.append(piece)
@@ -102,7 +102,7 @@ def _as_they_stand(rows: ParquetRows, plan: _Plan, rows_at_once: int) -> Iterato
 
 
 def _sorted(rows: ParquetRows, plan: _Plan, folder: Path, memory: int) -> Iterator[Queries]:
-    """All queries, those of one scratch file at a time."""
+    """Yield all queries, those of one scratch file at a time."""
     width = max(1, len(rows.features)) * rows.dtype.itemsize
     blocks = query_blocks(plan.indptr, max(1, memory // (_COPIES * width)))
     block_of = np.repeat(np.arange(len(blocks)), [last - first for first, last in blocks])
@@ -141,7 +141,7 @@ def _read(path: Path) -> Iterator[_Piece]:
 
 
 def _as_queries(pieces: list[_Piece], plan: _Plan) -> Queries:
-    """The rows of all pieces, by query; those of a query in the order in which they came."""
+    """Return the rows of all pieces by query; those of a query keep their order."""
     codes = np.concatenate([piece.codes for piece in pieces])
     X = np.concatenate([piece.X for piece in pieces])
     labels = None if pieces[0].labels is None else np.concatenate([piece.labels for piece in pieces])
@@ -162,7 +162,7 @@ def _as_queries(pieces: list[_Piece], plan: _Plan) -> Queries:
 
 
 def joined(parts: list) -> np.ndarray | TextColumn | None:
-    """Document names of several pieces as one column, None where there are none."""
+    """Concatenate the document names of several pieces; None if there are none."""
     if parts[0] is None:
         return None
     return TextColumn.concat(parts) if isinstance(parts[0], TextColumn) else np.concatenate(parts)

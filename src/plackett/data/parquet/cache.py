@@ -95,7 +95,7 @@ class _Ids:
 
     def add(self, run_ids: np.ndarray | list[str], lengths: np.ndarray) -> None:
         for key, length in zip(run_ids if isinstance(run_ids, list) else run_ids.tolist(), lengths, strict=True):
-            if key == self._last and self._seen:  # a query may go on in the next batch
+            if key == self._last and self._seen:  # a query may continue in the next batch
                 self._lengths[-1] += int(length)
                 continue
             if key in self._seen:
@@ -111,7 +111,7 @@ class _Ids:
             return np.array(list(self._seen), dtype=np.int64)
         ids = as_str_array(list(self._seen))
         if ids.dtype.kind == "O":
-            raise ValueError(f"a query id of {self._rows.name} is too long to be kept in a cache.")
+            raise ValueError(f"a query id of {self._rows.name} is too long for a cache.")
         return ids
 
     def indptr(self) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Page headers of Parquet files, checked before pyarrow reads them: it allocates whatever sizes they declare.
+"""Checks of the page headers of Parquet files before pyarrow reads them: it allocates the sizes that they declare.
 
-The footer is read here as well, for pyarrow ends the process at some damaged metadata of columns. Fields have the
+The footer is checked as well, since some damaged metadata of columns crash pyarrow. Fields have the
 numbers of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift.
 """
 
@@ -15,15 +15,15 @@ from plackett.exceptions import DataFormatError
 
 _FOOTER = {4: [{1: [{3: {1: True, 3: [True], 5: True, 7: True, 9: True, 11: True}}]}]}
 _HEADER: dict = {2: True, 3: True, 5: {1: True}, 7: {1: True}, 8: {1: True}}
-_WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}  # bytes of a value by physical type; 6 and 7 are texts
-_LEVELS = 8  # bytes beside each value for definition levels, at most
-_SLACK = 1 << 16  # bytes of a page, whatever its values are
-_MOST_TIMES = 1024  # that texts may expand
+_WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}  # bytes of a value by physical type; 6 and 7 are text
+_LEVELS = 8  # bytes of definition levels per value, at most
+_SLACK = 1 << 16  # bytes of a page that are always allowed
+_MAX_RATIO = 1024  # expansion of text, at most
 _FIRST_LOOK, _LONGEST_HEADER = 1 << 9, 1 << 20
 
 
 class Chunk(NamedTuple):
-    """The pages of a column in a row group: where they lie, how many values they hold, and of which type."""
+    """The pages of a column in a row group: their position, number of values, and type."""
 
     column: str
     start: int
@@ -33,7 +33,7 @@ class Chunk(NamedTuple):
 
 
 def chunks_of(path: str, footer: bytes) -> list[list[Chunk]]:
-    """The column chunks of each row group."""
+    """Return the column chunks of each row group."""
     try:
         groups = read_struct(footer, 0, _FOOTER)[0].get(4, [])
         return [[_chunk(column.get(3, {})) for column in group.get(1, [])] for group in groups]
@@ -44,14 +44,16 @@ def chunks_of(path: str, footer: bytes) -> list[list[Chunk]]:
 def _chunk(found: dict) -> Chunk:
     start = found.get(9, 0)
     dictionary = found.get(11, 0)
-    if dictionary > 0 and not 0 < start <= dictionary:  # it comes first; without rows it may be the only page
+    if (
+        dictionary > 0 and not 0 < start <= dictionary
+    ):  # the dictionary comes first; without rows it may be the only page
         start = dictionary
     name = b".".join(found.get(3, [])).decode("utf-8", "replace")
     return Chunk(name, start, start + found.get(7, 0), found.get(5, 0), found.get(1, -1))
 
 
 def check_pages(path: str, handle: int, chunks: Iterable[Chunk], end: int) -> None:
-    """Refuse chunks with pages that do not lie in them, or that declare far more bytes than their values need.
+    """Reject chunks with pages outside of them, or with pages that declare far more bytes than their values need.
 
     ``handle`` is the open file, ``end`` the place where its footer begins.
     """
@@ -67,7 +69,7 @@ def check_pages(path: str, handle: int, chunks: Iterable[Chunk], end: int) -> No
 
 
 def _header_at(path: str, chunk: Chunk, handle: int, start: int) -> tuple[dict, int]:
-    """The header at a place, and its length."""
+    """Return the header at a position, and its length."""
     look = _FIRST_LOOK
     while True:
         content = os.pread(handle, min(look, chunk.stop - start), start)
@@ -82,11 +84,11 @@ def _header_at(path: str, chunk: Chunk, handle: int, start: int) -> tuple[dict, 
 
 
 def _checked(path: str, chunk: Chunk, header: dict, left: int) -> tuple[int, int]:
-    """The bytes of a page and the number of its values, if what its header says is possible."""
+    """Return the bytes of a page and the number of its values; an impossible header is an error."""
     packed, unpacked = header.get(3, -1), header.get(2, -1)
     n_values = next((header[field].get(1, 0) for field in (5, 8, 7) if field in header), 0)
     if type(packed) is not int or type(unpacked) is not int or type(n_values) is not int:
-        raise _damaged(path, chunk, "a page header holds text in the place of a number")
+        raise _damaged(path, chunk, "a page header holds text instead of a number")
     if not 0 <= packed <= left:
         raise _damaged(path, chunk, f"a page of {packed:,} bytes does not fit where {left:,} are left")
     if not 0 <= n_values <= max(chunk.n_values, _SLACK):
@@ -94,7 +96,7 @@ def _checked(path: str, chunk: Chunk, header: dict, left: int) -> tuple[int, int
     if chunk.type in _WIDTHS:
         most = _SLACK + n_values * (_WIDTHS[chunk.type] + _LEVELS)
     else:
-        most = _SLACK + n_values * _LEVELS + _MOST_TIMES * packed
+        most = _SLACK + n_values * _LEVELS + _MAX_RATIO * packed
     if not 0 <= unpacked <= most:
         raise _damaged(path, chunk, f"{n_values:,} values in {packed:,} bytes expand to {unpacked:,} bytes")
     return packed, n_values

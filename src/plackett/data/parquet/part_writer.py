@@ -1,4 +1,4 @@
-"""Whole queries to Parquet files whose row groups never split one; nothing appears before all of it was written."""
+"""Writing queries to one or several Parquet files whose row groups never split a query, atomically."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from plackett.data.column_roles import check_feature_names
 from plackett.data.parquet.rows import METADATA
 from plackett.data.parquet.sums import SummedFile
 from plackett.data.queries import Queries
-from plackett.storage.atomic import draft_folder
+from plackett.storage.atomic import new_folder
 from plackett.storage.opening import name_of, write_bytes
 from plackett.validation import check_choice, check_csr, is_sparse
 
 COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
-PAGE_BYTES = 1 << 16  # of one column: who reads row by row holds a page of each
+PAGE_BYTES = 1 << 16  # of one column: readers hold a page of each column
 _PACKED = (".gz", ".xz", ".bz2", ".zst")
 
 
 class Layout(NamedTuple):
-    """How rows are laid out: names of the columns, rows in a group, number of files, compression."""
+    """The layout of the files: names of columns, number of files, rows in a group, compression."""
 
     label: str
     qid: str
@@ -36,13 +36,13 @@ class Layout(NamedTuple):
     compression: str
 
     def rows_at_once(self, n_rows: int) -> int:
-        """Rows of a group, such that files of equal size end where groups do."""
+        """Return the rows of a group, such that files of equal size end with a group."""
         in_a_file = max(1, -(-n_rows // self.partitions))
         return -(-in_a_file // -(-in_a_file // self.rows_per_group))
 
 
 class PartWriter:
-    """Takes queries, in pieces, until all ``n_rows`` of them are there; one file, or a folder of parts."""
+    """Writes queries, in pieces of ``n_rows`` rows in all, to one file or to a folder of parts."""
 
     def __init__(self, target: Any, n_rows: int, layout: Layout):
         self._target, self._n_rows, self._layout = target, n_rows, layout
@@ -54,23 +54,23 @@ class PartWriter:
 
     def __enter__(self) -> PartWriter:
         if self._layout.partitions > 1:
-            self._folder = self._stack.enter_context(draft_folder(os.path.abspath(os.fspath(self._target))))
+            self._folder = self._stack.enter_context(new_folder(os.path.abspath(os.fspath(self._target))))
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         try:
-            with self._stack, self._file:  # what is still open is closed, or taken away where there is an error
+            with self._stack, self._file:  # closes open files, or deletes them after an error
                 if error is not None:
                     raise error
         except OSError as found:
             if found.filename is None and found.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                reason = found.strerror or str(found)  # numpy tells how much was written, and no number
+                reason = found.strerror or str(found)  # errors of numpy have no errno
                 target = name_of(self._target)
                 raise OSError(found.errno or errno.ENOSPC, f"could not be written ({reason})", target) from found
             raise
 
     def write(self, queries: Queries) -> None:
-        """Append whole queries, in groups; a new file begins where the one before has its share of the rows."""
+        """Append whole queries, in row groups; a new file begins when the previous one has its share of the rows."""
         check_csr(queries.X)
         for first, last in query_blocks(queries.indptr, self._layout.rows_at_once(self._n_rows)):
             part = queries[first:last]
@@ -95,21 +95,21 @@ class PartWriter:
             file,
             self._schema,
             compression=self._layout.compression,
-            use_dictionary=ids[:1],  # scores and counts seldom repeat, and names never do
+            use_dictionary=ids[:1],  # scores and counts seldom repeat, names never
             write_statistics=ids[:1],
             data_page_size=PAGE_BYTES,
             write_page_checksum=True,
         )
         self._file.callback(file.finish)
         self._writer = self._file.enter_context(writer)
-        self._file.callback(file.hold)  # the writer ends after it, with the footer
+        self._file.callback(file.hold)  # called before the writer writes the footer
         self._n_files += 1
 
 
 def check_layout(
     target: Any, label: str, qid: str, docid: str, partitions: int, rows_per_group: int, compression: str
 ) -> Layout:
-    """The arguments of ``write_parquet``, checked."""
+    """Check the arguments of ``write_parquet``."""
     from plackett.validation import check_positive_int
 
     check_choice(compression, "compression", COMPRESSIONS)
@@ -125,13 +125,13 @@ def check_layout(
         path = os.fspath(target)
         if path.endswith(_PACKED):
             raise ValueError(
-                f"{path}: Parquet is compressed inside; choose compression= and a name without that ending."
+                f"{path}: Parquet is compressed internally; set compression= and choose a name without that ending."
             )
         parent = os.path.dirname(os.path.abspath(path))
         if not os.path.isdir(parent):
             raise FileNotFoundError(errno.ENOENT, f"there is no folder to write {os.path.basename(path)} to", parent)
         if partitions == 1 and os.path.isdir(path):
-            raise IsADirectoryError(f"{path} is a folder. Name a file, or ask for more than one of the partitions.")
+            raise IsADirectoryError(f"{path} is a folder. Give a file, or set partitions to more than 1.")
         if partitions > 1 and os.path.exists(path) and not (os.path.isdir(path) and not os.listdir(path)):
             raise FileExistsError(f"{path} exists and is not an empty folder. Remove it, or choose another name.")
     elif partitions > 1:
@@ -165,12 +165,12 @@ def _as_ids(ids: np.ndarray, what: str, pa: Any) -> Any:
         try:
             return pa.array(texts, type=pa.large_string())
         except UnicodeEncodeError as error:
-            raise ValueError(f"a {what} id holds bytes that are no text: {error.object!r}.") from error
+            raise ValueError(f"a {what} id holds bytes that are not text: {error.object!r}.") from error
     other = next(text for text in texts if type(text) is not str)
     some = next((text for text in texts if type(text) is str), None)
     if some is not None:
         raise ValueError(
-            f"{what} ids are text in one place ({some!r}) and something else in another ({other!r}), but a column of "
+            f"some {what} ids are text ({some!r}) and others are not ({other!r}), but a column of "
             "Parquet holds one kind. Make all of them text."
         )
     raise ValueError(f"{what} ids must be whole numbers or text in Parquet, but one is {other!r}.")

@@ -29,38 +29,38 @@ def read_parquet(
     cache: bool | str | os.PathLike = False,
     row_groups: tuple[int, int] | None = None,
 ) -> Queries:
-    """Queries from Parquet files, columns chosen by name.
+    """Read queries from Parquet files, columns selected by name.
 
     Parameters
     ----------
     source : path, folder, pattern or sequence of these
-        Of a folder the files ``*.parquet`` are read, in order of their names, and those in its folders
-        ``column=value``, as Spark, Dask and pyarrow write them by the values of a column. Several files are read as
-        one.
+        A folder stands for its files ``*.parquet``, in order of their names, and those in its folders
+        ``column=value``, as partitioned by Spark, Dask and pyarrow. Several files are read as one.
     label : str or None, default="label"
         Column of the labels; a null means "not judged". None: the files have no labels.
     qid : str, default="qid"
-        Column of the query ids, whole numbers or text, in any row order. Nulls are refused. Where the files have no
-        such column, the names of their folders (``qid=7``) may tell it; other columns are not taken from there.
+        Column of the query ids, whole numbers or text, in any row order. Nulls are rejected. If the files have no
+        such column, the ids are taken from the names of their folders (``qid=7``); other columns are not.
     docid : str or None, default="docid"
-        Column of the document names. "docid" stands for the first of the columns docid, doc_id, document_id, docno and
-        id that is there; none needs to be.
+        Column of the document names. "docid" means the first existing column of docid, doc_id, document_id, docno and
+        id, if any.
     features : sequence of str, default=None
         Columns of X, in this order. None takes all other columns, in the order of the first file; they must be
-        numbers. Columns with the name of a document id, and times, are then left out with a ``DataWarning``. It also
-        names whole numbers that differ in all rows, or look like times, and may be ids rather than features.
+        numbers. Columns with the name of a document id, and times, are then left out with a ``DataWarning``. The
+        warning also names columns that look like ids or times: whole numbers, different in all rows or in the range of
+        timestamps.
     cache : bool or path, default=False
-        True keeps the arrays in a file beside the (first) one, a path in that folder, and maps them into memory: X may
-        be larger than memory, and the next call reads nothing. The rows of a query must then stand side by side, as
-        ``write_parquet`` puts them. A cache that is damaged, or does not belong to the files as they are now, is built
-        anew; with ``PLACKETT_VERIFY=0`` in the environment its checksums are not compared.
+        True writes the arrays to a file beside the (first) one, a path to that folder, and maps them into memory: X may
+        be larger than memory, and the next call reads the cache only. The rows of a query must be adjacent, as
+        ``write_parquet`` writes them. The cache is rebuilt if the files have changed or if it is damaged;
+        ``PLACKETT_VERIFY=0`` in the environment skips its checksums.
     row_groups : (first, last), default=None
-        Of one file, the row groups to read, ``last`` exclusive.
+        The row groups of a single file to read, ``last`` exclusive.
 
     Returns
     -------
     Queries
-        X is float32 when all feature columns are, else float64; nulls become NaN.
+        X is float32 if all feature columns are, else float64; nulls become NaN.
 
     Examples
     --------
@@ -89,13 +89,13 @@ def rows_of(files: list[str], row_groups: tuple[int, int] | None, **columns: Any
     rows = ParquetRows(files, row_groups, **columns)
     if not rows.n_rows:
         raise DataFormatError(rows.name, None, "no rows found.")
-    if row_groups is None or row_groups[0] == 0:  # once for files that are read in parts
+    if row_groups is None or row_groups[0] == 0:  # once for a file that is read in parts
         rows.warn_of_columns()
     return rows
 
 
 def has_column(path: str, name: str) -> bool:
-    """Whether a Parquet file has a column of that name."""
+    """Return whether a Parquet file has a column of this name."""
     with opened(path) as file:
         return name in file.schema_arrow.names
 
@@ -104,7 +104,7 @@ def _in_memory(rows: ParquetRows) -> Queries:
     try:
         X = np.empty((rows.n_rows, len(rows.features)), dtype=rows.dtype)
     except MemoryError as error:
-        raise MemoryError(f"{error}. Map the features from a file instead: read_parquet(..., cache=True).") from error
+        raise MemoryError(f"{error}. Memory-map the features instead: read_parquet(..., cache=True).") from error
     labels = None if rows.label is None else np.empty(rows.n_rows)
     run_ids: list = []
     lengths, names, row = [], [], 0
@@ -139,12 +139,12 @@ def _in_memory(rows: ParquetRows) -> Queries:
 def _queries_of_runs(
     run_ids: list, lengths: np.ndarray, *, is_text: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Ids and bounds of the queries whose rows came in these runs, and the rows in grouped order, None if they were."""
+    """Return the ids and bounds of the queries of these runs, and the row order by query, None if they are adjacent."""
     if is_text:
         keys: np.ndarray = as_str_array([key for part in run_ids for key in part])
     else:
         keys = np.concatenate(run_ids)
-    is_new = np.append(True, keys[1:] != keys[:-1])  # a run may go on in the next batch
+    is_new = np.append(True, keys[1:] != keys[:-1])  # a run may continue in the next batch
     keys, lengths = keys[is_new], np.add.reduceat(lengths, np.flatnonzero(is_new))
     groups = group_rows(keys, keys.size)
     ends = np.cumsum(lengths)

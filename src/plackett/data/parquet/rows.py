@@ -17,7 +17,7 @@ from plackett._optional import import_optional
 from plackett.data.column_roles import (
     ID_NAMES,
     OTHER_ROLES,
-    ROWS_LOOKED_AT,
+    ROWS_EXAMINED,
     docid_column,
     names_and_first_index,
     resembles,
@@ -32,7 +32,7 @@ from plackett.storage.file_names import parquet_in_pipe, value_in_path
 from plackett.storage.opening import is_stream
 
 BATCH_BYTES = 1 << 22  # of X, decoded at once
-MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
+MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 READ_BYTES = 1 << 16  # of one column, read at once: a row group may be larger than memory
 MAX_BYTES, MAX_RATIO = 1 << 28, 10_000  # of rows, and for each byte of a file: constant columns take next to none
 METADATA = b"plackett"  # key of what write_parquet notes in a file
@@ -40,7 +40,7 @@ _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
 class Batch(NamedTuple):
-    """Some rows that follow each other; their query ids as runs of equal ones."""
+    """Consecutive rows; query ids as runs of equal ids."""
 
     X: np.ndarray
     labels: np.ndarray | None
@@ -50,13 +50,13 @@ class Batch(NamedTuple):
 
 
 class ParquetRows:
-    """The rows of several Parquet files, one file after the other.
+    """The rows of one or several Parquet files.
 
     Parameters
     ----------
     files : list of paths
     row_groups : (first, last), default=None
-        Of one file, the row groups to read, ``last`` exclusive; None reads all.
+        The row groups of a single file to read, ``last`` exclusive; None reads all.
     label, qid, docid, features
         As in ``read_parquet``.
 
@@ -66,11 +66,11 @@ class ParquetRows:
         The first file, and how many more there are, for messages.
     n_rows : int
     features : list of str
-    feature_names : the same, or None where ``write_parquet`` made the names up
+    feature_names : the same, or None if ``write_parquet`` generated the names
     first_index : the number of the first feature in the LETOR file that the rows came from, or None
-    dtype : float32 where all feature columns are, else float64
+    dtype : float32 if all feature columns are, else float64
     has_text_ids : whether query ids are text rather than whole numbers
-    label, docid : the columns, None where there are none
+    label, docid : names of the columns, or None
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ParquetRows:
         self.name = self._files[0] + (f" and {len(files) - 1} more" if len(files) > 1 else "")
         self.label, self.qid, self.n_rows = label, qid, 0
         self.docid: str | None = docid
-        self._folder_ids: dict[str, Any] = {}  # where the query ids are in the names of folders, by file
+        self._folder_ids: dict[str, Any] = {}  # query ids that are in the names of folders, by file
         kinds: dict[str, str] = {}
         for place, path in enumerate(self._files):
             with opened(path) as file:
@@ -95,20 +95,20 @@ class ParquetRows:
                 if place == 0:
                     self._choose(path, schema, features)
                 else:
-                    self._compare(path, schema, chosen_by_us=features is None)
-                self._check_types(path, schema, kinds, chosen_by_us=features is None)
+                    self._compare(path, schema, is_default=features is None)
+                self._check_types(path, schema, kinds, is_default=features is None)
                 self.n_rows += _count_rows(path, file, row_groups)
         self.dtype = np.dtype(np.float32 if kinds["features"] == "float" else np.float64)
         self._check_size()
         self.has_text_ids = kinds["ids"] == "text"
 
     def _check_size(self) -> None:
-        """Refuse files that declare rows out of all proportion to their size."""
+        """Reject files that declare far more rows than their size allows."""
         n_bytes = self.n_rows * max(1, len(self.features)) * self.dtype.itemsize
         size = sum(map(os.path.getsize, self._files))
         if n_bytes > max(MAX_BYTES, MAX_RATIO * size):
             found = f"{size:,} bytes declare {self.n_rows:,} rows, which would take {n_bytes:,} bytes in memory"
-            raise DataFormatError(self.name, None, f"{found}; this is refused.")
+            raise DataFormatError(self.name, None, f"{found}. The file is rejected.")
 
     def _choose(self, path: str, schema: Any, features: Sequence[str] | None) -> None:
         if self.qid not in schema.names:
@@ -116,7 +116,7 @@ class ParquetRows:
         self.docid = docid_column(self.docid, schema.names)
         named = [name for name in (self.label, self.qid, self.docid) if name is not None]
         if isinstance(features, str):
-            raise TypeError(f"features is one text, {features!r}; a list of column names is needed.")
+            raise TypeError(f"features is one text, {features!r}; expected a list of column names.")
         chosen = _others(schema, named) if features is None else [str(name) for name in features]
         twice = [name for place, name in enumerate(chosen) if name in chosen[:place]]
         if twice:
@@ -130,14 +130,14 @@ class ParquetRows:
         if noted.get("first_index") in (0, 1):
             self.first_index = noted["first_index"]
         self._left_out = [] if features is not None else _left_out(schema, named)
-        self._is_chosen_by_us = features is None
+        self._is_is_default = features is None
 
-    def _compare(self, path: str, schema: Any, *, chosen_by_us: bool) -> None:
-        """Refuse a further file whose columns are not those of the first."""
+    def _compare(self, path: str, schema: Any, *, is_default: bool) -> None:
+        """Reject a file whose columns are not those of the first file."""
         self._check_present(path, schema)
         named = [name for name in (self.label, self.qid, self.docid) if name is not None]
         more = set(_others(schema, named)) - set(self.features)
-        if chosen_by_us and more:
+        if is_default and more:
             raise ValueError(
                 f"{path} has a column {min(more)!r} that {self._files[0]} does not have. "
                 "Name the columns to use: features=[...]."
@@ -152,18 +152,18 @@ class ParquetRows:
                 raise ValueError(f"{path} has {present.count(name)} columns {name!r}; it must have one.")
             hint = columns_in_words(name, present)
             if name != self.qid and value_in_path(path, name) is not None:
-                hint += f" The folder's name has it, but only query ids are taken from there, not {name!r}."
+                hint += f" The name of its folder has it, but only query ids are read from there, not {name!r}."
             elif name == self.label:
                 hint += " Labels of another name: label=... (in fit: y=...); files without any: label=None."
             raise ValueError(f"{path} has no column {name!r}. {hint}")
 
-    def _check_types(self, path: str, schema: Any, kinds: dict[str, str], *, chosen_by_us: bool) -> None:
+    def _check_types(self, path: str, schema: Any, kinds: dict[str, str], *, is_default: bool) -> None:
         types = {name: schema.field(name).type for name in schema.names if schema.names.count(name) == 1}
         other = [name for name in self.features if _kind(types[name]) not in ("float", "number")]
         if other:
             listed = ", ".join(f"{name!r} ({types[name]})" for name in other[:COLUMNS_LISTED])
             more = f" and {len(other) - COLUMNS_LISTED} more" if len(other) > COLUMNS_LISTED else ""
-            hint = " Name the columns to use: features=[...]." if chosen_by_us else ""
+            hint = " Name the columns to use: features=[...]." if is_default else ""
             raise ValueError(f"{path}: features must be numbers, but these columns are not: {listed}{more}.{hint}")
         if self.label is not None and _kind(types[self.label]) not in ("float", "number"):
             raise ValueError(f"{path}: labels must be numbers, but column {self.label!r} is {types[self.label]}.")
@@ -182,15 +182,15 @@ class ParquetRows:
         kinds["features"] = "float" if is_float32 and kinds.get("features", "float") == "float" else "number"
 
     def warn_of_columns(self) -> None:
-        """Name the columns that resemble ids or times, by the first rows, and those that were left out as such."""
-        if not self._is_chosen_by_us:
+        """Warn about columns that resemble ids or times in the first rows, and about those left out as such."""
+        if not self._is_is_default:
             return
         with opened(self._files[0]) as file:
             whole = [
                 name for name in self.features if str(file.schema_arrow.field(name).type).startswith(("int", "uint"))
             ]
         whole += [name for name in self.features if name in OTHER_ROLES and name not in whole]
-        table = next(self._tables(whole, ROWS_LOOKED_AT), (None, 0, None))[2] if whole else None
+        table = next(self._tables(whole, ROWS_EXAMINED), (None, 0, None))[2] if whole else None
         found = (
             {}
             if table is None
@@ -204,7 +204,7 @@ class ParquetRows:
         )
 
     def batches(self) -> Iterator[Batch]:
-        """All rows, in order."""
+        """Yield all rows, in order."""
         named = [name for name in (self.label, self.qid, self.docid) if name is not None]
         width = max(1, len(self.features) * self.dtype.itemsize)
         for path, row, table in self._tables(named + self.features, BATCH_BYTES // width):
@@ -213,21 +213,21 @@ class ParquetRows:
             yield batch
 
     def runs(self) -> Iterator[tuple[np.ndarray | list[str], np.ndarray]]:
-        """The query ids of all rows as runs of equal ones, and their lengths; no other column is read."""
-        for path, row, table in self._tables([self.qid], MOST_ROWS):
+        """Yield the query ids of all rows as runs of equal ids, and their lengths; no other column is read."""
+        for path, row, table in self._tables([self.qid], MAX_ROWS):
             with _naming(path):
                 runs = _runs(self._query_ids(path, row, table), path)
             yield runs
 
     def _tables(self, columns: list[str], n_rows: int) -> Iterator[tuple[str, int, Any]]:
-        """About ``n_rows`` rows of these columns at a time, their file, and the number of the first in it."""
+        """Yield the file, the number of the first row in it, and about ``n_rows`` rows of these columns."""
         for path in self._files:
             with opened(path, columns, self._row_groups) as file:
                 first, last = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
                 expected = _count_rows(path, file, self._row_groups)
                 row = start = _count_rows(path, file, (0, first))
                 for table in file.iter_batches(
-                    min(MOST_ROWS, max(FEWEST_ROWS, n_rows)),
+                    min(MAX_ROWS, max(MIN_ROWS, n_rows)),
                     row_groups=list(range(first, last)),
                     columns=[
                         name for name in dict.fromkeys(columns) if name != self.qid or path not in self._folder_ids
@@ -237,7 +237,7 @@ class ParquetRows:
                         yield path, row, table
                     row += table.num_rows
             if row - start != expected:
-                raise DataFormatError(path, None, f"the file promises {expected:,} rows but has {row - start:,}.")
+                raise DataFormatError(path, None, f"the file declares {expected:,} rows but has {row - start:,}.")
 
     def _query_ids(self, path: str, row: int, table: Any) -> Any:
         if path not in self._folder_ids:
@@ -249,7 +249,7 @@ class ParquetRows:
     def _as_batch(self, path: str, row: int, table: Any) -> Batch:
         X = np.empty((table.num_rows, len(self.features)), dtype=self.dtype)
         values = [_as_floats(table.column(name)) for name in self.features]
-        step = max(1, (1 << 18) // max(1, X.shape[1] * X.itemsize))  # rows that stay in the processor's cache
+        step = max(1, (1 << 18) // max(1, X.shape[1] * X.itemsize))  # rows that fit into the cache of the processor
         for start in range(0, X.shape[0], step):
             for place, column in enumerate(values):
                 X[start : start + step, place] = column[start : start + step]
@@ -264,12 +264,12 @@ class ParquetRows:
 
 @contextmanager
 def opened(path: str, columns: Sequence[str] = (), row_groups: tuple[int, int] | None = None) -> Iterator[Any]:
-    """A ``pyarrow.parquet.ParquetFile``; what pyarrow finds wrong with it, here and in the body, names the file.
+    """Yield a ``pyarrow.parquet.ParquetFile``; errors of pyarrow, also in the block, name the file.
 
-    The columns that are to be read are named: their checksums and pages are checked first.
+    The checksums and pages of ``columns``, those that will be read, are checked first.
     """
     parquet = import_optional("pyarrow.parquet", extra="frames", needed_for="Reading Parquet")
-    if is_stream(path):  # opening a pipe would wait for a writer
+    if is_stream(path):  # opening a pipe would block
         raise parquet_in_pipe(path)
     with _naming(path), open(path, "rb", buffering=0) as plain:
         sums = Sums(path, plain)
@@ -278,7 +278,7 @@ def opened(path: str, columns: Sequence[str] = (), row_groups: tuple[int, int] |
             buffer_size=READ_BYTES,
             pre_buffer=False,
             page_checksum_verification=True,
-            thrift_string_size_limit=len(sums.footer),  # nothing in the footer is longer than all of it
+            thrift_string_size_limit=len(sums.footer),  # nothing in the footer is longer than the footer
             thrift_container_size_limit=len(sums.footer),
         )
         try:
@@ -291,7 +291,7 @@ def opened(path: str, columns: Sequence[str] = (), row_groups: tuple[int, int] |
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Let errors about the content of a file name it."""
+    """Turn errors of pyarrow into a DataFormatError that names the file."""
     arrow = import_optional("pyarrow", extra="frames", needed_for="Reading Parquet")
     try:
         yield
@@ -312,15 +312,15 @@ def _first_line(error: Exception) -> str:
 def _count_rows(path: str, file: Any, row_groups: tuple[int, int] | None) -> int:
     first, last = (0, file.num_row_groups) if row_groups is None else row_groups
     if not 0 <= first <= last <= file.num_row_groups:
-        raise ValueError(f"{path} has {file.num_row_groups} row groups; {first} to {last - 1} were asked for.")
+        raise ValueError(f"{path} has {file.num_row_groups} row groups; row groups {first} to {last - 1} do not exist.")
     counts = [file.metadata.row_group(group).num_rows for group in range(first, last)]
     if min(counts, default=0) < 0:
-        raise DataFormatError(path, None, f"a row group promises {min(counts)} rows.")
+        raise DataFormatError(path, None, f"a row group declares {min(counts)} rows.")
     return sum(counts)
 
 
 def _others(schema: Any, named: list[str]) -> list[str]:
-    """The columns that may be features: not named, nor an index that pandas kept, nor left out."""
+    """Return the columns that may be features: not named, not left out, and not an index of pandas."""
     out = [*named, *_left_out(schema, named)]
     return [name for name in schema.names if name not in out and not name.startswith("__index_level_")]
 
@@ -334,7 +334,7 @@ def _check_pages(sums: Sums, row_groups: tuple[int, int] | None, names: set[str]
 
 
 def _left_out(schema: Any, named: list[str]) -> list[str]:
-    """Columns that are not named, and ids by their names, or times."""
+    """Return unnamed columns that are ids by their names, or times."""
     import pyarrow.types as types
 
     kinds = [(name, schema.field(place).type) for place, name in enumerate(schema.names) if name not in named]
@@ -342,16 +342,16 @@ def _left_out(schema: Any, named: list[str]) -> list[str]:
 
 
 def _noted(schema: Any) -> dict[str, Any]:
-    """What ``write_parquet`` notes: whether it made up the names of the features, and their first number in a file."""
+    """Return the metadata of ``write_parquet``: whether it generated the feature names, and their first number."""
     try:
         noted = json.loads((schema.metadata or {}).get(METADATA, b"{}"))
-    except (ValueError, RecursionError):  # whatever others may have put there
+    except (ValueError, RecursionError):  # metadata of another program
         return {}
     return noted if isinstance(noted, dict) else {}
 
 
 def _kind(type_: Any) -> str | None:
-    """What a column holds: "float" (of 32 bits), another "number" (truth values count as 0 and 1), or neither."""
+    """Return "float" for float32, "number" for other numbers and booleans, else None."""
     import pyarrow.types as types
 
     if types.is_float32(type_):
@@ -371,7 +371,7 @@ def _kind_of_ids(type_: Any) -> str | None:
 
 
 def _as_floats(column: Any) -> np.ndarray:
-    """The values as numbers of any type, nulls as NaN."""
+    """Return the values as numbers of any dtype, nulls as NaN."""
     import pyarrow.types as types
 
     if types.is_boolean(column.type):
@@ -382,7 +382,7 @@ def _as_floats(column: Any) -> np.ndarray:
 
 
 def _ids_of_folders(files: Sequence[str], qid: str) -> dict[str, Any]:
-    """The query ids that the names of folders tell, by file: numbers where all of them are, else text."""
+    """Return the query ids in the names of folders, by file: numbers if all of them are, else text."""
     import pyarrow
 
     found = {path: value_in_path(path, qid) for path in files}
@@ -396,7 +396,7 @@ def _is_plain_number(text: str) -> bool:
 
 
 def _ids(column: Any, name: str, path: str, row: int) -> Any:
-    """The column of ids, if none of them is missing; categories written out."""
+    """Return the column of ids, decoded from a dictionary; a null is an error."""
     import pyarrow.compute as compute
     import pyarrow.types as types
 
@@ -409,7 +409,7 @@ def _ids(column: Any, name: str, path: str, row: int) -> Any:
 
 
 def _runs(ids: Any, path: str) -> tuple[np.ndarray | list[str], np.ndarray]:
-    """The ids without those that equal the one before, and how often each stands."""
+    """Return the ids of the runs of equal ids, and the lengths of the runs."""
     is_text = _kind_of_ids(ids.type) == "text"
     if is_text:
         coded = ids.dictionary_encode()
@@ -432,7 +432,7 @@ def _as_numbers(ids: Any, path: str) -> np.ndarray:
 
 
 def _as_texts(names: Any) -> TextColumn:
-    """The bytes as they lie in the column."""
+    """Return the bytes of a column of texts."""
     large = names.cast("large_string")
     _, bounds, content = large.buffers()
     offsets = np.frombuffer(bounds, dtype=np.int64)[large.offset : large.offset + len(large) + 1]

@@ -1,8 +1,8 @@
-"""Checksums of a whole Parquet file, in a place that other readers pass over.
+"""Checksums of a whole Parquet file, stored where other readers ignore them.
 
-Parquet has checksums of pages, but none of page headers and of the footer, where one changed bit can give other values
-without an error. So ``write_parquet`` puts checksums between the last page and the footer, which is found from the end:
-those of each block of all bytes before, then one of these and the footer, then ``MAGIC``.
+Parquet has checksums of pages, but not of page headers and the footer, where a flipped bit can change values without an
+error. So ``write_parquet`` writes checksums between the last page and the footer: one of each block of the bytes
+before, then one of these checksums and the footer, then ``MAGIC``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from plackett.storage.checksums import BLOCK, block_sums, is_verifying
 
 MAGIC = b"plackett crc32\n"
 PARQUET = b"PAR1"
-_NEAR = 64  # bytes around its place in which parts of MAGIC tell that the file was changed
+_NEAR = 64  # bytes around its position: parts of MAGIC there mean that the file was changed
 _END = len(PARQUET) + 4  # length of the footer, and the format's name
 
 
 class SummedFile:
-    """A file to which a Parquet writer writes; after ``hold`` and the writer's end, ``finish`` adds the checksums."""
+    """The target of a Parquet writer; after ``hold`` and the end of the writer, ``finish`` adds the checksums."""
 
     def __init__(self, file: BinaryIO):
         self._file, self._sums = file, [0]
@@ -49,14 +49,14 @@ class SummedFile:
             view = view[len(step) :]
 
     def hold(self) -> None:
-        """Keep what comes now, the footer, until ``finish``."""
+        """Buffer what follows, the footer, until ``finish``."""
         self._is_held = True
 
     def finish(self) -> None:
         """Write the checksums and the footer."""
         start = len(self._rest) - _END - int.from_bytes(self._rest[-_END:-4], "little")
         head, footer = bytes(self._rest[:start]), bytes(self._rest[start:])
-        self._add(head)  # indexes of columns, where there are any
+        self._add(head)  # indexes of columns, if any
         sums = struct.pack(f"<{len(self._sums)}I", *self._sums)
         self._file.write(head + sums + struct.pack("<I", zlib.crc32(sums + footer)) + MAGIC + footer)
 
@@ -65,7 +65,7 @@ class SummedFile:
 
 
 class Sums:
-    """The checksums of an open Parquet file; ``is_there`` tells whether it has any. The footer is checked at once."""
+    """The checksums of an open Parquet file; ``is_there`` is whether it has any. The footer is verified at once."""
 
     def __init__(self, path: str, file: BinaryIO):
         self.path, self.handle = path, file.fileno()
@@ -93,7 +93,7 @@ class Sums:
         self._sums = struct.unpack(f"<{n_blocks}I", sums)
 
     def check(self, extents: Iterable[tuple[int, int]]) -> None:
-        """Compare the checksums of all blocks that these extents ``(start, stop)`` touch."""
+        """Verify all blocks that these extents ``(start, stop)`` touch."""
         if not self.is_there or not is_verifying():
             return
         touched: set[int] = set()

@@ -1,7 +1,7 @@
-"""Reading structs of Thrift's compact protocol, in which Parquet keeps its metadata; only what is asked for is kept.
+"""Reading structs of Thrift's compact protocol, the metadata format of Parquet; only requested fields are kept.
 
-What to keep of a struct is said by a dict: the number of a field and, for its value, True, or a dict where it is a
-struct, or a list of one of these where it is a list. Numbers come as int, texts as bytes, structs as dicts.
+The requested fields are a dict from field number to True, to another dict for a struct, or to a list with one of these
+for a list. Numbers are returned as int, text as bytes, structs as dicts.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ TEXT, LIST, SET, STRUCT = 8, 9, 10, 12
 
 
 def read_struct(content: bytes, place: int, wanted: dict[int, Any], depth: int = 0) -> tuple[dict[int, Any], int]:
-    """The wanted fields of a struct, and the place behind it.
+    """Return the requested fields of a struct, and the position after it.
 
     Raises
     ------
     IndexError
         The content ends before the struct does.
     ValueError
-        These bytes are no struct, or a wanted field is of another kind.
+        These bytes are not a struct, or a requested field has another type.
     """
     if depth > _DEEPEST:
         raise ValueError("structs are nested too deeply")
@@ -66,12 +66,12 @@ def _value(content: bytes, place: int, kind: int, asked: Any, depth: int) -> tup
 
 
 def _skip(content: bytes, place: int, kind: int, depth: int) -> int:
-    """The place behind a value."""
+    """Return the position after a value."""
     if kind in _KINDS_OF_NUMBERS:
         while content[place] > 127:
             place += 1
         return place + 1
-    if kind in (1, 2):  # a truth value, in the kind itself
+    if kind in (1, 2):  # a boolean, stored in the type
         return place
     if kind == TEXT:
         length, place = _varint(content, place)
@@ -93,17 +93,17 @@ def _skip(content: bytes, place: int, kind: int, depth: int) -> int:
 
 
 def _head_of_list(content: bytes, place: int) -> tuple[int, int, int]:
-    """The kind of the values, how many there are, and where they begin."""
+    """Return the type of the values, their number, and the position of the first."""
     head = content[place]
     length, place = (head >> 4, place + 1) if head >> 4 < 15 else _varint(content, place + 1)
-    if length > len(content) - place:  # each takes a byte at least
-        raise IndexError("the list goes on behind the end")
+    if length > len(content) - place:  # each takes at least one byte
+        raise IndexError("the list continues after the end")
     return head & 15, length, place
 
 
 def _within(content: bytes, place: int) -> int:
     if place > len(content):
-        raise IndexError("the value goes on behind the end")
+        raise IndexError("the value continues after the end")
     return place
 
 

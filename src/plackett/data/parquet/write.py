@@ -28,31 +28,31 @@ def write_parquet(
 ) -> None:
     """Write judged lists as Parquet such that neither a file nor a row group splits a query.
 
-    One row per document; columns for query id, document name and label (the latter two where there are any), then the
-    features under their names, or as ``feature_21`` by their numbers in the file, or as ``column_20``. A label NaN,
-    "not judged", becomes null. Rows of a ``Queries`` are written in the order of ``data.grouped``;
+    One row per document; columns for query id, document name and label (the latter two if there are any), then the
+    features under their names, or as ``feature_21`` by their numbers in the file, or as ``column_20``. A label NaN
+    ("not judged") becomes null. Rows of a ``Queries`` are written in the order of ``data.grouped``;
     ``data.in_groups(values)`` puts values per row into that order.
 
     Parameters
     ----------
     data : Queries, or path, folder, pattern or sequence of these
-        The names are those of Parquet files whose rows are put in order: queries in order of first appearance, the rows
-        of each side by side. They may be larger than memory.
+        Paths are those of Parquet files whose rows are sorted: queries in order of first appearance, the rows of each
+        adjacent. They may be larger than memory.
     target : path
-        Of the file, or, where there are several, of the folder, which must be empty or not there: its files are
-        ``part-00000.parquet``, ... Nothing is to be seen there before all was written.
+        Of the file, or with several partitions of the folder, which must be new or empty: its files are
+        ``part-00000.parquet``, ... The target appears only when everything was written.
     partitions : int, default=1
-        Files, of about equally many rows; fewer where there are not enough queries.
+        Number of files of about equal size; fewer if there are not enough queries.
     rows_per_group : int, default=65536
-        Rows of a row group, about. A query with more has a group of its own.
+        Approximate rows of a row group. A query with more rows has a group of its own.
     compression : {"zstd", "snappy", "gzip", "lz4", "brotli", "none"}, default="zstd"
     label, qid, docid : str
-        Names of these columns, in files that are read as well as in those that are written.
+        Names of these columns, in the files that are read and written.
     features : sequence of str, default=None
-        Of files that are read, the feature columns; None takes all others.
+        Feature columns of the files that are read; None takes all others.
     memory : int, default=2**30
-        Bytes that putting files in order may take, about; beside them a few for each query, and scratch files of the
-        size of X beside the target.
+        Approximate bytes of memory for sorting files, besides a few per query; temporary files of the size of X are
+        written beside the target.
 
     Examples
     --------
@@ -67,13 +67,13 @@ def write_parquet(
     layout = check_layout(target, label, qid, docid, partitions, rows_per_group, compression)
     if isinstance(data, Queries):
         if features is not None:
-            raise ValueError("features goes with files; a Queries has its columns.")
+            raise ValueError("features selects columns of files; a Queries has its own columns.")
         if not data.n_docs:
             raise ValueError("the queries have no documents; there is nothing to write.")
         with PartWriter(target, data.n_docs, layout) as writer:
             writer.write(data.grouped)
         return
     files = files_of(data)
-    has_labels = label != "label" or has_column(files[0], label)  # a file without labels may be put in order as well
+    has_labels = label != "label" or has_column(files[0], label)  # a file without labels can be sorted as well
     rows = rows_of(files, None, label=label if has_labels else None, qid=qid, docid=docid, features=features)
     arrange(rows, target, layout, check_positive_int(memory, "memory"))

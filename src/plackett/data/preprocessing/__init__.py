@@ -1,4 +1,4 @@
-"""Scaling of features within each query."""
+"""Preprocessing: scaling of features within each query."""
 
 from plackett.data.preprocessing.scaling import QueryMinMax, QueryRank, QueryUnitLength, QueryZScore
 

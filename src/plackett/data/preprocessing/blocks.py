@@ -1,7 +1,7 @@
-"""Scaling the columns of queries that may not go into memory: in blocks of whole queries, to the same last bit.
+"""Scaling queries that may not fit into memory, in blocks of whole queries, with bit-identical results.
 
-What a transformer of scikit-learn sums up over all rows it sums up block by block, in memory or not, so that both give
-the same; below ``BLOCK_BYTES`` there is one block, and all is as scikit-learn does it.
+Transformers of scikit-learn learn block by block whether X is in memory or not, so that results are equal; below
+``BLOCK_BYTES`` there is one block, as in scikit-learn.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from plackett.data.query_blocks import blocks_of, rows_from
 from plackett.storage.mapped import is_large
 from plackett.validation import check_finite, is_sparse
 
-# transformers of scikit-learn that learn from one part of the rows after the other
+# transformers of scikit-learn with partial_fit
 _BY_PARTS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")
-# those that look at one row at a time once they have learned
+# those that transform each row separately
 _BY_ROWS = (*_BY_PARTS, "QuantileTransformer", "RobustScaler", "PowerTransformer", "Normalizer", "Binarizer")
-_WAY_OUT = 'Use "maxabs", which only divides, or give dense rows: X.toarray().'
+_ADVICE = 'Use "maxabs", which only divides, or pass dense rows: X.toarray().'
 
 
 def fit_transform(normalizer: Any, queries: Queries) -> Any:
-    """Let a fresh normalizer learn from X, and scale it."""
-    refuse_to_fill(normalizer, queries.X)
+    """Fit a new normalizer to X, and return X scaled."""
+    reject_densifying(normalizer, queries.X)
     return _checked(normalizer, _fit_transform(normalizer, queries), queries.n_docs)
 
 
@@ -38,7 +38,7 @@ def _fit_transform(normalizer: Any, queries: Queries) -> Any:
     if isinstance(normalizer, QueryNormalizer):
         if not is_large(X):
             return normalizer.fit_transform(X, qid=queries.qid)
-        normalizer.fit(X[:1])  # it learns the number of columns, and that of queries
+        normalizer.fit(X[:1])  # it learns only the number of columns and of queries
         normalizer.n_queries_ = queries.n_queries
         return _transform(normalizer, queries)
     if name in _BY_ROWS and is_large(X):
@@ -48,49 +48,49 @@ def _fit_transform(normalizer: Any, queries: Queries) -> Any:
 
 
 def transform(normalizer: Any, queries: Queries) -> Any:
-    """X scaled by a normalizer that has learned; mapped from a file where X is."""
-    refuse_to_fill(normalizer, queries.X)
+    """Return X scaled by a fitted normalizer; mapped from a file if X is."""
+    reject_densifying(normalizer, queries.X)
     return _checked(normalizer, _transform(normalizer, queries), queries.n_docs)
 
 
 def _transform(normalizer: Any, queries: Queries) -> Any:
     if isinstance(normalizer, QueryNormalizer):
         return rows_from(queries, lambda part: normalizer.transform(part.X, qid=part.qid))
-    if goes_by_query(normalizer):
+    if scales_queries_separately(normalizer):
         return rows_from(queries, lambda part: normalizer.transform(part.X))
     return normalizer.transform(queries.X)
 
 
-def refuse_to_fill(normalizer: Any, X: Any) -> None:
-    """Refuse sparse rows where zeros would not stay zeros."""
+def reject_densifying(normalizer: Any, X: Any) -> None:
+    """Reject sparse rows if zeros would not stay zeros."""
     name = _name_in_sklearn(normalizer)
     moves = name == "MinMaxScaler" or (name == "StandardScaler" and normalizer.with_mean)
     if moves and is_sparse(X):
         shown = "minmax" if name == "MinMaxScaler" else "zscore"
         raise ValueError(
-            f'X is sparse, and normalize="{shown}" ({name}) would fill it: zeros do not stay zeros. {_WAY_OUT}'
+            f'X is sparse, and normalize="{shown}" ({name}) would make it dense: zeros do not stay zeros. {_ADVICE}'
         )
     if name == "QuantileTransformer" and is_sparse(X) and X.nnz and X.data.min() < 0:
         raise ValueError(
-            'X is sparse and has negative values, and normalize="quantile" (QuantileTransformer) would fill it: zeros '
-            f"do not stay zeros. {_WAY_OUT}"
+            'X is sparse and has negative values, and normalize="quantile" (QuantileTransformer) would make it dense: '
+            f"zeros do not stay zeros. {_ADVICE}"
         )
 
 
 def _checked(normalizer: Any, X: Any, n_docs: int) -> Any:
-    """Return what a transformer gave as rows that kernels can trust: finite floats or CSR, one row per document."""
+    """Return the result of a transformer as rows for kernels: finite floats or CSR, one row per document."""
     try:
         rows, _ = as_rows(X)
         if rows.shape[0] != n_docs:
-            raise ValueError(f"{n_docs:,} rows went in and {rows.shape[0]:,} came out; rankers need one per document.")
+            raise ValueError(f"{n_docs:,} rows became {rows.shape[0]:,}; rankers need one per document.")
         check_finite(rows)
     except ValueError as error:
         raise ValueError(f"normalize={type(normalizer).__name__} returned rows that cannot be used: {error}") from error
     return rows if is_sparse(rows) else np.ascontiguousarray(rows)
 
 
-def goes_by_query(normalizer: Any) -> bool:
-    """Whether scaled rows depend on no other query; whatever we do not know sees all rows at once."""
+def scales_queries_separately(normalizer: Any) -> bool:
+    """Return whether each query is scaled independently of the others; False for unknown transformers."""
     return normalizer is None or isinstance(normalizer, QueryNormalizer) or _name_in_sklearn(normalizer) in _BY_ROWS
 
 

@@ -21,12 +21,12 @@ VALUES_PER_BLOCK = 1 << 18
 class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """Base of the transformers that scale each column within each query.
 
-    They learn nothing from ``fit`` but the number and names of the columns: a query is scaled by its own documents, so
-    a new query needs all of its documents, and ``transform`` needs ``qid`` where ``fit`` saw several queries (one id
-    applies to all rows: ``transform(X, qid=0)``).
-    Rows may come in any order and answers come back in the same order. A column that is constant within a query becomes
-    0 there, as in the LETOR data sets, because it cannot order the query's documents (``QueryUnitLength``, which moves
-    nothing, is the exception). float32 stays float32, X is never changed, NaN and infinite values are refused.
+    ``fit`` learns only the number and names of the columns: a query is scaled by its own documents, so a new query
+    needs all of its documents, and ``transform`` needs ``qid`` if ``fit`` saw several queries (a single id applies to
+    all rows: ``transform(X, qid=0)``). Rows may come in any order, and results have the same order. A column that is
+    constant within a query becomes 0 there, as in the LETOR data sets, because it cannot rank the documents of the
+    query (except in ``QueryUnitLength``, which does not shift columns). float32 stays float32, X is never changed, NaN
+    and infinite values are rejected.
 
     Pipelines and searches pass ``qid`` on by itself once metadata routing is enabled
     (``sklearn.set_config(enable_metadata_routing=True)``).
@@ -60,7 +60,7 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
         return self
 
     def transform(self, X: Any, *, qid: Any = None) -> Any:
-        """X with every column scaled within every query.
+        """Return X with every column scaled within every query.
 
         Parameters
         ----------
@@ -75,14 +75,14 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
         return self._scaled(*self._check(X, qid, reset=False))
 
     def fit_transform(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
-        """``fit`` and ``transform`` in one, with one check of X."""
+        """Fit and transform, with one check of X."""
         return self._scaled(*self._check(X, qid, reset=True))
 
     def _check(self, X: Any, qid: Any, *, reset: bool) -> tuple:
         if is_sparse(X) and not self._accepts_sparse:
             raise ValueError(
-                f"{type(self).__name__} would fill a sparse X, because zeros do not stay zeros. "
-                "Use QueryUnitLength, or give a dense array: X.toarray()."
+                f"{type(self).__name__} would make a sparse X dense, because zeros do not stay zeros. "
+                "Use QueryUnitLength, or pass a dense array: X.toarray()."
             )
         accept_sparse = "csr" if self._accepts_sparse else False
         check_not_masked(X, "X")
@@ -95,7 +95,7 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
                 accept_sparse=accept_sparse,
                 dtype=(np.float64, np.float32),
                 order="C",
-                ensure_all_finite=False,  # looked at below, with a message that says where
+                ensure_all_finite=False,  # checked below, with a message that names the row
             )
         if not is_sparse(checked):
             checked = np.require(checked, requirements=["C", "A"])
@@ -110,7 +110,7 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
             raise ValueError(
                 f"qid is missing. This {type(self).__name__} was fitted on {self.n_queries_:,} queries and scales each "
                 "by its own documents. Give one id per row: transform(X, qid=qid). Are all rows one query? "
-                "transform(X, qid=0). Pipelines hand qid on once metadata routing is enabled: "
+                "transform(X, qid=0). Pipelines pass qid on if metadata routing is enabled: "
                 "sklearn.set_config(enable_metadata_routing=True)."
             )
         return checked, groups
@@ -125,7 +125,7 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
 
     @abstractmethod
     def _kernel(self, kernels: Any) -> Any:
-        """The compiled loop that scales, out of the module of kernels."""
+        """Return the compiled function that scales."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -136,9 +136,9 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
 
 
 class QueryMinMax(QueryNormalizer):
-    """Each column moved and stretched to run from 0 to 1 within each query, as in the LETOR data sets.
+    """Scale each column to the range 0 to 1 within each query, as in the LETOR data sets.
 
-    A column that is constant within a query becomes 0 there. Sparse X is refused: zeros do not stay zeros.
+    A column that is constant within a query becomes 0 there. Sparse X is rejected: zeros do not stay zeros.
 
     Examples
     --------
@@ -151,9 +151,9 @@ class QueryMinMax(QueryNormalizer):
 
 
 class QueryZScore(QueryNormalizer):
-    """Each column with mean 0 and standard deviation 1 within each query (the deviation divides by n).
+    """Scale each column to mean 0 and standard deviation 1 within each query (the deviation divides by n).
 
-    A column that is constant within a query becomes 0 there. Sparse X is refused: zeros do not stay zeros.
+    A column that is constant within a query becomes 0 there. Sparse X is rejected: zeros do not stay zeros.
 
     Examples
     --------
@@ -166,10 +166,10 @@ class QueryZScore(QueryNormalizer):
 
 
 class QueryUnitLength(QueryNormalizer):
-    """Each column with Euclidean length 1 within each query: values divided by the root of their sum of squares.
+    """Scale each column to Euclidean length 1 within each query.
 
-    Columns are only stretched, not moved, so zeros stay zeros and sparse X stays sparse (a column of zeros stays so, a
-    constant one becomes ``1 / sqrt(n)``).
+    Columns are not shifted, so zeros stay zeros and a sparse X stays sparse (a constant column becomes
+    ``1 / sqrt(n)``).
 
     Examples
     --------
@@ -198,11 +198,11 @@ class QueryUnitLength(QueryNormalizer):
 
 
 class QueryRank(QueryNormalizer):
-    """Each value replaced by its rank within its query, scaled to run from 0 to 1.
+    """Replace each value by its rank within its query, scaled to the range 0 to 1.
 
     Of n values the smallest has rank 1, equal values share their mean rank, and rank r becomes ``(r - 1) / (n - 1)``:
     the share of the other documents that lie below, ties counting one half. A column that is constant within a query
-    becomes 0 there, not one half. Sparse X is refused: zeros do not stay zeros.
+    becomes 0 there, not one half. Sparse X is rejected: zeros do not stay zeros.
 
     Examples
     --------
@@ -218,15 +218,15 @@ NAMES = ("query-minmax", "query-zscore", "query-unit", "query-rank", "minmax", "
 
 
 def get_normalizer(normalizer: Any) -> Any:
-    """The transformer that a name stands for; a transformer is given back as it is.
+    """Return the transformer of a name; a transformer is returned unchanged.
 
     Parameters
     ----------
     normalizer : str or transformer
-        Within queries ``"query-minmax"``, ``"query-zscore"``, ``"query-unit"``, ``"query-rank"``; over all rows, by
-        what scikit-learn learns from the training data, ``"minmax"``, ``"maxabs"``, ``"zscore"``, ``"quantile"``. Of
-        these ``"maxabs"`` and ``"quantile"`` take sparse rows, as ``"query-unit"`` does (``"quantile"`` no negative
-        ones). Above 10,000 rows ``"quantile"`` learns from a sample, which is another one where X is sparse.
+        Within queries ``"query-minmax"``, ``"query-zscore"``, ``"query-unit"``, ``"query-rank"``; over all rows, fitted
+        to the training data by scikit-learn, ``"minmax"``, ``"maxabs"``, ``"zscore"``, ``"quantile"``. Sparse rows are
+        accepted by ``"query-unit"``, ``"maxabs"`` and ``"quantile"`` (without negative values). Above 10,000 rows
+        ``"quantile"`` learns from a sample, which differs between dense and sparse X.
 
     Returns
     -------
@@ -239,7 +239,7 @@ def get_normalizer(normalizer: Any) -> Any:
     QueryZScore()
     """
     if not isinstance(normalizer, str) and hasattr(normalizer, "transform"):
-        _refuse_hidden(normalizer)
+        _reject_hidden(normalizer)
         return normalizer
     name = check_choice(normalizer, "normalize", NAMES)
     own = {
@@ -253,13 +253,13 @@ def get_normalizer(normalizer: Any) -> Any:
     from sklearn import preprocessing
 
     if name == "quantile":
-        return preprocessing.QuantileTransformer(random_state=0)  # it may draw rows; the same ones every time
+        return preprocessing.QuantileTransformer(random_state=0)  # deterministic, also if it samples rows
     scalers: dict[Any, Any] = {"minmax": preprocessing.MinMaxScaler, "maxabs": preprocessing.MaxAbsScaler}
     return scalers.get(name, preprocessing.StandardScaler)()
 
 
-def _refuse_hidden(transformer: Any) -> None:
-    """Refuse a normalizer of queries inside another transformer: it would get no qid and take all rows as one query."""
+def _reject_hidden(transformer: Any) -> None:
+    """Reject a normalizer of queries inside another transformer, where it would get no qid."""
     inside = transformer.get_params(deep=True).values() if hasattr(transformer, "get_params") else ()
     hidden = next((part for part in inside if isinstance(part, QueryNormalizer)), None)
     if hidden is not None:
