@@ -1,9 +1,10 @@
-"""The store of finished results gives back what is whole and was made from the same things, and nothing else."""
+"""Different estimators never have the same identity."""
 
 import dataclasses
 import functools
 import importlib
 import json
+import linecache
 import operator
 import re
 import subprocess
@@ -18,109 +19,19 @@ import pytest
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import plackett as pk
 from plackett.evaluation.store import versions as packages
+from plackett.evaluation.store.fingerprints import key_fingerprint
 from plackett.evaluation.store.identity import NotIdentifiable, identity_of
-from plackett.metrics.conventions import CONVENTIONS
-from plackett.storage.container import MAGIC
-from tests.storage.containers import parts_of, sealed, signed
-
-KEY = {"ranker": "listmle", "fold": 1}
+from tests.evaluation.store.test_fingerprints import lists
 
 
 @pytest.fixture(scope="module")
 def data():
     return pk.datasets.make_web_like(24, 6, 4, random_state=0)
 
-
-def forged(content, change=lambda directory: None):
-    """A file whose checksum is right, though its directory was changed."""
-    directory, body = parts_of(content)
-    change(directory)
-    return signed(directory, body)
-
-
-def with_record(content, **values):
-    return forged(content, lambda directory: directory["header"]["record"].update(values))
-
-
-def with_array(content, **entry):
-    return forged(content, lambda directory: directory["arrays"].update(array={"offset": 64, "shape": [1]} | entry))
-
-
-DAMAGES = {
-    "nothing": lambda content: b"",
-    "random bytes": lambda content: np.random.default_rng(0).bytes(5000),
-    "half": lambda content: content[: len(content) // 2],
-    "deep JSON, no checksum": lambda content: b"[" * 200_000,
-    "deep JSON": lambda content: sealed(b"[" * 200_000, MAGIC),
-    "deep record": lambda content: sealed(b'{"header":' + b"[" * 200_000, MAGIC),
-    "no object": lambda content: sealed(b"[1]", MAGIC),
-    "no record": lambda content: forged(content, lambda directory: directory["header"].pop("record")),
-    "a list as record": lambda content: forged(content, lambda directory: directory["header"].update(record=[1])),
-    "huge number": lambda content: sealed(b"1" * 100_000, MAGIC),
-    "huge shape": lambda content: with_array(content, dtype="<f8", shape=[1 << 62, 1 << 62]),
-    "a shape of other words": lambda content: with_array(content, dtype="<f8", shape=["x"]),
-    "huge items": lambda content: with_array(content, dtype="V2000000000"),
-    "objects": lambda content: with_array(content, dtype="|O"),
-    "another place in the grid": lambda content: with_record(content, chosen=10**9),
-    "words for numbers": lambda content: with_record(content, validation="much", seconds=None, chosen="1"),
-    "one value too many": lambda content: with_record(content, peak_mb=3.0),
-    "warnings that are none": lambda content: with_record(content, warnings=[1]),
-    "features that are none": lambda content: with_record(content, features=[[10**9, 1.0, 0.5]]),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_file_is_made_again(data, tmp_path, damage):
-    rankers = {"a": (pk.LinearRanker(max_iter=3), {"l2": [1.0, 0.1]})}
-    first = pk.compare(rankers, data, cv=2, metrics="ndcg@5", folder=tmp_path)
-    for path in sorted(tmp_path.iterdir()):
-        path.write_bytes(damage(path.read_bytes()))
-    again = pk.compare(rankers, data, cv=2, metrics="ndcg@5", folder=tmp_path)
-    assert again.failures == {}
-    assert again.mean() == first.mean()
-    assert again.reference_scores["best feature"].mean() == first.reference_scores["best feature"].mean()
-
-
-def test_a_trial_of_a_search_that_is_damaged_is_made_again(data, tmp_path):
-    found = pk.select(pk.LinearRanker(max_iter=3), data, grid={"l2": [1.0, 0.1]}, cv=2, folder=tmp_path)
-    for path in tmp_path.iterdir():
-        path.write_bytes(with_record(path.read_bytes(), value="much"))
-    again = pk.select(pk.LinearRanker(max_iter=3), data, grid={"l2": [1.0, 0.1]}, cv=2, folder=tmp_path)
-    assert [trial.value for trial in again.trials] == [trial.value for trial in found.trials]
-
-
-def test_rows_in_another_order_are_not_served_the_scores_of_the_first(data, tmp_path):
-    mixed = np.random.default_rng(0).permutation(data.n_docs)
-    other = pk.Queries(data.X[mixed], data.y[mixed], data.qid[mixed])
-    same = pk.Queries(data.X, data.y, data.qid)
-    ranker = {"a": pk.LinearRanker(max_iter=3)}
-    cv = pk.QueryKFold(2)
-    expected = pk.compare(ranker, other, cv=cv, metrics="ndcg@5")
-    pk.compare(ranker, same, cv=cv, metrics="ndcg@5", folder=tmp_path)
-    found = pk.compare(ranker, other, cv=cv, metrics="ndcg@5", folder=tmp_path)
-    np.testing.assert_array_equal(found.scores["a"], expected.scores["a"])
-    assert found.mean() == expected.mean()
-
-
-def test_a_measure_counts_with_all_rules_of_its_convention(data, tmp_path, monkeypatch):
-    conventions = [dataclasses.replace(CONVENTIONS["standard"], name="mine", empty=empty) for empty in (0, 1)]
-    measures = [pk.metrics.Measure("ndcg", 5, convention=convention) for convention in conventions]
-    assert str(measures[0]) == str(measures[1])
-    assert identity_of(measures[0]) != identity_of(measures[1])
-    lists = pk.Queries(data.X, np.where(data.qid % 3 == 0, 0, data.y), data.qid)
-    ranker = (pk.LinearRanker(max_iter=3), {"l2": [1.0, 0.1]})
-    values = []
-    for one in measures:
-        monkeypatch.setitem(CONVENTIONS, "mine", one.convention)
-        found = pk.cross_validate(ranker, lists, cv=2, select_by=one, folder=tmp_path)
-        values.append([fit.validation for fit in found.fits])
-    assert values[0] != values[1]
-
-
-# --- What cannot be told apart ----------------------------------------------------------------------------------------
 
 MODULE = """
 import threading
@@ -352,8 +263,8 @@ def test_what_cannot_be_told_apart_is_not_kept_and_a_note_says_so(data, tmp_path
 def test_a_fingerprint_is_the_same_in_another_process(twins):
     code = (
         "import sys, json; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/plus']; import twin\n"
-        "from plackett.evaluation.store.identity import of_value\n"
-        "print(json.dumps([of_value(getattr(twin, name)()) for name in sys.argv[2:]]))"
+        "from plackett.evaluation.store.identity import identity_of\n"
+        "print(json.dumps([identity_of(getattr(twin, name)()) for name in sys.argv[2:]]))"
     )
     names = ["ByGlobal", "ByImported", "ByModule", "ByNameInModule", "ByBoundObject", "ByProperty"]
     folder = str(Path(twins["plus"].__file__).parents[1])
@@ -457,3 +368,85 @@ def test_a_module_that_is_compiled_counts_with_its_file(tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, module.__name__, module)
         seen.add(json.dumps(identity_of(module)))
     assert len(seen) == 2
+
+
+def test_any_change_of_a_parameter_is_another_estimator():
+    estimators = [
+        pk.LinearRanker(),
+        pk.LinearRanker(l2=1),
+        pk.LinearRanker(l2=1.0),
+        pk.LinearRanker(l2="1"),
+        pk.LinearRanker(l2=0.1 + 0.2),
+        pk.LinearRanker(l2=0.3),
+        pk.LinearRanker(loss=pk.losses.CSListMLE(k=5)),
+        pk.LinearRanker(loss=pk.losses.CSListMLE(k=6)),
+        pk.LinearRanker(solver=pk.solvers.get_solver("sgd")),
+        pk.LinearRanker(random_state=np.random.RandomState(0)),
+        pk.LinearRanker(random_state=np.random.RandomState(1)),
+        pk.LinearRanker(random_state=np.random.default_rng(0)),
+        pk.KernelRanker(),
+        pk.AdaRank(metric="map"),
+        pk.AdaRank(metric=pk.metrics.Measure.parse("map")),
+        pk.LinearRanker(normalize=[1, 2]),
+        pk.LinearRanker(normalize=(1, 2)),
+        pk.LinearRanker(normalize=np.array([1, 2])),
+        pk.LinearRanker(normalize={"a": True}),
+        pk.LinearRanker(normalize={"a": 1}),
+        pk.LinearRanker(normalize=lists()),
+    ]
+    keys = [key_fingerprint({"estimator": identity_of(estimator)}) for estimator in estimators]
+    assert len(set(keys)) == len(estimators)
+    same = identity_of(pk.LinearRanker(loss=pk.losses.CSListMLE(k=np.int64(5))))
+    assert same == identity_of(estimators[6])
+
+
+def test_a_value_that_holds_itself_is_refused():
+    endless = []
+    endless.append(endless)
+    with pytest.raises(NotIdentifiable, match="or contains itself"):
+        identity_of(endless)
+
+
+def test_a_class_from_elsewhere_is_known_by_its_code(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    known = []
+    for name, factor in (("first", 2), ("second", 2), ("third", 3)):
+        text = f"import plackett as pk\n\n\nclass Mine(pk.LinearRanker):\n    factor = {factor}\n"
+        (tmp_path / f"written_{name}.py").write_text(text)
+        known.append(identity_of(importlib.import_module(f"written_{name}").Mine()))
+    assert known[0] == known[1] != known[2]
+
+
+def test_a_change_of_an_ancestor_or_of_an_object_inside_is_another_estimator(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "changing.py").write_text("")
+    changing, text = importlib.import_module("changing"), (
+        "import plackett as pk\nfrom sklearn.preprocessing import MaxAbsScaler\n\n\n"
+        "class Base(pk.LinearRanker):\n    factor = {0}\n\n\n"
+        "class Mine(Base):\n    pass\n\n\n"
+        "class Scaler(MaxAbsScaler):\n    power = {1}\n"
+    )  # fmt: skip
+    inside, derived = set(), set()
+    for version in ((2, 2), (2, 3), (3, 3)):
+        (tmp_path / "changing.py").write_text(text.format(*version) + "#" * len(inside))  # another size: read anew
+        importlib.reload(changing)
+        linecache.checkcache()
+        inside.add(json.dumps(identity_of(pk.LinearRanker(normalize=changing.Scaler()))))
+        derived.add(json.dumps(identity_of(changing.Mine())))
+    assert len(inside) == 2
+    assert len(derived) == 2
+
+
+def test_a_class_without_source_is_known_by_what_it_holds():
+    known = [
+        identity_of(type("Typed", (pk.LinearRanker,), {"__module__": "nowhere", "factor": factor})())
+        for factor in (1, 1, 2)
+    ]
+    assert known[0] == known[1] != known[2]
+
+
+def test_ways_to_cut_folds_are_known_by_what_they_hold():
+    cuts = [pk.QueryKFold(3), pk.QueryKFold(4), pk.QueryKFold(3, random_state=1), GroupKFold(3), GroupKFold(4)]
+    keys = {json.dumps(identity_of(GridSearchCV(pk.LinearRanker(), {"l2": [1]}, cv=cv))) for cv in cuts}
+    assert len(keys) == len(cuts)
+    assert identity_of(pk.QueryKFold(3)) == identity_of(pk.QueryKFold(3))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 import plackett as pk
 from plackett.data.feedback.feedback import Feedback
@@ -142,3 +143,75 @@ def test_files_keep_the_order_of_their_rows(tmp_path, mixed):
         assert pk.evaluate(read, mixed.y, metrics="ndcg@10").mean()["ndcg@10"] == 1.0
         assert pk.evaluate(tmp_path / "mixed.txt", mixed.y, metrics="ndcg@10").mean()["ndcg@10"] == 1.0
     assert read.qid.tolist() == mixed.qid.tolist()
+
+
+# --- Ties -------------------------------------------------------------------------------------------------------------
+
+
+def coarse_lists(n_queries=18, seed=0):
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(n_queries), rng.integers(4, 16, n_queries))
+    X = rng.integers(0, 4, (qid.size, 3)).astype(float)
+    labels = np.clip(X[:, 0] - X[:, 1] + rng.integers(-1, 2, qid.size), 0, 3)
+    return X, labels, qid
+
+
+def sorted_lists(sign, **options):
+    """The same rows, the best of each query first (-1) or last (1)."""
+    X, labels, qid = coarse_lists(**options)
+    rows = np.lexsort((X[:, 2], sign * labels, qid))
+    return pk.Queries(X[rows], labels[rows], qid, docid=[f"d{row}" for row in rows])
+
+
+class Coarse(BaseEstimator):
+    """Scores that tie: a column, divided and rounded down."""
+
+    def __init__(self, step=1):
+        self.step = step
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return X[:, 0] // self.step
+
+
+CONTESTANTS = {
+    "coarse": (Coarse(), {"step": [1, 2, 9]}),
+    "rankboost": pk.ranker("rankboost", n_rounds=3),
+    "adarank": pk.ranker("adarank", n_rounds=3),
+}
+
+
+def test_no_order_of_the_rows_changes_a_comparison_or_its_references():
+    results = [pk.compare(CONTESTANTS, sorted_lists(sign), cv=3, metrics="ndcg@5,map,kendall,wpd") for sign in (-1, 1)]
+    one, other = ({**result.tables, **result.reference_scores} for result in results)
+    for name in one:
+        np.testing.assert_allclose(one[name].values, other[name].values, rtol=1e-9, err_msg=name)
+        assert one[name].best_features == other[name].best_features
+    chosen, again = (
+        {name: [(fit.params, fit.validation) for fit in fits] for name, fits in result.fits.items()}
+        for result in results
+    )
+    for name in chosen:
+        for (params, value), (other_params, other_value) in zip(chosen[name], again[name], strict=True):
+            assert params == other_params
+            assert value == pytest.approx(other_value, rel=1e-9)
+
+
+def test_no_order_of_the_rows_changes_what_is_selected():
+    validation = [sorted_lists(sign, seed=1) for sign in (-1, 1)]
+    train = sorted_lists(-1)
+    for metric in ("ndcg@5", "kendall"):
+        one, other = (
+            pk.select(Coarse(), train, {"step": [9, 2, 1]}, validation=held, metric=metric) for held in validation
+        )
+        assert [trial.value for trial in one.trials] == [trial.value for trial in other.trials]
+        assert one.best_params == other.best_params == {"step": 1}, "constant scores are the worst here"
+
+
+def test_a_constant_score_earns_what_a_random_order_does():
+    data = sorted_lists(-1)
+    metrics = "ndcg@5,map,mrr,err,p@3,kendall,wpd,mre,exact,persistence@3,sharp-ndcg"
+    result = pk.evaluate(data, np.zeros(data.n_docs), metrics=metrics, reference_scores=True)
+    assert result.mean() == pytest.approx(result.reference_scores["random order"])
