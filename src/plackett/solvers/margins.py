@@ -103,8 +103,8 @@ class MarginProblem:
 
     Parameters
     ----------
-    rows : ndarray or scipy LinearOperator of shape (n_rows, size)
-        M. An ndarray if there are unpenalised coefficients.
+    rows : ndarray of shape (n_rows, size)
+        M. Without unpenalised coefficients, any object with ``shape``, ``T`` and products with vectors by ``@``.
     weights : ndarray of shape (n_rows,)
         c, not negative.
     l2 : float

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import aslinearoperator
 
 from plackett.rankers.query_dependent.local_fits import Solutions
 from plackett.rankers.query_dependent.pair_fits import KernelForm, PairFits, Pairs
@@ -82,20 +81,34 @@ class AdmmFits(PairFits):
 
 
 class ScoreForm:
-    """Margins ``w·(x_i - x_j)`` as a product of operators: differences of the documents' scores."""
+    """Margins ``w·(x_i - x_j)``, as differences of the documents' scores."""
 
     n_unpenalized = 0
 
     def __init__(self, pairs: Pairs):
         signs, places = np.tile([1.0, -1.0], pairs.n), np.column_stack([pairs.better, pairs.worse]).reshape(-1)
         differences = csr_array((signs, places, 2 * np.arange(pairs.n + 1)), (pairs.n, len(pairs.rows)))
-        self.rows, self.weights = aslinearoperator(differences) @ aslinearoperator(pairs.rows), pairs.weights
+        self.rows, self.weights = Product(differences, pairs.rows), pairs.weights
 
     def to_model(self, coef: np.ndarray) -> np.ndarray:
         return coef
 
     def from_model(self, model: np.ndarray) -> np.ndarray:
         return model
+
+
+class Product:
+    """A product of two matrices that is not computed; for products with vectors."""
+
+    def __init__(self, left: Any, right: Any):
+        self.left, self.right, self.shape = left, right, (left.shape[0], right.shape[1])
+
+    @property
+    def T(self) -> Product:
+        return Product(self.right.T, self.left.T)
+
+    def __matmul__(self, vector: np.ndarray) -> np.ndarray:
+        return self.left @ (self.right @ vector)
 
 
 class PreferenceForm:
