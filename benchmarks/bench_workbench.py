@@ -1,7 +1,7 @@
-"""The workbench under load and under fire: its start, 50 users for 30 s, and 20 kills right after a judgement.
+"""The workbench: start-up time, 50 users for 30 s, and 20 kills right after a judgement.
 
-A user searches, judges two results, compares side by side and takes one judgement back, an action a second on
-average, which is several times as fast as people are. Users and server share the machine.
+A simulated user searches, judges two results, compares side by side and undoes one judgement, with one request per
+second on average. Users and server share the machine.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Server:
 
 
 class Client:
-    """One user with a connection of her own."""
+    """One user with one connection."""
 
     def __init__(self, server: Server, name: str):
         self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
@@ -80,7 +80,7 @@ class Client:
 
 
 class User(threading.Thread):
-    """Judges until the time is over; ``seconds`` holds how long each answer took, by the kind of action."""
+    """Sends requests until the end; ``seconds`` has the time of each response, by kind of request."""
 
     def __init__(self, server: Server, number: int, end: float):
         super().__init__(daemon=True)
@@ -89,7 +89,7 @@ class User(threading.Thread):
         self.errors: list[str] = []
 
     def run(self) -> None:
-        time.sleep(self.random.uniform(0, PAUSE[1]))  # users do not start as one
+        time.sleep(self.random.uniform(0, PAUSE[1]))  # users start at different times
         while time.monotonic() < self.end:
             query = self.random.choice(QUERIES)
             found = self._timed("search", "GET", "/search?" + urlencode({"q": query}))
@@ -148,8 +148,8 @@ def killed(folder: Path) -> Result:
     lost = 0
     for turn in range(N_KILLS):
         server = Server(folder)
-        wish = {"query": "parse json text", "docid": "json.loads", "grade": turn % 4, "with_list": False}
-        saved = Client(server, "me").ask("POST", "/judgements", wish)
+        request = {"query": "parse json text", "docid": "json.loads", "grade": turn % 4, "with_list": False}
+        saved = Client(server, "me").ask("POST", "/judgements", request)
         server.end(signal.SIGKILL)
         with Store.open(folder / "store.db") as store:
             user = store.find_user("me")

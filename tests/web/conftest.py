@@ -1,4 +1,4 @@
-"""Stores to test with: an SQLite file always, a real PostgreSQL server where there is one; a small collection."""
+"""Fixtures: stores in SQLite and in PostgreSQL, if it is installed, and a small collection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import pytest
 
-PASSWORD = "s3cret/with@signs:%"  # to be quoted in a URL, and never to be seen in an error
+PASSWORD = "s3cret/with@signs:%"  # must be quoted in a URL, and must not be shown in errors
 
 
 def server_program(name: str) -> str | None:
@@ -26,7 +26,7 @@ def server_program(name: str) -> str | None:
 
 
 def account_of_server() -> dict[str, object]:
-    """The server refuses to run as root, so root starts it as somebody else."""
+    """Return another account for the server, which refuses to run as root."""
     if os.name != "posix" or os.geteuid() != 0:
         return {}
     import pwd
@@ -106,7 +106,7 @@ def run_server(postgres: str, folder: Path, account: dict[str, object]) -> Itera
                 yield url
                 return
         finally:
-            server.send_signal(signal.SIGQUIT)  # at once: nobody will read the files again
+            server.send_signal(signal.SIGQUIT)  # immediate shutdown: the files are not needed again
             try:
                 server.wait(timeout=20)
             except subprocess.TimeoutExpired:
@@ -157,7 +157,7 @@ def store(store_url):
 
 @pytest.fixture
 def kept(tmp_path):
-    """A store for tests that do not mind which kind it is."""
+    """A store in SQLite."""
     from plackett.web.store import Store
 
     with Store.open(tmp_path / "store.db") as opened:
@@ -166,7 +166,7 @@ def kept(tmp_path):
 
 @pytest.fixture(scope="module")
 def collection():
-    """What applications under test search, where a module has no collection of its own."""
+    """The collection of applications under test, unless a module defines its own."""
     from tests.web.serving import small_collection
 
     return small_collection()

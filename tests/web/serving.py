@@ -33,12 +33,12 @@ def small_collection():
 
 
 def client_of(collection, store, *, base_url=HOME, **settings):
-    """A browser without a page: it keeps cookies and sends what it is told to."""
+    """Return an HTTP client that keeps cookies."""
     app = create_app(collection, store, Settings(**settings))
     return TestClient(app, base_url=base_url, raise_server_exceptions=False, follow_redirects=False)
 
 
 def page_of(client):
-    """The client as a page of ours: with the token of its session."""
+    """Add the CSRF token of its session to a client."""
     client.headers["X-CSRF-Token"] = client.get("/api/v1/session").json()["csrf"]
     return client

@@ -140,8 +140,8 @@ class Preference(NamedTuple):
 class QuerySummary(NamedTuple):
     """A judged query with the current numbers of users, grades and pairs, and the time of the last event."""
 
-    id: int
-    text: str
+    query_id: int
+    query: str
     base: str
     n_users: int
     n_judged: int

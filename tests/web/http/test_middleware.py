@@ -1,4 +1,4 @@
-"""Who is let in, what is refused, and what every answer carries."""
+"""Access, refused requests, limits, and the headers of every response."""
 
 import asyncio
 import threading
@@ -84,7 +84,7 @@ def test_a_token_without_its_cookie_is_refused_and_so_is_a_made_up_pair(page, ke
     page.cookies.clear()
     headers = {"X-CSRF-Token": "short", "Cookie": "plackett_csrf=short"}
     assert code_of(page.post(f"{API}/judgements", json=JUDGEMENT, headers=headers)) == (403, "csrf")
-    # after a restart the page that is still open goes on
+    # a page that is open during a restart keeps working
     headers = {"X-CSRF-Token": token, "Cookie": f"plackett_csrf={token}"}
     assert page.post(f"{API}/judgements", json=JUDGEMENT, headers=headers).status_code == 200
 
@@ -99,11 +99,11 @@ def test_a_program_with_the_token_needs_no_page(make):
 
 
 def test_refine_writes_nothing_and_needs_no_token_of_a_page(make):
-    wish = {"features": [[1], [2]], "base_scores": [1, 2]}
-    assert make().post(f"{API}/refine", json=wish).status_code == 200
+    request = {"features": [[1], [2]], "base_scores": [1, 2]}
+    assert make().post(f"{API}/refine", json=request).status_code == 200
 
 
-def test_cookies_stay_with_us(make):
+def test_cookies_are_http_only_and_same_site(make):
     client = make(token=TOKEN)
     answer = client.get("/", params={"token": TOKEN})
     cookies = {one.split("=")[0]: one for one in answer.headers.get_list("set-cookie")}
@@ -148,10 +148,10 @@ def test_what_is_no_name_is_refused_and_not_taken_for_another_user(page, kept, n
     assert page.get(f"{API}/session").json()["user"] == "me"
 
 
-# coming in
+# access
 
 
-def test_with_a_token_nobody_comes_in_without_it(make):
+def test_a_server_with_a_token_refuses_requests_without_it(make):
     client = make(token=TOKEN)
     for path in ("/", f"{API}/session", f"{API}/openapi.json", "/static/x.css", f"{API}/search?q=wings"):
         answer = client.get(path)
@@ -176,7 +176,7 @@ def test_the_address_with_the_token_leaves_a_cookie_and_no_token(make):
     assert code_of(client.post(f"{API}/judgements", json=JUDGEMENT)) == (403, "csrf")
 
 
-def test_the_way_in_leads_nowhere_else(make):
+def test_the_token_redirect_stays_on_this_server(make):
     answer = make(token=TOKEN).get(f"{HOME}//evil.example/%0d%0aX: 1", params={"token": TOKEN})
     assert answer.headers["location"] == "/evil.example/%0D%0AX%3A%201"
 
@@ -198,7 +198,7 @@ def test_elsewhere_any_name_is_answered_for_the_token(make):
     assert client.get(f"{API}/session", headers={**BEARER, "Host": "search.example"}).status_code == 200
 
 
-def test_settings_demand_a_token_where_others_can_come_in():
+def test_settings_require_a_token_if_other_machines_can_connect():
     with pytest.raises(ValueError, match="a token is needed"):
         Settings(host="0.0.0.0")
     with pytest.raises(ValueError, match="16 characters"):
@@ -211,10 +211,10 @@ def test_settings_demand_a_token_where_others_can_come_in():
     assert [is_loopback(host) for host in [*loopback, "0.0.0.0", "::", "example.org", ""]] == [True] * 5 + [False] * 4
 
 
-# other sites that were invited
+# allowed origins
 
 
-def test_an_invited_site_calls_the_api_with_the_token_only(make):
+def test_an_allowed_origin_calls_the_api_with_the_token_only(make):
     client = make(token=TOKEN, origins=("https://search.example",))
     guest = {"Origin": "https://search.example"}
     asked = {**guest, "Access-Control-Request-Method": "POST"}
@@ -230,7 +230,7 @@ def test_an_invited_site_calls_the_api_with_the_token_only(make):
     assert answer.status_code == 400
 
 
-# every answer
+# headers of every response
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_what_is_not_there_is_a_clean_error(make):
 
 
 def nothing_more():
-    """The ``receive`` of a request without a body whose client stays."""
+    """Return the ``receive`` of a request without a body whose client stays connected."""
     to_come = [{"type": "http.request", "body": b""}]
 
     async def receive():
@@ -270,7 +270,7 @@ def nothing_more():
 
 
 def get_as_it_is(app, path):
-    """The status and the body for a path that no client has tidied up."""
+    """Return the status and the body for a path that no client has normalised."""
     scope = {"type": "http", "method": "GET", "path": unquote(path), "raw_path": path.encode(), "query_string": b"",
              "headers": [(b"host", b"127.0.0.1")], "scheme": "http", "server": ("127.0.0.1", 80), "root_path": "",
              "http_version": "1.1", "client": None}  # fmt: skip
@@ -304,7 +304,7 @@ def test_only_the_static_folder_is_served(make):
         assert b"root:" not in body
 
 
-# how much
+# limits
 
 
 def test_a_large_body_is_refused_by_its_length_and_while_it_arrives(make):
@@ -334,7 +334,7 @@ def slow_route(client, seconds):
     return ended
 
 
-def test_what_takes_too_long_is_told_so_and_its_answer_is_dropped(make):
+def test_a_slow_request_gets_503_and_its_response_is_dropped(make):
     client = make(seconds=0.05)
     ended = slow_route(client, 0.3)
     with client:
@@ -368,12 +368,12 @@ def test_an_answer_that_has_begun_is_sent_as_long_as_it_goes_on(monkeypatch, pau
     assert b"".join(sent) == (b"xxxxxxend" if is_whole else b"x")
 
 
-def test_too_many_at_the_same_time_are_turned_away_until_one_ends(make):
+def test_too_many_requests_get_503_until_one_ends(make):
     client = make(seconds=0.05, max_requests=1)
     ended = slow_route(client, 0.3)
     with client:
         assert code_of(client.get(f"{API}/slow")) == (503, "slow")
-        assert code_of(client.get(f"{API}/health")) == (503, "busy")  # the slow one still goes on
+        assert code_of(client.get(f"{API}/health")) == (503, "busy")  # the slow one still runs
         assert ended.wait(10)
         deadline = time.monotonic() + 10
         while client.get(f"{API}/health").status_code != 200:

@@ -1,4 +1,4 @@
-"""Pages as the server writes them: what a reader without a script, or a reader who means harm, gets to see."""
+"""Pages without scripts, with hostile values, and without access."""
 
 import html
 import re
@@ -78,7 +78,7 @@ def test_the_list_stands_in_the_page_and_its_script_can_read_it(client):
     assert "<mark>river</mark>" in text
 
 
-def test_strangers_learn_nothing_of_what_is_here(collection, tmp_path):
+def test_public_errors_show_nothing_of_the_collection(collection, tmp_path):
     with Store.open(tmp_path / "store.db") as store:
         app = create_app(collection, store, Settings(host="0.0.0.0", token=TOKEN))
         answer = testclient.TestClient(app, base_url="http://127.0.0.1:8765").get("/?q=river")

@@ -1,4 +1,4 @@
-"""Clients that send or read slowly lose to others, and take no slot from them."""
+"""Slow clients are dropped for others, and do not count towards the limit of requests."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
 from plackett.web.errors import RequestError
-from plackett.web.http import request_body as bodies
+from plackett.web.http import request_body
 from plackett.web.http import server as http_server
 from plackett.web.http.middleware import SafetyMiddleware
 from plackett.web.http.request_body import BodyReader
@@ -59,7 +59,7 @@ def answer_to(port, request):
 # over sockets
 
 
-def test_many_unfinished_bodies_leave_others_their_slots():
+def test_unfinished_bodies_do_not_count_as_requests():
     settings = Settings(max_requests=8)
     with served(SafetyMiddleware(echo, settings)) as port, contextlib.ExitStack() as stack:
         slow = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30)) for _ in range(24)]
@@ -94,7 +94,7 @@ def test_a_connection_whose_answer_is_not_read_ends(monkeypatch):
         assert ended.wait(30)
 
 
-# on a clock of their own
+# with a simulated clock
 
 
 class Clockwork(asyncio.SelectorEventLoop):
@@ -121,7 +121,7 @@ def run(work):
 
 
 def arriving(part, seconds, n_parts, first=b""):
-    """A ``receive`` that gives ``part`` every so many seconds; before that perhaps something else."""
+    """A ``receive`` that gives ``part`` every ``seconds``, after ``first``."""
     left = iter(range(n_parts - 1, -1, -1))
     at_once = [{"type": "http.request", "body": first, "more_body": True}] if first else []
 
@@ -148,9 +148,9 @@ async def outcome_of(reading):
     [
         (b"x" * 4096, 0.9, 100, 409_600, 90.0),  # a little faster than it must be
         (b"x" * 16_384, 4.0, 3, 49_152, 12.0),  # as fast, with pauses
-        (b"x", 1.0, 1000, 408, bodies.GRACE),  # a trickle
-        (b"x" * 100_000, 6.0, 2, 408, bodies.GRACE),  # nothing at first
-        (b"x" * 2048, 1.0, 100, 408, 2 * bodies.GRACE),  # half as fast as it must be
+        (b"x", 1.0, 1000, 408, request_body.GRACE),  # a trickle
+        (b"x" * 100_000, 6.0, 2, 408, request_body.GRACE),  # nothing at first
+        (b"x" * 2048, 1.0, 100, 408, 2 * request_body.GRACE),  # half as fast as it must be
     ],
 )
 def test_a_body_must_keep_a_minimum_rate_after_a_grace(part, seconds, n_parts, found, end):
@@ -160,11 +160,11 @@ def test_a_body_must_keep_a_minimum_rate_after_a_grace(part, seconds, n_parts, f
     assert when == pytest.approx(end, abs=1.0)
 
 
-def test_what_came_fast_earns_no_time_to_stop():
+def test_a_fast_start_gives_no_extra_time():
     stops = arriving(b"x", 3600.0, 2, first=b"x" * 900_000)
     found, when = run(outcome_of(BodyReader(10**6, 10, 10**7).read(stops)))
     assert found == 408
-    assert when == pytest.approx(bodies.GRACE)
+    assert when == pytest.approx(request_body.GRACE)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_the_slowest_body_is_dropped_for_the_others(most, room, first):
 
     slow, fast, late = run(all_of_them())
     assert (slow[0], fast[0], late[0]) == (408, 200_000, 180_000)
-    assert slow[1] < bodies.GRACE
+    assert slow[1] < request_body.GRACE
 
 
 def test_a_client_that_goes_ends_its_body():
@@ -191,7 +191,7 @@ def test_a_client_that_goes_ends_its_body():
     assert run(BodyReader(10, 10, 10).read(receive)) is None
 
 
-def test_an_answer_that_is_not_read_gives_its_slot_to_others():
+def test_an_unread_response_is_dropped_for_others():
     scope = {"type": "http", "method": "GET", "path": "/api/v1/health", "query_string": b"",
              "headers": [(b"host", b"127.0.0.1")]}  # fmt: skip
     sent = {"unread": [], "early": [], "late": []}

@@ -1,4 +1,4 @@
-"""The API: what a page or another program sends, and what it gets."""
+"""The API: requests, responses and errors."""
 
 import io
 import json
@@ -42,7 +42,7 @@ def judge(client, docid, grade, query="wings", **more):
 
 
 def error_of(answer, status):
-    """The words of an error, which has the shape of all errors."""
+    """Return the message of an error response."""
     assert answer.status_code == status, answer.text
     assert set(answer.json()) == {"error", "hint", "code", "id"}
     return answer.json()["error"]
@@ -170,7 +170,7 @@ def test_a_preference_puts_one_above_the_other(client, collection):
     assert "itself" in error_of(client.post(f"{API}/preferences", json={**wish, "other": second}), 422)
 
 
-def test_what_is_judged_but_not_in_the_list_is_told(client):
+def test_judged_documents_outside_the_list_are_returned(client):
     judge(client, "d5", 1)
     found = client.get(f"{API}/search", params={"q": "wings"}).json()
     assert found["elsewhere"] == [{"docid": "d5", "grade": 1.0}]
@@ -254,7 +254,7 @@ def test_another_collections_query_is_unknown(client, kept):
     assert error_of(client.get(f"{API}/lists/{other.id}"), 404) == f"there is no query {other.id}."
 
 
-def test_a_store_in_trouble_is_said_without_its_place(client, kept, monkeypatch):
+def test_a_store_error_is_shown_without_its_location(client, kept, monkeypatch):
     def fails(*args):
         raise StoreError("/secret/place.db", "is full.")
 
@@ -263,7 +263,7 @@ def test_a_store_in_trouble_is_said_without_its_place(client, kept, monkeypatch)
     assert error_of(answer, 503) == "the store is full."
 
 
-def test_our_own_mistakes_show_a_number_and_no_trace(client, kept, monkeypatch, caplog):
+def test_internal_errors_show_an_id_and_no_traceback(client, kept, monkeypatch, caplog):
     def fails(*args):
         raise RuntimeError("secret details")
 
@@ -288,7 +288,7 @@ def test_measures_come_with_enough_judgements(client):
     assert answer["refined"] == {"p@1": 1.0, "ndcg@1": 1.0}
 
 
-def test_the_collection_tells_what_was_said(client):
+def test_the_collection_has_statistics_of_its_judgements(client):
     judge(client, "d3", 1)
     judge(client, "d1", 0, query="lift")
     client.headers["X-Plackett-User"] = "Ann"
@@ -328,7 +328,7 @@ def test_a_grade_that_was_changed_is_a_contradiction_unless_it_was_undone_or_tak
 
 
 @pytest.mark.parametrize("format", ["json", "qrels", "letor"])
-def test_what_goes_out_comes_in_again(client, format):
+def test_exported_files_can_be_imported(client, format):
     judge(client, "folder/d 2", 2)
     judge(client, "d1", 0)
     file = client.get(f"{API}/export", params={"format": format})
@@ -445,7 +445,7 @@ def test_a_trained_ranker_never_takes_the_place_of_one_that_was_brought_along(ke
     assert "has its name" in notes[0]
 
 
-def test_a_saved_ranker_is_loaded_when_it_is_needed_and_a_damaged_one_is_left_out(kept):
+def test_a_saved_ranker_is_loaded_lazily_and_a_damaged_one_is_skipped(kept):
     kept.save_ranker("damaged", "small", b"not a model", {"is_base": True})
     client = client_of(small := small_collection(), kept)
     assert small.base_rankers()[-1] == "damaged"  # known before it is loaded
@@ -465,7 +465,7 @@ def test_a_query_whose_base_ranker_is_gone_is_still_reached_from_the_collection(
     assert client.get(f"{API}/lists/{query.id}").json()["base"] == "bm25"
 
 
-def test_too_little_to_learn_from_is_a_job_that_failed_with_words(client):
+def test_too_few_judgements_fail_the_job_with_a_message(client):
     job = wait_for(client, client.post(f"{API}/train", json={}).json()["id"])
     assert job["state"] == "failed"
     assert "training needs 3" in job["message"]
@@ -499,7 +499,7 @@ def test_one_job_at_a_time_and_it_can_be_cancelled(client, monkeypatch):
     assert error_of(client.post(f"{API}/jobs/99/cancel"), 404)
 
 
-def test_a_mistake_in_a_job_is_a_number_in_the_log(client, monkeypatch, caplog):
+def test_an_internal_error_in_a_job_has_an_id_in_the_log(client, monkeypatch, caplog):
     from plackett.web.workbench import training
 
     def fails(*args, **options):
@@ -543,7 +543,7 @@ def test_texts_have_no_lists(client):
     assert "collection of texts" in error_of(client.get(f"{API}/lists"), 404)
 
 
-# refining a list from outside
+# refining external lists
 
 
 def test_refine_answers_by_the_rows_of_the_request(client):
@@ -615,7 +615,7 @@ def test_refine_answers_finite_numbers_whatever_the_list(data):
     assert all(isinstance(score, float) for score in answer["scores"])  # NaN would be null
 
 
-# the description
+# OpenAPI
 
 
 def test_every_operation_is_described_with_its_errors(client):

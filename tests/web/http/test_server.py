@@ -1,4 +1,4 @@
-"""The real server: it starts, answers over a socket, loses nothing when it is killed, and ends when asked to."""
+"""The server process: start, requests over sockets, crashes, shutdown, ports."""
 
 import http.client
 import json
@@ -111,7 +111,7 @@ def test_killed_right_after_an_acknowledged_judgement_it_has_lost_nothing(folder
     with Store.open(folder / "store.db") as store:
         key = open_collection(folder / "docs").key
         assert {(one.query, one.docid): one.grade for one in store.judgements(key)} == expected
-        events = [event for query in store.queries(key) for event in store.events(1, query.id)]
+        events = [event for query in store.queries(key) for event in store.events(1, query.query_id)]
     assert sorted(event.grade for event in events) == list(range(rounds))  # none of them twice either
 
 
@@ -141,7 +141,7 @@ def test_a_server_survives_what_is_not_http_and_ctrl_c_ends_it_cleanly(folder):
     assert (code, rest.splitlines()[-1]) == (130, "plackett: stopped.")
 
 
-# clients that take their time
+# slow clients
 
 
 @pytest.fixture
@@ -196,10 +196,10 @@ def test_headers_that_do_not_end_are_not_waited_for(impatient):
     with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # nor on a second request
         assert is_greeted(client, ask)
         assert hung_up_on(client, trickle)
-    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # nor for a body nobody reads
+    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # nor for an unread body
         assert is_greeted(client, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
         assert hung_up_on(client, trickle)
-    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # who is in time comes again
+    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # a client in time can send again
         for _ in range(3):
             assert is_greeted(client, ask)
             time.sleep(0.35)
@@ -221,7 +221,7 @@ def test_a_port_that_is_taken_names_one_that_is_free():
     ("host", "words"),
     [("no-such-machine.invalid", "is unknown; use 127.0.0.1"), ("203.0.113.7", "is not an address of this machine")],
 )
-def test_a_host_that_is_not_this_machine_is_told(host, words):
+def test_a_host_that_is_not_this_machine_is_refused(host, words):
     with pytest.raises(OSError, match=words):
         open_port(host, 0)
 

@@ -1,4 +1,4 @@
-"""What was acknowledged stays, whoever dies and however many write at once."""
+"""Acknowledged writes survive crashes and concurrent writers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_was_acknowledged_survives_being_killed(store_url):
                 assert event.docid == f"d{int(event.grade)}"
         for event_id, round, number in acknowledged:
             assert stored[event_id] == (round, number)
-        # each child was at most in the middle of one more
+        # each child was in the middle of at most one more write
         assert len(stored) <= len(acknowledged) + rounds
         store.judge(me, query, "after all", 1)
 
@@ -115,7 +115,7 @@ def test_processes_that_start_and_write_together(tmp_path):
 
 
 def in_threads(work, n_threads=8):
-    """Run ``work(0)``, ``work(1)``, … at once, and give back what they answer."""
+    """Run ``work(0)``, ``work(1)``, … at once, and return their results."""
     together = threading.Barrier(n_threads)
 
     def start(number):

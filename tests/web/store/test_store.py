@@ -1,4 +1,4 @@
-"""The store: what was said is what is answered, the same in both kinds of database."""
+"""The operations of the store, the same in both kinds of database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRANGE = [
     "%s %(name)s :name ? $1 {id} \\ \\0",
     '"quoted" <script>alert(1)</script> &amp;',
     "größe Größe GRÖSSE grösse",
-    "e\u0301 and \u00e9",  # the same to the eye, and two different texts
+    "e\u0301 and \u00e9",  # look the same, but differ
     "日本語 🦔 \U0010ffff \u202eright to left",
     " spaces \t and\nlines\r\n",
     "\x01\x1f\x7f\x85",
@@ -81,7 +81,7 @@ def test_the_latest_grade_holds_and_none_takes_it_back(store, me, query):
     assert store.state(me, query).judged == ({"d1": 2.5, "d2": 1.0}, [])
 
 
-def test_the_latest_word_on_two_documents_holds(store, me, query):
+def test_the_latest_preference_between_two_documents_holds(store, me, query):
     for pair in [("d1", "d2"), ("d2", "d3"), ("d2", "d1"), ("d2", "d3")]:
         store.prefer(me, query, *pair)
     assert store.state(me, query).judged.pairs == [("d2", "d1"), ("d2", "d3")]
@@ -99,7 +99,7 @@ def test_users_and_queries_have_lists_of_their_own(store, me, query):
     assert store.state(me, other).judged.labels == {"d1": 3.0}
 
 
-def test_undo_answers_with_the_event_and_strikes_it_out_without_erasing_it(store, me, query):
+def test_undo_returns_the_event_and_keeps_it_in_the_log(store, me, query):
     said = store.judge(me, query, "d1", 1)
     assert store.undo(me, query) == said._replace(undone=True)
     log = store.events(me, query)
@@ -180,7 +180,7 @@ def check_a_text(store, text):
         (name, text, "third"),
     ]
     assert [row[:4] for row in store.preferences(text)] == [(name, text, text, "other")]
-    assert [row.text for row in store.queries(text, user_id=me)] == [text]
+    assert [row.query for row in store.queries(text, user_id=me)] == [text]
     store.save_ranker(name, text, b"", {text: text})
     assert [(row.name, row.collection, row.summary) for row in store.rankers(text)] == [(name, text, {text: text})]
     job = store.create_job(name, text, {text: text})
@@ -293,7 +293,7 @@ def test_an_import_is_all_or_nothing(store, me, query):
     assert store.import_judgements(me, "pages", []) == 0
 
 
-def test_an_import_is_as_if_said_one_by_one(store, me, query, monkeypatch):
+def test_an_import_equals_single_judgements(store, me, query, monkeypatch):
     monkeypatch.setattr(store_module, "PAGE", 3)  # several pages of queries
     store.judge(me, query, "d1", 0)
     rows = [("red fish", "d1", 2), *((f"query {i}", f"d{j}", i + j) for i in range(7) for j in range(3))]
@@ -320,16 +320,16 @@ def test_queries_are_listed_with_what_holds_now(store, me):
     last = store.judge(me, blue, "d1", 2)
     store.undo(me, green)
     listed = store.queries("pages")
-    assert [(row.text, row.n_users, row.n_judged, row.n_pairs) for row in listed] == [
+    assert [(row.query, row.n_users, row.n_judged, row.n_pairs) for row in listed] == [
         ("green", 0, 0, 0),
         ("blue", 1, 1, 0),
         ("red", 2, 2, 1),
     ]
     assert listed[1].last == last.time
-    assert [row.text for row in store.queries("pages", limit=1, offset=1)] == ["blue"]
+    assert [row.query for row in store.queries("pages", limit=1, offset=1)] == ["blue"]
     assert store.n_queries("pages") == 3
     own = store.queries("pages", user_id=you)
-    assert [(row.text, row.n_users, row.n_judged, row.n_pairs) for row in own] == [("red", 1, 1, 1)]
+    assert [(row.query, row.n_users, row.n_judged, row.n_pairs) for row in own] == [("red", 1, 1, 1)]
     assert store.n_queries("pages", user_id=you) == 1
     assert store.queries("nothing here") == []
 
@@ -355,7 +355,7 @@ def test_judgements_are_those_that_hold(store, me, query):
     assert [row.user for row in store.judgements("pages", you)] == ["you"]
 
 
-def test_writing_while_reading_a_collection_waits_for_nobody(store, me, monkeypatch):
+def test_writing_while_reading_a_collection_does_not_block(store, me, monkeypatch):
     monkeypatch.setattr(store_module, "PAGE", 1)
     store.import_judgements(me, "pages", [(f"query {i}", "d1", 1) for i in range(4)])
     seen = []
@@ -444,7 +444,7 @@ def test_a_job_is_followed_to_its_end(store):
     assert store.job(job.id) == done
 
 
-def test_whoever_works_on_a_cancelled_job_learns_of_it(store):
+def test_updating_a_cancelled_job_returns_false(store):
     job = store.create_job("train", "pages", {}).id
     assert store.update_job(job, progress=0.1)
     assert store.update_job(job, state="cancelled")
@@ -462,13 +462,13 @@ def test_what_was_running_at_a_restart_is_interrupted(store_url):
         assert store.interrupt_jobs() == 2
         assert [job.state for job in store.jobs()] == ["done", "interrupted", "interrupted"]
         assert store.interrupt_jobs() == 0
-        assert store.update_job(running, progress=0.6)  # it was not dead after all
+        assert store.update_job(running, progress=0.6)  # its worker is still alive
         assert store.job(running).state == "running"
         assert [job.id for job in store.jobs("pages", limit=2)] == [done, running]
         assert store.jobs("other") == []
 
 
-def test_a_job_says_sensible_things(store):
+def test_invalid_job_updates_are_refused(store):
     job = store.create_job("train", "pages", {}).id
     with pytest.raises(ValueError, match=r'must be one of queued, running, .*, not "lost"'):
         store.update_job(job, state="lost")

@@ -1,7 +1,5 @@
-"""Files out and in: what goes out comes back."""
+"""Exported files, and what is read back from them."""
 
-import bz2
-import gzip
 import io
 import json
 from datetime import UTC, datetime
@@ -12,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import plackett as pk
-from plackett.exceptions import DataFormatError
 from plackett.text import build_index
 from plackett.web.collections.text import TextCollection
 from plackett.web.records import Judgement, Preference
@@ -125,53 +122,3 @@ def test_ids_come_back_and_hold_no_blank(text):
 @pytest.mark.parametrize("text", ["100%", "a%41", "%zz", "GX000-00", "%e4"])
 def test_ids_of_others_stay_as_they_are(text):
     assert unescape_id(text) == text
-
-
-def test_foreign_files_are_read(collection):
-    assert read_judgements(b"301 0 d 1\n301 0 e -2\n").rows == [("301", "d", 1.0), ("301", "e", 0.0)]
-    assert "count as 0" in read_judgements(b"301 0 e -2\n").notes[0]
-    assert read_judgements(b"2 qid:7 1:3 99999999999:1 # docid = d inc = 1\n").rows == [("7", "d", 2.0)]
-    assert read_judgements(b'\xef\xbb\xbf[{"query": "q", "docid": "d", "grade": 1}]').rows == [("q", "d", 1.0)]
-    lines = b'{"query": "q", "docid": "d", "grade": 1}\n{"query": "q", "docid": "e", "grade": 0}\n'
-    assert len(read_judgements(lines).rows) == 2
-    found = read_judgements(b"q 0 d 1\nq 0 gone 1\n", "qrels", collection)
-    assert found.rows == [("q", "d", 1.0)]
-    assert found.notes == ["1 row names a document not in my notes."]
-    assert read_judgements(b"").rows == []
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (b"\xff\xfe", "not UTF-8"),
-        (gzip.compress(b"q 0 d 1\n", mtime=0), "not UTF-8"),
-        (bz2.compress(b"q 0 d 1\n"), "compressed|not UTF-8"),
-        (b"BZh91AY&SY", "compressed"),
-        (b"q 0 d\n", "expected"),
-        (b"q 0 d high\n", "label"),
-        (b"1 qid:3 1:2\n", "must name the document"),
-        (b"x qid:3 1:2 # d\n", 'expected "label qid:ID'),
-        (b"{", "not JSON"),
-        (b"[" * 100_000, "nested|not JSON"),
-        (b"[1]", "entry 1 is '1'"),
-        (b'{"judgements": 3}', "must be a list"),
-        (b'[{"query": "q", "docid": "d", "grade": true}]', "a number is needed"),
-        (b'[{"query": "q", "docid": "d", "grade": 1e999}]', "a number is needed"),
-        (b'[{"query": "q", "docid": "d", "grade": 1e9}]', "from 0 to 30"),
-        (b'[{"query": "", "docid": "d", "grade": 1}]', "text is needed"),
-        (b"q 0 d 31\n", "from 0 to 30"),
-    ],
-)
-def test_what_cannot_be_read_is_said_in_words(data, words):
-    with pytest.raises((ValueError, DataFormatError), match=words):
-        read_judgements(data)
-
-
-@given(st.binary(max_size=60))
-def test_any_bytes_are_read_or_refused_in_words(data):
-    words = None
-    try:
-        read_judgements(data)
-    except (ValueError, DataFormatError) as error:
-        words = str(error)
-    assert words != ""

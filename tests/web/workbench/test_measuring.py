@@ -1,4 +1,4 @@
-"""Measures of one list, and what all judgements together say."""
+"""Measures of one list, and statistics of all judgements."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -114,7 +114,7 @@ def test_the_last_of_several_grades_of_one_user_counts():
 def test_contradictions_of_each_user_are_counted():
     grades = [graded("a", "q", "p", 2), graded("a", "q", "r", 0)]
     pairs = [
-        *preferred("a", "q", ("x", "y"), ("y", "z"), ("z", "x")),  # a circle
+        *preferred("a", "q", ("x", "y"), ("y", "z"), ("z", "x")),  # a cycle
         *preferred("a", "q", ("u", "v"), ("v", "u")),  # opposite
         *preferred("a", "q", ("r", "p")),  # against the grades
         *preferred("b", "q", ("y", "x")),  # another user: disagreement, no contradiction

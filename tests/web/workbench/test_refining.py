@@ -1,4 +1,4 @@
-"""One list refined: the order, the moves, the reasons and the words."""
+"""Refinement of one list: order, moves, reasons and notes."""
 
 import numpy as np
 import pytest
@@ -118,7 +118,7 @@ def test_reasons_are_true_of_their_document(method):
     assert n_looked_at > 30
 
 
-def test_judged_documents_can_be_kept_in_their_places():
+def test_judged_documents_can_be_pinned():
     hits = some_hits()
     refined = refine(hits, Judged({"d29": 1.0, "d0": 0.0}, []), pin_judged=True)
     assert refined.order[0] == 29
@@ -137,7 +137,7 @@ def test_judgements_of_other_lists_are_counted_in_the_note():
     assert refined.note == "2 judgements are about documents not in this list."
 
 
-def test_contradictions_are_told():
+def test_contradictions_are_noted():
     refined = refine(some_hits(), Judged({"d3": 1.0, "d4": 0.0}, [("d4", "d3"), ("d5", "d6")]))
     assert refined.note == "The judgements contradict each other about 1 pair of documents."
 

@@ -1,4 +1,4 @@
-"""A ranker from all judgements: measured on queries that it has not seen, cancelled, refused."""
+"""Training on all judgements: comparison on held-out queries, cancellation, too few judgements."""
 
 import io
 import json

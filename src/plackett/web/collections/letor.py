@@ -18,7 +18,7 @@ VALUES_SHOWN = 200  # features in the text of a document
 class JudgedList(NamedTuple):
     """A query with the number of its documents, and the number of documents by label."""
 
-    qid: str
+    query: str
     n_docs: int
     labels: dict[str, int]
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -92,18 +92,12 @@ def export_judgements(
 
 def _json(collection: Collection, graded: Iterable[Judgement], preferred: Iterable[Preference]) -> Iterator[bytes]:
     """Yield a JSON object with one line per judgement."""
-    judgements = (
-        {"user": one.user, "query": one.query, "docid": one.docid, "grade": one.grade, "time": one.time.isoformat()}
-        for one in graded
-    )
-    preferences = (
-        {"user": one.user, "query": one.query, "docid": one.docid, "other": one.other, "time": one.time.isoformat()}
-        for one in preferred
-    )
+    sections: dict[str, Iterable[Judgement | Preference]] = {"judgements": graded, "preferences": preferred}
     head = {"format": JSON_NAME, "version": JSON_VERSION, "collection": collection.name}
     yield _text(json.dumps(head, ensure_ascii=False)[:-1])
-    for section, entries in (("judgements", judgements), ("preferences", preferences)):
+    for section, records in sections.items():
         yield _text(f', "{section}": [')
+        entries = ({**record._asdict(), "time": record.time.isoformat()} for record in records)
         between = "\n"
         while block := list(islice(entries, JSON_BATCH)):
             yield _text(between + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in block))
@@ -120,9 +114,8 @@ def _qrels(query: str, judged: Judged) -> bytes:
     if not judged.labels:
         return b""
     docid = [escape_id(one) for one in judged.labels]
-    buffer = io.BytesIO()
-    write_qrels(Qrels([escape_id(query)] * len(docid), docid, list(judged.labels.values())).rounded(), buffer)
-    return buffer.getvalue()
+    qrels = Qrels([escape_id(query)] * len(docid), docid, list(judged.labels.values()))
+    return _written(write_qrels, qrels.rounded())
 
 
 def _letor(collection: Collection, query: str, judged: Judged, base: str) -> bytes:
@@ -130,9 +123,7 @@ def _letor(collection: Collection, query: str, judged: Judged, base: str) -> byt
     if hits is None:
         return b""
     qid, docid = [escape_id(query)] * len(hits.docid), [escape_id(one) for one in hits.docid]
-    buffer = io.BytesIO()
-    write_letor(Queries(hits.X, [judged.labels[one] for one in hits.docid], qid, docid=docid), buffer)
-    return buffer.getvalue()
+    return _written(write_letor, Queries(hits.X, [judged.labels[one] for one in hits.docid], qid, docid=docid))
 
 
 def _run(collection: Collection, query: str, judged: Judged, base: str, method: str, k: int) -> bytes:
@@ -145,8 +136,13 @@ def _run(collection: Collection, query: str, judged: Judged, base: str, method: 
     scores = refined_scores(hits, judged, method)
     order = np.argsort(-scores, kind="stable")
     docid = [escape_id(hits.docid[row]) for row in order.tolist()]
+    run = Run([escape_id(query)] * len(docid), docid, scores[order], tag=f"plackett-{method}")
+    return _written(write_trec_run, run)
+
+
+def _written(write: Callable[[Any, io.BytesIO], None], content: Any) -> bytes:
     buffer = io.BytesIO()
-    write_trec_run(Run([escape_id(query)] * len(docid), docid, scores[order], tag=f"plackett-{method}"), buffer)
+    write(content, buffer)
     return buffer.getvalue()
 
 

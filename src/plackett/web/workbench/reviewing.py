@@ -53,18 +53,7 @@ class Reviewing:
                 user_id = found.id
             rows = self._store.queries(key, user_id=user_id, limit=limit, offset=offset)
             total = self._store.n_queries(key, user_id=user_id)
-        queries = [
-            QueryResponse(
-                query_id=row.id,
-                query=row.text,
-                base=row.base,
-                n_users=row.n_users,
-                n_judged=row.n_judged,
-                n_pairs=row.n_pairs,
-                last=row.last,
-            )
-            for row in rows
-        ]
+        queries = [QueryResponse(**row._asdict()) for row in rows]
         return QueriesResponse(total=total, queries=queries)
 
     def lists(self, limit: int, offset: int) -> ListsResponse:
@@ -77,7 +66,7 @@ class Reviewing:
         rows = self._collection.lists(limit, offset)
         return ListsResponse(
             total=self._collection.queries.n_queries,
-            lists=[ListResponse(query=row.qid, n_docs=row.n_docs, labels=row.labels) for row in rows],
+            lists=[ListResponse(**row._asdict()) for row in rows],
         )
 
     def describe(self) -> CollectionResponse:

@@ -1,0 +1,70 @@
+"""Files of judgements are read, or refused with a reason."""
+
+import bz2
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plackett.exceptions import DataFormatError
+from plackett.text import build_index
+from plackett.web.collections.text import TextCollection
+from plackett.web.workbench.importing import read_judgements
+
+
+@pytest.fixture(scope="module")
+def collection():
+    texts = ["wings over water", "wings", "boats on water", "boats and wings", "water"]
+    index = build_index(texts, docid=["a file.txt", "50%", "ü", "d", "e"])
+    return TextCollection(index, "my notes", "notes")
+
+
+def test_foreign_files_are_read(collection):
+    assert read_judgements(b"301 0 d 1\n301 0 e -2\n").rows == [("301", "d", 1.0), ("301", "e", 0.0)]
+    assert "count as 0" in read_judgements(b"301 0 e -2\n").notes[0]
+    assert read_judgements(b"2 qid:7 1:3 99999999999:1 # docid = d inc = 1\n").rows == [("7", "d", 2.0)]
+    assert read_judgements(b'\xef\xbb\xbf[{"query": "q", "docid": "d", "grade": 1}]').rows == [("q", "d", 1.0)]
+    lines = b'{"query": "q", "docid": "d", "grade": 1}\n{"query": "q", "docid": "e", "grade": 0}\n'
+    assert len(read_judgements(lines).rows) == 2
+    found = read_judgements(b"q 0 d 1\nq 0 gone 1\n", "qrels", collection)
+    assert found.rows == [("q", "d", 1.0)]
+    assert found.notes == ["1 row names a document not in my notes."]
+    assert read_judgements(b"").rows == []
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"\xff\xfe", "not UTF-8"),
+        (gzip.compress(b"q 0 d 1\n", mtime=0), "not UTF-8"),
+        (bz2.compress(b"q 0 d 1\n"), "compressed|not UTF-8"),
+        (b"BZh91AY&SY", "compressed"),
+        (b"q 0 d\n", "expected"),
+        (b"q 0 d high\n", "label"),
+        (b"1 qid:3 1:2\n", "must name the document"),
+        (b"x qid:3 1:2 # d\n", 'expected "label qid:ID'),
+        (b"{", "not JSON"),
+        (b"[" * 100_000, "nested|not JSON"),
+        (b"[1]", "entry 1 is '1'"),
+        (b'{"judgements": 3}', "must be a list"),
+        (b'[{"query": "q", "docid": "d", "grade": true}]', "a number is needed"),
+        (b'[{"query": "q", "docid": "d", "grade": 1e999}]', "a number is needed"),
+        (b'[{"query": "q", "docid": "d", "grade": 1e9}]', "from 0 to 30"),
+        (b'[{"query": "", "docid": "d", "grade": 1}]', "text is needed"),
+        (b"q 0 d 31\n", "from 0 to 30"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_words(data, words):
+    with pytest.raises((ValueError, DataFormatError), match=words):
+        read_judgements(data)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_read_or_refused_in_words(data):
+    words = None
+    try:
+        read_judgements(data)
+    except (ValueError, DataFormatError) as error:
+        words = str(error)
+    assert words != ""
