@@ -440,3 +440,25 @@ def test_the_judgements_of_scifact_have_their_known_sizes(shared_data):
     for name, n_pairs, n_queries in (("train", 919, 809), ("test", 339, 300)):
         qrels = read_qrels(shared_data / "scifact" / f"beir-qrels.{name}.tsv")
         assert (len(qrels), qrels.groups.ids.size) == (n_pairs, n_queries)
+
+
+# --- Labels that are not whole numbers --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", [0.5, 1e-9, 2.0**31, -1e300], ids=str)
+def test_labels_that_other_tools_cannot_read_are_refused_and_nothing_is_written(label, tmp_path):
+    qrels = Qrels(["7", "7"], ["a", "b"], [1, label])
+    with pytest.raises(ValueError, match=r"document 'b' of query '7' has the label .*qrels\.rounded\(\)"):
+        write_qrels(qrels, tmp_path / "qrels")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_labels_are_rounded_to_the_nearest_whole_number_and_halves_down(tmp_path):
+    labels = [0.5, 0.51, 1.5, 2.0, 0.0, -0.5, -0.4, 2 / 3]
+    docid = [f"d{row}" for row in range(len(labels))]
+    qrels = Qrels(["7"] * len(labels), docid, labels, iteration=docid)
+    write_qrels(qrels.rounded(), tmp_path / "qrels")
+    found = read_qrels(tmp_path / "qrels")
+    assert found.labels.tolist() == [0, 1, 1, 2, 0, -1, 0, 1]
+    assert found.docid.tolist() == found.iteration.tolist() == docid
+    assert not np.signbit(qrels.rounded().labels[[4, 6]]).any()
