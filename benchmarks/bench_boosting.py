@@ -43,7 +43,7 @@ def _data() -> tuple[pk.Queries, str]:
 def _against_numpy(data: pk.Queries, name: str) -> Result:
     """Whole fits of a few rounds, thresholds and sorts included; both choose the same features."""
     ranker = pk.RankBoost(n_rounds=N_ROUNDS)
-    assert ranker.fit(data).features_.tolist() == _rankboost_in_numpy(data)
+    assert ranker.fit(data).steps_["feature"].tolist() == _rankboost_in_numpy(data)
     best = best_in_turns({"ours": lambda: ranker.fit(data), "numpy": lambda: _rankboost_in_numpy(data)}, rounds=2)
     what = f"RankBoost, {N_ROUNDS} rounds; {name}"
     return judged(Result(what, best["ours"], "numpy", best["numpy"], 5, "pairs as matrices, thresholds by bincount"))

@@ -51,7 +51,7 @@ def test_a_base_is_named_before_it_is_counted(rows, run):
 def test_trained_models_speak_of_the_numbers_of_the_file(rows, run):
     done = run("train", "from_1.txt", "--ranker", "adarank", "--set", "n_rounds=1", "-o", "model")
     assert done.returncode == 0, done.stderr
-    number = pk.load("model").features_[0] + 1
+    number = pk.load("model").steps_["feature"][0] + 1
     assert f"feature {number} " in done.stdout
     explained = run("explain", "model", "from_1.txt", "--query", str(rows.ids[0]), "--csv")
     assert f"feature {number}," in explained.stdout

@@ -84,8 +84,7 @@ def test_contributions_of_diffrank_are_weights_times_ranks_less_their_mean():
             peers == X[row, feature],
         )
         rank = below.sum() + (tied.sum() + 1) / 2
-        weight = fitted.feature_weights_[feature] + fitted.feature_weights_[5 + feature]
-        expected = weight * (rank - (peers.size + 1) / 2)
+        expected = fitted.feature_weights_[feature] * (rank - (peers.size + 1) / 2)
         assert found.contributions[row, feature] == pytest.approx(expected, abs=1e-12)
     assert (found.contributions[:, 2] == 0).all()  # a constant feature
 
@@ -99,16 +98,13 @@ def test_ranks_after_each_step_are_those_of_a_model_that_ends_there(ranker):
     sizes = np.bincount(qid)[qid]
     np.testing.assert_array_equal(found.ranks[:, 0], (sizes + 1) / 2)
     np.testing.assert_array_equal(found.sizes, sizes)
-    weights = fitted.feature_weights_
-    choices, betas = getattr(fitted, "choices_", None), getattr(fitted, "betas_", None)
+    steps = fitted.steps_
     for n_steps in (1, 4, 7, 10):
-        fitted.feature_weights_ = weights[:n_steps]
-        if choices is not None:
-            fitted.choices_, fitted.betas_ = choices[:n_steps], betas[:n_steps]
+        fitted.steps_ = steps[:n_steps]
         np.testing.assert_array_equal(found.ranks[:, n_steps], fitted.predict(X, qid=qid))
     assert [step.step for step in found.steps] == list(range(1, 11))
     assert [step.feature for step in found.steps] == [f"column {column}" for column in range(5)] * 2
-    assert [step.weight for step in found.steps] == weights.tolist()
+    assert [step.weight for step in found.steps] == steps["weight"].tolist()
 
 
 def test_steps_say_what_entered():
@@ -116,8 +112,8 @@ def test_steps_say_what_entered():
     fitted = BLFeatureRank(cycles=3).fit(data)
     steps = fitted.explain(data[0]).steps
     words = ["feature", "mixture", "ranking so far"]
-    assert [step.enters for step in steps] == [words[choice] for choice in fitted.choices_]
-    assert [step.beta for step in steps] == fitted.betas_.tolist()
+    assert [step.enters for step in steps] == [words[enters] for enters in fitted.steps_["enters"]]
+    assert [step.beta for step in steps] == fitted.steps_["beta"].tolist()
     assert "mixture" in {step.enters for step in steps}
     assert {step.enters for step in FeatureRank().fit(data).explain(data[0]).steps} == {"feature"}
 
@@ -126,9 +122,7 @@ def test_steps_say_what_entered():
 def test_a_model_without_steps_explains_that_nothing_moved(ranker):
     X, y, qid = make_data(2)
     fitted = ranker().fit(X, y, qid=qid)
-    for name in ("feature_weights_", "choices_", "betas_"):
-        if hasattr(fitted, name):
-            setattr(fitted, name, getattr(fitted, name)[:0])
+    fitted.steps_ = fitted.steps_[:0]
     found = fitted.explain(X, qid=qid)
     assert found.top(0) == []
     assert "–" in str(found)

@@ -94,10 +94,10 @@ def test_parameters_can_be_checked_before_there_are_data(ranker):
         clone(ranker).set_params(patience=0).check_parameters()
 
 
-@pytest.mark.parametrize("ranker", [pk.LinearRanker(), pk.KernelRanker(), pk.PRank(), pk.SVMMap()], ids=str)
+@of_every_ranker
 def test_patience_needs_an_eval_set(ranker):
     with pytest.raises(ValueError, match="patience=3 is about the eval_set, but fit was given none"):
-        ranker.set_params(patience=3).fit(DATA)
+        clone(ranker).set_params(patience=3).fit(DATA)
 
 
 @pytest.mark.parametrize(

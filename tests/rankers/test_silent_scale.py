@@ -59,7 +59,7 @@ def test_the_unit_of_a_column_changes_no_score(name):
 def test_the_unit_of_all_columns_changes_no_ranking_of_adarank(unit):
     expected = pk.AdaRank(n_rounds=20).fit(X, Y, qid=QID)
     found = pk.AdaRank(n_rounds=20).fit(unit * X, Y, qid=QID)
-    np.testing.assert_array_equal(found.features_, expected.features_)
+    np.testing.assert_array_equal(found.steps_["feature"], expected.steps_["feature"])
     np.testing.assert_allclose(found.predict(unit * X, qid=QID), unit * expected.predict(X, qid=QID), rtol=1e-9)
 
 

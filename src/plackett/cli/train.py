@@ -28,7 +28,6 @@ FLAGS = {  # parameters of rankers with their own options
     "verbose": "--quiet",
 }
 CHOOSE_L2_IN_FIT = ("qsvm", "knn-svm", "indv-svm", "query-dependent")  # rankers whose l2 may hold several strengths
-WATCH_TRAINING = ("AdaRank",)  # whose patience is about the training set, so that they need no other
 
 
 def _list_rankers(is_asked: bool) -> None:
@@ -129,7 +128,7 @@ def train(
     estimator = _build(name, params)
     if not getattr(estimator, "can_be_saved", True):
         raise typer.BadParameter(f"--ranker {name}: plackett cannot save this model. Use it in compare or tune.")
-    if params.get("patience") is not None and validation is None and type(estimator).__name__ not in WATCH_TRAINING:
+    if params.get("patience") is not None and validation is None:
         raise typer.BadParameter("--patience needs a --validation set.")
     if (cluster or local_cluster) and not getattr(estimator, "takes_parts", False):
         raise typer.BadParameter(f"a cluster supports only linear rankers, not {name!r}.")

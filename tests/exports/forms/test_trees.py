@@ -212,7 +212,7 @@ def test_a_feature_that_elasticsearch_calls_missing_goes_the_way_of_zero(lists):
 
 def test_features_are_named_or_counted(lists):
     ranker = pk.RankBoost(n_rounds=1).fit(lists.X, lists.y, qid=lists.qid)
-    (feature,) = ranker.features_
+    (feature,) = ranker.steps_["feature"]
     solr = json.loads(pk.export(ranker, "solr", feature_names=NAMES, name="mine", store="shop"))
     assert (solr["name"], solr["store"]) == ("mine", "shop")
     assert solr["features"] == [{"name": NAMES[feature]}]  # those that are used
@@ -332,11 +332,11 @@ def test_rankers_that_are_not_fitted_or_score_otherwise_are_refused(lists):
 @pytest.mark.parametrize("target", IN_SINGLE)
 def test_numbers_that_float32_cannot_hold_are_refused(target, lists):
     huge_leaf = pk.RankBoost(n_rounds=3).fit(lists)
-    huge_leaf.alphas_ = huge_leaf.alphas_ * [1, 1e42, 1]
+    huge_leaf.steps_["weight"] *= [1, 1e42, 1]
     tiny_leaves = pk.RankBoost(n_rounds=3).fit(lists)
-    tiny_leaves.alphas_ = tiny_leaves.alphas_ * 1e-44
+    tiny_leaves.steps_["weight"] *= 1e-44
     huge_threshold = pk.RankBoost(n_rounds=3).fit(lists)
-    huge_threshold.thresholds_ = np.array([0.5, -1e39, 0.5])
+    huge_threshold.steps_["threshold"] = [0.5, -1e39, 0.5]
     cases = ((huge_leaf, "a leaf of"), (tiny_leaves, "a leaf of"), (huge_threshold, r"'.*' has a threshold of -1e\+39"))
     for ranker, what in cases:
         with pytest.raises(ValueError, match=f"{what}.*float32 cannot hold"):

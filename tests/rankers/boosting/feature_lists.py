@@ -18,6 +18,14 @@ def make_data(seed, *, is_tied=False, lengths=(9, 1, 2, 3, 14), n_features=4):
     return X, y, np.repeat(np.arange(len(lengths)), lengths)
 
 
+def damage(ranker, name, value):
+    """Set an attribute, or a field of the first step, to something that no fit sets."""
+    if name.endswith("_"):
+        setattr(ranker, name, value)
+    else:
+        ranker.steps_[name][:1] = value
+
+
 def slow_h(X, y, qid, ranker):
     """Ranks of every feature, list by list: a list of arrays (n_features, n)."""
     indptr = np.concatenate([[0], np.cumsum(np.unique(qid, return_counts=True)[1])])

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from plackett.metrics.measure import Measure
 from plackett.rankers.boosting.adarank import AdaRank
+from tests.rankers.boosting.feature_lists import damage
 from tests.rankers.judged_lists import lists, shuffled
 
 
@@ -53,22 +54,23 @@ def adarank_by_loops(X, y, qid, metric, n_rounds):
 @pytest.mark.parametrize("values", [None, 2])
 def test_adarank_does_what_a_literal_loop_does(metric, values):
     X, y, qid = lists(values=values)
-    ranker = AdaRank(metric, n_rounds=8, patience=100).fit(X, y, qid=qid)
+    ranker = AdaRank(metric, n_rounds=8, tol=None).fit(X, y, qid=qid)
     expected = adarank_by_loops(X, y, qid, metric, 8)
     assert ranker.history_["feature"] == [feature for feature, _, _ in expected]
     np.testing.assert_allclose(ranker.history_["alpha"], [alpha for _, alpha, _ in expected], atol=1e-9)
     np.testing.assert_allclose(ranker.history_["train"], [mean for _, _, mean in expected], atol=1e-9)
     coef = np.zeros(X.shape[1])
-    np.add.at(coef, ranker.features_, ranker.alphas_)
+    np.add.at(coef, ranker.steps_["feature"], ranker.steps_["weight"])
     np.testing.assert_allclose(ranker.coef_, coef, atol=1e-12)
     np.testing.assert_allclose(ranker.predict(X, qid=qid), X @ coef, atol=1e-9)
     steps = list(zip(ranker.history_["feature"], ranker.history_["alpha"], strict=True))
-    assert ranker.feature_weights_ == steps[: ranker.n_rounds_]
+    assert ranker.steps_.tolist() == steps[: ranker.steps_.size]
+    np.testing.assert_array_equal(ranker.feature_weights_, ranker.coef_)
 
 
 def test_adarank_chooses_no_feature_twice_in_a_row():
     X, y, qid = lists(30)
-    chosen = AdaRank(n_rounds=40, patience=40).fit(X, y, qid=qid).history_["feature"]
+    chosen = AdaRank(n_rounds=40, tol=None).fit(X, y, qid=qid).history_["feature"]
     assert len(chosen) == 40
     assert all(one != other for one, other in itertools.pairwise(chosen))
 
@@ -78,7 +80,7 @@ def test_adarank_lets_a_feature_rest(cooldown, n_columns, expected):
     rng = np.random.default_rng(0)
     y, qid = rng.integers(0, 3, 120), np.repeat(np.arange(12), 10)
     X = y[:, None] + rng.normal(0.0, 2.0, (120, n_columns))
-    chosen = np.array(AdaRank(n_rounds=40, patience=40, cooldown=cooldown).fit(X, y, qid=qid).history_["feature"])
+    chosen = np.array(AdaRank(n_rounds=40, tol=None, cooldown=cooldown).fit(X, y, qid=qid).history_["feature"])
     again = [np.flatnonzero(chosen[place + 1 :] == feature) for place, feature in enumerate(chosen)]
     assert min(places[0] for places in again if places.size) == expected
 
@@ -95,19 +97,28 @@ def test_adarank_keeps_the_best_round_and_stops_when_the_training_measure_no_lon
     ranker = AdaRank("ndcg", tol=0.0).fit(X, y, qid=qid)
     train = ranker.history_["train"]
     assert ranker.stop_reason_ == "the training measure no longer rises"
-    assert len(train) == ranker.n_rounds_ + 10
-    assert train[ranker.n_rounds_ - 1] == max(train)
+    assert len(train) == ranker.steps_.size + 10
+    assert train[ranker.steps_.size - 1] == max(train)
     assert ranker.score(X, y, qid=qid, metric="ndcg(ties=average)") == pytest.approx(max(train), abs=1e-12)
 
 
 def test_adarank_keeps_the_round_that_is_best_on_the_validation_set():
     X, y, qid = lists(30)
     other = lists(20, seed=5)
-    ranker = AdaRank(n_rounds=30, patience=30).fit(X, y, qid=qid, eval_set=other, eval_metric="mre")
+    ranker = AdaRank(n_rounds=30, tol=None).fit(X, y, qid=qid, eval_set=other, eval_metric="mre")
     values = ranker.history_["mre"]
-    assert ranker.n_rounds_ == ranker.best_iteration_ == 1 + int(np.argmin(values))
+    assert ranker.steps_.size == ranker.best_iteration_ == 1 + int(np.argmin(values))
     assert ranker.best_score_ == min(values)
     assert -ranker.score(*other[:2], qid=other[2], metric="mre") == pytest.approx(min(values), abs=1e-12)
+
+
+def test_adarank_stops_early_by_the_validation_set_alone():
+    X, y, qid = lists(30)
+    ranker = AdaRank(n_rounds=40, tol=None, patience=3).fit(X, y, qid=qid, eval_set=lists(20, seed=5))
+    assert ranker.stop_reason_ == "no improvement on the validation set"
+    assert ranker.n_iter_ == ranker.best_iteration_ + 3 < 40
+    with pytest.raises(ValueError, match="patience=3 is about the eval_set"):
+        AdaRank(patience=3).fit(X, y, qid=qid)
 
 
 @pytest.mark.parametrize("values", [None, 1])
@@ -124,8 +135,8 @@ def test_adarank_gives_a_perfect_feature_a_finite_weight():
     X, y, qid = lists()
     X[:, 2] = y
     ranker = AdaRank("ndcg").fit(X, y, qid=qid)
-    assert ranker.features_.tolist() == [2]
-    assert 5 < ranker.alphas_[0] < 10
+    assert ranker.steps_["feature"].tolist() == [2]
+    assert 5 < ranker.steps_["weight"][0] < 10
 
 
 def test_adarank_turns_a_feature_that_is_perfect_the_other_way_round():
@@ -138,20 +149,20 @@ def test_adarank_turns_a_feature_that_is_perfect_the_other_way_round():
 def test_adarank_takes_the_first_of_equal_features():
     X, y, qid = lists()
     X[:, 4] = X[:, 1] = y
-    assert AdaRank("ndcg").fit(X, y, qid=qid).features_[0] == 1
+    assert AdaRank("ndcg").fit(X, y, qid=qid).steps_["feature"][0] == 1
 
 
 def test_adarank_works_with_a_single_feature():
     X, y, qid = lists(n_features=1)
     ranker = AdaRank().fit(X, y, qid=qid)
-    assert ranker.n_rounds_ == 1
+    assert ranker.steps_.size == 1
     assert ranker.stop_reason_ == "no other feature has a positive mean of the measure"
 
 
 def test_adarank_of_constant_features_under_a_distance_is_empty():
     _, y, qid = lists()
     ranker = AdaRank("kendall").fit(np.ones((y.size, 3)), y, qid=qid)
-    assert ranker.n_rounds_ == 0
+    assert ranker.steps_.size == 0
     assert not ranker.predict(np.ones((4, 3))).any()
 
 
@@ -159,7 +170,7 @@ def test_adarank_of_constant_features_under_a_distance_is_empty():
 def test_adarank_without_a_relevant_document_learns_nothing():
     X, y, qid = lists()
     ranker = AdaRank().fit(X, np.zeros_like(y), qid=qid)
-    assert ranker.stop_reason_ == "no query tells one order from another"
+    assert ranker.stop_reason_ == "no query has orders of different values"
     assert not ranker.coef_.any()
 
 
@@ -169,8 +180,8 @@ def test_adarank_counts_a_query_of_weight_two_like_two_queries():
     weights[4] = 2.0
     again = qid == 4
     twice = np.vstack([X, X[again]]), np.append(y, y[again]), np.append(qid, np.full(again.sum(), 99))
-    one = AdaRank(n_rounds=5, patience=50).fit(X, y, qid=qid, sample_weight=weights)
-    other = AdaRank(n_rounds=5, patience=50).fit(*twice[:2], qid=twice[2])
+    one = AdaRank(n_rounds=5, tol=None).fit(X, y, qid=qid, sample_weight=weights)
+    other = AdaRank(n_rounds=5, tol=None).fit(*twice[:2], qid=twice[2])
     np.testing.assert_allclose(one.history_["alpha"], other.history_["alpha"], atol=1e-9)
 
 
@@ -181,7 +192,7 @@ def test_adarank_takes_any_measure(metric):
     X, y, qid = lists(20)
     ranker = AdaRank(metric).fit(X, y, qid=qid)
     edges = np.array(ranker.history_["edge"])
-    assert ranker.n_rounds_ >= 1
+    assert ranker.steps_.size >= 1
     assert (edges > 0).all()
     assert (edges <= 1).all()
 
@@ -208,7 +219,7 @@ def test_queries_of_weight_zero_have_no_say_in_which_rounds_are_kept(metric):
     is_kept = weights[qid]
     weighted = AdaRank(metric).fit(X, y, qid=qid, sample_weight=weights.astype(float))
     alone = AdaRank(metric).fit(X[is_kept], y[is_kept], qid=qid[is_kept])
-    assert weighted.n_rounds_ == alone.n_rounds_
+    assert weighted.steps_.size == alone.steps_.size
     np.testing.assert_allclose(weighted.coef_, alone.coef_, atol=1e-9)
     np.testing.assert_allclose(weighted.history_["train"], alone.history_["train"], atol=1e-12)
 
@@ -223,7 +234,7 @@ def test_a_query_of_weight_two_counts_as_two_alike():
     np.testing.assert_allclose(weighted.coef_, doubled.coef_, atol=1e-9)
 
 
-def test_scores_beyond_all_numbers_are_refused():
+def test_scores_that_overflow_are_refused():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=40)
     X = np.where(rng.normal(size=(40, 3)) + y[:, None] > 0, 1.7e308, -1.7e308)
@@ -249,12 +260,18 @@ def test_adarank_refuses_parameters_when_it_is_fitted(params, message):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("coef_", np.zeros(3)), ("coef_", np.full(5, np.nan)), ("features_", np.array([7])), ("alphas_", np.zeros(99))],
+    [
+        ("coef_", np.zeros(3)),
+        ("coef_", np.full(5, np.nan)),
+        ("feature", 7),
+        ("weight", np.nan),
+        ("steps_", np.zeros(9)),
+    ],
 )
 def test_adarank_refuses_arrays_that_no_fit_leaves_behind(name, value):
     X, y, qid = lists()
     ranker = AdaRank().fit(X, y, qid=qid)
     ranker.check_loaded()
-    setattr(ranker, name, value)
+    damage(ranker, name, value)
     with pytest.raises(ValueError, match=r"must|there are"):
         ranker.check_loaded()

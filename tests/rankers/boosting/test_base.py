@@ -7,32 +7,32 @@ from sklearn.base import clone
 import plackett as pk
 from plackett.data import datasets
 from plackett.exceptions import NothingToLearnWarning
-from plackett.rankers.boosting import base as boosting
 from plackett.rankers.boosting.adarank import AdaRank
 from plackett.rankers.boosting.rankboost import RankBoost
+from plackett.rankers.monitor import FitMonitor
 from tests.rankers.judged_lists import lists
 
 SETS = {"mq2008": "letor4-mq2008", "ohsumed": "letor3-ohsumed/QueryLevelNorm"}
 
 
-@pytest.mark.parametrize("ranker", [AdaRank(n_rounds=20, patience=None), RankBoost(20)], ids=["AdaRank", "RankBoost"])
+@pytest.mark.parametrize("ranker", [AdaRank(n_rounds=20, tol=None), RankBoost(20)], ids=["AdaRank", "RankBoost"])
 def test_an_interrupted_fit_keeps_the_rounds_so_far(ranker, monkeypatch):
     X, y, qid = lists(30)
     whole = clone(ranker).fit(X, y, qid=qid)
-    note = boosting.Rounds.note
+    record = FitMonitor.record
 
-    def note_four(self, **values):
-        if self.n_rounds > 4:
+    def record_four(self, *args, **values):
+        if self.n_iter == 4:
             raise KeyboardInterrupt
-        note(self, **values)
+        return record(self, *args, **values)
 
-    monkeypatch.setattr(boosting.Rounds, "note", note_four)
-    with pytest.raises(KeyboardInterrupt, match="the rounds so far were kept"):
+    monkeypatch.setattr(FitMonitor, "record", record_four)
+    with pytest.raises(KeyboardInterrupt, match="its best iteration so far was kept"):
         ranker.fit(X, y, qid=qid)
     assert ranker.stop_reason_ == "interrupted"
     assert ranker.history_["alpha"] == whole.history_["alpha"][:4]
     assert ranker.n_iter_ == 4
-    assert 1 <= ranker.n_rounds_ <= 4
+    assert 1 <= ranker.steps_.size <= 4
     assert ranker.predict(X, qid=qid).any()
 
 
@@ -58,10 +58,10 @@ def test_rounds_made_and_rounds_kept_are_told_apart(ranker):
     held_back = lists(20, seed=5)
     fitted = clone(ranker).fit(X, y, qid=qid, eval_set=held_back)
     assert fitted.n_iter_ == len(fitted.history_["alpha"]) == len(fitted.history_["ndcg@10"])
-    assert fitted.n_rounds_ == fitted.best_iteration_ == fitted.alphas_.size <= fitted.n_iter_
+    assert fitted.steps_.size == fitted.best_iteration_ <= fitted.n_iter_
     with pytest.warns(NothingToLearnWarning):
         nothing = clone(ranker).fit(X, np.zeros_like(y), qid=qid, eval_set=held_back)
-    assert (nothing.n_iter_, nothing.n_rounds_, nothing.best_iteration_, nothing.best_score_) == (0, 0, None, None)
+    assert (nothing.n_iter_, nothing.steps_.size, nothing.best_iteration_, nothing.best_score_) == (0, 0, None, None)
 
 
 @pytest.mark.parametrize("ranker", [AdaRank(), RankBoost(20)], ids=["AdaRank", "RankBoost"])
@@ -70,7 +70,7 @@ def test_a_progress_bar_goes_to_standard_error(ranker, capsys):
     clone(ranker).set_params(verbose=True).fit(X, y, qid=qid)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "boosting" in err
+    assert "fitting" in err
 
 
 # ---- LETOR -------------------------------------------------------------------------------------------------------

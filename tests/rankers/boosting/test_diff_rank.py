@@ -48,7 +48,7 @@ def test_every_step_of_diffrank_matches_a_loop_over_pairs(is_tied, top_k, discov
     for t, (alpha, Z, H, error) in enumerate(slow_diffrank(slow_h(X, y, qid, ranker), 2, top_k)):
         training.step(t % 4)
         bound *= Z
-        assert ranker.feature_weights_[t] == pytest.approx(alpha, abs=1e-9)
+        assert ranker.steps_["weight"][t] == pytest.approx(alpha, abs=1e-9)
         assert ranker.history_["bound"][t] == pytest.approx(bound, abs=1e-9)
         assert ranker.history_["error"][t] == pytest.approx(error, abs=1e-12)
         np.testing.assert_allclose(training.scores, H[order], atol=1e-9)
@@ -69,7 +69,7 @@ def test_lemmas_3_and_4_hold_at_every_step(seed, is_tied, n_intervals, top_k, we
     assert (np.diff(np.r_[1.0, bound]) <= 1e-12).all()
     # Lemma 4's own bound on Z, with r = tanh α
     Z = bound / np.r_[1.0, bound[:-1]]
-    assert (Z * np.cosh(ranker.feature_weights_) <= 1 + 1e-9).all()
+    assert (Z * np.cosh(ranker.steps_["weight"]) <= 1 + 1e-9).all()
 
 
 def test_scores_far_apart_do_not_overflow():
@@ -85,7 +85,7 @@ def test_a_list_without_weight_does_not_overflow():
     X, y, qid = np.array([[0.0], [1], [2], [0], [1]]), [0, 1, 2, 1, 0], [0, 0, 0, 1, 1]
     ranker = DiffRank(discovery="linear", cycles=1500).fit(X, y, qid=qid, sample_weight=[1, 0])
     alone = DiffRank(discovery="linear", cycles=1500).fit(X[:3], y[:3])
-    assert ranker.feature_weights_.sum() > 750  # exp(750) is beyond all numbers
+    assert ranker.feature_weights_.sum() > 750  # exp(750) overflows
     np.testing.assert_array_equal(ranker.feature_weights_, alone.feature_weights_)
     assert ranker.history_ == alone.history_
 
@@ -96,7 +96,7 @@ def test_the_papers_example_of_weights_that_change_scores_but_not_ranks():
     ranker = DiffRank(discovery="linear").fit(X, [3, 2, 1])
     scores = []
     for weights in ([1.0, 0.8], [0.7, 0.2]):
-        ranker.feature_weights_ = np.array(weights)
+        ranker.steps_ = np.array([(0, weights[0]), (1, weights[1])], dtype=ranker.STEP_FIELDS)
         scores.append(ranker.predict(X))
     np.testing.assert_allclose(scores, [[5.4, 2.8, 2.6], [2.7, 1.6, 1.1]])
 
@@ -120,7 +120,7 @@ def test_pair_weights_of_narrow_and_wide_scores_match_a_loop_over_pairs(width, t
     np.testing.assert_allclose(net, expected, rtol=1e-11, atol=1e-12 * total)
 
 
-def test_prec_is_checked_by_fit():
+def test_top_k_is_checked_by_fit():
     with pytest.raises(ValueError, match="top_k=0; it must be a whole number"):
         DiffRank(top_k=0).fit([[1.0], [2]], [0, 1])
 

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from plackett.rankers.boosting.feature_rank import BLFeatureRank, FeatureRank
-from tests.rankers.boosting.feature_lists import make_data, slow_h, slow_keys, slow_pairs, slow_ranks, training_of
+from tests.rankers.boosting.feature_lists import (
+    damage,
+    make_data,
+    slow_h,
+    slow_keys,
+    slow_pairs,
+    slow_ranks,
+    training_of,
+)
 
 
 def slow_E(ranking, y):
@@ -71,7 +79,7 @@ def test_every_step_of_featurerank_matches_a_literal_loop(balance, is_tied, disc
     is_counted_doc = np.repeat(is_counted, [len(own) for _, own in lists])
     for t, (weight, H, E, w, choice, beta) in enumerate(slow_feature_rank(lists, 3, balance)):
         training.step(t % 4)
-        assert ranker.feature_weights_[t] == pytest.approx(weight, abs=1e-9)
+        assert ranker.steps_["weight"][t] == pytest.approx(weight, abs=1e-9)
         np.testing.assert_allclose((0.5 * training.twice)[is_counted_doc], H[order][is_counted_doc], atol=1e-9)
         np.testing.assert_allclose(training.E[is_counted], list(E.values()), atol=1e-9)
         np.testing.assert_allclose(training._w[is_counted], list(w.values()), atol=1e-9)
@@ -81,8 +89,8 @@ def test_every_step_of_featurerank_matches_a_literal_loop(balance, is_tied, disc
         wrong = sum(slow_pairs(own, labels)[1] for own, (_, labels) in zip(ranks, lists, strict=True))
         assert ranker.history_["error"][t] == pytest.approx(wrong / n_pairs, abs=1e-12)
         if balance is not None:
-            assert ranker.choices_[t] == choice
-            assert ranker.betas_[t] == pytest.approx(beta, abs=1e-9)
+            assert ranker.steps_["enters"][t] == choice
+            assert ranker.steps_["beta"][t] == pytest.approx(beta, abs=1e-9)
     if balance != "query":
         np.testing.assert_array_equal(ranker.predict(X, qid=qid)[order], 0.5 * training.twice)
         np.testing.assert_array_equal(ranker.predict(X, qid=qid), H)
@@ -93,14 +101,15 @@ def test_new_lists_are_ranked_by_the_same_recursion(ranker):
     X, y, qid = make_data(11, lengths=(12, 9, 15))
     new, _, new_qid = make_data(12, lengths=(7, 1, 2, 30))
     fitted = ranker(n_intervals=4, cycles=2).fit(X, y, qid=qid)
-    choices, betas = getattr(fitted, "choices_", np.zeros(8, int)), getattr(fitted, "betas_", np.zeros(8))
+    has_balance = ranker is BLFeatureRank
+    choices, betas = (fitted.steps_[name] if has_balance else np.zeros(8, int) for name in ("enters", "beta"))
     scores = fitted.predict(new, qid=new_qid)
     for q in range(4):
         rows, H = new_qid == q, np.zeros((new_qid == q).sum())
         h = [slow_ranks(slow_keys(new[rows, m], fitted.centres_[m])) for m in range(4)]
         for t in range(8):
             entering = [h[t % 4], betas[t] * H + (1 - betas[t]) * h[t % 4], H][choices[t]]
-            H = slow_ranks(list(H + fitted.feature_weights_[t] * entering))
+            H = slow_ranks(list(H + fitted.steps_["weight"][t] * entering))
         np.testing.assert_array_equal(scores[rows], H)
 
 
@@ -108,7 +117,7 @@ def test_the_first_feature_enters_in_full_however_small_its_weight():
     X, y, qid = make_data(13, lengths=(20, 20, 20))
     fitted = FeatureRank(discovery="linear").fit(X, y, qid=qid)
     for weight, sign in [(1e-6, 1), (-5.0, -1)]:
-        fitted.feature_weights_ = np.array([weight])
+        fitted.steps_ = np.array([(0, weight)], dtype=fitted.STEP_FIELDS)
         for q in range(3):
             expected = slow_ranks(list(sign * fitted.signs_[0] * X[qid == q, 0]))
             np.testing.assert_array_equal(fitted.predict(X[qid == q], qid=0), expected)
@@ -117,8 +126,8 @@ def test_the_first_feature_enters_in_full_however_small_its_weight():
 def test_the_mixture_is_chosen_and_replayed():
     X, y, qid = make_data(0, lengths=(30, 30, 30), n_features=8)
     ranker = BLFeatureRank(cycles=2).fit(X, y, qid=qid)
-    assert set(ranker.choices_) == {0, 1, 2}
-    assert ((ranker.betas_ != 0) <= (ranker.choices_ == 1)).all()
+    assert set(ranker.steps_["enters"]) == {0, 1, 2}
+    assert ((ranker.steps_["beta"] != 0) <= (ranker.steps_["enters"] == 1)).all()
     plain = FeatureRank(cycles=2).fit(X, y, qid=qid)
     assert ranker.history_["E"] != plain.history_["E"]
 
@@ -139,13 +148,14 @@ def test_balance_is_checked_by_fit():
 
 def test_damaged_choices_are_refused():
     X, y, qid = make_data(3)
+    ranker = BLFeatureRank().fit(X, y, qid=qid)
     for name, value in [
-        ("choices_", np.full(4, 3)),
-        ("choices_", np.zeros(3, int)),
-        ("betas_", np.full(4, np.inf)),
-        ("betas_", np.full(4, 1e305)),  # mixtures would be ∞ − ∞
+        ("enters", 3),
+        ("beta", np.inf),
+        ("beta", 1e305),  # mixtures would be ∞ − ∞
+        ("steps_", ranker.steps_[["feature", "weight"]].copy()),
     ]:
         ranker = BLFeatureRank().fit(X, y, qid=qid)
-        setattr(ranker, name, value)
+        damage(ranker, name, value)
         with pytest.raises(ValueError, match="must"):
             ranker.check_loaded()

@@ -12,7 +12,7 @@ from plackett import _threads
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.diff_rank import DiffRank
 from plackett.rankers.boosting.feature_rank import BLFeatureRank, FeatureRank
-from tests.rankers.boosting.feature_lists import make_data
+from tests.rankers.boosting.feature_lists import damage, make_data
 
 RANKERS = [DiffRank, FeatureRank, BLFeatureRank]
 every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: ranker.__name__)
@@ -26,7 +26,7 @@ def test_row_order_changes_nothing_but_the_order_of_the_answer(ranker, is_tied, 
     rows = np.random.default_rng(0).permutation(y.size)
     one = ranker(discovery=discovery, cycles=2).fit(X, y, qid=qid)
     other = ranker(discovery=discovery, cycles=2).fit(X[rows], y[rows], qid=qid[rows])
-    np.testing.assert_allclose(other.feature_weights_, one.feature_weights_, atol=1e-12)
+    np.testing.assert_allclose(other.steps_["weight"], one.steps_["weight"], atol=1e-12)
     np.testing.assert_allclose(other.predict(X[rows], qid=qid[rows]), one.predict(X, qid=qid)[rows], atol=1e-9)
 
 
@@ -47,16 +47,16 @@ def test_row_order_changes_nothing_but_the_order_of_the_answer(ranker, is_tied, 
 def test_degenerate_lists_give_finite_models(ranker, X, y, qid):
     for parameters in ({"n_intervals": 50}, {"n_intervals": 1}, {"discovery": "linear"}):
         fitted = ranker(cycles=3, **parameters).fit(X, y, qid=qid)
-        assert np.isfinite(fitted.feature_weights_).all()
+        assert np.isfinite(fitted.steps_["weight"]).all()
         assert np.isfinite(fitted.predict(X, qid=qid)).all()
-        assert fitted.feature_weights_.size == 3 * len(X[0])
+        assert fitted.steps_["feature"].tolist() == 3 * list(range(len(X[0])))
 
 
 @every_ranker
 def test_a_perfect_feature_gets_a_finite_weight_and_ranks_perfectly(ranker):
     X, qid = np.r_[np.arange(2.0), np.arange(2.0)][:, None], [0, 0, 1, 1]
     fitted = ranker(n_intervals=2, cycles=1).fit(X, X[:, 0], qid=qid)
-    assert 5 < fitted.feature_weights_[0] < 20
+    assert 5 < fitted.steps_["weight"][0] < 20
     assert fitted.history_["error"] == [0]
     assert fitted.score(X, X[:, 0], qid=qid) == 1
 
@@ -67,7 +67,7 @@ def test_a_query_of_weight_two_counts_as_two(ranker):
     twice = np.r_[np.arange(y.size), np.arange(8)]
     expected = ranker().fit(X[twice], y[twice], qid=np.r_[qid, np.full(8, 9)])
     fitted = ranker().fit(X, y, qid=qid, sample_weight=[2, 1, 1])
-    np.testing.assert_allclose(fitted.feature_weights_, expected.feature_weights_, atol=1e-9)
+    np.testing.assert_allclose(fitted.steps_["weight"], expected.steps_["weight"], atol=1e-9)
     left_out = ranker().fit(X, y, qid=qid, sample_weight=[0, 1, 1])
     np.testing.assert_allclose(left_out.feature_weights_, ranker().fit(X[8:], y[8:], qid=qid[8:]).feature_weights_)
 
@@ -79,7 +79,7 @@ def test_forms_of_x_agree(ranker):
     expected = ranker().fit(X, y, qid=qid)
     for form in (sparse.csr_matrix(X), X.astype(np.float32), np.asfortranarray(X)):
         fitted = ranker().fit(form, y, qid=qid)
-        np.testing.assert_array_equal(fitted.feature_weights_, expected.feature_weights_)
+        np.testing.assert_array_equal(fitted.steps_["weight"], expected.steps_["weight"])
         np.testing.assert_array_equal(fitted.predict(form, qid=qid), expected.predict(X, qid=qid))
 
 
@@ -109,12 +109,13 @@ def test_the_steps_up_to_the_best_on_the_validation_set_are_kept(ranker):
     fitted = ranker(cycles=5, patience=4).fit(X, y, qid=qid, eval_set=held_back, eval_metric="kendall")
     values = fitted.history_["kendall"]
     assert fitted.best_score_ == min(values)
-    assert fitted.best_iteration_ == values.index(min(values)) + 1 == fitted.feature_weights_.size
+    assert fitted.best_iteration_ == values.index(min(values)) + 1 == fitted.steps_.size
     assert fitted.n_iter_ == len(values) == len(fitted.history_["error"])
     found = pk.metrics.kendall(y_new, fitted.predict(X_new, qid=qid_new), qid=qid_new).mean()
     assert found == pytest.approx(fitted.best_score_)
     whole = ranker(cycles=5, patience=None).fit(X, y, qid=qid, eval_set=Queries(*held_back), eval_metric="kendall")
-    assert whole.feature_weights_.size == 30 == len(whole.history_["kendall"])
+    assert whole.n_iter_ == 30 == len(whole.history_["kendall"])
+    assert whole.steps_.size == whole.best_iteration_ == int(np.argmin(whole.history_["kendall"])) + 1
     if fitted.n_iter_ < 30:
         assert fitted.stop_reason_ == "no improvement on the validation set"
         assert fitted.n_iter_ - fitted.best_iteration_ == 4
@@ -129,8 +130,8 @@ def test_a_validation_set_of_which_the_measure_says_nothing_ends_no_fit(ranker):
     assert np.isnan(fitted.history_[str(metric)]).all()
     assert fitted.best_iteration_ is None
     assert fitted.best_score_ is None
-    assert fitted.feature_weights_.size == fitted.n_iter_ == 8
-    assert fitted.stop_reason_ == "all steps done"
+    assert fitted.steps_.size == fitted.n_iter_ == 8
+    assert fitted.stop_reason_ == "cycles reached"
 
 
 @every_ranker
@@ -138,7 +139,7 @@ def test_a_validation_set_of_which_the_measure_says_nothing_ends_no_fit(ranker):
 def test_a_fit_says_how_it_ended(ranker):
     X, y, qid = make_data(8)
     fitted = ranker(cycles=2).fit(X, y, qid=qid)
-    assert (fitted.n_iter_, fitted.stop_reason_) == (8, "all steps done")
+    assert (fitted.n_iter_, fitted.stop_reason_) == (8, "cycles reached")
     assert (fitted.best_iteration_, fitted.best_score_) == (None, None)
     assert all(len(values) == 8 for values in fitted.history_.values())
     fitted.fit(X, np.ones(y.size), qid=qid)
@@ -158,10 +159,10 @@ def test_progress_is_shown_on_standard_error_where_asked_for(ranker, capsys):
 
 @every_ranker
 def test_parameters_are_checked_before_any_data_is_read(ranker):
-    ranker()._check_parameters()
+    ranker().check_parameters()
     for wrong in ({"n_intervals": 0}, {"cycles": 0}, {"discovery": "x"}, {"centre": "x"}, {"patience": -1}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            ranker(**wrong)._check_parameters()
+            ranker(**wrong).check_parameters()
 
 
 @every_ranker
@@ -204,9 +205,9 @@ def test_an_interrupted_fit_keeps_the_steps_it_has_taken(ranker, monkeypatch):
 
     monkeypatch.setattr(kind, "step", interrupted)
     fitted = ranker()
-    with pytest.raises(KeyboardInterrupt, match="the steps taken so far were kept"):
+    with pytest.raises(KeyboardInterrupt, match="its best iteration so far was kept"):
         fitted.fit(X, y, qid=qid)
-    np.testing.assert_array_equal(fitted.feature_weights_, whole.feature_weights_[:2])
+    np.testing.assert_array_equal(fitted.steps_, whole.steps_[:2])
     assert fitted.stop_reason_ == "interrupted"
     assert fitted.predict(X, qid=qid).shape == y.shape
 
@@ -233,14 +234,16 @@ def test_saved_models_are_loaded_and_damaged_ones_refused(ranker, tmp_path):
         loaded = models.load(tmp_path / "model.plackett")
         np.testing.assert_array_equal(loaded.predict(X, qid=qid), fitted.predict(X, qid=qid))
         for name, value in [
-            ("feature_weights_", np.array([np.nan])),
-            ("feature_weights_", np.array([1e308])),
+            ("weight", np.nan),
+            ("weight", 1e308),
+            ("feature", 4),
+            ("feature", -1),
             ("n_features_in_", 4.0),
             ("centres_", np.zeros((3, 2))),
             ("signs_", np.array([1, 1, 2, 1])),
         ]:
             damaged = clone(fitted).fit(X, y, qid=qid)
-            setattr(damaged, name, value)
+            damage(damaged, name, value)
             with pytest.raises(ValueError, match="must"):
                 damaged.check_loaded()
 

@@ -7,6 +7,7 @@ from scipy import sparse
 import plackett as pk
 from plackett._threads import set_n_threads
 from plackett.rankers.boosting.rankboost import RankBoost
+from tests.rankers.boosting.feature_lists import damage
 from tests.rankers.judged_lists import lists, shuffled
 
 LARGEST_ALPHA = 0.5 * np.log((2 - 1e-6) / 1e-6)
@@ -86,15 +87,15 @@ def test_rankboost_does_not_see_the_order_of_the_rows(values):
     one, other = RankBoost(50).fit(X, y, qid=qid), RankBoost(50).fit(*rows[:2], qid=rows[2])
     assert one.history_["feature"] == other.history_["feature"]
     assert one.history_["threshold"] == other.history_["threshold"]
-    np.testing.assert_allclose(one.alphas_, other.alphas_, atol=1e-9)
+    np.testing.assert_allclose(one.steps_["weight"], other.steps_["weight"], atol=1e-9)
 
 
 def test_rankboost_scores_new_documents_by_thresholds():
     X, y, qid = lists()
     ranker = RankBoost(30).fit(X, y, qid=qid)
     new = np.random.default_rng(1).normal(size=(50, 5))
-    new[:10, ranker.features_[0]] = ranker.thresholds_[0]  # not above it
-    expected = sum(a * (new[:, f] > t) for f, t, a in ranker.feature_weights_)
+    new[:10, ranker.steps_["feature"][0]] = ranker.steps_["threshold"][0]  # not above it
+    expected = sum(a * (new[:, f] > t) for f, a, t in ranker.steps_.tolist())
     np.testing.assert_allclose(ranker.predict(new), expected, atol=1e-12)
     parts = sum(ranker.contribution(feature, new[:, feature]) for feature in range(5))
     np.testing.assert_allclose(parts, expected, atol=1e-12)
@@ -106,7 +107,7 @@ def test_rankboost_gives_a_perfect_threshold_a_finite_weight(sign):
     y = (np.arange(qid.size) % 2).astype(float)
     X[:, 2] = sign * y
     ranker = RankBoost().fit(X, y, qid=qid)
-    assert ranker.feature_weights_ == [(2, sign * 0.5, pytest.approx(sign * 7.25, abs=0.01))]
+    assert ranker.steps_.tolist() == [(2, pytest.approx(sign * 7.25, abs=0.01), sign * 0.5)]
     assert ranker.stop_reason_ == "one threshold orders every pair"
 
 
@@ -117,7 +118,7 @@ def test_rankboost_with_perfect_features_of_many_levels_ends_in_order():
     assert ranker.history_["pair_error"][-1] == 0
     assert np.isfinite(ranker.predict(X)).all()
     assert ranker.stop_reason_ == "every pair is in order by a wide margin"
-    assert 3 not in ranker.features_
+    assert 3 not in ranker.steps_["feature"]
 
 
 def test_rankboost_keeps_the_round_that_is_best_on_the_validation_set():
@@ -125,7 +126,7 @@ def test_rankboost_keeps_the_round_that_is_best_on_the_validation_set():
     other = lists(20, seed=5)
     ranker = RankBoost(100, patience=20).fit(X, y, qid=qid, eval_set=other, eval_metric="map")
     values = ranker.history_["map"]
-    assert ranker.n_rounds_ == ranker.best_iteration_ == 1 + int(np.argmax(values)) == len(values) - 20
+    assert ranker.steps_.size == ranker.best_iteration_ == 1 + int(np.argmax(values)) == len(values) - 20
     assert ranker.stop_reason_ == "no improvement on the validation set"
     assert ranker.score(*other[:2], qid=other[2], metric="map") == pytest.approx(ranker.best_score_, abs=1e-9)
 
@@ -147,7 +148,7 @@ def test_rankboost_takes_few_thresholds_where_most_values_are_equal():
     X[X < 0.5] = 0.0
     ranker = RankBoost(40, n_thresholds=4).fit(X, y, qid=qid)
     for feature in range(5):
-        assert np.unique(ranker.thresholds_[ranker.features_ == feature]).size <= 4
+        assert np.unique(ranker.steps_["threshold"][ranker.steps_["feature"] == feature]).size <= 4
     assert ranker.history_["bound"][-1] < 1
 
 
@@ -165,7 +166,7 @@ def test_rankboost_counts_a_query_of_weight_two_like_two_queries():
     twice = np.vstack([X, X[again]]), np.append(y, y[again]), np.append(qid, np.full(again.sum(), 99))
     one = RankBoost(10).fit(X, y, qid=qid, sample_weight=weights)
     other = RankBoost(10).fit(*twice[:2], qid=twice[2])
-    np.testing.assert_allclose(one.alphas_, other.alphas_, atol=1e-9)
+    np.testing.assert_allclose(one.steps_["weight"], other.steps_["weight"], atol=1e-9)
 
 
 def test_rankboost_is_the_same_for_sparse_rows_and_any_number_of_threads():
@@ -176,7 +177,7 @@ def test_rankboost_is_the_same_for_sparse_rows_and_any_number_of_threads():
         thin = RankBoost(20).fit(sparse.csr_array(X), y, qid=qid)
     finally:
         set_n_threads(None)
-    assert ranker.feature_weights_ == thin.feature_weights_
+    np.testing.assert_array_equal(ranker.steps_, thin.steps_)
     np.testing.assert_array_equal(ranker.predict(X), thin.predict(sparse.csr_array(X)))
 
 
@@ -197,13 +198,20 @@ def test_rankboost_refuses_parameters_when_it_is_fitted(params, message):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("features_", np.full(9, 5)), ("thresholds_", np.zeros(3)), ("alphas_", np.full(9, np.inf)), ("n_columns_", 4)],
+    [
+        ("feature", 5),
+        ("feature", -1),
+        ("threshold", np.nan),
+        ("weight", np.inf),
+        ("n_columns_", 4),
+        ("steps_", np.zeros(9)),
+    ],
 )
 def test_rankboost_refuses_arrays_that_no_fit_leaves_behind(name, value):
     X, y, qid = lists()
     ranker = RankBoost(9).fit(X, y, qid=qid)
     ranker.check_loaded()
-    setattr(ranker, name, value)
+    damage(ranker, name, value)
     with pytest.raises(ValueError, match="must"):
         ranker.check_loaded()
 
@@ -221,7 +229,7 @@ def test_rankboost_explains_its_scores_threshold_by_threshold(normalize, is_spar
             low, high = X[rows].min(axis=0), X[rows].max(axis=0)
             values[rows] = (X[rows] - low) / np.where(high > low, high - low, 1.0)
     parts = np.zeros(X.shape)
-    for feature, threshold, alpha in ranker.feature_weights_:
+    for feature, alpha, threshold in ranker.steps_.tolist():
         parts[:, feature] += alpha * (values[:, feature] > threshold)
     expected = np.array([part - parts[qid == query].mean(axis=0) for part, query in zip(parts, qid, strict=True)])
     np.testing.assert_allclose(explained.contributions, expected, atol=1e-9)
@@ -240,7 +248,7 @@ def test_rankboost_explains_by_the_names_of_the_columns():
     explained = ranker.explain(data)
     assert explained.feature_names == names
     assert explained.docid[3] == "d3"
-    assert {step[0] for step in ranker.feature_weights_} <= set(names)
+    assert ranker.feature_weights_.shape == (5,)
 
 
 @pytest.mark.filterwarnings("ignore::plackett.exceptions.NothingToLearnWarning")

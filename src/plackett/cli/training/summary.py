@@ -101,13 +101,11 @@ def _sizes(queries: Queries) -> str:
 
 def _steps(fitted: Any) -> str:
     """Format the number of steps and the best one, if later ones were dropped."""
-    n_steps, kept = fitted.n_iter_, getattr(fitted, "n_rounds_", None)  # which boosted rankers have
-    best = fitted.best_iteration_
+    n_steps, best = fitted.n_iter_, fitted.best_iteration_
     if best is not None:
         return f"{n_steps:,}, best on the validation set: {best:,}"
-    if kept is not None and kept < n_steps:
-        return f"{n_steps:,}, best on the training set: {kept:,}"
-    return f"{n_steps:,}"
+    n_kept = len(fitted.steps_) if hasattr(fitted, "steps_") else n_steps
+    return f"{n_steps:,}, best on the training set: {n_kept:,}" if n_kept < n_steps else f"{n_steps:,}"
 
 
 def _of_queries(fitted: Any) -> list[tuple[str, str]]:
@@ -222,18 +220,10 @@ def feature_weights(ranker: Any) -> list[tuple[str, float]]:
 
     from plackett.validation import feature_labels
 
-    if hasattr(ranker, "alphas_"):
-        features = ranker.features_
-        weights = np.abs(ranker.alphas_) if hasattr(ranker, "thresholds_") else ranker.alphas_
-    elif hasattr(ranker, "feature_importances_"):
-        features, weights = np.arange(ranker.n_features_in_), ranker.feature_importances_
-    elif hasattr(ranker, "feature_weights_"):
-        weights = ranker.feature_weights_
-        features = np.arange(weights.size) % ranker.n_features_in_
-    else:
+    weights = getattr(ranker, "feature_importances_", getattr(ranker, "feature_weights_", None))
+    if weights is None:
         return []
-    sums = np.bincount(features, weights=weights) if features.size else np.zeros(0)
-    order = np.argsort(-np.abs(sums), kind="stable")
-    labels = ranker.feature_labels
-    names = feature_labels(sums.size, None if labels is None or len(labels) < sums.size else labels)
-    return [(names[column], float(sums[column])) for column in order.tolist() if sums[column] != 0.0]
+    is_same = weights.size == ranker.n_features_in_  # a normalizer may make other columns
+    names = feature_labels(weights.size, ranker.feature_labels if is_same else None)
+    order = np.argsort(-np.abs(weights), kind="stable")
+    return [(names[column], float(weights[column])) for column in order.tolist() if weights[column] != 0.0]

@@ -233,7 +233,6 @@ def _stumps(ranker: RankBoost) -> FlatTrees:
             "scaled columns. Fit it without normalize: scaling over all rows makes no difference to it."
         )
     nothing = np.zeros(3)
-    rounds = zip(ranker.features_, ranker.thresholds_, ranker.alphas_, strict=True)
     trees = [
         {
             "features": np.array([feature, LEAF, LEAF]),
@@ -244,6 +243,6 @@ def _stumps(ranker: RankBoost) -> FlatTrees:
             "counts": nothing,
             "gains": nothing,
         }
-        for feature, threshold, alpha in rounds
+        for feature, alpha, threshold in ranker.steps_.tolist()
     ]
     return FlatTrees.of(trees, ranker.n_features_in_)

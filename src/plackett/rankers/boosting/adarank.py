@@ -5,26 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from plackett._threads import deal
 from plackett.data.queries import Queries
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.rankers.boosting.base import (
-    ALL_ROUNDS,
-    SAME,
-    Boosted,
-    Rounds,
-    check_steps,
-    column_of,
-    named_steps,
-    weight_of_edge,
-)
+from plackett.rankers.base import TrainingSet
+from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_edge
 from plackett.rankers.linear_scores import LinearScores
+from plackett.rankers.monitor import FitMonitor
 from plackett.scorers.linear import LinearScorer
 from plackett.validation import check_choice, check_number, check_positive_int
 
+ROUNDS_WITHOUT_RISE = 10  # of the training measure, after which the fit ends
 # With a cooldown of 1 the two strongest features alternate until the training measure stops rising. On the validation
 # folds of MQ2008 and OHSUMED the mean MAP rises with the cooldown, up to about a quarter of the features.
 FEATURES_PER_ROUND = 4
@@ -38,48 +31,50 @@ class AdaRank(Boosted, LinearScores):
     measure, gives it ``α = ½ ln(Σ P (1 + E) / Σ P (1 - E))``, adds α times the feature to the scores, and lets P be
     proportional to ``exp(-E)`` of the scores so far: queries that are ranked badly count more in the next round.
 
-    A feature ranks falling or, with α taken negative, rising. A feature that was chosen rests for some rounds, so that
-    it is chosen again only after others; equal candidates are settled by the number of the feature, falling before
-    rising. E is the measure itself where higher is better, divided by what the best or the worst order of the query
-    gets where that leaves ``[-1, 1]``, as for DCG. Where lower is better, E goes from 1 for the query's best order to
-    -1 for its worst. Equal scores count with the mean over their orders, so that the order of the rows has no
-    influence, unless the measure spells out ``ties`` or a ``convention``. Queries that get the same from every order
-    (one document, equal labels, none relevant) take no part.
+    A feature ranks in descending order or, with a negative α, in ascending order. After a feature was chosen it is left
+    out for some rounds. Of equal candidates the first feature is taken, descending before ascending. E is the measure
+    itself where higher is better, divided by the value of the query's best or worst order where that leaves ``[-1,
+    1]``, as for DCG. Where lower is better, E goes from 1 for the query's best order to -1 for its worst. Equal scores
+    count with the mean over their orders, so that the order of the rows has no influence, unless the measure sets
+    ``ties`` or a ``convention``. Queries for which all orders have the same value (one document, equal labels, none
+    relevant) are ignored.
 
-    Scores add up columns, so that columns of different scales want ``normalize``.
+    The fit ends when the training measure has not risen by ``tol`` in the last 10 rounds. Without a validation set, the
+    rounds up to the best one on the training set are kept.
+
+    Scores are sums of columns: use ``normalize`` if the columns have different scales.
 
     Parameters
     ----------
     metric : str or Measure, default="map"
-        What is boosted, any measure of this library.
+        The measure to boost, any of this library.
     n_rounds : int, default=500
-        Rounds at most.
-    tol : float, default=1e-4
-        What counts as a rise of the training measure.
-    patience : int or None, default=10
-        The fit ends after so many rounds in which the training measure has not risen by ``tol``; None: never.
+        Maximum number of rounds.
+    tol : float or None, default=1e-4
+        Smallest rise of the training measure that counts. None does not look at the training measure to end the fit.
+    patience : int or None, default=None
+        With ``eval_set``, rounds without a better value of its measure after which the fit ends; None never ends early.
     directions : {"both", "falling"}, default="both"
-        Whether a feature may also rank rising, its smallest value first.
+        Whether a feature may also rank in ascending order, its smallest value first.
     cooldown : int or None, default=None
         Rounds for which a feature is left out after it was chosen; 1 only forbids it twice in a row. None takes a
-        quarter of the number of features, at least 1 and at most 10. With a short cooldown two strong features take
-        turns and others never enter.
+        quarter of the number of features, at least 1 and at most 10. With a short cooldown two strong features
+        alternate and others are never chosen.
     normalize : str, transformer or None, default=None
         How columns are scaled first, as for ``LinearRanker``.
     verbose : bool, default=False
-        A progress bar on standard error.
+        Whether to show a progress bar on standard error.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
         Always 0.
-    features_, alphas_ : ndarrays of shape (n_rounds_,)
-        The rounds that were kept; α is negative where the feature ranks rising.
-    feature_weights_ : list of (feature, α)
-        The same, by name where the columns have names.
-    n_rounds_ : int
-        Rounds that were kept: up to the best on the validation set or, without one, the best on the training set.
+    steps_ : structured array of shape (n_steps,)
+        The rounds that were kept, in order: ``"feature"`` (its column) and ``"weight"`` (α, negative where the feature
+        ranks in ascending order).
+    feature_weights_ : ndarray of shape (n_features,)
+        The sum of α for each feature, equal to ``coef_``.
     n_iter_ : int
         Rounds that were made.
     stop_reason_ : str
@@ -101,8 +96,8 @@ class AdaRank(Boosted, LinearScores):
         self,
         metric: Any = "map",
         n_rounds: int = 500,
-        tol: float = 1e-4,
-        patience: int | None = 10,
+        tol: float | None = 1e-4,
+        patience: int | None = None,
         directions: str = "both",
         cooldown: int | None = None,
         normalize: Any = None,
@@ -118,70 +113,66 @@ class AdaRank(Boosted, LinearScores):
         self.verbose = verbose
 
     @property
-    def feature_weights_(self) -> list[tuple[Any, float]]:
-        check_is_fitted(self)
-        return named_steps(self.features_, self.alphas_, self._column_names())
+    def _n_columns(self) -> int:
+        return self.coef_.size
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number(self.tol, "tol", least=0.0)
+        check_positive_int(self.n_rounds, "n_rounds")
+        if self.tol is not None:
+            check_number(self.tol, "tol", least=0.0)
         check_choice(self.directions, "directions", ("both", "falling"))
         if self.cooldown is not None:
             check_positive_int(self.cooldown, "cooldown")
         Measure.parse(self.metric)
 
-    def _boost(self, queries: Queries, weights: np.ndarray, rounds: Rounds) -> str:
-        self.coef_, self.intercept_ = np.zeros(queries.n_features), 0.0
-        self.features_, self.alphas_, self.n_rounds_ = np.zeros(0, dtype=np.int64), np.zeros(0), 0
+    def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
+        queries = training.queries
+        weights = np.ones(queries.n_queries) if training.weights is None else training.weights
         target = _Target(Measure.parse(self.metric), queries, weights)
+        sign_of_measure = 1.0 if target.measure.higher_is_better else -1.0
         candidates = target.of_features(queries.X, has_rising=self.directions == "both")
         scorer = LinearScorer(queries.X)
-        held = None if rounds.validation is None else LinearScorer(rounds.validation.queries.X)
-        features: list[int] = []
-        alphas: list[float] = []
-        counted = weights[target.is_counted]
-        if counted.sum() == 0.0:
-            return "no query tells one order from another"
-        P = counted / counted.sum()
-        coef = np.zeros(queries.n_features)
+        held = None if monitor.validation is None else LinearScorer(monitor.validation.queries.X)
         cooldown = self.cooldown or min(LONGEST_COOLDOWN, max(1, queries.n_features // FEATURES_PER_ROUND))
-        train = Rounds(None, rounds.progress)  # the paper's rule looks at the training set
-        while rounds.n_rounds < self.n_rounds:
-            edges = candidates @ P
-            edges[:, features[-cooldown:]] = -np.inf
-            feature, sign, edge = _best_feature(edges)
-            if edge <= SAME:
-                return "no other feature has a positive mean of the measure"
-            alpha = sign * weight_of_edge(edge)
-            features.append(feature)
-            alphas.append(alpha)
-            coef[feature] += alpha
-            rounds.n_rounds += 1
-            train.n_rounds += 1
-            scores = scorer.scores(coef)
-            if not np.isfinite(scores).all():
-                raise ValueError("the scores grew beyond all numbers; scale the columns (normalize=).")
-            mean, values = target.of_scores(scores)
-            rounds.note(feature=feature, alpha=alpha, edge=edge, train=mean)
-            train.judge(mean, target.measure.higher_is_better, self.tol)
-            if held is None:
-                rounds.progress.advance(f"{target.measure} {mean:.4f}")
-                rounds.judge(mean, target.measure.higher_is_better, SAME)
-            else:
-                rounds.judge_validation(held.scores(coef))
-            if rounds.best_round == rounds.n_rounds:
-                self.coef_, self.n_rounds_ = coef.copy(), rounds.n_rounds
-                self.features_, self.alphas_ = np.array(features, dtype=np.int64), np.array(alphas)
-            if self.patience is not None and train.n_rounds - train.best_round >= self.patience:
-                return "the training measure no longer rises"
-            P = counted * np.exp(-values)
-            P /= P.sum()
-        return ALL_ROUNDS
-
-    def check_loaded(self) -> None:
-        """Refuse what a file may say but no fit leaves behind."""
-        super().check_loaded()
-        check_steps(self, self.coef_.size)
+        counted = weights[target.is_counted]
+        P = counted / max(counted.sum(), 1e-300)
+        coef, steps = np.zeros(queries.n_features), []
+        best, n_best, risen, n_risen = -np.inf, 0, -np.inf, 0  # the training measure and rounds, of the best and by tol
+        with monitor.run("n_rounds", self.n_rounds, ("feature", "alpha", "edge", "train"), shown=("train",)):
+            reason = None if counted.any() else monitor.stop("no query has orders of different values")
+            while reason is None and monitor.n_iter < self.n_rounds:
+                edges = candidates @ P
+                edges[:, [chosen for chosen, _ in steps[-cooldown:]]] = -np.inf
+                feature, sign, edge = _best_feature(edges)
+                if edge <= SAME:
+                    monitor.stop("no other feature has a positive mean of the measure")
+                    break
+                alpha = sign * weight_of_edge(edge)
+                steps.append((feature, alpha))
+                coef[feature] += alpha
+                scores = scorer.scores(coef)
+                if not np.isfinite(scores).all():
+                    raise ValueError("the scores overflowed; scale the columns (normalize=).")
+                mean, values = target.of_scores(scores)
+                reason = monitor.record(
+                    None if held is None else lambda: held.scores(coef),
+                    feature=feature,
+                    alpha=alpha,
+                    edge=edge,
+                    train=mean,
+                )
+                value = sign_of_measure * mean
+                if value > best + SAME:
+                    best, n_best = value, monitor.n_iter
+                if self.tol is not None and value > risen + self.tol:
+                    risen, n_risen = value, monitor.n_iter
+                if self.tol is not None and monitor.n_iter - n_risen >= ROUNDS_WITHOUT_RISE:
+                    reason = monitor.stop("the training measure no longer rises")
+                P = counted * np.exp(-values)
+                P /= P.sum()
+        self._keep_steps(steps[: n_best if monitor.best_iteration is None else monitor.best_iteration])
+        self.coef_, self.intercept_ = np.zeros(queries.n_features), 0.0
+        np.add.at(self.coef_, self.steps_["feature"], self.steps_["weight"])
 
 
 class _Target:

@@ -42,15 +42,17 @@ class DiffRank(FeatureSteps):
         Only pairs whose better document belongs to the true first ``top_k`` of its list count; where equal labels leave
         open which do, all of that label. None counts all pairs.
     patience : int or None, default=50
-        With a validation set, the fit ends after so many steps without a better value of its measure, and the steps up
-        to the best are kept. None records the measure and changes nothing.
+        With ``eval_set``, steps without a better value of its measure after which the fit ends; None never ends early.
+        The steps up to the best one are kept.
     verbose : bool, default=False
-        A progress bar on standard error.
+        Whether to show a progress bar on standard error.
 
     Attributes
     ----------
-    feature_weights_ : ndarray of shape (n_steps,)
-        α of each step; step t takes feature ``t % n_features``.
+    steps_ : structured array of shape (n_steps,)
+        The steps that were kept, in order: ``"feature"`` (its column) and ``"weight"`` (α).
+    feature_weights_ : ndarray of shape (n_features,)
+        The sum of α over the steps of each feature.
     centres_ : ndarray of shape (n_features, n_intervals) or None
         The least relevant part first; NaN where no list fills a part. None for ``discovery="linear"``.
     signs_ : ndarray of shape (n_features,) or None
@@ -68,8 +70,8 @@ class DiffRank(FeatureSteps):
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
     >>> ranker = DiffRank().fit(data.X, data.y, qid=data.qid)
-    >>> ranker.feature_weights_.shape
-    (80,)
+    >>> ranker.steps_.size, ranker.feature_weights_.size
+    (80, 8)
     >>> scores = ranker.predict(data.X, qid=data.qid)  # by list: qid is needed
     """
 
@@ -113,11 +115,9 @@ class DiffRank(FeatureSteps):
         from plackett.explain.additive import explain_additive
 
         given = self._to_explain(X, qid, docid)
-        features = np.arange(self.feature_weights_.size) % self.n_features_in_
-        weights = np.bincount(features, self.feature_weights_, self.n_features_in_)
         ranks = 0.5 * self._ranks(given.queries)[:, given.place]
         return explain_additive(
-            weights * ranks.T,
+            self.feature_weights_ * ranks.T,
             given.X,
             given.qid,
             scores=self._predict_grouped(given.queries)[given.place],
@@ -186,7 +186,7 @@ class _DiffTraining(Training):
         if weight != 0.0:
             _native.rankers.add_feature(ranks, weight, self.scores)
             self._weigh()
-        return Step(weight)
+        return Step(feature, weight)
 
     def measures(self) -> tuple[float, float]:
         bound = self._total / self.lists.total_pairs if self.lists.total_pairs > 0 else 0.0
@@ -213,5 +213,5 @@ class _DiffReplay(Replay):
     def scores(self) -> np.ndarray:
         return self._sums
 
-    def take(self, feature: int, step: Step) -> None:
-        _native.rankers.add_feature(self._ranks[feature], step.weight, self._sums)
+    def take(self, step: Step) -> None:
+        _native.rankers.add_feature(self._ranks[step.feature], step.weight, self._sums)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from plackett.rankers.boosting.feature_steps import (
     Training,
     TrainingLists,
 )
-from plackett.storage.models.checks import check_vector
 from plackett.validation import check_choice
 
 if TYPE_CHECKING:
@@ -56,15 +55,17 @@ class FeatureRank(FeatureSteps):
     cycles : int, default=1
         Passes over the features.
     patience : int or None, default=50
-        With a validation set, the fit ends after so many steps without a better value of its measure, and the steps up
-        to the best are kept. None records the measure and changes nothing.
+        With ``eval_set``, steps without a better value of its measure after which the fit ends; None never ends early.
+        The steps up to the best one are kept.
     verbose : bool, default=False
-        A progress bar on standard error.
+        Whether to show a progress bar on standard error.
 
     Attributes
     ----------
-    feature_weights_ : ndarray of shape (n_steps,)
-        λ of each step; step t takes feature ``t % n_features``.
+    steps_ : structured array of shape (n_steps,)
+        The steps that were kept, in order: ``"feature"`` (its column) and ``"weight"`` (λ).
+    feature_weights_ : ndarray of shape (n_features,)
+        The sum of λ over the steps of each feature.
     history_ : dict of lists
         After every step: ``"E"``, the mean over the lists; ``"error"``, the share of all pairs in wrong order; and the
         validation measure.
@@ -119,19 +120,17 @@ class FeatureRank(FeatureSteps):
 
         given = self._to_explain(X, qid, docid)
         chosen = choose_rows(given.qid.size, given.qid, rows, given.docid)
-        steps, replay, place = self._steps(), self._replay(given.queries), given.place[chosen.rows]
+        steps, replay, place = self._recorded_steps(), self._replay(given.queries), given.place[chosen.rows]
         ranks = np.empty((chosen.rows.size, len(steps) + 1))
         ranks[:, 0] = 0.5 * (chosen.sizes + 1)
         for t, step in enumerate(steps):
-            replay.take(t % self.n_features_in_, step)
+            replay.take(step)
             ranks[:, t + 1] = replay.scores[place]
         return RankSteps(
             ranks=ranks,
             steps=[
-                RankStep(
-                    t + 1, given.feature_names[t % self.n_features_in_], step.weight, ENTERS[step.choice], step.beta
-                )
-                for t, step in enumerate(steps)
+                RankStep(t, given.feature_names[step.feature], step.weight, ENTERS[step.enters], step.beta)
+                for t, step in enumerate(steps, start=1)
             ],
             sizes=chosen.sizes,
             values=given.X[chosen.rows].astype(np.float64),
@@ -169,12 +168,11 @@ class BLFeatureRank(FeatureRank):
 
     Attributes
     ----------
-    feature_weights_ : ndarray of shape (n_steps,)
-        λ of each step; step t takes feature ``t % n_features``.
-    choices_ : ndarray of shape (n_steps,)
-        What enters a step of ``predict``: 0 the feature, 1 the mixture, 2 the ranking so far.
-    betas_ : ndarray of shape (n_steps,)
-        β of the mixtures; 0 in steps without one.
+    steps_ : structured array of shape (n_steps,)
+        The steps that were kept, in order: ``"feature"`` (its column), ``"weight"`` (λ), ``"enters"`` (what enters in
+        ``predict``: 0 the feature, 1 the mixture, 2 the ranking so far) and ``"beta"`` (β of the mixture, or 0).
+    feature_weights_ : ndarray of shape (n_features,)
+        The sum of λ over the steps of each feature.
     history_, centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in :class:`FeatureRank`
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
@@ -185,6 +183,8 @@ class BLFeatureRank(FeatureRank):
     >>> ranker = BLFeatureRank().fit(data.X, data.y, qid=data.qid)
     >>> ranks = ranker.predict(data.X, qid=data.qid)
     """
+
+    STEP_FIELDS: ClassVar = [*FeatureRank.STEP_FIELDS, ("enters", np.int64), ("beta", np.float64)]
 
     def __init__(
         self,
@@ -206,27 +206,12 @@ class BLFeatureRank(FeatureRank):
     def _training(self, queries: Queries, weights: np.ndarray | None) -> _RankTraining:
         return self._rank_training(queries, weights, self.balance)
 
-    def _keep(self, steps: list[Step]) -> None:
-        super()._keep(steps)
-        self.choices_ = np.array([step.choice for step in steps], dtype=np.int64)
-        self.betas_ = np.array([step.beta for step in steps], dtype=np.float64)
-
-    def _steps(self) -> list[Step]:
-        return [
-            Step(float(weight), int(choice), float(beta))
-            for weight, choice, beta in zip(self.feature_weights_, self.choices_, self.betas_, strict=True)
-        ]
-
     def check_loaded(self) -> None:
         super().check_loaded()
-        check_vector(self, "choices_", np.int64)
-        check_vector(self, "betas_")
-        if not self.feature_weights_.size == self.choices_.size == self.betas_.size:
-            raise ValueError("feature_weights_, choices_ and betas_ must have one number for each step.")
-        if not np.isin(self.choices_, (0, 1, 2)).all():
-            raise ValueError("choices_ must be 0, 1 or 2.")
-        if (abs(self.betas_) > LARGEST_BETA).any():
-            raise ValueError(f"betas_ must be numbers of at most {LARGEST_BETA:g}.")
+        if not np.isin(self.steps_["enters"], list(ENTERS)).all():
+            raise ValueError("what enters a step of steps_ must be 0, 1 or 2.")
+        if (abs(self.steps_["beta"]) > LARGEST_BETA).any():
+            raise ValueError(f"beta of steps_ must be at most {LARGEST_BETA:g}.")
 
 
 class _RankTraining(Training):
@@ -259,7 +244,7 @@ class _RankTraining(Training):
         self.twice, self._spare = self._spare, self.twice
         self.E = (right - self._wrong) / self._pairs
         self._w = np.exp(-self.E)
-        return Step(weight, choice, beta)
+        return Step(feature, weight, choice, beta)
 
     def _choose(self, ranks: np.ndarray, of_feature: np.ndarray) -> tuple[int, float, np.ndarray]:
         """Per query the best of feature, mixture and the ranking so far; then what all queries together say."""
@@ -316,9 +301,9 @@ class _RankReplay(Replay):
     def scores(self) -> np.ndarray:
         return 0.5 * self._twice
 
-    def take(self, feature: int, step: Step) -> None:
-        ranks, indptr = self._ranks[feature], self._indptr
-        choices, betas = np.full(indptr.size - 1, step.choice), np.full(indptr.size - 1, step.beta)
+    def take(self, step: Step) -> None:
+        ranks, indptr = self._ranks[step.feature], self._indptr
+        choices, betas = np.full(indptr.size - 1, step.enters), np.full(indptr.size - 1, step.beta)
         uncounted = np.zeros(0, np.int64)
 
         def work(first: int, last: int) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett._threads import query_blocks
 from plackett.data.queries import Queries, QueryLists
-from plackett.metrics.measure import Measure
-from plackett.rankers.base import Interrupted, Ranker
+from plackett.rankers.base import TrainingSet
+from plackett.rankers.boosting.base import Boosted
 from plackett.rankers.boosting.discovery import (
     CENTRES,
     DISCOVERIES,
@@ -23,23 +23,22 @@ from plackett.rankers.boosting.discovery import (
     find_centres,
     find_signs,
 )
-from plackett.rankers.monitor import NO_IMPROVEMENT, Progress, ValidationSet, is_better
-from plackett.solvers.base import INTERRUPTED
+from plackett.rankers.monitor import FitMonitor
 from plackett.storage.models.checks import check_vector
 from plackett.validation import check_choice, check_positive_int, feature_labels
 
 FEATURE, MIXTURE, BEFORE = 0, 1, 2  # what enters a step of BL-FeatureRank
 LEAST = 1e-12  # of the two sums whose ratio gives a weight: a perfect feature gets a finite one
 LARGEST_WEIGHT = 1e6  # far above all that LEAST lets a fit find: sums of weighted ranks stay finite
-FINISHED = "all steps done"
 NO_PAIRS = "no query has documents with different labels"
 
 
 class Step(NamedTuple):
     """What a step adds: a feature with its weight, and for BL-FeatureRank what enters and how it is mixed."""
 
+    feature: int
     weight: float
-    choice: int = FEATURE
+    enters: int = FEATURE
     beta: float = 0.0
 
 
@@ -90,7 +89,7 @@ class Replay(ABC):
         """Scores after the steps so far."""
 
     @abstractmethod
-    def take(self, feature: int, step: Step) -> None:
+    def take(self, step: Step) -> None:
         """Take one step."""
 
 
@@ -105,33 +104,7 @@ class ToExplain(NamedTuple):
     docid: Any
 
 
-class Watch:
-    """What happens after every step: history, validation measure, progress."""
-
-    def __init__(self, names: tuple[str, ...], held_back: Queries | None, metric: Any, replay: Replay | None):
-        self.history: dict[str, list[float]] = {name: [] for name in names}
-        self.best_iteration: int | None = None
-        self.best_score: float | None = None
-        self._names, self._replay = names, replay
-        self._held_back = None if held_back is None else ValidationSet(held_back, metric)
-        if self._held_back is not None:
-            self.history[str(self._held_back.measure)] = []
-
-    def __call__(self, n_steps: int, feature: int, step: Step, measures: tuple[float, ...]) -> str:
-        shown = "  ".join(f"{name} {value:.4f}" for name, value in zip(self._names, measures, strict=True))
-        for name, value in zip(self._names, measures, strict=True):
-            self.history[name].append(value)
-        if self._held_back is None or self._replay is None:
-            return shown
-        self._replay.take(feature, step)
-        measure, mean = self._held_back.measure, self._held_back.mean(self._replay.scores)
-        self.history[str(measure)].append(mean)
-        if is_better(mean, self.best_score, measure):
-            self.best_iteration, self.best_score = n_steps, mean
-        return f"{shown}  {measure} {mean:.4f}"
-
-
-class FeatureSteps(Ranker):
+class FeatureSteps(Boosted):
     """What the three rankers share: discovery, the loop over the features, validation, replay."""
 
     n_intervals: int
@@ -140,53 +113,27 @@ class FeatureSteps(Ranker):
     cycles: int
     patience: int | None
     verbose: bool
-    feature_weights_: np.ndarray
     centres_: Any
     signs_: Any
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        eval_set: Any = None,
-        eval_metric: str | Measure | None = None,
-    ) -> Self:
-        """Find the ranking in each feature, and the weights.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
-        y : array-like of shape (n_docs,)
-            Labels, larger is better. Left out where X is a Queries.
-        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
-            In any row order; None means that all rows are one list.
-        sample_weight : array-like, default=None
-            One weight per query (in order of first appearance) or per row (constant within a query). A query of weight
-            2 counts as two alike.
-        eval_set : Queries or tuple (X, y, qid), default=None
-            Validation queries, measured after every step.
-        eval_metric : str or Measure, default=None
-            Any measure of this library; None takes ``"ndcg@10"``.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        with self._all_or_nothing():
-            if eval_metric is not None:
-                Measure.parse(eval_metric)
-            queries = self._check_queries(X, y, qid, reset=True)
-            self.n_queries_ = queries.n_queries
-            weights = self._check_query_weights(sample_weight, queries)
-            held_back = self._check_eval_set(eval_set)
-            self._discover(queries.X, queries.lists, weights)
-            training = self._training(queries, weights)
-            replay = None if held_back is None else self._replay(held_back)
-            return self._learn(training, Watch(training.names, held_back, eval_metric, replay))
+    def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
+        queries, weights = training
+        self._discover(queries.X, queries.lists, weights)
+        state = self._training(queries, weights)
+        replay = None if monitor.validation is None else self._replay(monitor.validation.queries)
+        steps: list[Step] = []
+        n_steps = self.cycles * queries.n_features
+        with monitor.run("cycles", n_steps, state.names):
+            if state.lists.total_pairs <= 0:
+                monitor.stop(NO_PAIRS)
+            for place in range(n_steps):
+                steps.append(state.step(place % queries.n_features))
+                if replay is not None:
+                    replay.take(steps[-1])
+                scores = None if replay is None else lambda: replay.scores
+                if monitor.record(scores, **dict(zip(state.names, state.measures(), strict=True))):
+                    break
+        self._keep_steps(steps[: monitor.n_kept])
 
     def _discover(self, X: Any, lists: QueryLists, weights: np.ndarray | None) -> None:
         self.centres_ = self.signs_ = None
@@ -217,44 +164,14 @@ class FeatureSteps(Ranker):
         """Twice the ranks by each feature, of new lists."""
         return self._discovery().twice_ranks(queries.X, queries.indptr).twice
 
-    def _learn(self, training: Training, watch: Watch) -> Self:
-        n_features = self.n_features_in_
-        steps: list[Step] = []
-        self.stop_reason_ = FINISHED if training.lists.total_pairs > 0 else NO_PAIRS
-        interrupt = None
-        try:
-            with Progress("fitting", self.cycles * n_features, is_shown=bool(self.verbose)) as progress:
-                for place in range(self.cycles * n_features):
-                    step = training.step(place % n_features)
-                    steps.append(step)
-                    progress.advance(watch(len(steps), place % n_features, step, training.measures()))
-                    if self.patience is None or watch.best_iteration is None:
-                        continue
-                    if len(steps) - watch.best_iteration >= self.patience:
-                        self.stop_reason_ = NO_IMPROVEMENT
-                        break
-        except KeyboardInterrupt as error:
-            self.stop_reason_, interrupt = INTERRUPTED, error
-        self.n_iter_, self.history_ = len(steps), watch.history
-        self.best_iteration_, self.best_score_ = watch.best_iteration, watch.best_score
-        if watch.best_iteration is not None and self.patience is not None:
-            steps = steps[: watch.best_iteration]
-        self._keep(steps)
-        if interrupt is not None:
-            raise Interrupted("the fit was interrupted; the steps taken so far were kept.") from interrupt
-        return self
-
-    def _keep(self, steps: list[Step]) -> None:
-        self.feature_weights_ = np.array([step.weight for step in steps], dtype=np.float64)
-
-    def _steps(self) -> list[Step]:
-        return [Step(float(weight)) for weight in self.feature_weights_]
+    def _recorded_steps(self) -> list[Step]:
+        return [Step(*record) for record in self.steps_.tolist()]
 
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)
         replay = self._replay(queries)
-        for place, step in enumerate(self._steps()):
-            replay.take(place % self.n_features_in_, step)
+        for step in self._recorded_steps():
+            replay.take(step)
         return replay.scores
 
     def _to_explain(self, X: Any, qid: Any, docid: Any) -> ToExplain:
@@ -271,15 +188,12 @@ class FeatureSteps(Ranker):
         check_positive_int(self.cycles, "cycles")
         check_choice(self.discovery, "discovery", DISCOVERIES)
         check_choice(self.centre, "centre", CENTRES)
-        if self.patience is not None:
-            check_positive_int(self.patience, "patience")
 
     def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind."""
         super().check_loaded()
-        check_vector(self, "feature_weights_")
-        if (abs(self.feature_weights_) > LARGEST_WEIGHT).any():
-            raise ValueError(f"feature_weights_ must be numbers of at most {LARGEST_WEIGHT:g}.")
+        if (abs(self.steps_["weight"]) > LARGEST_WEIGHT).any():
+            raise ValueError(f"the weights of steps_ must be numbers of at most {LARGEST_WEIGHT:g}.")
         if (self.centres_ is None) == (self.signs_ is None):
             raise ValueError("either centres_ or signs_ must be given.")
         if self.signs_ is not None:

@@ -13,27 +13,17 @@ from plackett.data.queries import Queries
 from plackett.losses.pairwise import NORMALIZERS, pair_counts
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.rankers.base import check_loaded_columns
-from plackett.rankers.boosting.base import (
-    ALL_ROUNDS,
-    SAME,
-    Boosted,
-    Rounds,
-    check_steps,
-    column_of,
-    named_steps,
-    weight_of_edge,
-)
+from plackett.rankers.base import Normalized, TrainingSet, check_loaded_columns
+from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_edge
 from plackett.rankers.linear_scores import in_row_order
-from plackett.rankers.monitor import NO_IMPROVEMENT
-from plackett.storage.models.checks import check_vector
+from plackett.rankers.monitor import FitMonitor
 from plackett.validation import check_choice, check_positive_int
 
 SMALLEST_BOUND = 1e-15  # of the share of pairs in the wrong order
 _WRONG_PAIRS = Measure("mre", ties="worst")
 
 
-class RankBoost(Boosted):
+class RankBoost(Boosted, Normalized):
     """Boosts thresholds of features over pairs of documents: scores are ``Σ α [x_feature > threshold]``.
 
     RankBoost of Freund et al. (2003).
@@ -50,32 +40,30 @@ class RankBoost(Boosted):
     Parameters
     ----------
     n_rounds : int, default=300
-        Rounds at most.
+        Maximum number of rounds.
     n_thresholds : int or None, default=None
-        Thresholds per feature: the middles between neighbouring values at so many quantiles of the training rows; None
-        takes all of them. Queries in which all labels are equal are left out.
+        Thresholds per feature: the middles between neighbouring values at this many quantiles of the training rows;
+        None takes all of them. Queries in which all labels are equal are ignored.
     alpha : {"r", "exact"}, default="r"
         ``"r"``: ``½ ln((1 + r) / (1 - r))``, which minimises a bound of Z; ``"exact"``: ``½ ln(W+ / W-)``, with the
         weights of the pairs ordered rightly and wrongly, which minimises Z itself. At most 7.25 either way.
     pair_weights : {"pairs", "all", "none"}, default="pairs"
-        What a pair counts at the start: ``"pairs"`` one over the query's pairs with different labels, ``"all"`` one
-        over all its pairs, ``"none"`` the same in every query, as in the paper. ``normalize`` of the pairwise losses.
+        First weight of a pair: ``"pairs"`` one over the query's pairs with different labels, ``"all"`` one over all its
+        pairs, ``"none"`` the same in every query, as in the paper. ``normalize`` of the pairwise losses.
     patience : int or None, default=None
-        With a validation set, the fit ends after so many rounds without a better value of its measure; None: never.
+        With ``eval_set``, rounds without a better value of its measure after which the fit ends; None never ends early.
     normalize : str, transformer or None, default=None
-        How columns are scaled first, as for ``LinearRanker``; matters only where that changes the order of a column,
-        as scaling within queries does.
+        How columns are scaled first, as for ``LinearRanker``. Scaling that keeps the order of a column, as over all
+        rows, changes nothing.
     verbose : bool, default=False
-        A progress bar on standard error.
+        Whether to show a progress bar on standard error.
 
     Attributes
     ----------
-    features_, thresholds_, alphas_ : ndarrays of shape (n_rounds_,)
-        The rounds that were kept.
-    feature_weights_ : list of (feature, threshold, α)
-        The same, by name where the columns have names.
-    n_rounds_ : int
-        Rounds that were kept: up to the best on the validation set, all without one.
+    steps_ : structured array of shape (n_steps,)
+        The rounds that were kept, in order: ``"feature"`` (its column), ``"weight"`` (α) and ``"threshold"``.
+    feature_weights_ : ndarray of shape (n_features,)
+        The sum of ``|α|`` over the thresholds of each feature.
     n_iter_ : int
         Rounds that were made.
     stop_reason_ : str
@@ -98,6 +86,8 @@ class RankBoost(Boosted):
 
     _scoring_methods: ClassVar[tuple[str, ...]] = (*Boosted._scoring_methods, "contribution")
 
+    STEP_FIELDS: ClassVar = [*Boosted.STEP_FIELDS, ("threshold", np.float64)]
+
     def __init__(
         self,
         n_rounds: int = 300,
@@ -117,89 +107,97 @@ class RankBoost(Boosted):
         self.verbose = verbose
 
     @property
-    def feature_weights_(self) -> list[tuple[Any, float, float]]:
+    def feature_weights_(self) -> np.ndarray:
+        """The absolute weights of the thresholds of each feature, summed."""
         check_is_fitted(self)
-        steps = named_steps(self.features_, self.alphas_, self._column_names())
-        return [(name, limit, alpha) for (name, alpha), limit in zip(steps, self.thresholds_.tolist(), strict=True)]
+        return np.bincount(self.steps_["feature"], np.abs(self.steps_["weight"]), self._n_columns)
+
+    @property
+    def _n_columns(self) -> int:
+        return self.n_columns_
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_positive_int(self.n_rounds, "n_rounds")
         if self.n_thresholds is not None:
             check_positive_int(self.n_thresholds, "n_thresholds")
         check_choice(self.alpha, "alpha", ("r", "exact"))
         check_choice(self.pair_weights, "pair_weights", NORMALIZERS)
 
-    def _boost(self, queries: Queries, weights: np.ndarray, rounds: Rounds) -> str:
+    def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
+        queries = training.queries
+        weights = np.ones(queries.n_queries) if training.weights is None else training.weights
         self.n_columns_ = queries.n_features
-        self.features_, self.thresholds_, self.alphas_ = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
-        self.n_rounds_ = 0
-        has_pairs = (pair_counts(queries.lists) > 0) & (weights > 0)
-        if not has_pairs.any():
-            return "no two documents of a query differ in their labels"
-        queries = queries[has_pairs]  # rows without a pair have no say in the thresholds either
-        pairs = _Pairs(queries, weights[has_pairs], str(self.pair_weights))
+        steps: list[tuple[int, float, float]] = []
+        names = ("feature", "threshold", "alpha", "r", "z", "bound", "pair_error")
+        with monitor.run("n_rounds", self.n_rounds, names, shown=("bound", "pair_error")):
+            has_pairs = (pair_counts(queries.lists) > 0) & (weights > 0)
+            if has_pairs.any():
+                self._boost(queries[has_pairs], weights[has_pairs], monitor, steps)
+            else:
+                monitor.stop("no two documents of a query differ in their labels")
+        self._keep_steps(steps[: monitor.n_kept])
+
+    def _boost(
+        self, queries: Queries, weights: np.ndarray, monitor: FitMonitor, steps: list[tuple[int, float, float]]
+    ) -> None:
+        """Append the rounds to ``steps``; every query has pairs of different labels."""
+        pairs = _Pairs(queries, weights, str(self.pair_weights))
         stumps = _Stumps(queries.X, self.n_thresholds)
-        if stumps.n_candidates == 0:
-            return "all features are constant"
-        held = None if rounds.validation is None else stumps.codes_of(rounds.validation.queries.X)
+        held = None if monitor.validation is None else stumps.codes_of(monitor.validation.queries.X)
         held_scores = np.zeros(0 if held is None else held.shape[1])
         scores, bound = np.zeros(queries.n_docs), 1.0
-        steps: list[tuple[int, float, float]] = []
-        while rounds.n_rounds < self.n_rounds:
+        reason = None if stumps.n_candidates else monitor.stop("all features are constant")
+        while reason is None and monitor.n_iter < self.n_rounds:
             feature, place, r = stumps.best(pairs.pulls(scores))
             if abs(r) <= SAME:
-                return "no threshold orders the pairs better than chance"
+                monitor.stop("no threshold orders the pairs better than chance")
+                break
             code = stumps.codes[feature]
             right, wrong = pairs.split(code, place)
             alpha = weight_of_edge(r) if self.alpha == "r" else _exact_weight(right, wrong)
-            z = max(1.0 - right - wrong, 0.0) + right * np.exp(-alpha) + wrong * np.exp(alpha)
+            z = float(max(1.0 - right - wrong, 0.0) + right * np.exp(-alpha) + wrong * np.exp(alpha))
             scores += alpha * (code > place)
+            if held is not None:
+                np.add(held_scores, alpha * (held[feature] > place), out=held_scores)
             bound *= z
-            rounds.n_rounds += 1
             threshold = float(stumps.thresholds[feature][place])
-            steps.append((feature, threshold, alpha))
+            steps.append((feature, alpha, threshold))
             error = pairs.error(scores)
-            rounds.note(
-                feature=feature, threshold=threshold, alpha=alpha, r=r, z=float(z), bound=float(bound), pair_error=error
-            )
-            if held is None:
-                rounds.progress.advance(f"bound {bound:.4f}  pair error {error:.4f}")
-                rounds.best_round = rounds.n_rounds
-            else:
-                held_scores += alpha * (held[feature] > place)
-                rounds.judge_validation(held_scores)
-            if rounds.best_round == rounds.n_rounds:
-                self._keep_steps(steps)
+            reason = monitor.record(
+                None if held is None else lambda: held_scores,
+                feature=feature, threshold=threshold, alpha=alpha, r=r, z=z, bound=bound, pair_error=error,
+            )  # fmt: skip
             if right > 1.0 - SAME or wrong > 1.0 - SAME:
-                return "one threshold orders every pair"
-            if bound < SMALLEST_BOUND:
-                return "every pair is in order by a wide margin"
-            if self.patience is not None and rounds.n_rounds - rounds.best_round >= self.patience:
-                return NO_IMPROVEMENT
-        return ALL_ROUNDS
-
-    def _keep_steps(self, steps: list[tuple[int, float, float]]) -> None:
-        features, thresholds, alphas = zip(*steps, strict=True)
-        self.features_, self.n_rounds_ = np.array(features, dtype=np.int64), len(steps)
-        self.thresholds_, self.alphas_ = np.array(thresholds), np.array(alphas)
+                reason = monitor.stop("one threshold orders every pair")
+            elif bound < SMALLEST_BOUND:
+                reason = monitor.stop("every pair is in order by a wide margin")
 
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         X = self._normalized(queries).X
         scores = np.zeros(queries.n_docs)
-        for feature in np.unique(self.features_):
-            scores += self.contribution(int(feature), column_of(X, int(feature)))
+        for feature in np.unique(self.steps_["feature"]).tolist():
+            scores += self.contribution(feature, column_of(X, feature))
         return scores
 
     def contribution(self, feature: int, values: np.ndarray) -> np.ndarray:
-        """What a feature adds to the score of documents in which it has these values, after scaling if there is any.
+        """Return what a feature adds to the scores of documents, which are the sums of this over all features.
 
-        The score is the sum of this over all features, which explains it exactly.
+        Parameters
+        ----------
+        feature : int
+            Its column.
+        values : ndarray of shape (n_docs,)
+            Values of the feature, scaled as by ``normalize``.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
         """
         check_is_fitted(self)
-        chosen = np.flatnonzero(self.features_ == feature)
-        chosen = chosen[np.argsort(self.thresholds_[chosen], kind="stable")]
-        sums = np.concatenate([[0.0], np.cumsum(self.alphas_[chosen])])
-        return sums[np.searchsorted(self.thresholds_[chosen], values, side="left")]
+        steps = self.steps_[self.steps_["feature"] == feature]
+        steps = steps[np.argsort(steps["threshold"], kind="stable")]
+        sums = np.concatenate([[0.0], np.cumsum(steps["weight"])])
+        return sums[np.searchsorted(steps["threshold"], values, side="left")]
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
         """What each feature adds to each document's score by all its thresholds, relative to the mean of its list.
@@ -227,7 +225,7 @@ class RankBoost(Boosted):
         queries = self._check_queries(X, None, qid, needs_labels=False)
         scaled = in_row_order(queries, self._normalized(queries).X)
         parts = np.zeros(scaled.shape)
-        for feature in np.unique(self.features_).tolist():
+        for feature in np.unique(self.steps_["feature"]).tolist():
             parts[:, feature] = self.contribution(feature, column_of(scaled, feature))
         return explain_additive(
             parts, scaled, queries.in_row_order(queries.qid),
@@ -239,13 +237,9 @@ class RankBoost(Boosted):
         return self.feature_labels if self.n_columns_ == self.n_features_in_ else None
 
     def check_loaded(self) -> None:
-        """Refuse what a file may say but no fit leaves behind."""
+        """Raise a ``ValueError`` for attributes that no fit sets."""
         super().check_loaded()
         check_loaded_columns(self, self.n_columns_)
-        check_steps(self, self.n_columns_)
-        check_vector(self, "thresholds_")
-        if self.thresholds_.size != self.alphas_.size:
-            raise ValueError("thresholds_ must have one number for every weight in alphas_.")
 
 
 class _Pairs:

@@ -32,7 +32,7 @@ from plackett.validation import check_csr
 # the "type" of a node in the header
 _TYPES = frozenset(
     ("float", "bytes", "tuple", "dict", "text", "numpy", "dtype", "numpy_type", "objects", "array", "csr", "sklearn")
-) | {"object"}
+) | {"object", "records"}
 _INVALID = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
@@ -248,6 +248,17 @@ class _Reader:
     def _read_array(self, node: dict[str, Any], where: str, depth: int) -> Any:
         return self._array(node, "name", where)
 
+    def _read_records(self, node: dict[str, Any], where: str, depth: int) -> Any:
+        fields = self._field(node, "fields", dict, where)
+        columns = {name: self._array(fields, name, where) for name in fields}
+        shapes = {column.shape for column in columns.values()}
+        if len(shapes) != 1 or len(shape := shapes.pop()) != 1:
+            raise ValueError("the fields of records must be vectors of the same length")
+        records = np.empty(shape, [(name, column.dtype) for name, column in columns.items()])
+        for name, column in columns.items():
+            records[name] = column
+        return records
+
     def _read_csr(self, node: dict[str, Any], where: str, depth: int) -> Any:
         from scipy import sparse
 
@@ -318,6 +329,11 @@ class _Describer(_Reader):
     def _read_array(self, node: dict[str, Any], where: str, depth: int) -> Any:
         entry = self.container.arrays[self._entry(node, "name", where)]
         return f"{entry.dtype} array of shape {entry.shape}"
+
+    def _read_records(self, node: dict[str, Any], where: str, depth: int) -> Any:
+        fields = self._field(node, "fields", dict, where)
+        entries = [self.container.arrays[self._entry(fields, name, where)] for name in fields]
+        return f"{entries[0].shape[0]} records of {', '.join(fields)}" if entries else "no records"
 
     def _read_csr(self, node: dict[str, Any], where: str, depth: int) -> Any:
         return f"CSR matrix of shape {self._shape(node, where)}"

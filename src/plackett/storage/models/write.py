@@ -129,6 +129,9 @@ class _Encoder:
             if value.dtype.kind == "O":
                 parts = [self._scalar(part, f"{where}[{place}]", depth + 1) for place, part in enumerate(value.flat)]
                 return {"type": "objects", "shape": list(value.shape), "values": parts}
+            if value.dtype.names is not None and value.ndim == 1:
+                fields = {name: self._array(value[name], f"{where}[{name!r}]")["name"] for name in value.dtype.names}
+                return {"type": "records", "fields": fields}
             return self._array(value, where)
         if isinstance(value, np.generic) and value.dtype.kind in "biufcSU":
             if isinstance(value, np.str_):
