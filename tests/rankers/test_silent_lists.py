@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from joblib import parallel_config
 from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -237,15 +236,6 @@ def test_rows_of_a_matrix_are_the_users_of_fit_where_ratings_are_the_same():
 
 
 # --- Numbers at the edge ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("options", [{}, {"solver": "admm", "max_iter": 2}], ids=["newton", "admm"])
-@pytest.mark.filterwarnings("ignore::plackett.exceptions.ConvergenceWarning")
-def test_query_dependent_fits_run_on_backends_without_generators(options):
-    ranker = pk.QueryDependentRanker(n_neighbors=2, **options)
-    with parallel_config(backend="multiprocessing", n_jobs=2):
-        found = ranker.fit(X, Y, qid=QID).coef_
-    np.testing.assert_array_equal(found, pk.QueryDependentRanker(n_neighbors=2, **options).fit(X, Y, qid=QID).coef_)
 
 
 def test_prank_refuses_labels_that_are_numbers_rather_than_levels():

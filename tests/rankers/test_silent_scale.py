@@ -5,7 +5,6 @@ import pytest
 
 import plackett as pk
 from plackett.rankers.boosting.discovery import find_centres
-from plackett.rankers.query_dependent.features import QueryFeatureSource
 from plackett.rankers.refinement.weak_learners import confidence_of
 
 UNITS = [1e-11, 1e11, 1e-200]
@@ -98,10 +97,3 @@ def test_a_base_column_counts_however_far_from_zero_it_is():
     base = 2.0**45 + np.arange(10.0)
     assert confidence_of(base) == 0.0  # scores of a ranker: rounding
     assert confidence_of(base, is_column=True) == pytest.approx(1 / np.arange(10.0).std())
-
-
-def test_query_features_that_were_given_are_scaled_however_far_from_zero_they_are():
-    queries = pk.Queries(X, Y, QID)
-    given = np.column_stack([2.0**45 + np.arange(12.0), 1e-200 * np.arange(12.0), np.ones(12)])
-    _, features = QueryFeatureSource().fit(queries, None, given, scale=True)
-    np.testing.assert_allclose(features.std(axis=0), [1.0, 1.0, 0.0])

@@ -507,3 +507,15 @@ def test_columns_of_very_different_scale_are_warned_of():
     rows, labels = rng.normal(size=(40, 2)) * [1e-3, 1e3], rng.integers(0, 3, 40)
     with pytest.warns(DataWarning, match=r"column 1 spreads over .* and column 0 over .*; a kernel hardly depends on"):
         KernelRanker(kernel="linear").fit(rows, labels)
+
+
+def test_kernels_score_equal_documents_exactly_alike():
+    rng = np.random.default_rng(0)
+    documents = rng.normal(size=(40, 17))
+    train = np.repeat(np.arange(10), 4)
+    ranker = KernelRanker(loss="squared").fit(documents, rng.integers(0, 3, 40), qid=train)
+    which = rng.integers(0, 40, 317)
+    for rows in (documents[which], documents[which].astype(np.float32)):
+        scores = ranker.predict(rows, qid=0)
+        assert [np.ptp(scores[which == number]) for number in range(40)] == [0.0] * 40
+        assert np.unique(scores).size == np.unique(which).size

@@ -9,7 +9,7 @@ from scipy import sparse
 from plackett.data.letor.read import read_letor
 from plackett.data.queries import Queries
 from plackett.rankers.query_dependent import features as query_features
-from plackett.rankers.query_dependent.features import QueryFeatureSource, constant_columns
+from plackett.rankers.query_dependent.features import QueryFeatureSource, constant_columns, mean_features
 from plackett.rankers.query_dependent.weights import QueryWeights
 
 FORMS = {
@@ -241,6 +241,8 @@ def test_kernels_of_columns_go_by_their_place_in_x():
         source.kernels_of({2: "overlap"})
     with pytest.raises(ValueError, match="'zero', which is not a query feature; they have 'age', 'terms'"):
         source.kernels_of({"zero": "overlap"})
+    with pytest.raises(ValueError, match="kernels has column 'terms' twice, by number and by name"):
+        source.kernels_of({1: "overlap", "terms": "overlap"})
 
 
 @pytest.mark.parametrize(
@@ -321,3 +323,22 @@ def test_the_idf_columns_of_mslr_are_its_query_features(shared_data):
     documents, _ = source.fit(read_letor(path))
     assert source.columns == [15, 16, 17, 18, 19]  # its features 16 to 20: IDF of body, anchor, title, URL, all
     assert documents.n_features == 131
+
+
+def test_mean_features_of_a_query_are_the_same_for_any_order_of_its_rows():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 5))
+    X[7] = X[11]
+    qid = np.repeat([0, 1, 2], 20)
+    expected = mean_features(Queries(X, qid=qid), np.ones(60))
+    np.testing.assert_allclose(expected, X.reshape(3, 20, 5).mean(axis=1), rtol=0, atol=1e-14)
+    for seed in range(5):
+        order = np.lexsort((np.random.default_rng(seed).random(60), qid))
+        np.testing.assert_array_equal(mean_features(Queries(X[order], qid=qid), np.ones(60)), expected)
+
+
+def test_query_features_that_were_given_are_scaled_however_far_from_zero_they_are():
+    queries = Queries(np.ones((24, 1)), np.arange(24) % 3, np.repeat(np.arange(12), 2))
+    given = np.column_stack([2.0**45 + np.arange(12.0), 1e-200 * np.arange(12.0), np.ones(12)])
+    _, features = QueryFeatureSource().fit(queries, None, given, scale=True)
+    np.testing.assert_allclose(features.std(axis=0), [1.0, 1.0, 0.0])

@@ -560,3 +560,12 @@ def test_searches_pass_qid_on():
             of_folds.append(pk.metrics.ndcg(LABELS[test], scores, qid=QID[test], k=10).mean())
         means.append(np.mean(of_folds))
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], means, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "admm", "max_iter": 2}], ids=["newton", "admm"])
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.ConvergenceWarning")
+def test_query_dependent_fits_run_on_backends_without_generators(options):
+    ranker = QueryDependentRanker(n_neighbors=2, **options)
+    with joblib.parallel_config(backend="multiprocessing", n_jobs=2):
+        found = ranker.fit(X, LABELS, qid=QID).coef_
+    np.testing.assert_array_equal(found, QueryDependentRanker(n_neighbors=2, **options).fit(X, LABELS, qid=QID).coef_)

@@ -268,15 +268,15 @@ def test_features_may_be_categories_only():
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_data_frames_name_their_columns(library):
+def test_data_frames_are_tables_of_query_features(library):
     frames = pytest.importorskip(library)
     cells = {"terms": [1.0, 2.0, 1.5], "kind": ["shop", "news", "shop"], "tastes": [[1, 2], [2, 1], [2, 1]]}
     frame = frames.table(cells) if library == "pyarrow" else frames.DataFrame(cells)
-    kernels = {"kind": Overlap(off=0.5), "tastes": "kendall"}
-    found = QueryWeights("gaussian", kernels=kernels, bandwidth=1.0).fit(frame).of_observed([1])
+    kernels = {1: Overlap(off=0.5), 2: "kendall"}
     rows = [[1.0, "shop", [1, 2]], [2.0, "news", [2, 1]], [1.5, "shop", [2, 1]]]
-    wanted = QueryWeights("gaussian", kernels={1: Overlap(off=0.5), 2: "kendall"}, bandwidth=1.0)
-    expected = wanted.fit(rows).of_observed([1])
+    found, expected = (
+        QueryWeights("gaussian", kernels=kernels, bandwidth=1.0).fit(table).of_observed([1]) for table in (frame, rows)
+    )
     assert found.queries.tolist() == expected.queries.tolist() == [1, 2]
     np.testing.assert_array_equal(found.weights, expected.weights)
 
@@ -344,7 +344,7 @@ def test_no_targets_give_empty_answers():
         ({"weights": "gaussian", "kernels": {0: Overlap(off=2)}}, [[1.0]], "off=2"),
         ({"weights": "gaussian", "kernels": {0: Mallows(bandwidth=-1)}}, [[(1, 2)]], "bandwidth=-1"),
         ({"weights": "gaussian", "kernels": {3: "overlap"}}, [[1.0]], "have no column 3, only 0 to 0"),
-        ({"weights": "gaussian", "kernels": {"a": "overlap"}}, [[1.0]], "they have no names"),
+        ({"weights": "gaussian", "kernels": {"a": "overlap"}}, [[1.0]], "have no column 'a', only 0 to 0"),
         ({"weights": "gaussian", "kernels": {0: "overlap"}}, [[[1, 2]]], "holds a list, which is not a category"),
         ({"weights": "gaussian", "kernels": {0: "kendall"}}, [[(1, 2)], [(1, 2, 3)]], "must hold rankings"),
         ({"weights": "gaussian", "kernels": {0: "kendall"}}, [["a"]], "must hold rankings"),

@@ -183,7 +183,10 @@ class QueryFeatureSource(Parameters):
             return None
         places: dict[int, Any] = {}
         for column, kernel in kernels.items():
-            places[self._place_of(column)] = kernel
+            place = self._place_of(column)
+            if place in places:
+                raise ValueError(f"kernels has column {plain(column)!r} twice, by number and by name.")
+            places[place] = kernel
         return places
 
     def _place_of(self, column: int | str) -> int:

@@ -50,21 +50,6 @@ class QueryTable:
         if self.n_columns == 0:
             raise ValueError("the query features have no columns; at least one is needed.")
 
-    def place_of(self, column: Any) -> int:
-        """Return the place of a column that is given by its number or name."""
-        if isinstance(column, str):
-            if self.names is None:
-                raise ValueError(f"column {column!r} of the query features is named, but they have no names.")
-            if column not in self.names:
-                known = ", ".join(map(repr, self.names))
-                raise ValueError(f"the query features have no column {column!r}; they have {known}.")
-            return self.names.index(column)
-        if isinstance(column, (bool, np.bool_)) or not isinstance(column, (int, np.integer)):
-            raise ValueError(f"columns of query features are given by number or name, not by {plain(column)!r}.")
-        if not 0 <= column < self.n_columns:
-            raise ValueError(f"the query features have no column {column}, only 0 to {self.n_columns - 1}.")
-        return int(column)
-
     def called(self, place: int) -> str:
         """Return the name of a column, for messages."""
         return f"column {place}" + (f' ("{self.names[place]}")' if self.names is not None else "")

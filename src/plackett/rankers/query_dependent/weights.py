@@ -60,7 +60,7 @@ class QueryWeights(Parameters):
         The distance that is u = 1. ``"median"`` is the median of the distances between the target and all training
         queries (itself included); if that is 0, the queries at distance 0 have equal weights.
     kernels : dict, default=None
-        Kernels of columns that are not numbers, by the number or name of the column: ``"overlap"``, ``"kendall"``,
+        Kernels of columns that are not numbers, by the number of the column: ``"overlap"``, ``"kendall"``,
         ``"mallows"`` or objects such as ``Overlap(off=0.2)``. The weight is then the product of their values and of the
         weight by the numeric columns. The nearest queries are those with the largest product, then with the smallest
         numeric distance. ``"knn"`` takes only queries with a positive product, with equal weights. ``"uniform"`` and
@@ -100,7 +100,7 @@ class QueryWeights(Parameters):
         n_neighbors: int | None = None,
         n_neighbors_new: int | None = None,
         bandwidth: float | str = "median",
-        kernels: Mapping[int | str, Any] | None = None,
+        kernels: Mapping[int, Any] | None = None,
     ):
         self.weights = weights
         self.n_neighbors = n_neighbors
@@ -135,10 +135,9 @@ class QueryWeights(Parameters):
         if n_queries is not None and n_queries != table.n_queries:
             raise ValueError(f"the query features have {table.n_queries:,} rows, but there are {n_queries:,} queries.")
         self.n_queries_, self.n_columns_ = table.n_queries, table.n_columns
-        for column, kernel in (self.kernels or {}).items():
-            place = table.place_of(column)
-            if place in self.kernel_columns_:
-                raise ValueError(f"kernels has {table.called(place)} of the query features twice.")
+        for place, kernel in (self.kernels or {}).items():
+            if place not in range(table.n_columns):
+                raise ValueError(f"the query features have no column {place!r}, only 0 to {table.n_columns - 1}.")
             kernel = get_kernel(kernel)
             where = f"{table.called(place)} of the query features"
             self.kernels_.append(kernel)
