@@ -7,10 +7,12 @@ import io
 import json
 import math
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from plackett.validation import plain
 
@@ -117,9 +119,18 @@ def plain_id(key: object) -> object:
     return value if isinstance(value, (int, float, str, bool)) else str(value)
 
 
-def finite_or_none(value: Any) -> Any:
-    """``value``, or None where it is a float that JSON does not have."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def json_value(value: Any) -> Any:
+    """Convert to JSON values: no numpy types, None for NaN and infinite numbers, and the text of other objects."""
+    value = plain(value)
+    if isinstance(value, Mapping):
+        return {str(key): json_value(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_value(part) for part in value]
+    if isinstance(value, np.ndarray):
+        return json_value(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
 # --- Tables -----------------------------------------------------------------------------------------------------------
@@ -251,7 +262,7 @@ class Table:
             "name": self.name,
             "title": self.title,
             "columns": self._csv_headings(),
-            "rows": [[finite_or_none(value) for value in row] for row in self._csv_rows()],
+            "rows": json_value(self._csv_rows()),
             "notes": list(self.notes),
         }
 

@@ -241,7 +241,7 @@ def test_not_answering_is_never_better_than_the_worst_answer():
 def test_every_convention_is_tried_and_a_reason_given_where_one_cannot_apply():
     results = evaluate_every_convention([1, 0], [0.5, 0.5], metrics=["ndcg@10"])
     assert list(results) == list(CONVENTIONS)
-    assert "document ids" in results["trec"]
+    assert "document id" in results["trec"]
     assert results["sklearn"].mean()["ndcg@10"] == pytest.approx((1 + 1 / math.log2(3)) / 2)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from plackett._optional import import_optional
-from plackett._tables import Column, Table, csv_text, finite_or_none, plain_id
+from plackett._tables import Column, Table, csv_text, json_value, plain_id
 from plackett.data.list_checks import warn_of_one_list
 from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
@@ -24,6 +25,7 @@ from plackett.validation import check_labels, check_scores, count_of
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
 
 
+@dataclass(eq=False, repr=False)
 class Evaluation:
     """Values of measures, query by query; returned by `evaluate`.
 
@@ -59,23 +61,15 @@ class Evaluation:
     2 queries, convention standard
     """
 
-    def __init__(
-        self,
-        metrics: Sequence[str],
-        queries: np.ndarray,
-        values: np.ndarray,
-        *,
-        convention: str,
-        n_empty: Mapping[str, int] | None = None,
-        notes: Sequence[str] = (),
-        reference_scores: Mapping[str, Mapping[str, float]] | None = None,
-        best_features: Mapping[str, str] | None = None,
-    ):
-        self.metrics, self.queries, self.values, self.convention = list(metrics), queries, values, convention
-        self.n_empty = dict(n_empty or {})
-        self.notes = list(notes)
-        self.reference_scores = {name: dict(row) for name, row in (reference_scores or {}).items()}
-        self.best_features = dict(best_features or {})
+    metrics: list[str]
+    queries: np.ndarray
+    values: np.ndarray
+    _: KW_ONLY
+    convention: str
+    n_empty: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    reference_scores: dict[str, dict[str, float]] = field(default_factory=dict)
+    best_features: dict[str, str] = field(default_factory=dict)
 
     def __getitem__(self, metric: str | Measure) -> np.ndarray:
         try:
@@ -99,18 +93,18 @@ class Evaluation:
         answer: dict[str, Any] = {
             "convention": self.convention,
             "n_queries": len(self),
-            "mean": _without_nan(self.mean()),
+            "mean": json_value(self.mean()),
             "n_empty": self.n_empty,
         }
         if self.reference_scores:
-            answer["reference_scores"] = {name: _without_nan(row) for name, row in self.reference_scores.items()}
+            answer["reference_scores"] = json_value(self.reference_scores)
         if self.best_features:
             answer["best_features"] = self.best_features
         if self.notes:
             answer["notes"] = self.notes
         if per_query:
             answer["queries"] = [
-                {"qid": plain_id(key), **_without_nan(dict(zip(self.metrics, row, strict=True)))}
+                {"qid": plain_id(key), **json_value(dict(zip(self.metrics, row, strict=True)))}
                 for key, row in zip(self.queries.tolist(), self.values.tolist(), strict=True)
             ]
         return answer
@@ -186,10 +180,6 @@ def find_metric(metric: str | Measure, metrics: Sequence[str]) -> str:
         if Measure.parse(name) == wanted:
             return name
     raise ValueError(f"{str(metric)!r} was not evaluated; there are {', '.join(metrics)}.")
-
-
-def _without_nan(values: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: finite_or_none(value) for name, value in values.items()}
 
 
 def evaluate(

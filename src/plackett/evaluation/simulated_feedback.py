@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from plackett._tables import Column, Table, finite_or_none
+from plackett._tables import Column, Table, json_value
 from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.evaluation.significance import paired_t
@@ -28,6 +29,7 @@ RESIDUAL = "residual"
 Metrics = Sequence[str | Measure] | str | Measure
 
 
+@dataclass(eq=False, repr=False)
 class FeedbackResult:
     """Measures of a base ranking and of its refinements, query by query.
 
@@ -46,16 +48,11 @@ class FeedbackResult:
         Remarks on the data, such as skipped queries.
     """
 
-    def __init__(
-        self,
-        tables: Mapping[str, Mapping[str, Evaluation]],
-        scores: Mapping[str, np.ndarray],
-        queries: Queries,
-        judged: np.ndarray,
-        notes: Sequence[str] = (),
-    ):
-        self.tables = {name: dict(rankings) for name, rankings in tables.items()}
-        self.scores, self.queries, self.judged, self.notes = dict(scores), queries, judged, list(notes)
+    tables: dict[str, dict[str, Evaluation]]
+    scores: dict[str, np.ndarray]
+    queries: Queries
+    judged: np.ndarray
+    notes: list[str] = field(default_factory=list)
 
     @property
     def metrics(self) -> list[str]:
@@ -93,7 +90,7 @@ class FeedbackResult:
         for kind, rankings in self.tables.items():
             lists[kind] = {name: table.to_dict(per_query=per_query) for name, table in rankings.items()}
             for name, found in p_values[kind].items():
-                lists[kind][name]["p_values"] = {metric: finite_or_none(p) for metric, p in found.items()}
+                lists[kind][name]["p_values"] = json_value(found)
         return {
             "n_queries": self.queries.n_queries,
             "n_judged": int(self.judged.sum()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
@@ -70,7 +70,7 @@ class QueryKFold(BaseCrossValidator):
             is_validation = part_of == (number + 1) % n_splits
             if not self.validation or n_splits == 2:
                 is_validation[:] = False
-            yield _fold(
+            yield Fold(
                 queries[~is_test & ~is_validation],
                 queries[is_validation] if is_validation.any() else None,
                 queries[is_test],
@@ -268,7 +268,7 @@ def _fold_of(sets: Any, queries: Queries | None) -> Fold:
     train, validation, test = (found[0], None, found[1]) if len(found) == 2 else found
     if train is None or test is None:
         raise ValueError("a fold has None instead of training or test queries; only its validation may be None.")
-    return _fold(train, validation, test)
+    return Fold(train, validation, test)
 
 
 def _with_rows(rows: Any, queries: Queries | None) -> Queries:
@@ -286,10 +286,6 @@ def _with_rows(rows: Any, queries: Queries | None) -> Queries:
             "Use QueryKFold, or a splitter that keeps groups together, such as GroupKFold."
         )
     return queries[n_chosen > 0]
-
-
-def _fold(train: Queries, validation: Queries | None, test: Queries) -> Fold:
-    return Fold(train, cast(Queries, validation), test)  # only published folds always have validation queries
 
 
 def _queries_of_rows(X: Any, qid: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -24,7 +24,9 @@ from plackett.evaluation.compare.contestants import as_contestants
 from plackett.evaluation.compare.folds import prepare, run_fold_safely
 from plackett.evaluation.evaluate import Evaluation
 from plackett.evaluation.splits import as_folds
+from plackett.evaluation.store.results import KIND, VERSION
 from plackett.report.tables import tables
+from plackett.storage.container import open_container
 
 GRID = {"l2": [1.0, 0.1, 0.001]}
 METRICS = ["ndcg@5", "map"]
@@ -344,7 +346,10 @@ def test_what_cannot_be_recognised_again_is_not_kept(data, tmp_path):
         "odd is not stored in the folder: the object of verbose is a TextIOWrapper, which cannot be identified in "
         "another process."
     ]
-    kept = [json.loads(path.read_bytes().split(b"\n")[1])["parts"]["what"] for path in tmp_path.iterdir()]
+    kept = []
+    for path in tmp_path.iterdir():
+        with open_container(path, KIND, VERSION) as container:
+            kept.append(container.header["parts"]["what"])
     assert sorted(kept) == ["best feature"] * 3 + ["candidate"] * 3 + ["scores"] * 3
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from plackett._tables import Table, aligned, finite_or_none
+from plackett._tables import Table, aligned, json_value
 
 
 def note(text: str) -> None:
@@ -28,21 +28,13 @@ def flush() -> None:
 
 def write_json(value: Any) -> None:
     """JSON to standard output, with null for numbers that JSON does not know: NaN and the infinite ones."""
-    plain = _without_non_finite(value)
+    plain = json_value(value)
     text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
     try:
         text.encode(sys.stdout.encoding)
     except UnicodeEncodeError:  # an id that was not UTF-8 in its file, or that the terminal cannot show
         text = json.dumps(plain, indent=2, allow_nan=False)
     write(text)
-
-
-def _without_non_finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_non_finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_non_finite(item) for item in value]
-    return finite_or_none(value)
 
 
 def write_table(table: Table) -> None:

@@ -42,10 +42,10 @@ class FoldParts(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """One fold: three sets of queries."""
+    """One fold: three sets of queries; published folds always have validation queries."""
 
     train: Queries
-    validation: Queries
+    validation: Queries | None
     test: Queries
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._tables import json_value
 from plackett.evaluation.compare.comparison import BEST, Comparison
 from plackett.evaluation.compare.contestants import as_contestants, installed
 from plackett.evaluation.compare.folds import Progress, Setup, best_features_of, prepare, run
@@ -139,7 +141,8 @@ def _reference_scores(setup: Setup) -> dict[str, Evaluation]:
     """Return the values of a random order, and of the feature that ranks the training queries of each fold best."""
     criteria, queries = setup.criteria, setup.queries
     lists = JudgedLists.of_queries(queries)
-    answer = {RANDOM_ORDER: _reference(setup, random_values(criteria.measures, lists, criteria.convention))}
+    table = functools.partial(Evaluation, setup.metrics, queries.ids, convention=criteria.convention.name)
+    answer = {RANDOM_ORDER: table(random_values(criteria.measures, lists, criteria.convention))}
     if queries.n_features == 0:
         return answer
     chosen = [best_features_of(fold, criteria, setup.store) for fold in setup.folds]
@@ -152,18 +155,8 @@ def _reference_scores(setup: Setup) -> dict[str, Evaluation]:
         metric: "; ".join(dict.fromkeys(features[place].in_words(queries) for features in chosen))
         for place, metric in enumerate(setup.metrics)
     }
-    answer[BEST_FEATURE] = _reference(setup, np.stack(values, axis=1), words)
+    answer[BEST_FEATURE] = table(np.stack(values, axis=1), best_features=words)
     return answer
-
-
-def _reference(setup: Setup, values: np.ndarray, best_features: dict[str, str] | None = None) -> Evaluation:
-    return Evaluation(
-        setup.metrics,
-        setup.queries.ids,
-        values,
-        convention=setup.criteria.convention.name,
-        best_features=best_features,
-    )
 
 
 def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
@@ -181,17 +174,6 @@ def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
         "select_by": str(setup.criteria.select_by),
         "random_state": setup.criteria.random_state,
         "rankers": {one.name: " ".join(repr(one.estimator).split()) for one in setup.contestants},
-        "grids": {one.name: _plain_grid(one.grid) for one in setup.contestants},
+        "grids": json_value({one.name: one.grid for one in setup.contestants}),
         "versions": {**versions, "platform": platform.platform()},
-    }
-
-
-def _plain_grid(grid: Any) -> Any:
-    if isinstance(grid, (list, tuple)):
-        return [_plain_grid(part) for part in grid]
-    return {
-        name: [
-            value if value is None or isinstance(value, (bool, int, float, str)) else repr(value) for value in values
-        ]
-        for name, values in grid.items()
     }

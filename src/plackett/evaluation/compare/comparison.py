@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett._tables import BETTER, LEVEL, WORSE, Column, Marked, Table
+from plackett._tables import BETTER, LEVEL, WORSE, Column, Marked, Table, json_value
 from plackett.data.grouping import as_objects
 from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import Evaluation, find_metric
@@ -18,7 +18,7 @@ from plackett.evaluation.reference_scores import BEST_FEATURE
 from plackett.evaluation.significance import Difference, corrected, differences
 from plackett.metrics.judged import mean_of_counted
 from plackett.metrics.measure import Measure
-from plackett.validation import count_of, plain
+from plackett.validation import count_of
 
 LEVELS = ((0.01, 2), (LEVEL, 1))  # a p-value at most this gives that many marks
 BEST = "best"  # as a baseline: the contestant with the best mean
@@ -74,6 +74,7 @@ class SummaryRow(NamedTuple):
     is_reference: bool
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Comparison:
     """Rankers on the same test queries, query by query; returned by `compare`.
 
@@ -118,44 +119,34 @@ class Comparison:
     True
     """
 
-    def __init__(
-        self,
-        *,
-        metrics: Sequence[str],
-        convention: str,
-        tables: Mapping[str, Evaluation],
-        fold_of: np.ndarray,
-        queries: Queries,
-        scores: Mapping[str, np.ndarray],
-        fits: Mapping[str, Sequence[FoldFit]],
-        failures: Mapping[str, Sequence[str]] | None = None,
-        reference_scores: Mapping[str, Evaluation] | None = None,
-        description: Mapping[str, Any] | None = None,
-        settings: Mapping[str, Any] | None = None,
-        notes: Sequence[str] = (),
-        baseline: str | None = None,
-    ):
-        self.metrics, self.convention = list(metrics), convention
-        self.tables, self.reference_scores = dict(tables), dict(reference_scores or {})
-        self.fold_of, self.queries = np.asarray(fold_of), queries
-        self.scores = dict(scores)
-        self.fits = {name: list(fits) for name, fits in fits.items()}
-        self.failures = {name: list(reasons) for name, reasons in (failures or {}).items()}
-        self.description, self.settings = dict(description or {}), dict(settings or {})
-        self.notes = list(notes)
-        self.is_baseline_best = baseline == BEST
-        self.baseline = self.best() if baseline == BEST else self._check_baseline(baseline)
-        self._pairs: dict[tuple[str, str, str], Difference] = {}
+    metrics: list[str]
+    convention: str
+    tables: dict[str, Evaluation]
+    fold_of: np.ndarray
+    queries: Queries
+    scores: dict[str, np.ndarray]
+    fits: dict[str, list[FoldFit]]
+    failures: dict[str, list[str]] = field(default_factory=dict)
+    reference_scores: dict[str, Evaluation] = field(default_factory=dict)
+    description: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    baseline: str = ""
+    is_baseline_best: bool = field(init=False)
+    _pairs: dict[tuple[str, str, str], Difference] = field(init=False, default_factory=dict)
 
-    def _check_baseline(self, baseline: str | None) -> str:
-        if baseline is not None and baseline in self.tables:
-            return baseline
-        if baseline is not None and baseline not in self.failures:
-            raise ValueError(f"baseline={baseline!r} is not among the contestants {', '.join(self.tables)}.")
-        first = next(iter(self.tables), "")  # the best one would be chosen on the test queries
-        if baseline is not None:
-            self.notes.append(f"the baseline {baseline} failed; {first or 'no other ranker'} takes its place")
-        return first
+    def __post_init__(self) -> None:
+        self.is_baseline_best = self.baseline == BEST
+        if self.is_baseline_best:
+            self.baseline = self.best()
+        elif not self.baseline or self.baseline not in self.tables:
+            first = next(iter(self.tables), "")  # the best one would be chosen on the test queries
+            if self.baseline in self.failures:
+                note = f"the baseline {self.baseline} failed; {first or 'no other ranker'} takes its place"
+                self.notes = [*self.notes, note]
+            elif self.baseline:
+                raise ValueError(f"baseline={self.baseline!r} is not among the contestants {', '.join(self.tables)}.")
+            self.baseline = first
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -290,20 +281,12 @@ class Comparison:
                 p_values[pair.a][metric] = pair.p_random_holm
         rows = []
         for name, table in self.tables.items():
-            fits = self.fits.get(name, [])
-            rows.append(
-                SummaryRow(
-                    name,
-                    table.mean(),
-                    {metric: marks[metric][name] for metric in self.metrics},
-                    p_values[name],
-                    sum(fit.seconds for fit in fits) if fits else math.nan,
-                    False,
-                )
-            )
-        for name, table in self.reference_scores.items():
-            rows.append(SummaryRow(name, table.mean(), {}, {}, math.nan, True))
-        return rows
+            seconds = [fit.seconds for fit in self.fits.get(name, [])]
+            own_marks = {metric: marks[metric][name] for metric in self.metrics}
+            total = sum(seconds) if seconds else math.nan
+            rows.append(SummaryRow(name, table.mean(), own_marks, p_values[name], total, False))
+        references = self.reference_scores.items()
+        return rows + [SummaryRow(name, table.mean(), {}, {}, math.nan, True) for name, table in references]
 
     def remarks(self) -> list[str]:
         """Return the lines below the table: sizes, the meaning of marks, failures, and notes."""
@@ -407,7 +390,7 @@ class Comparison:
             answer["table_notes"] = {name: table.notes for name, table in tables.items()}
             answer["best_features"] = {name: table.best_features for name, table in self.reference_scores.items()}
             answer["scores"] = {name: scores.tolist() for name, scores in self.scores.items()}
-        return _plain(answer)
+        return json_value(answer)
 
     def to_json(self, *, per_query: bool = True, indent: int | None = None) -> str:
         """Return `to_dict` as JSON text."""
@@ -437,18 +420,18 @@ class Comparison:
                 convention=values["convention"],
                 n_empty=values["n_empty"][name],
                 notes=values["table_notes"][name],
-                best_features=values.get("best_features", {}).get(name),
+                best_features=values.get("best_features", {}).get(name, {}),
             )
 
         fits = {
-            name: [FoldFit(**{**one, "validation": _nan(one["validation"])}) for one in fits]
+            name: [FoldFit(**{**one, "validation": float(_numbers(one["validation"]))}) for one in fits]
             for name, fits in values["fits"].items()
         }
         return cls(
             metrics=values["metrics"],
             convention=values["convention"],
             # older files do not say; the stricter correction is valid in both cases
-            baseline=BEST if values.get("is_baseline_best", True) else values["baseline"] or None,
+            baseline=BEST if values.get("is_baseline_best", True) else values["baseline"],
             tables={name: table(name) for name in values["mean"]},
             fold_of=np.array(stored["folds"], dtype=np.int64),
             queries=queries,
@@ -462,26 +445,8 @@ class Comparison:
         )
 
 
-def _plain(value: Any) -> Any:
-    """Convert to JSON values: no numpy types, None for NaN, and the text of other objects."""
-    value = plain(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
-
-
 def _numbers(values: Any) -> np.ndarray:
     return np.array(values, dtype=np.float64)  # None becomes NaN
-
-
-def _nan(value: float | None) -> float:
-    return math.nan if value is None else value
 
 
 def _as_ids(ids: list) -> np.ndarray:

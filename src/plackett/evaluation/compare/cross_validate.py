@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from plackett.metrics.measure import Measure
 from plackett.validation import count_of
 
 
+@dataclass(eq=False, repr=False)
 class CrossValidation:
     """The result of `cross_validate`.
 
@@ -40,17 +42,12 @@ class CrossValidation:
     notes : list of str
     """
 
-    def __init__(
-        self,
-        evaluation: Evaluation,
-        fold_of: np.ndarray,
-        fits: Sequence[FoldFit],
-        queries: Queries,
-        scores: np.ndarray,
-        notes: Sequence[str] = (),
-    ):
-        self.evaluation, self.fold_of, self.fits = evaluation, fold_of, list(fits)
-        self.queries, self.scores, self.notes = queries, scores, list(notes)
+    evaluation: Evaluation
+    fold_of: np.ndarray
+    fits: list[FoldFit]
+    queries: Queries
+    scores: np.ndarray
+    notes: list[str] = field(default_factory=list)
 
     @property
     def metrics(self) -> list[str]:

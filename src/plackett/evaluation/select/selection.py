@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
-from plackett._tables import Column, Table, finite_or_none
+from plackett._tables import Column, Table, json_value
 from plackett.validation import count_of, plain
 
 
@@ -75,24 +74,15 @@ class Selection:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN becomes None."""
-        return {
-            "ranker": self.ranker,
-            "metric": self.metric,
-            "convention": self.convention,
-            "method": self.method,
-            "judged_on": self.judged_on,
-            "best": {"params": _plain_params(self.best_params), "value": self.best_value},
-            "trials": [
-                {
-                    "params": _plain_params(trial.params),
-                    "value": finite_or_none(trial.value),
-                    "seconds": trial.seconds,
-                    "error": trial.error,
-                }
-                for trial in self.trials
-            ],
-            "notes": list(self.notes),
-        }
+        names = ("ranker", "metric", "convention", "method", "judged_on")
+        return json_value(
+            {
+                **{name: getattr(self, name) for name in names},
+                "best": {"params": self.best_params, "value": self.best_value},
+                "trials": [vars(trial) for trial in self.trials],
+                "notes": self.notes,
+            }
+        )
 
     def to_table(self) -> Table:
         """Return the trials as a `Table`; hyperparameters that all trials share are left out."""
@@ -142,16 +132,3 @@ def words(value: Any) -> str:
     return (
         value if isinstance(value, str) else " ".join(repr(value).split())
     )  # the repr of a pipeline has several lines
-
-
-def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
-    return {name: _plain_value(value) for name, value in params.items()}
-
-
-def _plain_value(value: Any) -> Any:
-    value = plain(value)
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):
-        return repr(value)
-    return value
