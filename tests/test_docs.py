@@ -260,3 +260,10 @@ def test_reference_lists_every_public_name():
 def test_links_between_files_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
         assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+
+
+def test_the_design_page_shows_the_tree_of_packages():
+    tree = subprocess.run(
+        [sys.executable, DOCS.parent / "tools" / "source_tree.py"], capture_output=True, text=True, check=True
+    ).stdout
+    assert tree in (DOCS / "design.md").read_text(encoding="utf-8"), f"docs/design.md needs this tree:\n{tree}"

@@ -1,4 +1,4 @@
-"""Compiled kernels, one submodule per room, in the build for the best instruction set that runs here.
+"""Compiled kernels, one submodule per package, in the fastest build that the processor supports.
 
 Kernels take arrays that their callers have checked; see ``core/bind.hpp``. ``PLACKETT_NATIVE=baseline`` or ``=v3``
 forces a build. Their results differ in the last bits; within one build they do not depend on the number of threads.

@@ -1,1 +1,1 @@
-"""An objective whose data are in parts, on this machine or on many: a sum over partitions is an objective too."""
+"""Objectives over partitioned data, in one process or on a cluster."""

@@ -1,0 +1,1 @@
+"""Rankers: scikit-learn estimators that connect losses, scorers and solvers, in families."""
