@@ -118,7 +118,7 @@ def test_lists_that_say_nothing_are_flat():
 
 
 def test_what_cannot_be_an_objective_is_refused():
-    with pytest.raises(ValueError, match=r'draws anew at every pass.*ties="breslow"'):
+    with pytest.raises(ValueError, match=r'is random at every pass.*ties="breslow"'):
         losses.ListMLE(ties="random").as_lightgbm(DATA)
     with pytest.raises(ValueError, match=r"grown on 3 rows but the queries have \d+ documents"):
         losses.ListMLE().as_lightgbm(DATA)(np.zeros(3), None)

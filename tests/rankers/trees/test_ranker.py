@@ -96,7 +96,7 @@ def test_losses_with_parameters_of_their_own():
     assert (
         repr(pk.ranker("trees", loss="cs-listmle", k=5, max_depth=3)) == "TreeRanker(loss=CSListMLE(k=5), max_depth=3)"
     )
-    with pytest.raises(ValueError, match="draws anew at every pass"):
+    with pytest.raises(ValueError, match="is random at every pass"):
         fitted(losses.ListMLE(ties="random"))
 
 

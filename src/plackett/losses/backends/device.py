@@ -77,11 +77,11 @@ def terms_and_slope(loss: Any, scores: torch.Tensor, lists: QueryLists) -> Terms
 
 @device_form(listmle.PListMLE)
 def _plackett(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    """Each document costs w (log C − f), as in ``_native/losses/listmle.hpp``; C and 1/C are logarithms here."""
+    """The term of a document is w (log C − f), as in ``_native/losses/listmle.hpp``; C and 1/C are logarithms here."""
     labels = loss._levels(lists)
     key = (loss.name, getattr(loss, "position_weights", None), getattr(loss, "base", None), loss.is_random)
     weights = _kept(lists, scores, (*key, "weights"), lambda: np.append(labels.weights, 0.0))
-    if loss.is_random:  # an order drawn anew, in which every place is a level
+    if loss.is_random:  # a newly drawn order, in which every position is a level
         chains = _kept_index(lists, scores, "places", lambda device: Chains(lists.indptr, device))
         levels = RankedLevels(labels.order, labels.bounds, chains, scores.device)
         weights_of_rows = levels.for_rows(weights)
@@ -102,7 +102,7 @@ def _plackett(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlo
     else:
         masses = _kept(lists, scores, (*key, "masses"), lambda: _logs(_sizes(labels.bounds) * labels.weights))
         pulls = masses - log_sums
-    pulls[-1:] = NOTHING  # there log C is −∞ as well
+    pulls[-1:] = NOTHING  # log C is −∞ there, too
     slope = levels.for_rows(levels.chains.up_to(pulls)).add_(scores).exp_()
     if loss._is_efron:
         slope -= levels.for_rows(less) * (scores - levels.for_rows(log_sums)).exp_()
@@ -119,7 +119,7 @@ def _listmle(loss: listmle.ListMLE, scores: torch.Tensor, lists: QueryLists) -> 
 
 
 def _shares_of_places(bounds: np.ndarray) -> np.ndarray:
-    """r/d of each place: how many of its level stand before it, over the size of the level."""
+    """Return r/d of each position: the number of its level before it, over the size of the level."""
     sizes = np.diff(bounds)
     return (np.arange(bounds[-1]) - np.repeat(bounds[:-1], sizes)) / np.repeat(sizes, sizes)
 
@@ -129,7 +129,7 @@ def _shares_of_places(bounds: np.ndarray) -> np.ndarray:
 
 @device_form(listwise.ListNet)
 def _listnet(loss: listwise.ListNet, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    """Each document costs its target times the negative logarithm of its share."""
+    """The term of a document is its target times the negative logarithm of its share."""
     transform = transforms.get_transform(loss.transform)
     runs = _runs_of_queries(lists, scores)
     target = _kept(lists, scores, ("ListNet", transform, "target"), lambda: loss._target(lists))
@@ -141,7 +141,7 @@ def _listnet(loss: listwise.ListNet, scores: torch.Tensor, lists: QueryLists) ->
 
 @device_form(listwise.RankCosine)
 def _rank_cosine(loss: listwise.RankCosine, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    """Each document costs a quarter of its squared distance from the target, both of length 1 in their query."""
+    """The term of a document is a quarter of its squared distance from the target, both of norm 1 in their query."""
     transform = transforms.get_transform(loss.transform)
     runs = _runs_of_queries(lists, scores)
     target = _kept(lists, scores, ("RankCosine", transform, "target"), lambda: loss._target(lists))
@@ -150,7 +150,7 @@ def _rank_cosine(loss: listwise.RankCosine, scores: torch.Tensor, lists: QueryLi
     if isinstance(transform, transforms.Linear):
         values = transform.a * scores + transform.b
         largest = runs.largest(values.abs())
-        least = 1e-300 if scores.dtype == torch.float64 else 1e-37  # a shorter vector counts as zero
+        least = 1e-300 if scores.dtype == torch.float64 else 1e-37  # a vector of smaller norm counts as zero
         largest = torch.where(largest < least, 0.0, largest)
         values = values / runs.spread(torch.where(largest > 0.0, largest, 1.0))
         values = torch.where(runs.spread(largest) > 0.0, values, 0.0)
@@ -171,13 +171,13 @@ def _rank_cosine(loss: listwise.RankCosine, scores: torch.Tensor, lists: QueryLi
 
 
 def _half_over_size(lists: QueryLists) -> np.ndarray:
-    """½ over the documents of each row's query, and 0 for single documents: what scores of length 0 cost."""
+    """Return ½ over the size of each row's query, and 0 for single documents: the terms of scores of norm 0."""
     sizes = np.diff(lists.indptr)
     return np.repeat(np.where(sizes > 1, 0.5 / np.maximum(sizes, 1), 0.0), sizes)
 
 
 def _flat_costs(target: np.ndarray, lists: QueryLists) -> np.ndarray:
-    """1 for the rows of queries with a target of length 0, or with one document; else 0."""
+    """Return 1 for the rows of queries with a target of norm 0, or with one document; else 0."""
     sizes = np.diff(lists.indptr)
     queries = np.repeat(np.arange(lists.n_queries), sizes)
     lengths = np.bincount(queries, weights=target * target, minlength=lists.n_queries)
@@ -191,8 +191,8 @@ def _flat_costs(target: np.ndarray, lists: QueryLists) -> np.ndarray:
 def _cost_sensitive(loss: cost_sensitive.CSListMLE, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
     """See ``_native/losses/cost_sensitive.hpp`` for the names; ``mean``, ``rivalry`` and ``pull`` are logarithms here.
 
-    A pair weighs A_l + A_m, two sums over levels, or A_l − A_m, which is a sum over the steps between both levels: in
-    either way nothing is subtracted.
+    The weight of a pair is A_l + A_m, two sums over levels, or A_l − A_m, a sum over the steps between both levels:
+    neither needs a subtraction.
     """
     key = ("CSListMLE", loss.k if loss.weights == "ndcg" else None, loss.weights)
     weights = loss._weights(lists)
@@ -227,7 +227,7 @@ def _cost_sensitive(loss: cost_sensitive.CSListMLE, scores: torch.Tensor, lists:
 
 
 def _steps(weights: Any) -> np.ndarray:
-    """By how much each level's strength exceeds the next one's in its query; 0 for the last."""
+    """Return by how much the strength of each level exceeds that of the next in its query; 0 for the last."""
     steps = np.append(weights.strength[:-1] - weights.strength[1:], 0.0)[: weights.strength.size]
     ends = weights.level_indptr[1:][np.diff(weights.level_indptr) > 0]
     steps[ends - 1] = 0.0
@@ -239,7 +239,7 @@ def _steps(weights: Any) -> np.ndarray:
 
 @device_form(pairwise.PairwiseExponential)
 def _exponential(loss: pairwise.PairwiseExponential, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    """Each document costs e^f times the sum of e^−f over the better ones."""
+    """The term of a document is e^f times the sum of e^−f over the better ones."""
     key = ("pair weights", loss.normalize, "rows")
     weight = _kept(lists, scores, key, lambda: np.repeat(loss._weights(lists), np.diff(lists.indptr)))
     levels = _levels(lists, scores)
@@ -254,7 +254,7 @@ def _exponential(loss: pairwise.PairwiseExponential, scores: torch.Tensor, lists
 
 
 def _cut_exp(values: torch.Tensor, runs: Runs, log_sums: torch.Tensor, largest: torch.Tensor) -> torch.Tensor:
-    """exp(value + log-sum), where a pair counts no more than a margin of −600, or what float32 can hold, would."""
+    """Return exp(value + log-sum), with margins limited to −600, or −60 in float32."""
     farthest = 600.0 if values.dtype == torch.float64 else 60.0
     excess = torch.clamp(runs.spread(largest) + values - farthest, min=0.0)
     return (values + runs.spread(log_sums) - excess).exp_()
@@ -319,11 +319,11 @@ def _triton_kernel(device: torch.device) -> ModuleType | None:
         return None
 
 
-# ---- what is made once -------------------------------------------------------------------------------------------
+# ---- cached on the lists ------------------------------------------------------------------------------------------
 
 
 def _kept(lists: QueryLists, like: torch.Tensor, key: Hashable, make: Callable[[], Any]) -> torch.Tensor:
-    """Numbers that the labels decide, on the device and in the precision of ``like``."""
+    """Return cached numbers that depend on the labels, on the device and in the precision of ``like``."""
 
     def on_device() -> torch.Tensor:
         made = make()
@@ -352,7 +352,7 @@ def _sizes(bounds: np.ndarray) -> np.ndarray:
 
 
 def _logs(numbers: np.ndarray) -> np.ndarray:
-    """Logarithms of numbers per level, those of 0 being −∞, and −∞ behind the last."""
+    """Return logarithms of numbers per level, −∞ for 0, and a final −∞."""
     with np.errstate(divide="ignore"):
         return np.append(np.log(numbers), NOTHING)
 

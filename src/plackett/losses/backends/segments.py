@@ -1,7 +1,7 @@
 """Sums over runs of a vector and along the label levels of queries, as PyTorch operations on any device.
 
-No list is padded, nothing is added up by atomics (so that results are the same from call to call), and sums of
-exponentials are kept as logarithms, so that no spread of the scores overflows or cancels.
+Lists are not padded. There are no atomic additions, so that results are deterministic. Sums of exponentials are stored
+as logarithms, which neither overflow nor cancel.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ class Runs:
         return self._reduce("max", values)
 
     def _reduce(self, what: str, values: torch.Tensor) -> torch.Tensor:
-        # As a column: of a vector, CUDA gives every run, however short, to a whole block of threads, which takes up to
-        # 40 times as long. Unsafe: a check of the offsets would wait for the device.
+        # As a column: for a vector, CUDA uses a whole block of threads per run, which takes up to 40 times as long for
+        # short runs. Unsafe: a check of the offsets would wait for the device.
         return torch.segment_reduce(values[:, None], what, offsets=self._offsets, unsafe=True)[:, 0]
 
     def log_sums(self, logs: torch.Tensor) -> torch.Tensor:
-        """The logarithm of each run's sum of exponentials; −∞ for an empty run."""
+        """Return the logarithm of the sum of exponentials of each run; −∞ for an empty run."""
         top = self.largest(logs)
         return self.sums((logs - self.spread(top)).exp_()).log_().add_(top)
 
     def spread(self, of_runs: torch.Tensor) -> torch.Tensor:
-        """The value of each run for all of its entries."""
+        """Return the value of its run for each entry."""
         return of_runs.index_select(0, self._run_of_entry)
 
 
 class Chains:
     """The levels of each query as a chain, the best first: sums over all levels before or after one.
 
-    Vectors hold one logarithm per level and −∞ behind the last, where the ends of the chains point. A sum over a chain
-    of n levels takes log2 n steps, each of which joins sums over twice as many levels as the last.
+    Vectors hold one logarithm per level and a final −∞, to which the ends of the chains point. A sum over a chain of n
+    levels takes log2 n steps, each of which doubles the number of levels that are summed.
     """
 
     def __init__(self, indptr: np.ndarray, device: torch.device):
@@ -61,11 +61,11 @@ class Chains:
             self._after.append(to_index(np.append(after, n_levels), device))
 
     def up_to(self, logs: torch.Tensor) -> torch.Tensor:
-        """Log-sums over each level and those before it."""
+        """Return log-sums over each level and those before it."""
         return _join(torch.logaddexp, logs, self._before)
 
     def from_on(self, logs: torch.Tensor) -> torch.Tensor:
-        """Log-sums over each level and those after it."""
+        """Return log-sums over each level and those after it."""
         return _join(torch.logaddexp, logs, self._after)
 
     def largest_up_to(self, values: torch.Tensor) -> torch.Tensor:
@@ -75,11 +75,11 @@ class Chains:
         return _join(torch.maximum, values, self._after)
 
     def of_before(self, logs: torch.Tensor) -> torch.Tensor:
-        """The entry of the level before; −∞ for the first of a query."""
+        """Return the entry of the previous level; −∞ for the first of a query."""
         return logs.index_select(0, self._before[0])
 
     def of_after(self, logs: torch.Tensor) -> torch.Tensor:
-        """The entry of the level after; −∞ for the last of a query."""
+        """Return the entry of the next level; −∞ for the last of a query."""
         return logs.index_select(0, self._after[0])
 
 
@@ -92,13 +92,12 @@ def _join(join, values: torch.Tensor, partners: list[torch.Tensor]) -> torch.Ten
 class RankedLevels:
     """Documents in label order and their levels, on a device.
 
-    ``order`` holds the row of each place, ``bounds`` the places at which levels begin, ``indptr`` the levels at which
-    queries begin.
+    ``order`` holds the row of each position, ``bounds`` the positions at which levels begin.
     """
 
     def __init__(self, order: np.ndarray, bounds: np.ndarray, chains: Chains, device: torch.device):
         self.chains = chains
-        self.runs = Runs(np.append(bounds, bounds[-1]), device)  # one more, which is empty: its log-sum is −∞
+        self.runs = Runs(np.append(bounds, bounds[-1]), device)  # an empty run at the end, with log-sum −∞
         self._row_of_place = to_index(order, device)
         place_of_row = np.empty_like(order)
         place_of_row[order] = np.arange(order.size, dtype=order.dtype)
@@ -107,15 +106,15 @@ class RankedLevels:
         self._level_of_row = to_index(levels[place_of_row], device)
 
     def ranked(self, of_rows: torch.Tensor) -> torch.Tensor:
-        """Values of rows in label order."""
+        """Return values of rows in label order."""
         return of_rows.index_select(0, self._row_of_place)
 
     def to_rows(self, ranked: torch.Tensor) -> torch.Tensor:
-        """Values in label order in the order of the rows."""
+        """Return values in label order in the order of the rows."""
         return ranked.index_select(0, self._place_of_row)
 
     def for_rows(self, of_levels: torch.Tensor) -> torch.Tensor:
-        """The value of each level for its documents, in the order of the rows."""
+        """Return the value of its level for each document, in the order of the rows."""
         return of_levels.index_select(0, self._level_of_row)
 
 
@@ -124,6 +123,6 @@ def to_device(values: np.ndarray, device: torch.device, dtype: torch.dtype | Non
 
 
 def to_index(places: np.ndarray, device: torch.device) -> torch.Tensor:
-    """Places to gather from, in 4 bytes each where they fit: they are read as often as the numbers."""
+    """Return indices to gather from, as int32 if possible: they are read as often as the values."""
     largest = int(places.max(initial=0))
     return to_device(places.astype(np.int32 if largest < 2**31 - 1 else np.int64), device)

@@ -1,4 +1,4 @@
-"""Losses as functions of PyTorch tensors that know their slope."""
+"""Losses as differentiable functions of PyTorch tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plackett._optional import import_optional
 from plackett.data.queries import Queries, QueryLists
 from plackett.losses.base import Loss, lists_of
 
-import_optional("torch", extra="neural", needed_for="as_torch()")  # says what to install where it is missing
+import_optional("torch", extra="neural", needed_for="as_torch()")  # the error says what to install
 
 import torch  # noqa: E402
 
@@ -24,13 +24,13 @@ _Compute = Callable[[QueryLists, "np.ndarray | None", torch.Tensor], tuple[torch
 
 
 def _not_compiled(function: Callable) -> Callable:
-    """The function, called as it is by what torch.compile makes, which would take NumPy's arrays for tensors."""
+    """Exclude a function from torch.compile, which would trace NumPy arrays as tensors."""
     kept: list[Callable] = []
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
         if not kept:
-            if "torch._dynamo" not in sys.modules:  # nobody compiles, and to import it takes seconds
+            if "torch._dynamo" not in sys.modules:  # not compiling, and importing it takes seconds
                 return function(*arguments, **named)
             kept.append(torch.compiler.disable(function))
         return kept[0](*arguments, **named)
@@ -39,18 +39,16 @@ def _not_compiled(function: Callable) -> Callable:
 
 
 class TorchLoss:
-    """A loss as ``f(scores, queries)``: a tensor that holds the sum over the queries and can be differentiated.
+    """A loss as ``f(scores, queries)``, a differentiable tensor: the sum over the queries.
 
-    Scores in main memory go to the compiled kernels without a copy when they are float64; others are converted, and the
-    arithmetic is done in float64. Scores on an accelerator stay there: the listwise losses, ``exponential`` and
-    ``squared`` are taken as operations of the device, ListMLE and p-ListMLE on CUDA as one kernel, in float64 for
-    float64 scores and in float32 for all others. The other pairwise losses sort, or look at all pairs; their scores
-    travel to the kernels of the processor, and the slope back.
+    Scores on the CPU are passed to the compiled kernels, without a copy if they are float64, and computed in float64.
+    Scores on an accelerator stay there for the listwise losses, ``exponential`` and ``squared``, which run as
+    operations of the device (ListMLE and p-ListMLE on CUDA as one kernel), in float64 for float64 scores and in float32
+    otherwise. For the other pairwise losses scores are copied to the CPU, and the slope back.
 
-    What a loss derives from the labels (orders, levels, weights) is kept on ``queries.lists``, so pass the same object
-    again. Losses that have ``curvature_product`` can be differentiated twice, on the processor; others say that they
-    cannot. Nothing is derived from scores that are NaN or infinite: on the host they are refused, on a device the value
-    is not finite either.
+    What depends on the labels (orders, levels, weights) is cached on ``queries.lists``, so pass the same object again.
+    Losses with ``curvature_product`` can be differentiated twice, on the CPU; others raise an error. Scores that are
+    NaN or infinite raise an error on the CPU, and give a value that is not finite on a device.
 
     Parameters
     ----------
@@ -73,20 +71,20 @@ class TorchLoss:
 
     @_not_compiled
     def __call__(self, scores: Any, queries: Queries | QueryLists, weights: Any = None) -> torch.Tensor:
-        """The loss summed over all queries.
+        """Return the loss summed over all queries.
 
         Parameters
         ----------
         scores : tensor of shape (n_docs,)
-            One score for each row of ``queries``, in their order.
+            One score per row of ``queries``, in their order.
         queries : Queries, or its ``lists``
         weights : array-like of shape (n_queries,), default=None
-            What each query counts; None counts every one once.
+            Weights of the queries; None means 1.
 
         Returns
         -------
         Tensor without dimensions
-            Of the type of the scores, float32 at least.
+            With the dtype of the scores, at least float32.
         """
         compute, lists, weights = self._checked(scores, queries, weights)
         order = _row_order(queries, scores)
@@ -98,10 +96,10 @@ class TorchLoss:
     def value_and_slope(
         self, scores: torch.Tensor, queries: Queries | QueryLists, weights: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The same sum, and its derivative by each score, both without autograd.
+        """Return the sum and its derivative by each score, both without autograd.
 
-        Quicker where the time of launching counts, as on a GPU: ``scores.backward(slope)`` then does for the net that
-        made the scores what ``backward`` of the value would have done.
+        Faster where launches dominate, as on a GPU: ``scores.backward(slope)`` then does what ``backward`` of the value
+        would do.
 
         Parameters
         ----------
@@ -112,7 +110,7 @@ class TorchLoss:
         -------
         value : Tensor without dimensions
         slope : Tensor of shape (n_docs,)
-            Of the type of the scores; the value is float32 at least.
+            With the dtype of the scores; the value is at least float32.
 
         Examples
         --------
@@ -133,14 +131,14 @@ class TorchLoss:
         return value, slope.to(scores.dtype)
 
     def stays_on(self, device: torch.device) -> bool:
-        """Whether the loss of scores there is computed there, by operations of the device."""
+        """Return whether the loss of scores on ``device`` is computed there."""
         return device.type != "cpu" and on_device.has_terms(self.loss)
 
     def __repr__(self) -> str:
         return f"{self.loss!r}.as_torch()"
 
     def _checked(self, scores: Any, queries: Any, weights: Any) -> tuple[_Compute, QueryLists, np.ndarray | None]:
-        """How and from what to compute; what does not fit together is refused."""
+        """Return how and from what to compute; raise for inputs that do not match."""
         lists = lists_of(queries)
         if not isinstance(scores, torch.Tensor) or not scores.is_floating_point():
             kind = f"a tensor of {scores.dtype}" if isinstance(scores, torch.Tensor) else f"a {type(scores).__name__}"
@@ -180,7 +178,7 @@ class TorchLoss:
     def _curvature_product(
         self, lists: QueryLists, weights: np.ndarray | None, scores: torch.Tensor, vector: torch.Tensor
     ) -> torch.Tensor:
-        """The second derivative times a vector, by the compiled kernels."""
+        """Return the second derivative times a vector, by the compiled kernels."""
         if not self.loss.has_curvature_product:
             raise RuntimeError(f"{self.loss!r} can be differentiated once, not twice.")
         at, along = (each.detach().to(device="cpu", dtype=torch.float64).contiguous() for each in (scores, vector))
@@ -191,22 +189,22 @@ class TorchLoss:
 
 
 def _row_order(queries: Queries | QueryLists, scores: torch.Tensor) -> torch.Tensor | None:
-    """The row of each score once the rows of a query are together; None where they are."""
+    """Return the row of each score after grouping by query; None if rows are grouped."""
     if isinstance(queries, QueryLists) or queries.is_grouped:
         return None
     return torch.from_numpy(queries.row_order).to(scores.device)
 
 
 class _OfAllScores(torch.autograd.Function):
-    """Computed by NumPy from the scores of all queries, not from one of many tensors alike."""
+    """A function computed by NumPy from the scores of all queries, which cannot be vectorised by vmap."""
 
     @staticmethod
     def vmap(info, in_dims, *inputs):
-        raise RuntimeError("a loss cannot be taken by torch.vmap, nor what uses it; call it for one vector at a time.")
+        raise RuntimeError("torch.vmap does not support losses; call the loss for one vector at a time.")
 
 
 class _Value(_OfAllScores):
-    """The value and its slope, which come from one pass; autograd is told of the value alone."""
+    """The value and its slope, from one pass; only the value is differentiable."""
 
     @staticmethod
     def forward(scores, compute, curve):
@@ -224,13 +222,13 @@ class _Value(_OfAllScores):
         if step is None:
             return None, None, None
         scores, slope = ctx.saved_tensors
-        if torch.is_grad_enabled():  # somebody will ask for the derivative of this again
+        if torch.is_grad_enabled():  # a second derivative may follow
             return _Slope.apply(scores, slope, step, ctx.curve), None, None
         return (slope * step).to(scores.dtype), None, None
 
 
 class _Slope(_OfAllScores):
-    """The slope times what came from behind, as a function of the scores: its derivative is a curvature product."""
+    """The slope times the incoming gradient, as a function of the scores; its derivative is a curvature product."""
 
     @staticmethod
     def forward(scores, slope, step, curve):
@@ -249,7 +247,7 @@ class _Slope(_OfAllScores):
 
 
 class _Curvature(_OfAllScores):
-    """What the scores and what came from behind mean for the slope pulled in a direction; no further derivatives."""
+    """The derivatives of ``_Slope`` in a direction; it has no further derivatives."""
 
     @staticmethod
     def forward(scores, slope, step, pull, curve, asked):
@@ -268,7 +266,7 @@ class _Curvature(_OfAllScores):
 def _of_queries(weights: Any, lists: QueryLists) -> np.ndarray:
     if isinstance(weights, torch.Tensor):
         if weights.requires_grad:
-            raise ValueError("weights are taken as numbers, by which nothing is differentiated; give weights.detach().")
+            raise ValueError("weights are constants and cannot be differentiated; give weights.detach().")
         weights = weights.detach().cpu().double().numpy()
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (lists.n_queries,):

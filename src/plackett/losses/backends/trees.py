@@ -1,12 +1,12 @@
-"""Losses as objectives of boosted trees: a slope and a curvature for every score, as LightGBM and XGBoost ask for them.
+"""Losses as objectives of boosted trees: slope and curvature of every score, for LightGBM and XGBoost.
 
-Both are of the sum over queries, not of the mean: in these packages a leaf adds up the slopes and the curvatures of its
-documents, and what limits a leaf (``lambda_l2``, ``min_sum_hessian_in_leaf``) acts on such sums. So with
-:class:`~plackett.losses.Squared` both are exactly those of the packages' own regression.
+Both are those of the sum over queries, not of the mean: a leaf adds up the slopes and curvatures of its documents, and
+its limits (``lambda_l2``, ``min_sum_hessian_in_leaf``) apply to such sums. With :class:`~plackett.losses.Squared` both
+are exactly those of the packages' own regression.
 
-The curvature is the exact diagonal of the second derivative, never below ``SMALLEST``. (The bound, which a solver needs
-that moves all scores at once, is up to twice as large and takes more trees to the same place.) Losses that have none,
-or one that may be negative, get a constant: see ``TreeObjective``.
+The curvature is the exact diagonal of the second derivative, at least ``SMALLEST``. (The bound, which solvers that move
+all scores at once need, is up to twice as large and needs more trees for the same result.) Losses without a curvature,
+or with one that may be negative, get a constant: see ``TreeObjective``.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from plackett.data.queries import Queries, QueryLists
 from plackett.losses.base import Loss, lists_of
 from plackett.validation import count_of
 
-SMALLEST = 1e-9  # of a curvature: leaves divide by sums of them
-DOCS_PER_BLOCK = 4096  # worth the trouble of handing them to a thread
+SMALLEST = 1e-9  # curvature: leaves divide by sums of them
+DOCS_PER_BLOCK = 4096  # worth the overhead of a thread
 
 
 class TreeObjective:
-    """A loss over judged lists, as boosted trees see it.
+    """A loss over judged lists as an objective of boosted trees.
 
-    A loss that is convex and has ``curvature_diagonal`` gives that. For every other one (hinge, psi, RankCosine, a φ
-    other than exp) the documents of a query have the mean size of their slopes where all scores are equal, in every
-    round the same: the first trees move them by about the learning rate, later ones by less as slopes fall.
+    A convex loss with ``curvature_diagonal`` uses that. Any other loss (hinge, psi, RankCosine, a φ other than exp)
+    uses a constant: the mean absolute slope of the query at equal scores. The first trees then move scores by about the
+    learning rate, later ones by less as slopes fall.
 
     Parameters
     ----------
     loss : Loss
-        Not one that draws at random, as packages take the slope for a function of the scores.
+        Not a random one: the packages expect the slope to be a function of the scores.
     queries : Queries, or its ``lists``
     weights : ndarray of shape (n_queries,), default=None
-        What each query counts; None counts all alike.
+        Weights of the queries; None means equal weights.
     """
 
     def __init__(self, loss: Loss, queries: Queries | QueryLists, weights: np.ndarray | None = None):
         lists = lists_of(queries)
         if loss.is_random:
             raise ValueError(
-                f"{loss!r} draws anew at every pass, but trees need the same slope for the same scores. "
+                f"{loss!r} is random at every pass, but trees need the same slope for the same scores. "
                 'Use ties="breslow" or ties="efron".'
             )
         loss.check_labels(lists)
@@ -61,7 +61,7 @@ class TreeObjective:
             self._blocks.append((_Block(rows, slice(first, last), part, curvature),))
 
     def evaluate(self, scores: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """The loss summed over all queries, and the slope and the curvature of each score."""
+        """Return the loss summed over all queries, and the slope and the curvature of each score."""
         values, slope, curvature = np.empty(self._sizes.size), np.empty(self.n_docs), np.empty(self.n_docs)
 
         def work(block: _Block) -> None:
@@ -77,7 +77,7 @@ class TreeObjective:
         return float(values @ self._weights), slope * of_rows, curvature * of_rows
 
     def __call__(self, scores: Any, data: Any = None, sample_weight: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Slope and curvature, with the weights of the package's data, if it has some, of rows or queries.
+        """Return slope and curvature, times the weights of the package's data, of rows or queries.
 
         The packages call ``f(scores, data)``; their classes for scikit-learn ``f(labels, scores, weights of rows)``.
         """
@@ -95,7 +95,7 @@ class TreeObjective:
             self._check_order(data.get_label() if labels is None else labels, self._mixed.labels)
         if self.loss.is_flat_at_zero and not scores.any():
             raise ValueError(
-                f"{self.loss!r} has no slope where all scores are 0. Start from others (init_score of LightGBM's "
+                f"{self.loss!r} has slope 0 where all scores are 0. Start from others (init_score of LightGBM's "
                 "Dataset, base_margin of XGBoost's DMatrix), such as 1 for every row."
             )
         _, slope, curvature = self.evaluate(scores if self._mixed is None else self._mixed.in_groups(scores))
@@ -112,7 +112,7 @@ class TreeObjective:
         return slope * sample_weight, curvature * sample_weight
 
     def _check_order(self, labels: Any, own: np.ndarray) -> None:
-        """Refuse rows in another order than those of the queries, such as rows sorted by query; their labels tell."""
+        """Raise if the labels show that rows have another order than those of the queries, such as sorted by query."""
         if labels is None or not np.array_equal(np.float32(labels), np.float32(own)):
             raise ValueError(
                 "rows of different queries are mixed in these queries, and the labels of the data that the trees are "
@@ -125,7 +125,7 @@ class TreeObjective:
 
 
 class _Block(NamedTuple):
-    """Some whole queries: their rows, their numbers, and their curvature where it is the same in every round."""
+    """Some whole queries: their rows, numbers and lists, and their curvature if it is constant."""
 
     rows: slice
     queries: slice
@@ -134,7 +134,7 @@ class _Block(NamedTuple):
 
 
 def _usual_slope(loss: Loss, lists: QueryLists) -> np.ndarray:
-    """The mean size of the slopes in each query, for each document, where all scores are equal."""
+    """Return for each document the mean absolute slope of its query at equal scores."""
     slope = np.empty(lists.n_docs)
     loss.query_values(np.full(lists.n_docs, 0.0 if loss.ignores_shifts else 1.0), lists, slope)
     sizes = np.diff(lists.indptr)

@@ -1,12 +1,12 @@
 """ListMLE and p-ListMLE as one kernel for CUDA, in Triton: a program per query, whose documents stay in registers.
 
-Documents come in label order. With C = Σ e^f over a place and those behind it, a level's C is that of its first place;
-there, and only there, stands the level's mass w d. So two running sums along the places give value and slope:
+Documents are in label order. With C = Σ e^f over a position and those after it, the C of a level is that of its first
+position, which alone has the level's mass w d. Two cumulative sums along the positions then give value and slope:
 
-    loss = Σ mass log C − Σ w f,        slope = e^f Σ_{places up to one's own} mass / C − w.
+    loss = Σ mass log C − Σ w f,        slope = e^f Σ_{positions up to its own} mass / C − w.
 
-Like the kernels for processors, scores that lie close together are taken relative to the largest of their query, and
-logarithms of sums are carried along only where the scores lie too far apart for that.
+As in the CPU kernels, scores that are close are taken relative to the largest of their query, and logarithms of sums
+are used only where scores are too far apart for that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 import triton
 import triton.language as tl
 
-LONGEST = 8192  # documents of a list: they must fit into the registers of a multiprocessor
+LONGEST = 8192  # documents of a list that fit into the registers of a multiprocessor
 DOCS_PER_WARP = {torch.float32: 256, torch.float64: 64}  # measured on an H200
 
 
@@ -58,12 +58,12 @@ def values_and_slope(
     scores: torch.Tensor, order: torch.Tensor, indptr: torch.Tensor, weights: torch.Tensor, masses: torch.Tensor,
     longest: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """The loss of each query, and the slope; ``weights`` and ``masses`` have an entry for each place."""
+    """Return the loss of each query, and the slope; ``weights`` and ``masses`` have an entry per position."""
     n_queries = indptr.numel() - 1
     values, slope = scores.new_empty(n_queries), torch.empty_like(scores)
     size = max(triton.next_power_of_2(longest), 32)
     nothing, widest = (-1e30, 70.0) if scores.dtype == torch.float32 else (-1e300, 600.0)
-    with torch.cuda.device_of(scores):  # Triton starts kernels on the current device, whatever it is given
+    with torch.cuda.device_of(scores):  # Triton launches on the current device, not on that of its arguments
         _query[(n_queries,)](
             scores, order, indptr, weights, masses, values, slope,
             NOTHING=nothing, WIDEST=widest, SIZE=size, num_warps=min(max(size // DOCS_PER_WARP[scores.dtype], 1), 16),
