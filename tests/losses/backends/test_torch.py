@@ -324,7 +324,7 @@ def test_functions_of_torch_func_differentiate_a_loss():
     (inner,) = torch.autograd.grad(f(s, lists) ** 2, s, create_graph=True)
     (expected,) = torch.autograd.grad(inner.square().sum(), s)
     torch.testing.assert_close(torch.func.grad(size_of_slope)(scores), expected)
-    with pytest.raises(RuntimeError, match="torch.vmap does not support losses"):
+    with pytest.raises(RuntimeError, match=r"torch\.vmap does not support losses"):
         torch.vmap(lambda s: f(s, lists))(torch.stack([scores, scores]))
 
 
