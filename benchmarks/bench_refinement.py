@@ -63,7 +63,7 @@ def _allowed(made: tuple[np.ndarray, np.ndarray, np.ndarray], n_rounds: int, sec
     refiner = pk.MultiplicativeRefiner(n_rounds=n_rounds, eta=ETA)
     best = best_in_turns({"ours": lambda: refiner.fit(X, labels, base_score=base)}, rounds=10 if seconds < 1.0 else 2)
     what = f"MultiplicativeRefiner, {n_rounds} rounds; {X.shape[0]:,} × {N_FEATURES}, {N_JUDGED} judged"
-    note = f"{refiner.alphas_.size} rounds made; one core"
+    note = f"{refiner.steps_.size} rounds made; one core"
     return judged(Result(what, best["ours"], "allowed", seconds, 1, note))
 
 
@@ -72,8 +72,8 @@ def _against_numpy(made: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Result:
     X, labels, base = made
     refiner = pk.MultiplicativeRefiner(n_rounds=MANY, eta=ETA).fit(X, labels, base_score=base)
     features, alphas = _refine_in_numpy(X, labels, base, MANY)
-    assert features == refiner.features_.tolist()
-    np.testing.assert_allclose(alphas, refiner.alphas_, rtol=1e-6)
+    assert features == refiner.steps_["feature"].tolist()
+    np.testing.assert_allclose(alphas, refiner.steps_["weight"], rtol=1e-6)
     best = best_in_turns(
         {
             "ours": lambda: refiner.fit(X, labels, base_score=base),

@@ -48,8 +48,8 @@ def make_queries(n_queries=5, seed=0):
 
 def rounds_of(refiner, place=0):
     """Stumps and weights of a query."""
-    own = slice(refiner.rounds_indptr_[place], refiner.rounds_indptr_[place + 1])
-    return list(zip(refiner.features_[own], refiner.thresholds_[own], refiner.is_above_[own], strict=True)), own
+    steps = refiner.steps_[refiner.steps_indptr_[place] : refiner.steps_indptr_[place + 1]]
+    return steps[["feature", "threshold", "is_above"]].tolist(), steps["weight"]
 
 
 # ---- against matrices over all pairs -------------------------------------------------------------------------------
@@ -65,9 +65,9 @@ def test_rounds_equal_those_with_matrices(gamma, eta, confidence, seed):
     refiner = MultiplicativeRefiner(**params) if gamma is None else LinearRefiner(gamma, **params)
     refiner.fit(X, y, base_score=base)
     F, rounds = literal.refine(X, base, literal.pairs_of_labels(y), gamma=gamma, **params)
-    stumps, own = rounds_of(refiner)
+    stumps, weights = rounds_of(refiner)
     assert stumps == rounds["stump"]
-    np.testing.assert_allclose(refiner.alphas_[own], rounds["alpha"], atol=1e-9)
+    np.testing.assert_allclose(weights, rounds["alpha"], atol=1e-9)
     history = refiner.history_[0]
     for name in ("alpha", "theta", "mu", "nu", "err_w", "err_t"):
         np.testing.assert_allclose(history[name], rounds[name], rtol=1e-9, err_msg=name)
@@ -230,7 +230,7 @@ def test_labels_that_say_nothing_are_no_feedback(refiner, y):
 def test_nothing_to_learn_from_leaves_the_base_ranking(refiner):
     base = np.array([0.3, 2.0, 1.0, 2.0])
     fitted = clone(refiner).fit(np.full((4, 2), 7.0), [1, 0, np.nan, np.nan], base_score=base)
-    assert fitted.alphas_.size == 0
+    assert fitted.steps_.size == 0
     assert fitted.scores_[0] < fitted.scores_[2] < fitted.scores_[1] == fitted.scores_[3]
 
 
@@ -241,7 +241,7 @@ def test_features_of_one_value_change_nothing_but_the_numbers_of_the_others(refi
     wide = np.full((base.size, 9), -3.0)
     wide[:, [1, 4, 5, 8]] = X
     fitted = clone(refiner).fit(wide, y, base_score=base, qid=qid)
-    np.testing.assert_array_equal(fitted.features_, np.array([1, 4, 5, 8])[expected.features_])
+    np.testing.assert_array_equal(fitted.steps_["feature"], np.array([1, 4, 5, 8])[expected.steps_["feature"]])
     np.testing.assert_array_equal(fitted.scores_, expected.scores_)
     np.testing.assert_array_equal(fitted.predict(wide, qid=qid), expected.scores_)
 
@@ -265,7 +265,7 @@ def test_all_documents_judged(refiner):
 def test_base_scores_far_apart_and_feedback_that_is_never_wrong_give_finite_weights():
     base = np.array([0.0, 1e6, 2e6, 3e6])
     fitted = MultiplicativeRefiner(eta=0.0, confidence=1.0).fit(base[:, None], [0, 1, 2, 3], base_score=base)
-    assert np.isfinite(fitted.alphas_).all()
+    assert np.isfinite(fitted.steps_["weight"]).all()
     assert (np.diff(fitted.scores_) > 0).all()
 
 
@@ -460,7 +460,7 @@ def test_a_tree_of_one_split_finds_what_the_stumps_find(gamma):
     refiner = MultiplicativeRefiner() if gamma is None else LinearRefiner(gamma)
     stumps = clone(refiner).fit(X, y, base_score=base)
     trees = clone(refiner).set_params(estimator=DecisionTreeClassifier(max_depth=1)).fit(X, y, base_score=base)
-    assert stumps.alphas_.size > 0
+    assert stumps.steps_.size > 0
     np.testing.assert_allclose(trees.states_, stumps.states_, rtol=1e-12)
     np.testing.assert_allclose(trees.scores_, stumps.scores_, atol=1e-12)
 
@@ -479,7 +479,7 @@ def test_any_classifier_lowers_the_objective(estimator, sample_size):
     X, base, y, qid = make_queries(3, seed=6)
     refiner = MultiplicativeRefiner(8, estimator=estimator, sample_size=sample_size, random_state=0)
     fitted = clone(refiner).fit(X, y, base_score=base, qid=qid)
-    assert fitted.alphas_.size > 0
+    assert fitted.steps_.size > 0
     for history in fitted.history_.values():
         losses = np.concatenate([[history["start"]], history["L_p"]])
         assert losses[1] < losses[0]

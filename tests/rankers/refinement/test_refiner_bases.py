@@ -240,7 +240,8 @@ def test_stumps_are_named_and_taken_together():
     X = np.array([[9.0, 0.0], [8.0, 1.0], [7.0, 0.0], [6.0, 1.0]])
     fitted = MultiplicativeRefiner().fit(pk.Queries(X, feature_names=["bm25", "fresh"]), [0, 1, 0, 1], base_score=0)
     top = fitted.explain(pk.Queries(X, feature_names=["bm25", "fresh"])).top(1, 1)[0]
-    own = fitted.alphas_[(fitted.features_ == 1) & fitted.is_above_]
+    steps = fitted.steps_
+    own = steps["weight"][(steps["feature"] == 1) & steps["is_above"]]
     assert top.stump == "fresh > 0.5"
     assert top.value == 1.0
     assert top.weight == pytest.approx(own.sum())
@@ -287,9 +288,7 @@ def test_decision_trees_are_saved_as_arrays_and_predict_the_same(tree, data, fee
     fitted = LinearRefiner(n_rounds=5, estimator=tree, random_state=0).fit(data, feedback, base_score=1)
     for _ in range(2):  # what was loaded can be saved again
         fitted.save(tmp_path / "model.plackett")
-        assert all(type(one) is type(tree) for one in fitted.estimators_) or isinstance(
-            fitted.estimators_[0], SavedTree
-        )
+        assert {type(one) for one in fitted.estimators_} in ({type(tree)}, {SavedTree})
         loaded = pk.load(tmp_path / "model.plackett")
         np.testing.assert_array_equal(loaded.predict(data), fitted.scores_)
         further = np.random.default_rng(0).normal(size=(500, 5)).astype(np.float32) * data.X.std(axis=0)
@@ -320,15 +319,28 @@ def test_a_file_with_what_is_no_tree_is_refused(attribute, change, data, feedbac
         pk.load(tmp_path / "model.plackett")
 
 
+def with_field(name, value):
+    """A change of steps: a field of the first one has another value."""
+
+    def change(steps):
+        changed = steps.copy()
+        changed[name][0] = value
+        return changed
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("attribute", "change"),
     [
-        ("features_", lambda features: features + 99),
-        ("features_", lambda features: features[:-1]),
-        ("thresholds_", lambda limits: limits * np.nan),
-        ("is_above_", lambda sides: sides.astype(float)),
-        ("alphas_", lambda alphas: alphas[:-1]),
-        ("rounds_indptr_", lambda bounds: bounds[::-1].copy()),
+        ("steps_", with_field("feature", 99)),
+        ("steps_", with_field("feature", -1)),
+        ("steps_", with_field("threshold", np.nan)),
+        ("steps_", with_field("weight", np.inf)),
+        ("steps_", lambda steps: steps[:-1]),
+        ("steps_", lambda steps: steps[["feature", "weight", "threshold"]]),
+        ("steps_", lambda steps: steps["weight"]),
+        ("steps_indptr_", lambda bounds: bounds[::-1].copy()),
         ("states_", lambda states: states[:, :2].copy()),
         ("indptr_", lambda bounds: bounds * 2),
         ("query_ids_", lambda ids: ids[:-1]),

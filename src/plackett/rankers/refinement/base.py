@@ -1,9 +1,9 @@
-"""What all refiners share: a base ranker, feedback, the queries that they know, and ties settled by the base ranker."""
+"""Base class of the refiners: base scores, feedback, known queries, and ties broken by the base ranker."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from plackett._threads import deal, one_blas_thread, query_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.base import Ranker
+from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.refinement.base_score import column_number, column_values, grouped_base_score, is_column
 from plackett.rankers.refinement.judgements import Judgements, check_pairs
 from plackett.rankers.tied_scores import break_ties, places_of, row_keys
@@ -18,6 +19,14 @@ from plackett.storage.models.checks import check_vector
 from plackett.validation import check_labels, feature_labels, is_sparse, plain
 
 DOCS_PER_BLOCK = 2048
+
+
+class RefinementSet(NamedTuple):
+    """What a refiner learns from: grouped queries, their base scores, and the feedback on them."""
+
+    queries: Queries
+    base: np.ndarray
+    feedback: Judgements
 
 
 class Refiner(Ranker):
@@ -57,21 +66,23 @@ class Refiner(Ranker):
         -------
         self
         """
-        self._check_parameters()
-        with self._all_or_nothing():
-            queries = self._check_queries(X, None, qid, needs_labels=False, reset=True)
-            self.has_ids_ = qid is not None or isinstance(X, Queries)
-            base = self._base_of(X, queries, base_score, self.has_ids_)
-            self.base_column_ = None
-            if is_column(base_score):
-                self.base_column_ = column_number(base_score, queries)
-            feedback = self._feedback(X, y, pairs, queries)
-            self.query_ids_, self.indptr_, self.n_queries_ = queries.ids, queries.indptr, queries.n_queries
-            self.base_scores_ = base
-            self.row_keys_ = np.concatenate(deal_queries(queries, lambda _, rows: row_keys(rows)))
-            scores = self._refine(queries, base, feedback)
-            self.scores_ = queries.in_row_order(break_ties(scores, base, queries.indptr))
-            return self
+        return self._fit(X, y, qid=qid, base_score=base_score, pairs=pairs)
+
+    def _prepare_fit(
+        self, X: Any, y: Any, qid: Any, *_: Any, base_score: Any = None, pairs: Any = None
+    ) -> tuple[RefinementSet, FitMonitor]:
+        queries = self._check_queries(X, None, qid, needs_labels=False, reset=True)
+        self.has_ids_ = qid is not None or isinstance(X, Queries)
+        base = self._base_of(X, queries, base_score, self.has_ids_)
+        self.base_column_ = column_number(base_score, queries) if is_column(base_score) else None
+        return RefinementSet(queries, base, self._feedback(X, y, pairs, queries)), FitMonitor()
+
+    def _learn(self, training: RefinementSet, monitor: FitMonitor, **_: Any) -> None:
+        queries, base, _ = training
+        self.query_ids_, self.indptr_, self.n_queries_ = queries.ids, queries.indptr, queries.n_queries
+        self.base_scores_ = base
+        self.row_keys_ = np.concatenate(map_queries(queries, lambda _, rows: row_keys(rows)))
+        self.scores_ = queries.in_row_order(break_ties(self._refine(*training), base, queries.indptr))
 
     @property
     def depends_on_list(self) -> bool:
@@ -86,16 +97,12 @@ class Refiner(Ranker):
             )
 
     @abstractmethod
-    def _check_parameters(self) -> None:
-        """Refuse parameters that mean nothing."""
-
-    @abstractmethod
     def _refine(self, queries: Queries, base: np.ndarray, feedback: Judgements) -> np.ndarray:
-        """Learn from the feedback; the scores of all rows, grouped, before ties are settled."""
+        """Learn from the feedback; return the scores of all grouped rows, before ties are broken."""
 
     @abstractmethod
     def _score_query(self, place: int, rows: np.ndarray, base: np.ndarray | None) -> np.ndarray:
-        """Scores of documents of the query that was the ``place``-th in ``fit``, before ties are settled."""
+        """Return scores of documents of the ``place``-th query of ``fit``, before ties are broken."""
 
     def _feedback(self, X: Any, y: Any, pairs: Any, queries: Queries) -> Judgements:
         if pairs is not None:
@@ -110,7 +117,7 @@ class Refiner(Ranker):
         return Judgements(queries, labels if queries.row_order is None else labels[queries.row_order])
 
     def _base_of(self, X: Any, queries: Queries, base: Any, has_ids: bool) -> np.ndarray:
-        """Base scores of grouped rows; those that come as a vector are in the order of the rows as they were given."""
+        """Return base scores of grouped rows; a vector ``base`` is in the order of the rows of X."""
         if base is None:
             raise ValueError("base_score is None; give a column, one score per row, a ranker or a run.")
         return grouped_base_score(base, X, queries, has_ids=has_ids)
@@ -150,7 +157,7 @@ class Refiner(Ranker):
             scores = self._score_query(places[query], rows, known)
             return scores, np.zeros(scores.size) if known is None else known
 
-        parts = deal_queries(queries, score)
+        parts = map_queries(queries, score)
         scores = np.concatenate([part[0] for part in parts])
         return break_ties(scores, np.concatenate([part[1] for part in parts]), queries.indptr)
 
@@ -210,17 +217,17 @@ class Refiner(Ranker):
 
 
 def dense_rows(queries: Queries, query: int) -> np.ndarray:
-    """The rows of one query, dense."""
+    """Return the rows of one query as a dense array."""
     rows = queries.X[queries.indptr[query] : queries.indptr[query + 1]]
     return rows.toarray() if is_sparse(rows) else rows
 
 
-def deal_queries(queries: Queries, work: Any) -> list:
-    """``work(query, rows)`` for every query, on all threads; the answers in order."""
+def map_queries(queries: Queries, work: Any) -> list:
+    """Return ``work(query, rows)`` of every query, in order; queries run on all threads."""
 
-    def some(first: int, last: int) -> list:
+    def map_block(first: int, last: int) -> list:
         return [work(query, dense_rows(queries, query)) for query in range(first, last)]
 
     with one_blas_thread():
-        parts = deal(some, query_blocks(queries.indptr, DOCS_PER_BLOCK))
+        parts = deal(map_block, query_blocks(queries.indptr, DOCS_PER_BLOCK))
     return [answer for part in parts for answer in part]

@@ -16,11 +16,13 @@ from plackett import _native
 from plackett.data.queries import Queries
 from plackett.explain.refined import QueryStumps, RefinedExplanation, moves_of
 from plackett.explain.rows import choose_rows
-from plackett.rankers.refinement.base import Refiner, deal_queries, dense_rows
+from plackett.rankers.refinement.base import Refiner, dense_rows, map_queries
 from plackett.rankers.refinement.judgements import Judgements
 from plackett.rankers.refinement.weak_learners import (
+    CLASSIFIER_FIELDS,
     MULTIPLICATIVE,
     N_COLUMNS,
+    STUMP_FIELDS,
     BasePairs,
     Rounds,
     SavedTree,
@@ -97,15 +99,12 @@ class BoostedRefiner(Refiner):
             )  # fmt: skip
             return found, pairs.confidence
 
-        answers = deal_queries(queries, refine)
+        answers = map_queries(queries, refine)
         found = [rounds for rounds, _ in answers]
         self.confidence_ = np.array([value for _, value in answers])
-        self.rounds_indptr_ = np.concatenate([[0], np.cumsum([rounds.n for rounds in found])]).astype(np.int64)
-        self.features_ = np.concatenate([rounds.features for rounds in found])
-        self.thresholds_ = np.concatenate([rounds.thresholds for rounds in found])
-        self.is_above_ = np.concatenate([rounds.is_above for rounds in found])
+        self.steps_indptr_ = np.concatenate([[0], np.cumsum([rounds.steps.size for rounds in found])]).astype(np.int64)
+        self.steps_ = np.concatenate([rounds.steps for rounds in found])
         self.states_ = np.concatenate([rounds.history for rounds in found])
-        self.alphas_ = np.concatenate([rounds.history[1:, 0] for rounds in found])
         self.estimators_ = None
         if self.estimator is not None:
             self.estimators_ = [estimator for rounds in found for estimator in rounds.estimators]
@@ -127,7 +126,7 @@ class BoostedRefiner(Refiner):
         check_is_fitted(self)
         answer = {}
         for place, key in enumerate(self.query_ids_.tolist()):
-            own = self.states_[self.rounds_indptr_[place] + place : self.rounds_indptr_[place + 1] + place + 1]
+            own = self.states_[self.steps_indptr_[place] + place : self.steps_indptr_[place + 1] + place + 1]
             losses = self._loss(own)
             answer[key] = {
                 **{name: own[1:, column] for column, name in enumerate(("alpha", "theta", "mu", "nu"))},
@@ -139,16 +138,19 @@ class BoostedRefiner(Refiner):
         return answer
 
     def _score_query(self, place: int, rows: np.ndarray, base: np.ndarray | None) -> np.ndarray:
-        scores = np.zeros(rows.shape[0])
-        first, last = self.rounds_indptr_[place], self.rounds_indptr_[place + 1]
-        if self.estimators_ is None:
-            _native.rankers.add_stumps(
-                rows, self.features_, self.thresholds_, self.is_above_, self.alphas_, first, last, scores
-            )
+        scores, steps, estimators = np.zeros(rows.shape[0]), *self._steps_of(place)
+        if estimators is None:
+            stumps = (np.ascontiguousarray(steps[name]) for name in ("feature", "threshold", "is_above", "weight"))
+            _native.rankers.add_stumps(rows, *stumps, 0, steps.size, scores)
             return scores
-        for t in range(first, last):
-            scores[votes(self.estimators_[t], rows)] += self.alphas_[t]
+        for estimator, weight in zip(estimators, steps["weight"], strict=True):
+            scores[votes(estimator, rows)] += weight
         return scores
+
+    def _steps_of(self, place: int) -> tuple[np.ndarray, list | None]:
+        """Return the steps of a query, and their classifiers if they are not stumps."""
+        own = slice(int(self.steps_indptr_[place]), int(self.steps_indptr_[place + 1]))
+        return self.steps_[own], None if self.estimators_ is None else self.estimators_[own]
 
     def explain(
         self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None, base_score: Any = None
@@ -199,18 +201,15 @@ class BoostedRefiner(Refiner):
 
     def _stumps_of(self, place: int, rows: np.ndarray) -> QueryStumps:
         """The weak classifiers of a query, equal ones as one, and what they say of its documents."""
-        first, last = int(self.rounds_indptr_[place]), int(self.rounds_indptr_[place + 1])
-        if self.estimators_ is not None:
-            kept = self.estimators_[first:last]
-            decisions = np.array([votes(one, rows) for one in kept], dtype=np.float64)
-            decisions = decisions.reshape(len(kept), rows.shape[0]).T
-            named = [f"round {t}: {type(self.estimator).__name__}" for t in range(1, len(kept) + 1)]
-            return QueryStumps(named, self.alphas_[first:last], decisions, decisions)
+        steps, estimators = self._steps_of(place)
+        if estimators is not None:
+            decisions = np.array([votes(one, rows) for one in estimators], dtype=np.float64)
+            decisions = decisions.reshape(len(estimators), rows.shape[0]).T
+            named = [f"round {t}: {type(self.estimator).__name__}" for t in range(1, len(estimators) + 1)]
+            return QueryStumps(named, steps["weight"], decisions, decisions)
         weights: dict[tuple[int, float, bool], float] = {}
-        steps = zip(self.features_[first:last], self.thresholds_[first:last], self.is_above_[first:last], strict=True)
-        for (feature, limit, side), alpha in zip(steps, self.alphas_[first:last].tolist(), strict=True):
-            key = int(feature), float(limit), bool(side)
-            weights[key] = weights.get(key, 0.0) + alpha
+        for feature, alpha, limit, is_above in steps.tolist():
+            weights[feature, limit, is_above] = weights.get((feature, limit, is_above), 0.0) + alpha
         columns = [feature for feature, _, _ in weights]
         values = rows[:, columns].astype(np.float64)
         limits, sides = (np.array([key[part] for key in weights]) for part in (1, 2))
@@ -242,20 +241,24 @@ class BoostedRefiner(Refiner):
     def check_loaded(self) -> None:
         """Refuse what a file may say but no fit leaves behind: kernels trust the rounds."""
         super().check_loaded()
-        bounds = getattr(self, "rounds_indptr_", None)
+        bounds = getattr(self, "steps_indptr_", None)
         n_queries = self.indptr_.size - 1
         if not isinstance(bounds, np.ndarray) or bounds.dtype != np.int64 or bounds.shape != (n_queries + 1,):
-            raise ValueError(f"rounds_indptr_ must hold {n_queries + 1} whole numbers.")
+            raise ValueError(f"steps_indptr_ must hold {n_queries + 1} whole numbers.")
         if bounds[0] != 0 or (np.diff(bounds) < 0).any():
-            raise ValueError("rounds_indptr_ must rise from 0.")
+            raise ValueError("steps_indptr_ must rise from 0.")
         n_rounds = int(bounds[-1])
-        check_vector(self, "alphas_")
         check_vector(self, "confidence_")
+        steps, fields = getattr(self, "steps_", None), STUMP_FIELDS if self.estimators_ is None else CLASSIFIER_FIELDS
+        if not isinstance(steps, np.ndarray) or steps.dtype != np.dtype(fields) or steps.shape != (n_rounds,):
+            raise ValueError(f"steps_ must hold {n_rounds} records of {', '.join(name for name, _ in fields)}.")
+        if not all(np.isfinite(steps[name]).all() for name, _ in fields):
+            raise ValueError("steps_ must hold finite numbers.")
         states = getattr(self, "states_", None)
         if not isinstance(states, np.ndarray) or states.shape != (n_rounds + n_queries, N_COLUMNS):
             raise ValueError("states_ must have a line for every round, and one more for every query.")
-        if self.alphas_.size != n_rounds or self.confidence_.size != n_queries:
-            raise ValueError(f"there must be {n_rounds} weights and {n_queries} confidences.")
+        if self.confidence_.size != n_queries:
+            raise ValueError(f"confidence_ must have {n_queries} numbers.")
         if self.estimators_ is not None:
             if not isinstance(self.estimators_, list) or len(self.estimators_) != n_rounds:
                 raise ValueError(f"estimators_ must hold {n_rounds} classifiers.")
@@ -268,13 +271,8 @@ class BoostedRefiner(Refiner):
             if any(tree.features_.max() >= self.n_features_in_ for tree in trees):
                 raise ValueError(f"the features of a tree must be columns 0 to {self.n_features_in_ - 1}.")
             return
-        check_vector(self, "thresholds_")
-        check_vector(self, "features_", np.int64)
-        check_vector(self, "is_above_", np.bool_)
-        if not n_rounds == self.features_.size == self.thresholds_.size == self.is_above_.size:
-            raise ValueError(f"there must be {n_rounds} stumps.")
-        if n_rounds and (self.features_.min() < 0 or self.features_.max() >= self.n_features_in_):
-            raise ValueError(f"features_ must be columns 0 to {self.n_features_in_ - 1}.")
+        if ((steps["feature"] < 0) | (steps["feature"] >= self.n_features_in_)).any():
+            raise ValueError(f"the features of steps_ must be columns 0 to {self.n_features_in_ - 1}.")
 
 
 class MultiplicativeRefiner(BoostedRefiner):
@@ -325,12 +323,13 @@ class MultiplicativeRefiner(BoostedRefiner):
     query_ids_ : ndarray of shape (n_queries,)
     confidence_ : ndarray of shape (n_queries,)
         λ of each query.
-    features_, thresholds_, is_above_, alphas_ : ndarrays
-        The stumps of all rounds; those of query q are ``rounds_indptr_[q]:rounds_indptr_[q + 1]``. A stump is 1 where
-        ``(x[feature] > threshold) == is_above``.
+    steps_ : structured array of shape (n_steps,)
+        The rounds of all queries, in order; those of query q are ``steps_indptr_[q]:steps_indptr_[q + 1]``. Stumps have
+        the fields ``"feature"``, ``"weight"`` (α), ``"threshold"`` and ``"is_above"``, and are 1 where ``(x[feature] >
+        threshold) == is_above``. Other classifiers have only ``"weight"``.
     estimators_ : list or None
         The classifiers of all rounds, where there was an ``estimator``; ``save`` says which of them a file can hold.
-    rounds_indptr_, states_ : ndarrays
+    steps_indptr_, states_ : ndarrays
         Bounds of the rounds of each query, and what ``history_`` is made of.
     base_scores_ : ndarray of shape (n_docs,)
     base_column_ : int or None
@@ -390,8 +389,7 @@ class LinearRefiner(BoostedRefiner):
 
     Attributes
     ----------
-    scores_, query_ids_, confidence_, features_, thresholds_, is_above_, alphas_, estimators_, rounds_indptr_, states_
-        As in ``MultiplicativeRefiner``.
+    scores_, query_ids_, confidence_, steps_, steps_indptr_, estimators_, states_ : as in ``MultiplicativeRefiner``
     base_scores_, base_column_, indptr_, row_keys_, has_ids_ : as in ``MultiplicativeRefiner``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     history_ : dict

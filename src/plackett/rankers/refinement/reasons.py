@@ -42,8 +42,7 @@ def strongest_reasons(
     if refiner.estimators_ is not None or refiner.n_queries_ != 1:
         raise ValueError("reasons are given for one list and for stumps; see refiner.explain for others.")
     weights: dict[tuple[int, float], float] = {}
-    steps = zip(refiner.features_.tolist(), refiner.thresholds_.tolist(), refiner.is_above_.tolist(), strict=True)
-    for (feature, limit, is_above), alpha in zip(steps, refiner.alphas_.tolist(), strict=True):
+    for feature, alpha, limit, is_above in refiner.steps_.tolist():
         # 1 - f of the opposite moves a document from the mean as -f does
         weights[feature, limit] = weights.get((feature, limit), 0.0) + (alpha if is_above else -alpha)
     columns = np.array([feature for feature, _ in weights], dtype=np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.explain.additive import Explanation, explain_additive
 from plackett.rankers.linear_scores import in_row_order
-from plackett.rankers.refinement.base import Refiner, deal_queries
+from plackett.rankers.refinement.base import Refiner, map_queries
 from plackett.rankers.refinement.judgements import Judgements
 from plackett.validation import check_number, is_sparse
 
@@ -74,7 +74,7 @@ class RocchioRefiner(Refiner):
             coef = self._query_vector(table, feedback.labels[own])
             return coef, table @ coef
 
-        answers = deal_queries(queries, learn)
+        answers = map_queries(queries, learn)
         self.coef_ = np.array([coef for coef, _ in answers])
         return np.concatenate([scores for _, scores in answers])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -16,6 +16,8 @@ from plackett.storage.models.checks import check_vector
 
 TIE, LARGEST_SUM = _native.rankers.TIE, _native.rankers.LARGEST_SUM
 MULTIPLICATIVE = -1.0  # in place of γ
+CLASSIFIER_FIELDS = [("weight", np.float64)]
+STUMP_FIELDS = [("feature", np.int64), *CLASSIFIER_FIELDS, ("threshold", np.float64), ("is_above", np.bool_)]
 N_COLUMNS = 6  # of a history: α, θ, μ, ν, err_w, err_t
 DRAWS = 100  # of a sample, until both classes are in it
 TOP = 10  # documents that set the scale of the base scores
@@ -86,8 +88,7 @@ class BasePairs:
         return answer
 
 
-@dataclass
-class Rounds:
+class Rounds(NamedTuple):
     """What the rounds of a query found, and the scores that they give its documents, in the order of its rows.
 
     Row t of ``history`` is the state after t rounds: α, θ, μ and ν of the round, err_w and err_t after it.
@@ -95,14 +96,8 @@ class Rounds:
 
     history: np.ndarray
     scores: np.ndarray
-    features: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    thresholds: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    is_above: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
-    estimators: list = field(default_factory=list)
-
-    @property
-    def n(self) -> int:
-        return self.history.shape[0] - 1
+    steps: np.ndarray
+    estimators: Sequence[Any] = ()
 
 
 def boost_stumps(
@@ -128,7 +123,10 @@ def boost_stumps(
     )  # fmt: skip
     scores = np.empty(n_docs)
     scores[base.order] = sorted_scores
-    return Rounds(history[: n + 1].copy(), scores, varying[features[:n]], thresholds[:n].copy(), is_above[:n].copy())
+    steps = np.empty(n, dtype=STUMP_FIELDS)
+    steps["feature"], steps["weight"] = varying[features[:n]], history[1 : n + 1, 0]
+    steps["threshold"], steps["is_above"] = thresholds[:n], is_above[:n]
+    return Rounds(history[: n + 1].copy(), scores, steps)
 
 
 def boost_classifier(
@@ -173,7 +171,8 @@ def boost_classifier(
         shift += alpha
     scores = np.empty(n_docs)
     scores[base.order] = sorted_scores
-    return Rounds(np.array(history), scores, estimators=estimators)
+    steps = np.array([(one[0],) for one in history[1:]], dtype=CLASSIFIER_FIELDS)
+    return Rounds(np.array(history), scores, steps, estimators)
 
 
 def votes(classifier: Any, rows: np.ndarray) -> np.ndarray:
