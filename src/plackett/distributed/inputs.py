@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from plackett.data.column_roles import ID_NAMES, warn_of_columns
 from plackett.data.frames import COLUMNS_LISTED
 from plackett.data.queries import Queries
@@ -32,6 +34,8 @@ class PartitionedInput(NamedTuple):
 
 def is_in_parts(X: Any) -> bool:
     """Whether X is partitioned data rather than rows. Does not import Dask."""
+    if isinstance(X, (Queries, np.ndarray)):
+        return False
     if isinstance(X, (list, tuple)):
         return bool(X) and all(isinstance(one, (Queries, Source)) or _is_part(one) for one in X)
     return _is_part(X)

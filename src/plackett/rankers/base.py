@@ -187,11 +187,12 @@ class Ranker(BaseEstimator, ABC):
         self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any, eval_metric: Any, **details: Any
     ) -> tuple[Any, FitMonitor]:
         """Check the data and scale it; return what ``_learn`` needs."""
-        measure = Measure.parse(DEFAULT_METRIC if eval_metric is None else eval_metric)
+        is_watched = eval_set is not None or eval_metric is not None
+        measure = Measure.parse(DEFAULT_METRIC if eval_metric is None else eval_metric) if is_watched else None
         training = self._training_set(X, y, qid, sample_weight)
         training, validation = self._scale(training, self._check_eval_set(eval_set), **details)
         monitor = FitMonitor(
-            None if validation is None else ValidationSet(validation, measure),
+            None if validation is None or measure is None else ValidationSet(validation, measure),
             getattr(self, "patience", None),
             is_shown=bool(getattr(self, "verbose", False)),
         )
