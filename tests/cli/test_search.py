@@ -127,7 +127,7 @@ def test_files_of_two_folders_keep_their_names_apart(lists_folder, run):
         (lists_folder / name / "a.txt").write_text(f"{name} wings")
     (lists_folder / "new" / "a.pdf").write_text("%PDF")
     done = run("index", "old", "new", "-o", "both")
-    assert (done.returncode, done.stderr) == (0, "files of other kinds in new were left out: .pdf (1)\n")
+    assert (done.returncode, done.stderr) == (0, "files of other types in new were skipped: .pdf (1)\n")
     assert open_index("both").docid.tolist() == ["old/a.txt", "new/a.txt"]
 
 

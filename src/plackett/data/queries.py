@@ -140,18 +140,15 @@ class Queries:
 
     @cached_property
     def _regrouped(self) -> Queries:
-        order = self.row_order
-        return Queries.from_groups(
-            take_rows(self.X, order),
-            None if self.y is None else take_rows(self.y, order),
-            self.ids,
-            self._indptr,
-            docid=None if self.document_ids is None else self.document_ids[order],
-            comments=None if self.comments is None else self.comments[order],
-            feature_names=self.feature_names,
-            first_index=self.first_index,
-            row_order=order,
-        )
+        return self._select(self.row_order, self.ids, self._indptr, row_order=self.row_order)
+
+    def _select(self, rows: Any, ids: np.ndarray, indptr: np.ndarray, **others: Any) -> Queries:
+        """Return some rows, a slice or an array of row numbers, as queries of these ids and bounds."""
+        take = _slice_rows if isinstance(rows, slice) else take_rows
+        values = [None if one is None else take(one, rows) for one in (self.X, self.y)]
+        texts = [None if one is None else one[rows] for one in (self.document_ids, self.comments)]
+        others |= {"feature_names": self.feature_names, "first_index": self.first_index}
+        return Queries.from_groups(*values, ids, indptr, docid=texts[0], comments=texts[1], **others)
 
     def as_given(self) -> Queries:
         """Return the same data in the order of the input; rows are moved on first use."""
@@ -328,16 +325,7 @@ class Queries:
         if not self.is_grouped:
             return self.grouped._take_range(start, stop)
         rows = slice(int(self.indptr[start]), int(self.indptr[stop]))
-        return Queries.from_groups(
-            _slice_rows(self.X, rows),
-            None if self.y is None else self.y[rows],
-            self.ids[start:stop],
-            self.indptr[start : stop + 1] - self.indptr[start],
-            docid=None if self.document_ids is None else self.document_ids[rows],
-            comments=None if self.comments is None else self.comments[rows],
-            feature_names=self.feature_names,
-            first_index=self.first_index,
-        )
+        return self._select(rows, self.ids[start:stop], self.indptr[start : stop + 1] - self.indptr[start])
 
     def _take(self, places: np.ndarray) -> Queries:
         if np.unique(places).size < places.size:
@@ -350,16 +338,7 @@ class Queries:
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rows = np.repeat(self.indptr[places] - indptr[:-1], lengths)
         rows += np.arange(indptr[-1])
-        return Queries.from_groups(
-            take_rows(self.X, rows),
-            None if self.y is None else take_rows(self.y, rows),
-            self.ids[places],
-            indptr,
-            docid=None if self.document_ids is None else self.document_ids[rows],
-            comments=None if self.comments is None else self.comments[rows],
-            feature_names=self.feature_names,
-            first_index=self.first_index,
-        )
+        return self._select(rows, self.ids[places], indptr)
 
     @staticmethod
     def concat(parts: Sequence[Queries]) -> Queries:

@@ -15,6 +15,7 @@ from plackett.evaluation.compare.comparison import Comparison
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.report import lists, plots
 from plackett.report.tables import tables
+from plackett.storage.opening import write_bytes
 from plackett.validation import count_of
 
 
@@ -43,7 +44,8 @@ def write_report(comparison: Comparison, path: str | os.PathLike, *, title: str 
     text = report_html(comparison, title=title)
     target = Path(path)
     # ids that are not valid UTF-8 in their file cannot be encoded, only escaped
-    target.write_bytes(text.encode("utf-8", errors="backslashreplace"))
+    with write_bytes(target) as file:
+        file.write(text.encode("utf-8", errors="backslashreplace"))
     return target
 
 

@@ -118,7 +118,7 @@ def test_a_folder_gives_the_documents_of_its_files_in_order(tmp_path):
         ("c.txt", {"title": "c", "body": "null\ufffd \ufffd broken"}),
         ("7", {"title": "<b>", "body": "x"}),
     ]
-    assert told == [f"files of other kinds in {tmp_path} were left out: .pdf (1)"]
+    assert told == [f"files of other types in {tmp_path} were skipped: .pdf (1)"]
     assert [path.name for path in files_of(str(tmp_path))] == ["a.html", "b.md", "c.txt", "d.csv"]
     with pytest.raises(DataFormatError, match=re.escape("this is not UTF-8 text. Convert the file, or name its")):
         list(read_documents(str(tmp_path)))

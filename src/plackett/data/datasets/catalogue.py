@@ -59,10 +59,10 @@ class DatasetInfo:
     kind: str
     n_queries: int | None
     n_docs: int | None
-    n_features: int | None
     folders: tuple[str, ...]
     source: str
     licence: str
+    n_features: int | None = None
     version: str = ""
     label_range: tuple[float, float] | None = None
     label_counts: Mapping[int, int] | None = None
@@ -80,6 +80,9 @@ class DatasetInfo:
         if self.feature_names is not None:
             numbers = {name: number for number, name in enumerate(self.feature_names, 1)}
             object.__setattr__(self, "columns", MappingProxyType(numbers))
+            object.__setattr__(self, "n_features", len(numbers))
+        if self.label_counts and self.label_range is None:
+            object.__setattr__(self, "label_range", (min(self.label_counts), max(self.label_counts)))
         for mapping in ("columns", "label_counts", "files"):
             value = getattr(self, mapping)
             if isinstance(value, dict):
@@ -171,8 +174,6 @@ LETOR4 = (
         "LETOR 4.0 MQ2007, supervised",
         n_queries=1_692,
         n_docs=69_623,
-        n_features=46,
-        label_range=(0, 2),
         label_counts=MQ2007_LABELS,
         feature_names=GOV2_FEATURES,
         folders=("MQ2007", "letor4-mq2007"),
@@ -182,8 +183,6 @@ LETOR4 = (
         "LETOR 4.0 MQ2008, supervised",
         n_queries=784,
         n_docs=15_211,
-        n_features=46,
-        label_range=(0, 2),
         label_counts=MQ2008_LABELS,
         feature_names=GOV2_FEATURES,
         folders=("MQ2008", "letor4-mq2008"),
@@ -193,7 +192,6 @@ LETOR4 = (
         "LETOR 4.0 MQ2007-list, listwise",
         n_queries=1_692,
         n_docs=1_231_351,
-        n_features=46,
         feature_names=GOV2_FEATURES,
         folders=("MQ2007-list", "letor4-mq2007-list"),
         note=LISTWISE,
@@ -203,7 +201,6 @@ LETOR4 = (
         "LETOR 4.0 MQ2008-list, listwise",
         n_queries=784,
         n_docs=902_220,
-        n_features=46,
         feature_names=GOV2_FEATURES,
         folders=("MQ2008-list", "letor4-mq2008-list"),
         note=LISTWISE,
@@ -213,8 +210,6 @@ LETOR4 = (
         "LETOR 4.0 MQ2007-agg, rank aggregation",
         n_queries=1_692,
         n_docs=69_623,
-        n_features=21,
-        label_range=(0, 2),
         label_counts=MQ2007_LABELS,
         feature_names=tuple(f"system_{number}" for number in range(1, 22)),
         folders=("MQ2007-agg", "letor4-mq2007-agg"),
@@ -224,8 +219,6 @@ LETOR4 = (
         "LETOR 4.0 MQ2008-agg, rank aggregation",
         n_queries=784,
         n_docs=15_211,
-        n_features=25,
-        label_range=(0, 2),
         label_counts=MQ2008_LABELS,
         feature_names=tuple(f"system_{number}" for number in range(1, 26)),
         folders=("MQ2008-agg", "letor4-mq2008-agg"),
@@ -260,21 +253,17 @@ def _ohsumed() -> tuple[DatasetInfo, ...]:
     fields = {
         "n_queries": 106,
         "n_docs": 16_140,
-        "label_range": (0, 2),
         "label_counts": {0: 11_303, 1: 2_585, 2: 2_252},
     }
     letor2 = _letor(
         "ohsumed",
         "LETOR 2.0 OHSUMED",
-        n_features=25,
         feature_names=OHSUMED2_FEATURES,
         folders=("OHSUMED/Data", "letor2-ohsumed"),
         note="Raw values. The last five columns are of title and abstract together; BM25 is column 21.",
         **fields,
     )
-    letor3 = _letor(
-        "ohsumed", "LETOR 3.0 OHSUMED", n_features=45, feature_names=OHSUMED3_FEATURES, folders=(), **fields
-    )
+    letor3 = _letor("ohsumed", "LETOR 3.0 OHSUMED", feature_names=OHSUMED3_FEATURES, folders=(), **fields)
     return _letor2_and_3("ohsumed", letor2=letor2, letor3=letor3, folders=("OHSUMED/{}", "letor3-ohsumed/{}"))
 
 
@@ -296,7 +285,6 @@ def _topic_distillation(year: int, n_queries: int, n_docs_2: int, n_docs_3: int)
         f"LETOR 3.0 TD{year} (.gov collection, topic distillation)",
         n_queries=n_queries,
         n_docs=n_docs_3,
-        n_features=64,
         label_range=(0, 1),
         feature_names=GOV_FEATURES,
         folders=(),
@@ -311,8 +299,6 @@ MSLR = (
         "MSLR-WEB10K",
         n_queries=10_000,
         n_docs=1_200_192,
-        n_features=136,
-        label_range=(0, 4),
         label_counts={0: 624_263, 1: 386_280, 2: 159_451, 3: 21_317, 4: 8_881},
         feature_names=MSLR_FEATURES,
         folders=("MSLR-WEB10K", "mslr-web10k"),
@@ -323,8 +309,6 @@ MSLR = (
         "MSLR-WEB30K",
         n_queries=31_531,
         n_docs=3_771_125,
-        n_features=136,
-        label_range=(0, 4),
         label_counts={0: 1_940_952, 1: 1_225_770, 2: 504_958, 3: 69_010, 4: 30_435},
         feature_names=MSLR_FEATURES,
         folders=("MSLR-WEB30K", "mslr-web30k"),
@@ -336,8 +320,6 @@ MSLR = (
         kind="queries",
         n_queries=86,
         n_docs=10_000,
-        n_features=136,
-        label_range=(0, 4),
         label_counts={0: 5_639, 1: 2_900, 2: 1_244, 3: 153, 4: 64},
         feature_names=MSLR_FEATURES,
         parts=("train", "test"),
@@ -409,8 +391,6 @@ OTHERS = (
         kind="ratings",
         n_queries=943,
         n_docs=100_000,
-        n_features=None,
-        label_range=(1, 5),
         label_counts={1: 6_110, 2: 11_370, 3: 27_145, 4: 34_174, 5: 21_201},
         files={"ratings": ("u.data",)},
         folders=("movielens-100k", "ml-100k"),
@@ -426,7 +406,6 @@ def _text(name: str, title: str, files: tuple[str, ...], **fields) -> DatasetInf
         name,
         title,
         kind="text",
-        n_features=None,
         files={"documents": files},
         folders=(f"ir-classic/{name}", name),
         source=GLASGOW_PAGE,
@@ -442,7 +421,6 @@ TEXT = (
         ("cran.all.1400", "cran.all"),
         n_queries=225,
         n_docs=1_400,
-        label_range=(1, 4),
         label_counts={4: 128 + 225, 3: 387, 2: 734, 1: 363},
         note="1,837 judged pairs; label = 5 - code, and code -1 (one per query) counts as 4.",
     ),
@@ -452,7 +430,6 @@ TEXT = (
         ("CISI.ALL",),
         n_queries=112,
         n_docs=1_460,
-        label_range=(1, 1),
         label_counts={1: 3_114},
         note="76 of the queries are judged.",
     ),
@@ -462,7 +439,6 @@ TEXT = (
         ("cacm.all",),
         n_queries=64,
         n_docs=3_204,
-        label_range=(1, 1),
         label_counts={1: 796},
         note="52 of the queries are judged; 1,587 documents have an abstract. Abstracts (c) ACM.",
     ),
@@ -472,7 +448,6 @@ TEXT = (
         ("ADI.ALL",),
         n_queries=35,
         n_docs=82,
-        label_range=(1, 1),
         label_counts={1: 170},
     ),
 )

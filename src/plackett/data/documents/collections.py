@@ -1,4 +1,4 @@
-"""Classic text collections: documents, queries and judgements of Cranfield, CISI, CACM and ADI.
+"""Reading the classic text collections Cranfield, CISI, CACM and ADI: documents, queries and judgements.
 
 All four come in the format of the SMART system: ``.I 12`` opens a record, a line such as ``.T`` or ``.W`` opens one of
 its fields, and the lines below are the field's text. The files are latin-1.
@@ -18,6 +18,7 @@ from plackett.data.trec import Qrels
 from plackett.exceptions import DataFormatError, DatasetNotFoundError
 from plackett.storage.file_names import find_file
 from plackett.storage.opening import open_bytes
+from plackett.validation import count_of
 
 ENCODING = "latin-1"
 RECORD = re.compile(r"\.I\s*(\d+)\s*$")
@@ -38,7 +39,7 @@ CACM_LINKS = {4: "coupling", 5: "citation", 6: "cocitation"}
 
 @dataclass(frozen=True)
 class TextCollection:
-    """Documents by field, queries and judgements, as text; what an index is built from.
+    """Documents by field, queries and judgements, as text; the input of an index.
 
     Attributes
     ----------
@@ -46,17 +47,17 @@ class TextCollection:
     docid : list of str
         One id per document.
     fields : dict of list of str
-        ``fields["title"][i]`` is the title of document i, ``""`` where it has none. Which fields there are differs:
-        title, author, source, body, keywords, categories, note.
+        ``fields["title"][i]`` is the title of document i, ``""`` if it has none. The fields differ between
+        collections: title, author, source, body, keywords, categories, note.
     queries : dict of str
         Query id -> the text of the query.
     query_fields : dict of list of str
-        What else the query file holds (title, author, source, note), in the order of ``queries``.
+        Other fields of the query file (title, author, source, note), in the order of ``queries``.
     qrels : Qrels
         The judged pairs, as ``evaluate`` takes them. Pairs that are not listed were not found relevant.
     links : dict of ndarray of shape (n, 3)
-        Kind of link -> rows of (document, document, weight), documents by place in ``docid``. Every link stands
-        there in both directions, none leads from a document to itself.
+        Kind of link -> rows of (document, document, weight), documents by position in ``docid``. Every link is
+        listed in both directions; no document links to itself.
     boolean : dict of str
         Query id -> its Boolean form as in the file, e.g. ``#and ('information', #or ('science', 'definition'))``.
 
@@ -87,7 +88,7 @@ class TextCollection:
         return len(self.queries)
 
     def document(self, docid: str) -> dict[str, str]:
-        """The fields of one document."""
+        """Return the fields of a document."""
         try:
             place = self.docid.index(str(docid))
         except ValueError:
@@ -95,20 +96,17 @@ class TextCollection:
         return {name: texts[place] for name, texts in self.fields.items()}
 
     def judged_queries(self) -> list[str]:
-        """Ids of the queries with at least one judgement, in the order of ``queries``."""
+        """Return the ids of the queries with at least one judgement, in the order of ``queries``."""
         judged = set(self.qrels.qid.tolist())
         return [qid for qid in self.queries if qid in judged]
 
     def __repr__(self) -> str:
-        def count(n: int, one: str, many: str) -> str:
-            return f"{n:,} {one if n == 1 else many}"
-
-        documents, queries = count(self.n_docs, "document", "documents"), count(self.n_queries, "query", "queries")
+        documents, queries = count_of(self.n_docs, "document"), count_of(self.n_queries, "query", "queries")
         return f"TextCollection({self.name!r}, {documents}, {queries}, {len(self.qrels):,} judged pairs)"
 
 
 def read_cranfield(folder: str | PathLike, *, minus_one: float | None = 4.0) -> TextCollection:
-    """Cranfield: 1,400 abstracts on aerodynamics, 225 queries, 1,837 graded judgements.
+    """Read Cranfield: 1,400 abstracts on aerodynamics, 225 queries, 1,837 graded judgements.
 
     Query ids are positions 1..225 in ``cran.qry``, which is what the judgements use; the numbers behind ``.I`` there
     (1, 2, 4, 8, ... 365) are not. Labels are ``5 - code``: code 1, "a complete answer to the question", becomes 4, and
@@ -146,7 +144,7 @@ def read_cranfield(folder: str | PathLike, *, minus_one: float | None = 4.0) -> 
 
 
 def read_cisi(folder: str | PathLike) -> TextCollection:
-    """CISI: 1,460 abstracts on information science, 112 queries (76 of them judged), 3,114 relevant pairs.
+    """Read CISI: 1,460 abstracts on information science, 112 queries (76 of them judged), 3,114 relevant pairs.
 
     ``links["cocitation"]`` holds how often two documents are cited together (``.X`` of the records); ``boolean`` the 35
     Boolean queries of ``CISI.BLN`` where that file is there. Queries 58 to 112 are abstracts themselves, with title,
@@ -177,7 +175,7 @@ def read_cisi(folder: str | PathLike) -> TextCollection:
 
 
 def read_cacm(folder: str | PathLike) -> TextCollection:
-    """CACM: 3,204 records of the Communications of the ACM (1,587 with abstract), 64 queries (52 judged), 796 pairs.
+    """Read CACM: 3,204 records of the Communications of the ACM, 64 queries (52 judged), 796 relevant pairs.
 
     ``links`` has three kinds, all symmetric: ``citation`` (one cites the other; the file does not say which),
     ``coupling`` (weight: references in common) and ``cocitation`` (weight: documents that cite both).
@@ -206,7 +204,7 @@ def read_cacm(folder: str | PathLike) -> TextCollection:
 
 
 def read_adi(folder: str | PathLike) -> TextCollection:
-    """ADI: 82 short documents on documentation, 35 queries, 170 relevant pairs, and 35 Boolean queries.
+    """Read ADI: 82 short documents on documentation, 35 queries, 170 relevant pairs, and 35 Boolean queries.
 
     Parameters
     ----------
@@ -262,7 +260,7 @@ def _collection(name, documents, queries, judged, *, links=None, boolean=None) -
 
 
 def _columns(records: Sequence[tuple[str, dict[str, list[str]]]]) -> dict[str, list[str]]:
-    """One list of texts per field that occurs at all, one text per record."""
+    """Return a list of texts per field that occurs, one text per record."""
     used = {mark for _, texts in records for mark in texts} | {"W"}
     return {
         name: ["\n".join(texts.get(mark, ())).strip() for _, texts in records]
@@ -272,7 +270,7 @@ def _columns(records: Sequence[tuple[str, dict[str, list[str]]]]) -> dict[str, l
 
 
 def _read_records(path: Path, *, last_field: str | None = None) -> list[tuple[str, dict[str, list[str]]]]:
-    """(number, {mark: lines}) of each record; a mark that comes again continues its field.
+    """Yield (number, {mark: lines}) of each record; a repeated mark continues its field.
 
     With ``last_field`` that field runs to the end of the record, and marks within it are dropped.
     """
@@ -305,7 +303,7 @@ def _read_records(path: Path, *, last_field: str | None = None) -> list[tuple[st
 
 
 def _link_lines(path: Path, records) -> Iterator[tuple[str, str, int]]:
-    """(record, other record, middle column) of each ``.X`` line; links of a record to itself are left out."""
+    """Yield (record, other record, middle column) of each ``.X`` line, without links of a record to itself."""
     known = {number for number, _ in records}
     for number, texts in records:
         for line in texts.get("X", ()):

@@ -1,4 +1,4 @@
-"""The text of Markdown and HTML, without marks and tags. Never anything but text comes out: nothing is run or followed.
+"""Extracting the text of Markdown and HTML. Scripts are not run and links are not followed.
 
 Every pattern here stops at the next mark of its kind, so that the time is that of the text's length, whatever it holds.
 """
@@ -33,7 +33,7 @@ _INLINE = frozenset(
 
 
 def text_of_markdown(text: str) -> tuple[str, str]:
-    r"""Title and text of a Markdown document; the title is its first heading, ``""`` where it has none.
+    r"""Return the title and text of a Markdown document; the title is its first heading, or ``""``.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def _is_table_rule(line: str) -> bool:
 
 
 def _without_marks(line: str) -> str:
-    """A line without the marks inside it; what stands in backticks stays as it is."""
+    """Return a line without inline markup; text in backticks is kept."""
     parts, end = [], 0
     for code in _CODE.finditer(line):
         parts += [_plain(line[end : code.start()]), code[2]]
@@ -82,7 +82,7 @@ def _plain(text: str) -> str:
 
 
 def text_of_html(text: str) -> tuple[str, str]:
-    """Title and text of a web page; the title is that of ``<title>`` or the first heading, ``""`` where it has neither.
+    """Return the title and text of a web page; the title is ``<title>`` or the first heading, or ``""``.
 
     Scripts, styles, comments and the like are left out; what is no tag stays as text. A tag ends at the first ``>``,
     even within quotes. (``html.parser`` takes hours for some pages of a megabyte.)
@@ -112,7 +112,7 @@ def text_of_html(text: str) -> tuple[str, str]:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool, str]]:
-    """``(name of a tag, whether it ends an element, the text up to the next tag)``; no name where there is no tag."""
+    """Yield ``(tag name, whether it is an end tag, text up to the next tag)``; the name is empty without a tag."""
     name, is_end, start, end = "", False, 0, 0
     while True:
         end = text.find("<", end)

@@ -1,6 +1,6 @@
-"""Files and folders that hold texts, as documents with fields: plain text, Markdown, HTML, JSON lines and tables.
+"""Reading files and folders of texts as documents with fields: plain text, Markdown, HTML, JSON lines and tables.
 
-Nothing is guessed from a text but its title; null bytes, and halves of surrogate pairs, become U+FFFD.
+Only the title is derived from a text; null bytes and lone surrogates become U+FFFD.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ MARKDOWN = (".md", ".markdown")
 HTML = (".html", ".htm", ".xhtml")
 TEXTS = (".txt", ".text", ".rst", *MARKDOWN, *HTML)
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv")
+KNOWN = TEXTS + TABLES
 PACKED = (".gz", ".xz", ".bz2", ".zst")
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
 _HEAD = 2048  # bytes in which a file may name its encoding
@@ -49,67 +50,65 @@ def read_documents(
     remedy: str = "Convert the file, or name its encoding.",
     note: Callable[[str], None] | None = None,
 ) -> Iterator[Document]:
-    """The documents of a file, or of all files of known kinds below a folder, in the order of their names.
+    """Yield the documents of a file, or of all files of known types below a folder, in the order of their names.
 
-    Markdown and HTML come as their text without marks and tags, with their first heading or ``<title>`` as title.
+    Markdown and HTML become text without markup; their first heading or ``<title>`` is the title.
 
     Parameters
     ----------
     source : str
-        A file, ``"-"`` for standard input, or a folder; files whose names begin with a dot, and links to
-        files outside of it, are left out.
+        A file, ``"-"`` for standard input, or a folder; files whose names begin with a dot, and links to files outside
+        of the folder, are skipped.
     encoding : str, default="utf-8"
     is_alone : bool, default=True
-        Files are named by their path in the folder; where it is not alone, with its name before, as other folders may
-        hold files of the same names.
+        Whether this is the only source. Files are named by their path in the folder; with several sources, preceded by
+        the path of the folder.
     is_lenient : bool, default=False
-        Whether bytes that are no text in this encoding become U+FFFD; else they are an error.
+        Whether bytes that are invalid in this encoding become U+FFFD; otherwise they are an error.
     remedy : str
-        What an error about other bytes ends with.
+        The last sentence of the error for invalid bytes.
     note : callable, default=None
-        Called with a line of text about files that were left out.
+        Called with a line of text about skipped files.
     """
     if not os.path.isdir(source):
         yield from _documents_of_file(source, source, encoding, is_lenient, remedy)
         return
-    found = 0
-    others: Counter[str] = Counter()
-    for path in sorted(Path(source).rglob("*")):
-        inside = path.relative_to(source)
-        if not _is_visible(path, source) or not path.is_file():
-            continue
-        if _kind(path.name) in TEXTS + TABLES:
-            found += 1
-            name = (inside if is_alone else path).as_posix()
-            yield from _documents_of_file(str(path), name, encoding, is_lenient, remedy)
-        else:
-            others[path.suffix.lower() or "without an ending"] += 1
-    if found and others and note is not None:
+    files = _visible_files(source)
+    texts = [path for path in files if _kind(path.name) in KNOWN]
+    if not texts:
+        raise ValueError(f"the folder {source!r} holds no text: no file that ends in {', '.join(KNOWN)}.")
+    for path in texts:
+        name = (path.relative_to(source) if is_alone else path).as_posix()
+        yield from _documents_of_file(str(path), name, encoding, is_lenient, remedy)
+    others = Counter(path.suffix.lower() or "without an ending" for path in files if _kind(path.name) not in KNOWN)
+    if others and note is not None:
         kinds = ", ".join(f"{kind} ({count})" for kind, count in others.most_common(5))
-        note(f"files of other kinds in {source} were left out: {kinds}{', …' if len(others) > 5 else ''}")
-    if not found:
-        raise ValueError(f"the folder {source!r} holds no text: no file that ends in {', '.join(TEXTS + TABLES)}.")
+        note(f"files of other types in {source} were skipped: {kinds}{', …' if len(others) > 5 else ''}")
 
 
-def _is_visible(path: Path, folder: str) -> bool:
-    """Whether a file is meant to be read: no part of its name begins with a dot, and no link leads elsewhere."""
-    if any(part.startswith(".") for part in path.relative_to(folder).parts):
-        return False
-    return path.resolve().is_relative_to(Path(folder).resolve())
+def _visible_files(folder: str) -> list[Path]:
+    """Return the files below a folder by name, without hidden ones and links to files outside of it."""
+    root = Path(folder).resolve()
+    return [
+        path
+        for path in sorted(Path(folder).rglob("*"))
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and path.resolve().is_relative_to(root)
+        and path.is_file()
+    ]
 
 
 def _kind(name: str) -> str:
-    """The end of a file's name, without that of a compression."""
+    """Return the ending of a file name, without that of a compression."""
     path = Path(name.lower())
     return (Path(path.stem) if path.suffix in PACKED else path).suffix
 
 
 def files_of(source: str) -> list[Path]:
-    """The files that ``read_documents`` reads, in its order."""
+    """Return the files that ``read_documents`` reads, in its order."""
     if not os.path.isdir(source):
         return [Path(source)]
-    found = (path for path in sorted(Path(source).rglob("*")) if _is_visible(path, source) and path.is_file())
-    return [path for path in found if _kind(path.name) in TEXTS + TABLES]
+    return [path for path in _visible_files(source) if _kind(path.name) in KNOWN]
 
 
 def _documents_of_file(path: str, name: str, encoding: str, is_lenient: bool, remedy: str) -> Iterator[Document]:
@@ -118,7 +117,7 @@ def _documents_of_file(path: str, name: str, encoding: str, is_lenient: bool, re
         yield from _documents_of_table(path, name, kind, encoding, is_lenient, remedy)
         return
     text = read_text(path, encoding, is_lenient=is_lenient, remedy=remedy)
-    if is_stream(path):  # its name says nothing about its kind
+    if is_stream(path):  # its name does not tell its type
         name, kind = name_of(path), ".jsonl" if text.lstrip().startswith("{") else ".txt"
     if kind == ".json" and text.lstrip().startswith("["):
         yield from _numbered(name, _json_array(path, text))
@@ -139,7 +138,7 @@ def _documents_of_file(path: str, name: str, encoding: str, is_lenient: bool, re
 def _documents_of_table(
     path: str, name: str, kind: str, encoding: str, is_lenient: bool, remedy: str
 ) -> Iterator[Document]:
-    """Documents of a file with one in a line, which is never in memory as a whole."""
+    """Yield the documents of a file with one per line, without reading it at once."""
     with open_bytes(path) as file:
         declared = _declared(file.peek(_HEAD)[:_HEAD]) if is_lenient else None  # type: ignore[attr-defined]
         if declared == "utf-16":
@@ -166,7 +165,7 @@ def _decoded_lines(
 def read_text(
     source: str, encoding: str = "utf-8", *, is_lenient: bool = False, remedy: str = "Convert the file first."
 ) -> str:
-    """A file's text, without the mark that may stand before it."""
+    """Return the text of a file, without a byte order mark."""
     with open_bytes(source) as file:
         content = file.read()
     try:
@@ -183,7 +182,7 @@ def _not_text(source: str, line: int, encoding: str, remedy: str) -> DataFormatE
 
 
 def _declared(content: bytes) -> str | None:
-    """The encoding that the first bytes name: by a byte order mark, or as web pages do."""
+    """Return the encoding declared by the first bytes: by a byte order mark, or as in web pages."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     found = _CHARSET.search(content, 0, _HEAD)
@@ -194,13 +193,13 @@ def _declared(content: bytes) -> str | None:
 
 
 def as_text(text: str) -> str:
-    """The text with U+FFFD for null bytes and halves of surrogate pairs, which neither files nor databases hold."""
+    """Return the text with U+FFFD for null bytes and lone surrogates, which files and databases cannot store."""
     text = text.replace("\0", "\ufffd")
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def json_lines(name: str, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """``(line, object)`` of each line that is not empty."""
+    """Yield ``(line, object)`` of each line that is not empty."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
@@ -214,7 +213,7 @@ def json_lines(name: str, lines: Iterable[str]) -> Iterator[tuple[int, dict[str,
 
 
 def _json_array(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """``(number from 1, object)`` of each object of an array."""
+    """Yield ``(number from 1, object)`` of each object of an array."""
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -227,7 +226,7 @@ def _json_array(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _csv_rows(name: str, lines: Iterator[str], kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
     first = next(lines, "")
-    # a semicolon where the headings have it alone, as spreadsheets write it in many countries
+    # a semicolon if the header has only that, as spreadsheets in many countries write it
     delimiter = "\t" if kind == ".tsv" else ";" if ";" in first and "," not in first else ","
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     reader = csv.DictReader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
@@ -246,7 +245,7 @@ def _csv_rows(name: str, lines: Iterator[str], kind: str) -> Iterator[tuple[int,
 
 
 def _numbered(name: str, rows: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Document]:
-    """Rows as documents; one without an id is named by its file and line."""
+    """Yield rows as documents; a row without an id is named by its file and line."""
     for number, row in rows:
         key = id_key(row)
         texts = {
@@ -258,19 +257,19 @@ def _numbered(name: str, rows: Iterator[tuple[int, dict[str, Any]]]) -> Iterator
 
 
 def id_key(row: dict[str, Any]) -> str | None:
-    """The key of a row's id, or None."""
+    """Return the key of the id of a row, or None."""
     return next((key for key in ID_KEYS if row.get(key) not in (None, "")), None)
 
 
 def _text(value: Any) -> str | None:
-    """Text, or a list of sentences as one text; None for what is no text."""
+    """Return text, or a list of sentences as one text; None for other values."""
     if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
         return "\n".join(value)
     return value if isinstance(value, str) else None
 
 
 def columns_of(documents: list[Document], sources: Sequence[str]) -> dict[str, list[str]]:
-    """One list of texts per field that some document has, ``""`` where another lacks it."""
+    """Return a list of texts per field, ``""`` for documents without it."""
     names = dict.fromkeys(field for document in documents for field in document.fields)
     if not names:
         raise ValueError(f"{', '.join(sources)} holds no document with text.")

@@ -1,4 +1,4 @@
-"""A text collection that every machine has: the documentation of Python's standard library.
+"""A built-in text collection: the documentation of Python's standard library.
 
 Modules, classes, methods and functions are the documents; queries are drawn from their texts. The same Python on the
 same system gives the same collection.
@@ -26,8 +26,7 @@ from plackett.data.documents.collections import TextCollection
 from plackett.data.trec import Qrels
 from plackett.validation import check_positive_int
 
-# modules whose import does nothing but define names: no windows, no tests, no debugger (which may set up readline),
-# nothing deprecated
+# modules without side effects of their import: no windows, no tests, no debugger, nothing deprecated
 MODULES = (
     *("abc", "argparse", "array", "ast", "asyncio", "base64", "bdb", "binascii", "bisect", "bz2", "calendar", "cmath"),
     *("cmd", "code", "codecs", "codeop", "collections", "collections.abc", "colorsys", "compileall"),
@@ -54,7 +53,7 @@ MODULES = (
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _WORD = re.compile(r"[a-z]{3,}")
-_TOO_COMMON = 0.05  # share of the documents from which a word tells nothing
+_TOO_COMMON = 0.05  # share of the documents above which a word is not used in queries
 
 
 class _Item(NamedTuple):
@@ -117,7 +116,7 @@ def read_stdlib(*, n_queries: int = 200, n_words: int = 4, seed: int = 0) -> Tex
 
 @functools.cache
 def _items() -> tuple[_Item, ...]:
-    """Every documented thing once, under the first name by which it is met."""
+    """Return every documented object once, under its first name."""
     items: list[_Item] = []
     places: dict[str, int] = {}
     seen: set[int] = set()
@@ -139,7 +138,7 @@ def _items() -> tuple[_Item, ...]:
 
 
 def _imported(name: str) -> types.ModuleType | None:
-    """The module, or None where this system or this version has none."""
+    """Return the module, or None if this system or version has none."""
     if name in sys.modules:
         return sys.modules[name]
     with warnings.catch_warnings(), contextlib.suppress(ImportError):
@@ -149,7 +148,7 @@ def _imported(name: str) -> types.ModuleType | None:
 
 
 def _add(items: list[_Item], name: str, parent: int, thing: Any, *, always: bool = False) -> int:
-    """Add a thing with its docstring; returns its place, or -1 where it has none and is left out."""
+    """Add an object with its docstring; return its position, or -1 for an object without one."""
     text = getattr(thing, "__doc__", None)
     body = inspect.cleandoc(text).strip() if isinstance(text, str) else ""
     if not body and not always:
@@ -163,9 +162,9 @@ def _signature(thing: Any) -> str:
         return ""
     try:
         signature = inspect.signature(thing)
-    except (ValueError, TypeError):  # many compiled functions do not tell
+    except (ValueError, TypeError):  # unknown for many compiled functions
         return ""
-    # a default that is an object of its own may say what other packages did in this process
+    # the text of a default may depend on other packages in this process
     arguments = [
         argument if _is_plain(argument.default) else argument.replace(default=_SOMETHING)
         for argument in signature.parameters.values()
@@ -174,7 +173,7 @@ def _signature(thing: Any) -> str:
 
 
 class _Something:
-    """Stands for a default value that is not shown."""
+    """Placeholder for a default value that is not shown."""
 
     def __repr__(self) -> str:
         return "..."
@@ -189,7 +188,7 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str, bytes) or isinstance(value, (type, enum.Enum))
 
 
-_REPLACED = {  # what packages and shells put others in the place of: the corpus is the same in every process
+_REPLACED = {  # replaced by packages and shells; the corpus must be the same in every process
     "sys": ("breakpointhook", "displayhook", "excepthook", "unraisablehook"),
     "threading": ("excepthook",),
     "warnings": ("showwarning", "formatwarning"),
@@ -197,7 +196,7 @@ _REPLACED = {  # what packages and shells put others in the place of: the corpus
 
 
 def _members(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
-    """Public classes and functions that belong to a module, by name."""
+    """Yield the public classes and functions of a module, by name."""
     is_listed = hasattr(module, "__all__")
     for name in sorted(set(module.__all__ if is_listed else vars(module))):
         member = vars(module).get(name)
@@ -210,7 +209,7 @@ def _members(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def _methods(kind: type) -> Iterator[tuple[str, Any]]:
-    """Public methods and properties that a class itself defines, by name."""
+    """Yield the public methods and properties that a class defines itself, by name."""
     for name in sorted(vars(kind)):
         member = vars(kind)[name]
         if name.startswith("_"):
@@ -222,7 +221,7 @@ def _methods(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _known_items(items: tuple[_Item, ...], n_queries: int, n_words: int, seed: int) -> tuple[dict[str, str], list[str]]:
-    """Queries by number, and the name of the document that each asks for."""
+    """Return queries by number, and the name of the relevant document of each."""
     words = [sorted(set(_WORD.findall(item.body.lower()))) for item in items]
     n_holding = Counter(word for held in words for word in held)
     most = _TOO_COMMON * len(items)
