@@ -368,6 +368,11 @@ class Ranker(BaseEstimator, ABC):
         check_is_fitted(self)
         return self._check_queries(X, y, qid, needs_labels=needs_labels)
 
+    def _check_explained(self, X: Any, qid: Any, docid: Any) -> tuple[Queries, Any]:
+        """Return the checked rows of ``explain``, and the names of the documents, by default those of a ``Queries``."""
+        queries = self.check(X, qid=qid)
+        return queries, X.docid if isinstance(X, Queries) and docid is None else docid
+
     def predicts_as(self, cls: type[Ranker]) -> bool:
         """Return whether scores are computed as in ``cls``, and not by a method that overrides one of its."""
         return all(getattr(type(self), name) is getattr(cls, name) for name in cls._scoring_methods)

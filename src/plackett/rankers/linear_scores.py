@@ -68,10 +68,7 @@ class LinearScores(Normalized):
         """
         from plackett.explain.additive import explain_linear
 
-        check_is_fitted(self)
-        if isinstance(X, Queries) and docid is None:
-            docid = X.docid
-        queries = self._check_queries(X, None, qid, needs_labels=False)
+        queries, docid = self._check_explained(X, qid, docid)
         scaled = in_row_order(queries, self._normalized(queries).X)
         return explain_linear(
             self.coef_, scaled, queries.in_row_order(queries.qid), rows=rows, docid=docid,

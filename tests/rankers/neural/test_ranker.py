@@ -354,7 +354,7 @@ def test_rows_may_come_in_any_order_and_sparse():
     X = np.maximum(TRAIN.X, 0.0)
     dense, csr = (made(normalize=None, batch_size=6).fit(of, TRAIN.y, qid=TRAIN.qid) for of in (X, sparse.csr_array(X)))
     np.testing.assert_allclose(csr.predict(sparse.csr_array(X)), dense.predict(X), rtol=1e-5)
-    with pytest.raises(ValueError, match=r'X is sparse, and normalize="zscore" \(StandardScaler\) would fill'):
+    with pytest.raises(ValueError, match=r'X is sparse, and normalize="zscore" \(StandardScaler\) would make it dense'):
         made().fit(sparse.csr_array(X), TRAIN.y, qid=TRAIN.qid)
     made(normalize=MaxAbsScaler()).fit(sparse.csr_array(X), TRAIN.y, qid=TRAIN.qid).predict(sparse.csr_array(X))
 

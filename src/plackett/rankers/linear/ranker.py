@@ -31,6 +31,13 @@ class LinearRanker(LinearScores):
     intercept, which is not penalised, is fitted for losses that depend on a constant added to all scores
     (``"squared"``, ``"rankcosine"``, and φ other than exp); for the others it is 0.
 
+    C-ordered float32 and float64 X, and CSR, are not copied, also if memory-mapped. ``fit`` takes X in parts as well: a
+    path, folder, pattern or list of paths (LETOR or Parquet); a list of ``Queries``; Dask data frames and arrays; a
+    list of Dask's Delayed objects or futures of ``Queries``. Every query must be whole in one part. With an active Dask
+    client, its cluster loads and processes the parts; without one, paths are read one by one in this process. A list of
+    ``Queries`` stays in this process in any case. For Dask data frames and Parquet files, ``y``, ``qid`` and
+    ``sample_weight`` may be column names; for Dask collections ``sample_weight`` is per row.
+
     Parameters
     ----------
     loss : str or Loss, default="listmle"
@@ -129,45 +136,6 @@ class LinearRanker(LinearScores):
         self.random_state = random_state
         self.verbose = verbose
         self.warm_start = warm_start
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        eval_set: Any = None,
-        eval_metric: str | Measure | None = None,
-    ) -> LinearRanker:
-        """Find the coefficients.
-
-        Parameters
-        ----------
-        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
-            C-ordered float32 and float64, and CSR, are not copied, also if memory-mapped. Or data in parts: a path,
-            folder, pattern or list of paths (LETOR or Parquet); a list of ``Queries``; Dask data frames and arrays; a
-            list of Dask's Delayed objects or futures of ``Queries``. With an active Dask client, its cluster loads and
-            processes the parts; without one, paths are read one by one in this process. A list of ``Queries`` stays in
-            this process in any case.
-        y : array-like of shape (n_docs,)
-            Labels, larger is better. Left out where X is a Queries or files; of Dask data frames and Parquet it may be
-            the name of a column, as may be ``qid``.
-        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
-            In any row order; None means that all rows are one list. In parts, every query must be whole in one.
-        sample_weight : array-like, default=None
-            One weight per query (in order of first appearance) or per row (constant within a query). Of Dask
-            collections: one per row, as a column's name or a collection with the same partitions.
-        eval_set : Queries or tuple (X, y, qid), default=None
-            Validation queries, measured after every iteration; the best iteration is kept.
-        eval_metric : str or Measure, default=None
-            Any measure of this library; None takes ``"ndcg@10"``.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, qid=qid, sample_weight=sample_weight, eval_set=eval_set, eval_metric=eval_metric)
 
     def _training_set(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> TrainingSet | PartitionedObjective:
         if self.takes_parts and is_in_parts(X):

@@ -240,9 +240,7 @@ class NeuralRanker(Normalized):
                 f"{type(self).__name__} with attention cannot explain its scores feature by feature: a score depends "
                 "on the features of all documents of the list. Fit it with attention=0."
             )
-        if isinstance(X, Queries) and docid is None:
-            docid = X.docid
-        queries = self._check_queries(X, None, qid, needs_labels=False)
+        queries, docid = self._check_explained(X, qid, docid)
         needed = needed_lists(queries, rows, docid)
         scaled = self._normalized(needed.queries).X
         parts = integrated_gradients(

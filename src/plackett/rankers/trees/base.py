@@ -131,11 +131,23 @@ class BoostedTrees(PackageParams, Ranker):
     extra: ClassVar[str | None] = None  # extra of plackett that installs the package
     can_be_saved: ClassVar[bool] = True
 
-    n_rounds: int | None
-    learning_rate: float
-    random_state: int
-    n_jobs: int | None
-    verbose: bool
+    def __init__(
+        self,
+        n_rounds: int | None,
+        learning_rate: float,
+        patience: int | None,
+        random_state: int,
+        n_jobs: int | None,
+        verbose: bool,
+        **others: Any,
+    ):
+        self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self._keep_params(others)
 
     def _learn(
         self,
@@ -300,10 +312,7 @@ class FlatBoostedTrees(BoostedTrees):
     def _explained(self, X: Any, qid: Any, rows: Any, docid: Any, base_score: Any = None) -> Any:
         from plackett.explain.additive import explain_additive
 
-        check_is_fitted(self)
-        if isinstance(X, Queries) and docid is None:
-            docid = X.docid
-        queries = self._check_queries(X, None, qid, needs_labels=False)
+        queries, docid = self._check_explained(X, qid, docid)
         base = self._start_of(X, qid, queries, base_score)
         needed = needed_lists(queries, rows, docid)
         base = None if base is None else base[needed.places]

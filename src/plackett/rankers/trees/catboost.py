@@ -51,15 +51,9 @@ class CatBoostRanker(BoostedTrees):
         verbose: bool = False,
         **others: Any,
     ):
-        self.n_rounds = n_rounds
-        self.learning_rate = learning_rate
+        super().__init__(n_rounds, learning_rate, patience, random_state, n_jobs, verbose, **others)
         self.depth = depth
         self.l2_leaf_reg = l2_leaf_reg
-        self.patience = patience
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self._keep_params(others)
 
     @classmethod
     def _package_error(cls) -> type[Exception]:

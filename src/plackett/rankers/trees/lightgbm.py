@@ -109,11 +109,26 @@ class LightGBMTrees(FlatBoostedTrees):
     __metadata_request__predict: ClassVar = {"qid": True, "base_score": True}
     __metadata_request__score: ClassVar = {"qid": True, "base_score": True}
 
-    num_leaves: int
-    min_data_in_leaf: int
-    lambda_l2: float
     has_base_: bool
     base_column_: int | None
+
+    def __init__(
+        self,
+        n_rounds: int | None = None,
+        learning_rate: float = 0.1,
+        num_leaves: int = 7,
+        min_data_in_leaf: int = 20,
+        lambda_l2: float = 0.0,
+        patience: int | None = 50,
+        random_state: int = 0,
+        n_jobs: int | None = 1,
+        verbose: bool = False,
+        **others: Any,
+    ):
+        super().__init__(n_rounds, learning_rate, patience, random_state, n_jobs, verbose, **others)
+        self.num_leaves = num_leaves
+        self.min_data_in_leaf = min_data_in_leaf
+        self.lambda_l2 = lambda_l2
 
     def fit(
         self,
@@ -378,30 +393,6 @@ class LightGBMRanker(LightGBMTrees):
     """
 
     known_params: ClassVar = GROWTH | OF_LAMBDARANK
-
-    def __init__(
-        self,
-        n_rounds: int | None = None,
-        learning_rate: float = 0.1,
-        num_leaves: int = 7,
-        min_data_in_leaf: int = 20,
-        lambda_l2: float = 0.0,
-        patience: int | None = 50,
-        random_state: int = 0,
-        n_jobs: int | None = 1,
-        verbose: bool = False,
-        **others: Any,
-    ):
-        self.n_rounds = n_rounds
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.min_data_in_leaf = min_data_in_leaf
-        self.lambda_l2 = lambda_l2
-        self.patience = patience
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self._keep_params(others)
 
     def _objective(self, training: Lists, monitor: FitMonitor) -> tuple[dict[str, Any], Callable | None]:
         largest = whole_labels(training.queries.labels, "LightGBM's lambdarank").max()

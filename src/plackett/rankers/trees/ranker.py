@@ -103,17 +103,11 @@ class TreeRanker(LightGBMTrees):
         verbose: bool = False,
         **others: Any,
     ):
+        super().__init__(
+            n_rounds, learning_rate, num_leaves, min_data_in_leaf, lambda_l2,
+            patience, random_state, n_jobs, verbose, **others,
+        )  # fmt: skip
         self.loss = loss
-        self.n_rounds = n_rounds
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.min_data_in_leaf = min_data_in_leaf
-        self.lambda_l2 = lambda_l2
-        self.patience = patience
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self._keep_params(others)
 
     def _check_parameters(self) -> None:
         TreeObjective(get_loss(self.loss), NO_LABELS)  # checks the parameters of the loss

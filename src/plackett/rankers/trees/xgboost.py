@@ -87,16 +87,10 @@ class XGBoostRanker(FlatBoostedTrees):
         verbose: bool = False,
         **others: Any,
     ):
-        self.n_rounds = n_rounds
-        self.learning_rate = learning_rate
+        super().__init__(n_rounds, learning_rate, patience, random_state, n_jobs, verbose, **others)
         self.max_depth = max_depth
         self.min_child_weight = min_child_weight
         self.reg_lambda = reg_lambda
-        self.patience = patience
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self._keep_params(others)
 
     @classmethod
     def _package_error(cls) -> type[Exception]:
