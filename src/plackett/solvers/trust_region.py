@@ -30,6 +30,8 @@ class TrustRegion(Search):
     products.
     """
 
+    radius: float
+
     def __init__(self, objective: Minimizable, start: np.ndarray):
         super().__init__(objective, start)
         self.scaling = Scaling(objective.curvature_estimate(self.coef), objective.size)

@@ -41,6 +41,9 @@ class FunctionSpace(Parameters):
         Maps kernel values to features; None if they are the features.
     """
 
+    support_: Any
+    factor_: np.ndarray | None
+
     def __init__(self, kernel: Any = "linear", gamma: Any = "median", degree: float = 3, coef0: float = 1.0):
         self.kernel = kernel
         self.gamma = gamma

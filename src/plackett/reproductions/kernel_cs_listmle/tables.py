@@ -118,7 +118,7 @@ def table_5_2(job: Job) -> Table:
             for name in BASELINES:
                 value = _mean(found, name, column, k)
                 rows.append(_number(f"{name}, nDCG@{k}, {reading}", PRINTED_BASELINES[k][name], value, job))
-            rows.append(_floor(f"{RANDOM}, nDCG@{k}, {reading}", found, column, k))
+            rows.append(_random_order(f"{RANDOM}, nDCG@{k}, {reading}", found, column, k))
         rows += [_above(f"{reading}: ", found, ("ListNet", column), ("RankSVM", column), k) for k in METRICS]
     return Table(
         f"Table 5.2: ListNet and RankSVM, {_on(job)}",
@@ -184,7 +184,7 @@ def _own_protocol(title: str, protocol: str, found: Outcomes, job: Job, notes: t
                 what = f"Table {TABLE_OF[k]}: {method}, {column}, nDCG@{k}"
                 rows.append(_number(what, printed(method, column, k), _mean(found, method, column, k), job))
         rows += [
-            _floor(f"{RANDOM}, {column}, nDCG@{k}", others, column, k)
+            _random_order(f"{RANDOM}, {column}, nDCG@{k}", others, column, k)
             for column in ("at.3", "at.5", "at.10")
             if k in metrics_of(column)
         ]
@@ -215,7 +215,7 @@ def tables_by_sound_protocol(job: Job) -> Table:
             if k in metrics_of(column):
                 what, value = f"Table {TABLE_OF[k]}: {method}, {column}, NDCG@{k}", _mean(found, method, column, k)
                 rows.append(Row.not_comparable(what, printed(method, column, k), value, reason))
-        rows.append(_floor(f"{RANDOM}, NDCG@{k}", found, WHOLE, k))
+        rows.append(_random_order(f"{RANDOM}, NDCG@{k}", found, WHOLE, k))
     rows.append(_above_chance(found, {(RANDOM, column): found[RANDOM, WHOLE] for column in COLUMNS}))
     for what, value, iterations in _iterations(found):
         rows.append(Row.not_comparable(what, value, iterations, "truncated Newton to the minimum, from a nearby start"))
@@ -342,7 +342,7 @@ def _number(what: str, value: float, ours: float, job: Job, *, is_count: bool = 
     return Row.not_comparable(what, value, ours, "86 queries, not 10,000")
 
 
-def _floor(what: str, found: Outcomes, column: str, k: int) -> Row:
+def _random_order(what: str, found: Outcomes, column: str, k: int) -> Row:
     return Row.not_comparable(what, None, _mean(found, RANDOM, column, k), "not in the thesis")
 
 
