@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._tables import markdown_table
 from plackett.data import datasets
 from plackett.data.datasets.published import VARIABLE
 from plackett.evaluation.significance import paired_t
@@ -157,14 +158,14 @@ class Table:
 
     def to_markdown(self) -> str:
         """Return the table with its title, its protocol and the counts of verdicts."""
-        lines = [f"### {self.title}", "", self.protocol, f"Tolerance: {self.tolerance}", ""]
-        lines += ["| | printed | ours | verdict | |", "|---|---|---|---|---|"]
-        for row in self.rows:
-            cells = (row.what, as_text(row.printed), as_text(row.ours, row.error), str(row.verdict), row.reason)
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-        found = [f"{n} {verdict}" for verdict, n in self.counts().items() if n]
-        lines += ["", f"{', '.join(found) or 'no rows'}; {self.seconds:.0f} s.", *[f"\n{note}" for note in self.notes]]
-        return "\n".join(lines) + "\n\n"
+        cells = (
+            (row.what, as_text(row.printed), as_text(row.ours, row.error), str(row.verdict), row.reason)
+            for row in self.rows
+        )
+        table = markdown_table(("", "printed", "ours", "verdict", "reason"), cells, "lllll")
+        head = f"### {self.title}\n\n{self.protocol}\nTolerance: {self.tolerance}\n\n"
+        counts = f"\n{counts_of(self.rows) or 'no rows'}; {self.seconds:.0f} s.\n"
+        return head + table + counts + "".join(f"\n{note}\n" for note in self.notes) + "\n"
 
 
 @dataclass(frozen=True)
@@ -267,9 +268,13 @@ def gap_and_p(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:
 def summary(tables: Sequence[Table]) -> str:
     """Return one line with the counts of all verdicts."""
     rows = [row for table in tables for row in table.rows]
+    return f"{count_of(len(rows), 'row')}: {counts_of(rows) or 'none'}"
+
+
+def counts_of(rows: Sequence[Row]) -> str:
+    """Return the numbers of verdicts that occur, as text."""
     counts = {verdict: sum(row.verdict is verdict for row in rows) for verdict in Verdict}
-    found = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
-    return f"{count_of(len(rows), 'row')}: {found or 'none'}"
+    return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
 
 
 def as_text(value: float | str | None, error: float | None = None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
@@ -11,17 +10,15 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
-from plackett.data.datasets.published import Fold
 from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import evaluate
-from plackett.exceptions import ConvergenceWarning
 from plackett.rankers.boosting.diff_rank import DiffRank
 from plackett.rankers.boosting.discovery import find_centres
 from plackett.rankers.boosting.feature_rank import BLFeatureRank, FeatureRank
 from plackett.rankers.linear.svm_map import SVMMap
 from plackett.rankers.registry import ranker
 from plackett.reproductions.base import Item, Job, Paper, Row, Table, gap_and_p
-from plackett.reproductions.strict_orders import NEEDS, StrictLists, strict_lists
+from plackett.reproductions.strict_orders import NEEDS, StrictLists, best_on_validation, strict_lists
 
 Contestant = tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]
 
@@ -102,7 +99,7 @@ def tables_1_and_2(job: Job) -> Table:
             if name != LEADER:
                 rows.append(_leads(measure, name, printed, values, column, is_error))
     return Table(
-        f"Tables 1 and 2, Figure 8: strict orders, {_on(lists)}",
+        f"Tables 1 and 2, Figure 8: strict orders, {lists.description}",
         _protocol(lists),
         "an order is confirmed when a paired t-test over the lists finds it at 5 %, undecided when it finds none"
         + (f"; a number within {TOLERANCE}" if lists.is_original else ""),
@@ -149,7 +146,7 @@ def what_helps(job: Job) -> Table:
         )
         rows.append(Row.not_comparable(name, None, shown, reason or "not in the paper"))
     return Table(
-        f"What helps: ranks, their discovery, or the boosting (not in the paper), {_on(lists)}",
+        f"What helps: ranks, their discovery, or the boosting (not in the paper), {lists.description}",
         _protocol(lists) + " Ours: Kendall distance, persistence@10, NDCG@10.",
         "none: these contestants are not in the paper",
         tuple(rows),
@@ -163,26 +160,21 @@ def _values(contestants: Mapping[str, Contestant], lists: StrictLists, job: Job)
         job.progress(f"  {name}")
         settings = list(ParameterGrid(dict(grid)))
         settings = settings[:: max(1, len(settings) // 4)] if job.is_quick else settings
-        best = [_best_on_validation(make, settings, fold) for fold in lists.folds]
+        best = [
+            best_on_validation((make(**setting) for setting in settings), fold, _kendall_distance)
+            for fold in lists.folds
+        ]
         pairs = zip(best, lists.folds, strict=True)
         answer[name] = np.concatenate([_measured(fitted, fold.test) for fitted, fold in pairs])
     return answer
 
 
-def _best_on_validation(make: Callable[..., Any], settings: Sequence[dict], fold: Fold) -> Any:
-    """Return the fitted ranker with the least Kendall distance on the validation lists, the first of equals."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted = [make(**setting).fit(fold.train) for setting in settings]
-    return min(fitted, key=lambda one: _measured(one, fold.validation)[:, 0].mean())
+def _kendall_distance(fitted: Any, queries: Queries) -> float:
+    return float(_measured(fitted, queries)[:, 0].mean())
 
 
 def _measured(fitted: Any, queries: Queries) -> np.ndarray:
     return evaluate(queries, fitted.predict(queries), metrics=list(MEASURES.values())).values
-
-
-def _on(lists: StrictLists) -> str:
-    return lists.name if lists.is_original else f"on {lists.name}, not on MQ2008-list"
 
 
 def _protocol(lists: StrictLists) -> str:
@@ -221,7 +213,7 @@ def figure_5(job: Job) -> Table:
             )
         )
     return Table(
-        f"Figure 5: four kinds of centres, K = {INTERVALS}, {_on(lists)}",
+        f"Figure 5: four kinds of centres, K = {INTERVALS}, {lists.description}",
         f"{len(train)} training lists of fold 1. The paper shows curves of three features drawn at random.",
         f"alike: all correlations between the kinds at least {ALIKE}",
         tuple(rows),
@@ -268,7 +260,7 @@ def figure_6(job: Job) -> Table:
         )
     )
     return Table(
-        f"Figure 6: steadiness in training, {_on(lists)}",
+        f"Figure 6: steadiness in training, {lists.description}",
         f"{len(train)} training lists of fold 1, {PASSES} passes over the features, the choice of each list its own as "
         "in the paper.",
         "a fall is a step after which E of the training lists is lower",
@@ -304,7 +296,7 @@ def figure_7(job: Job) -> Table:
         ),
     )
     return Table(
-        f"Figure 7: DiffRank's loss and error, {_on(lists)}",
+        f"Figure 7: DiffRank's loss and error, {lists.description}",
         f"{len(train)} training lists of fold 1, {PASSES} passes over the features.",
         "a claim holds in every round, or does not",
         rows,

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 
-from plackett.data.datasets.published import Fold
 from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import evaluate
-from plackett.exceptions import ConvergenceWarning
 from plackett.losses import ListMLE, PListMLE
 from plackett.metrics import ndcg
 from plackett.rankers.linear.ranker import LinearRanker
 from plackett.reproductions.base import Item, Job, Paper, Row, Table, gap_and_p
-from plackett.reproductions.strict_orders import NEEDS, strict_lists
+from plackett.reproductions.strict_orders import NEEDS, best_on_validation, strict_lists
 from plackett.solvers import SGD
 
 # --- The worked example, section 3.1 ----------------------------------------------------------------------------------
@@ -90,13 +87,12 @@ GAINS = {"linear gain": "ndcg@10(gain=linear)", "exponential gain": "ndcg@10"}
 def figure_1(job: Job) -> Table:
     """Return NDCG@10 of four losses, trained by stochastic gradients as in the paper."""
     lists = strict_lists(job)
-    chosen_by = GAINS["linear gain"]
     values: dict[str, np.ndarray] = {}
     for name, loss in LOSSES.items():
         job.progress(f"  {name}")
         parts = []
         for fold in lists.folds:
-            best = _best_on_validation(loss, fold, chosen_by, job)
+            best = best_on_validation(_candidates(loss, job), fold, _loss)
             parts.append(
                 evaluate(fold.test, best.predict(fold.test), metrics=list(GAINS.values()), convention="paper").values
             )
@@ -109,9 +105,8 @@ def figure_1(job: Job) -> Table:
         )
         for name, printed in PRINTED_GAIN.items():
             rows.append(_improvement(name, gain, printed["MQ2008-list"], own, values[name][:, column]))
-    data = lists.name if lists.is_original else f"on {lists.name}, not on MQ2008-list"
     return Table(
-        f"Figure 1: NDCG@10, {data}",
+        f"Figure 1: NDCG@10, {lists.description}",
         f"Linear scores, stochastic gradients over queries, at most {_passes(job)} passes; learning rate and threshold "
         f"from {{0.1, …, 0.00001}} by NDCG@10 on the validation lists; {len(lists.folds)} of five folds, "
         f"{len(values['p-ListMLE'])} test lists. The paper does not say "
@@ -135,19 +130,9 @@ def _passes(job: Job) -> int:
     return 50 if job.is_quick else PASSES
 
 
-def _best_on_validation(loss: str, fold: Fold, metric: str, job: Job) -> LinearRanker:
-    """Return the ranker with the best rate and threshold on the validation lists, the first of equals."""
-    best, best_value = None, -np.inf
-    for ranker in _candidates(loss, job):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the paper uses loose thresholds
-            ranker.fit(fold.train)
-        table = evaluate(fold.validation, ranker.predict(fold.validation), metrics=metric, convention="paper")
-        value = table.mean()[metric]
-        if value > best_value:
-            best, best_value = ranker, value
-    assert best is not None
-    return best
+def _loss(fitted: LinearRanker, queries: Queries) -> float:
+    metric = GAINS["linear gain"]
+    return -evaluate(queries, fitted.predict(queries), metrics=metric, convention="paper").mean()[metric]
 
 
 def _candidates(loss: str, job: Job) -> Iterator[LinearRanker]:

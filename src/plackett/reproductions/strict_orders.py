@@ -7,8 +7,10 @@ features, but lists of 5 to 121 documents.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
@@ -16,6 +18,7 @@ from scipy.stats import rankdata
 from plackett.data import datasets
 from plackett.data.datasets.published import Fold
 from plackett.data.queries import Queries
+from plackett.exceptions import ConvergenceWarning
 from plackett.reproductions.base import Job
 
 ORIGINAL, STAND_IN, SYSTEMS = "mq2008-list", "mq2008", "mq2008-agg"
@@ -31,6 +34,10 @@ class StrictLists(NamedTuple):
     name: str
     is_original: bool
 
+    @property
+    def description(self) -> str:
+        return self.name if self.is_original else f"on {self.name}, not on MQ2008-list"
+
 
 def strict_lists(job: Job) -> StrictLists:
     """Return the best available data; one fold for a quick run."""
@@ -45,6 +52,14 @@ def strict_lists(job: Job) -> StrictLists:
         for number in numbers
     ]
     return StrictLists(folds, f"MQ2008 in the order of 25 systems, lists of {SHORTEST} documents and more", False)
+
+
+def best_on_validation(rankers: Iterable[Any], fold: Fold, loss: Callable[[Any, Queries], float]) -> Any:
+    """Return the fitted ranker with the least loss on the validation lists, the first of equals."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the papers use few iterations or loose thresholds
+        fitted = [one.fit(fold.train) for one in rankers]
+    return min(fitted, key=lambda one: loss(one, fold.validation))
 
 
 def with_strict_order(queries: Queries, systems: Queries) -> Queries:
