@@ -116,7 +116,8 @@ def _rotate(parts: Sequence[Queries]) -> Iterator[Fold]:
 
 
 def _with_rows_of(fold: Fold, queries: Queries) -> Fold:
-    return Fold(*(queries.subset(part.ids.tolist()) for part in fold))
+    train, validation, test = (queries.subset(part.ids.tolist()) for part in fold if part is not None)
+    return Fold(train, validation, test)
 
 
 def read_folder(folder: str | PathLike) -> Iterator[Fold]:
@@ -138,7 +139,7 @@ def read_folder(folder: str | PathLike) -> Iterator[Fold]:
 def read_whole(folder: str | PathLike) -> Queries:
     """Return all queries in ``folder``, in the order of its parts."""
     fold = next(read_folder(folder))
-    return Queries.concat(list(fold))
+    return Queries.concat([part for part in fold if part is not None])
 
 
 def _part_files(root: Path) -> list[Path] | None:

@@ -145,7 +145,10 @@ def as_folds(cv: Any, data: Any = None) -> list[Fold]:
     Traceback (most recent call last):
     ValueError: fold 1: query 4 is in both train and test. A query must be in one of them only.
     """
-    folds = [Fold(*(part if part is None else part.grouped for part in fold)) for fold in _make_folds(cv, data)]
+    folds = [
+        Fold(fold.train.grouped, None if fold.validation is None else fold.validation.grouped, fold.test.grouped)
+        for fold in _make_folds(cv, data)
+    ]
     check_folds(folds)
     return folds
 
