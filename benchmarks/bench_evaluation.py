@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.made_lists import graded, small_numbers, strict, uneven_indptr
 from benchmarks.timing import Result, peer
 from benchmarks.turns import best_in_turns, judged
-from plackett._threads import deal, n_threads
+from plackett._threads import map_blocks, n_threads
 from plackett.data.queries import QueryLists
 from plackett.losses import get_loss
 from plackett.objective.objective import Objective
@@ -68,7 +68,7 @@ def _against_limits(X, lists, coef) -> list[Result]:
 
 def _look_at_all(X, blocks) -> float:
     """The largest value of X: numpy's vectorised pass, on all threads, is bound by memory alone."""
-    return max(deal(lambda start, stop: X[start:stop].reshape(-1).max(), blocks))
+    return max(map_blocks(lambda start, stop: X[start:stop].reshape(-1).max(), blocks))
 
 
 def _other_losses(X, lists, coef) -> list[Result]:

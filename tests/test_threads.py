@@ -17,7 +17,7 @@ def default_threads():
 
 def test_results_come_in_order_of_the_blocks():
     _threads.set_n_threads(3)
-    assert _threads.deal(lambda a, b: a + b, [(i, 10 * i) for i in range(50)]) == [11 * i for i in range(50)]
+    assert _threads.map_blocks(lambda a, b: a + b, [(i, 10 * i) for i in range(50)]) == [11 * i for i in range(50)]
 
 
 def test_an_error_in_a_block_reaches_the_caller():
@@ -29,19 +29,19 @@ def test_an_error_in_a_block_reaches_the_caller():
         return i
 
     with pytest.raises(ValueError, match="block 3"):
-        _threads.deal(work, [(i,) for i in range(8)])
+        _threads.map_blocks(work, [(i,) for i in range(8)])
 
 
 def test_work_inside_work_does_not_wait_for_itself():
     _threads.set_n_threads(2)
     inner = [(i,) for i in range(4)]
-    answer = _threads.deal(lambda i: sum(_threads.deal(lambda j: i * j, inner)), [(i,) for i in range(6)])
+    answer = _threads.map_blocks(lambda i: sum(_threads.map_blocks(lambda j: i * j, inner)), [(i,) for i in range(6)])
     assert answer == [6 * i for i in range(6)]
 
 
 def test_one_thread_uses_the_callers_own():
     _threads.set_n_threads(1)
-    names = _threads.deal(lambda _: threading.current_thread().name, [(i,) for i in range(4)])
+    names = _threads.map_blocks(lambda _: threading.current_thread().name, [(i,) for i in range(4)])
     assert set(names) == {threading.current_thread().name}
 
 
@@ -62,7 +62,7 @@ def test_the_environment_sets_the_number_of_threads(monkeypatch):
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
 def test_the_pool_works_again_after_a_fork():
     _threads.set_n_threads(2)
-    _threads.deal(lambda i: i, [(i,) for i in range(4)])
+    _threads.map_blocks(lambda i: i, [(i,) for i in range(4)])
     if "fork" not in multiprocessing.get_all_start_methods():
         pytest.skip("this system cannot fork")
     with multiprocessing.get_context("fork").Pool(1) as pool:
@@ -70,7 +70,7 @@ def test_the_pool_works_again_after_a_fork():
 
 
 def _deal_in_child():
-    return _threads.deal(lambda i: i, [(i,) for i in range(4)])
+    return _threads.map_blocks(lambda i: i, [(i,) for i in range(4)])
 
 
 @pytest.mark.parametrize("docs_per_block", [1, 3, 10, 1000])

@@ -1,6 +1,6 @@
-"""One pool of threads for the compiled kernels, which release the GIL and work through a block of queries each.
+"""One pool of threads for the compiled kernels, which release the GIL and process a block of queries each.
 
-Blocks are fixed by the data and each block writes its own place, so results never depend on the number of threads.
+Blocks depend on the data alone and each writes its own result, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _blas_limit: Any = None  # what the first of them set and the last one restores
 
 
 def n_threads() -> int:
-    """Threads that kernels use: ``set_n_threads``, else ``PLACKETT_NUM_THREADS``, else the cores of this process."""
+    """Return the number of threads: ``set_n_threads``, ``PLACKETT_NUM_THREADS``, or the cores of this process."""
     if _n_threads is not None:
         return _n_threads
     asked = os.environ.get("PLACKETT_NUM_THREADS", "").strip()
@@ -91,16 +91,16 @@ def _mark_worker() -> None:
     _worker.is_one = True
 
 
-def deal(work: Callable[..., object], blocks: Sequence[tuple]) -> list:
+def map_blocks(work: Callable[..., object], blocks: Sequence[tuple]) -> list:
     """Call ``work(*block)`` for every block, on all threads, and return the results in order of the blocks."""
     if len(blocks) <= 1:
         return [work(*block) for block in blocks]
-    return deal_ahead(work, blocks)()
+    return submit_blocks(work, blocks)()
 
 
-def deal_ahead(work: Callable[..., object], blocks: Sequence[tuple]) -> Callable[[], list]:
-    """As ``deal``, but at once back: the answer is a function that waits for the results and returns them."""
-    if n_threads() == 1 or getattr(_worker, "is_one", False):  # a worker never waits for workers
+def submit_blocks(work: Callable[..., object], blocks: Sequence[tuple]) -> Callable[[], list]:
+    """Start ``map_blocks`` and return a function that waits for the results and returns them."""
+    if n_threads() == 1 or getattr(_worker, "is_one", False):  # a worker must not wait for workers
         return lambda: [work(*block) for block in blocks]
     futures = [_get_pool().submit(work, *block) for block in blocks]
 
@@ -117,7 +117,7 @@ def deal_ahead(work: Callable[..., object], blocks: Sequence[tuple]) -> Callable
 
 @contextlib.contextmanager
 def on_this_thread() -> Iterator[None]:
-    """Let ``deal`` use the calling thread alone for a while: many tasks side by side fill the cores by themselves."""
+    """Run ``map_blocks`` on the calling thread only, for callers that are parallel themselves."""
     before = getattr(_worker, "is_one", False)
     _worker.is_one = True
     try:
@@ -127,7 +127,7 @@ def on_this_thread() -> Iterator[None]:
 
 
 def query_blocks(indptr: np.ndarray, docs_per_block: int) -> list[tuple[int, int]]:
-    """Consecutive ranges ``(first, last)`` of whole queries, about ``docs_per_block`` documents each."""
+    """Return consecutive ranges ``(first, last)`` of whole queries, about ``docs_per_block`` documents each."""
     n_queries = indptr.size - 1
     if n_queries < 1:
         return []

@@ -105,13 +105,13 @@ def _check_compressed(X: Any, name: str) -> None:
 
 def _check_indices(indices: np.ndarray, size: int, name: str) -> None:
     from plackett import _native
-    from plackett._threads import deal
+    from plackett._threads import map_blocks
 
     if not len(indices):
         return
     places = np.require(indices, requirements=["C", "A"])
     parts = [(places[start : start + INDICES_PER_BLOCK],) for start in range(0, places.size, INDICES_PER_BLOCK)]
-    lows, highs = zip(*deal(_native.data.bounds, parts), strict=True)
+    lows, highs = zip(*map_blocks(_native.data.bounds, parts), strict=True)
     low, high = min(lows), max(highs)
     if low < 0 or high >= size:
         _raise_not_sound(name, f"it has the index {low if low < 0 else high}, outside of 0 to {size - 1}")

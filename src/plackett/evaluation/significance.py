@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri, stdtr
 from sklearn.utils import check_random_state
 
 from plackett import _native
-from plackett._threads import deal
+from plackett._threads import map_blocks
 from plackett.validation import check_not_masked, check_number, check_positive_int
 
 ALWAYS_EXACT = 12  # queries that differ: all 2**12 sign patterns are enumerated for any n_draws
@@ -214,7 +214,7 @@ def _estimated(values: np.ndarray, n_draws: int, seed: np.uint64) -> np.ndarray:
             (rows, limits[chunk], seed, first, min(first + SIGN_DRAWS, n_draws), counts[place])
             for place, first in enumerate(starts)
         ]
-        deal(_native.evaluation.count_extreme, blocks)
+        map_blocks(_native.evaluation.count_extreme, blocks)
         answer[chunk] = (1 + counts.sum(axis=0)) / (1 + n_draws)
     return answer
 
@@ -229,7 +229,7 @@ def _resampled_means(values: np.ndarray, n_draws: int, seed: np.uint64) -> np.nd
     rows = np.ascontiguousarray(values)
     sums = np.empty((values.shape[1], n_draws))
     blocks = [(rows, seed, first, min(first + RESAMPLES, n_draws), sums) for first in range(0, n_draws, RESAMPLES)]
-    deal(_native.evaluation.resampled_sums, blocks)
+    map_blocks(_native.evaluation.resampled_sums, blocks)
     return sums / values.shape[0]
 
 

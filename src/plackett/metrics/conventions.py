@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from plackett._threads import deal
+from plackett._threads import map_blocks
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.scratch import thread_scratch
 
@@ -94,7 +94,7 @@ class Convention:
                 for column, measure in enumerate(measures):
                     values[first:last, column], is_empty[first:last, column] = self.values(measure, part, **changes)
 
-        deal(fill, lists.blocks())
+        map_blocks(fill, lists.blocks())
         return values, is_empty
 
     def values(self, measure: Measure, lists: JudgedLists, **changes: object) -> tuple[np.ndarray, np.ndarray]:

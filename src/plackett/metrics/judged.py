@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plackett import _native
-from plackett._threads import deal, n_threads, query_blocks
+from plackett._threads import map_blocks, n_threads, query_blocks
 from plackett.data.grouping import group_rows
 from plackett.data.queries import Queries
 from plackett.metrics.scratch import Scratch
@@ -119,7 +119,7 @@ class JudgedLists:
         if self._is_block and self.n_queries:
             work(0, self.n_queries)
         else:
-            deal(work, self.blocks())
+            map_blocks(work, self.blocks())
 
     def blocks(self) -> list[tuple[int, int]]:
         """Return ranges of whole queries, several per thread, worth their overhead and small enough for the cache.
@@ -241,7 +241,7 @@ class JudgedLists:
         if self._long_order is None:
             long = np.flatnonzero(self.n_ranked > _native.metrics.COUNT_LIMIT)
             self._long_order = np.empty(self.labels.size if long.size else 0, dtype=np.int64)
-            deal(self._sort_one, [(int(q),) for q in long])
+            map_blocks(self._sort_one, [(int(q),) for q in long])
         return self._long_order
 
     def _sort_one(self, q: int) -> None:

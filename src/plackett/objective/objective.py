@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett import _native
-from plackett._threads import deal, query_blocks
+from plackett._threads import map_blocks, query_blocks
 from plackett.data.queries import QueryLists
 from plackett.losses.base import CurvatureProduct, Loss
 from plackett.losses.transforms import NotPositiveError
@@ -135,7 +135,7 @@ class Objective(LossTraits):
 
     def _each(self, work: Callable[[_Part], Any]) -> list[list]:
         """Return ``work(part)`` of all parts, by share."""
-        return deal(lambda share: [work(part) for part in share], [(share,) for share in self._shares])
+        return map_blocks(lambda share: [work(part) for part in share], [(share,) for share in self._shares])
 
     def _add_up(self, work: Callable[[int, int, np.ndarray], None]) -> np.ndarray:
         """Return the sum of the vectors that ``work(share, number of part, vector)`` adds to, in order."""
@@ -145,7 +145,7 @@ class Objective(LossTraits):
             for number in range(len(self._shares[share])):
                 work(share, number, vectors[share])
 
-        deal(of_share, [(share,) for share in range(len(self._shares))])
+        map_blocks(of_share, [(share,) for share in range(len(self._shares))])
         return vectors.sum(axis=0) * self._factor
 
     # --- value and gradient
@@ -275,7 +275,7 @@ class Objective(LossTraits):
         else:
             blocks = query_blocks(self.lists.indptr, SAMPLE // 16)
             parts = [self._part(first, last) for first, last in blocks[:: min(every, max(1, len(blocks) // 16))]]
-        matrices = deal(lambda part: self._second_moments(part, coef), [(part,) for part in parts])
+        matrices = map_blocks(lambda part: self._second_moments(part, coef), [(part,) for part in parts])
         n_sampled = sum(part.lists.n_queries for part in parts)
         return sum(matrices) * (self._factor * self.lists.n_queries / n_sampled)
 

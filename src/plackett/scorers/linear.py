@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plackett import _native
-from plackett._threads import deal
+from plackett._threads import map_blocks
 from plackett.validation import is_sparse
 
 VALUES_PER_BLOCK = 1 << 18
@@ -94,7 +94,7 @@ class LinearScorer:
             self.score(coef, scores)
             return scores
         edges = np.linspace(0, self.n_docs, n_blocks + 1).astype(np.int64).tolist()
-        deal(
+        map_blocks(
             lambda start, stop: self.part(start, stop).score(coef, scores[start:stop]),
             list(itertools.pairwise(edges)),
         )

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from plackett import _native
-from plackett._threads import deal
+from plackett._threads import map_blocks
 from plackett.storage import models
 from plackett.storage.models.checks import check_vector
 from plackett.validation import is_sparse
@@ -94,7 +94,7 @@ class FlatTrees(BaseEstimator):
             else:
                 self._add_dense(np.ascontiguousarray(X[first:last]), scores[first:last])
 
-        deal(work, [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)])
+        map_blocks(work, [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)])
         return scores
 
     @property

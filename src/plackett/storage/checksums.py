@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from plackett._threads import deal
+from plackett._threads import map_blocks
 
 BLOCK = 1 << 20
 _PER_TASK = 16  # blocks
@@ -46,7 +46,7 @@ def block_sums(file: Any, size: int, blocks: Sequence[int] | None = None) -> lis
     """Return the checksums of the first ``size`` bytes of an open file, one per block, or of some blocks only."""
     chosen = range(-(-size // BLOCK)) if blocks is None else blocks
     tasks = [(file, size, chosen[start : start + _PER_TASK]) for start in range(0, len(chosen), _PER_TASK)]
-    return [checksum for part in deal(_sums_of, tasks) for checksum in part]
+    return [checksum for part in map_blocks(_sums_of, tasks) for checksum in part]
 
 
 def _sums_of(file: Any, size: int, blocks: Sequence[int]) -> list[int]:

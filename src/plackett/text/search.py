@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from plackett import _native
-from plackett._threads import deal, query_blocks
+from plackett._threads import map_blocks, query_blocks
 from plackett.data.trec import Run
 from plackett.text.analyse import Analyser
 from plackett.text.postings import Postings
@@ -123,7 +123,7 @@ def impacts_of(postings: Postings, factors: Factors) -> Impacts:
     def fill(first: int, last: int) -> None:
         _native.text.impacts(factors.form, factors.discount, *arrays, first, last, out)
 
-    deal(fill, query_blocks(postings.indptr, _POSTINGS_PER_BLOCK))
+    map_blocks(fill, query_blocks(postings.indptr, _POSTINGS_PER_BLOCK))
     return Impacts(out, _highest(postings, out) if out.size and float(out.min()) > 0.0 else np.zeros(0))
 
 
@@ -294,7 +294,7 @@ def run(
         return [_best(index, words[place], k, ranker, field) for place in range(first, last)]
 
     blocks = [(first, min(first + _QUERIES_PER_BLOCK, len(ids))) for first in range(0, len(ids), _QUERIES_PER_BLOCK)]
-    found = [result for block in deal(answer, blocks) for result in block]
+    found = [result for block in map_blocks(answer, blocks) for result in block]
     lengths = [places.size for _, places in found]
     qid = np.repeat(np.array([str(name) for name in ids], dtype=str), lengths)
     places = np.concatenate([places for _, places in found]) if found else np.zeros(0, dtype=np.int64)

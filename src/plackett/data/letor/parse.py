@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from plackett import _native
-from plackett._threads import deal_ahead
+from plackett._threads import submit_blocks
 from plackett.data.letor.text import Chunk, expected_bytes, waves, with_fewer_rows
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
@@ -141,7 +141,7 @@ def _parse_wave(wave: list[Chunk], text, table: Table, take: Callable, options: 
         wave = with_fewer_rows(wave)
     rows = table.make_room(wave)
     tasks = [(chunk, options, X) for chunk, X in zip(wave, rows, strict=True)]
-    finish = deal_ahead(_parse_chunk, tasks)
+    finish = submit_blocks(_parse_chunk, tasks)
     ahead = _read_ahead(text)  # in the calling thread, which may block on a pipe and can be interrupted
     parsed = finish()
     del rows, tasks, finish  # views of a buffer that may move

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett import _native
-from plackett._threads import deal, n_threads
+from plackett._threads import map_blocks, n_threads
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, docids_of_comments
 from plackett.storage.opening import write_bytes
@@ -92,7 +92,7 @@ def write_letor(
     at_once = 2 * n_threads()
     with write_bytes(target) as file:  # type: ignore[arg-type]
         for first in range(0, len(blocks), at_once):
-            for lines in deal(_lines, blocks[first : first + at_once]):
+            for lines in map_blocks(_lines, blocks[first : first + at_once]):
                 file.write(lines)
 
 

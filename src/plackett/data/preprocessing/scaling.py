@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from plackett import _native
-from plackett._threads import deal, query_blocks
+from plackett._threads import map_blocks, query_blocks
 from plackett.data.grouping import check_is_no_column, group_rows
 from plackett.data.list_checks import naming_columns, warn_of_one_list
 from plackett.validation import as_csr, check_choice, check_finite, check_not_masked, is_sparse
@@ -120,7 +120,7 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
         rows = np.arange(X.shape[0]) if groups.order is None else groups.order
         kernel = self._kernel(_native.data)
         blocks = query_blocks(groups.indptr, max(1, VALUES_PER_BLOCK // max(1, X.shape[1])))
-        deal(lambda first, last: kernel(X, rows, groups.indptr, first, last, out), blocks)
+        map_blocks(lambda first, last: kernel(X, rows, groups.indptr, first, last, out), blocks)
         return out
 
     @abstractmethod
@@ -190,7 +190,7 @@ class QueryUnitLength(QueryNormalizer):
         kernel: Any = _native.data.unit_length_sparse
         parts = (X.data, X.indices, X.indptr, rows, groups.indptr)
         blocks = query_blocks(groups.indptr, max(1, VALUES_PER_BLOCK * X.shape[0] // max(1, X.nnz)))
-        deal(lambda first, last: kernel(*parts, first, last, X.shape[1], out), blocks)
+        map_blocks(lambda first, last: kernel(*parts, first, last, X.shape[1], out), blocks)
         return type(X)((out, X.indices.copy(), X.indptr.copy()), shape=X.shape)
 
     def _kernel(self, kernels: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett._threads import deal, query_blocks
+from plackett._threads import map_blocks, query_blocks
 from plackett.data.queries import Queries, QueryLists
 from plackett.losses.base import Loss, lists_of
 from plackett.validation import count_of
@@ -70,7 +70,7 @@ class TreeObjective:
             found = self.loss.diagonal_at(scores[rows], block.lists) if block.curvature is None else block.curvature
             np.maximum(found, SMALLEST, out=curvature[rows])
 
-        deal(work, self._blocks)
+        map_blocks(work, self._blocks)
         if self._weights is None:
             return float(values.sum()), slope, curvature
         of_rows = np.repeat(self._weights, self._sizes)

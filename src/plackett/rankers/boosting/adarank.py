@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett._threads import deal
+from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.metrics.judged import JudgedLists
 from plackett.metrics.measure import Measure
@@ -207,7 +207,7 @@ class _Target:
             for place, sign in enumerate(signs):
                 values[place, feature] = self._scaled(self._values(sign * scores)[0])
 
-        deal(fill, [(feature,) for feature in range(X.shape[1])])
+        map_blocks(fill, [(feature,) for feature in range(X.shape[1])])
         return values
 
     def _values(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

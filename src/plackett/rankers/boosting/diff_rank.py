@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plackett import _native
-from plackett._threads import deal
+from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.discovery import FeatureRanks
 from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Replay, Step, Training, TrainingLists
@@ -169,14 +169,14 @@ class _DiffTraining(Training):
                 self._wrong,
             )  # fmt: skip
 
-        deal(work, lists.blocks)
+        map_blocks(work, lists.blocks)
         self._total = lists.total(self._totals)
 
     def step(self, feature: int) -> Step:
         lists, ranks = self.lists, self._ranks[feature]
         weight = 0.0
         if self._total > 1e-290:  # below, every pair is in order by far
-            deal(
+            map_blocks(
                 lambda first, last: _native.rankers.pull_feature(
                     ranks, self._net, self._pairs, lists.indptr, first, last, self._pulls
                 ),

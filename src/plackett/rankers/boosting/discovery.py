@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett import _native
-from plackett._threads import deal, query_blocks
+from plackett._threads import map_blocks, query_blocks
 from plackett.data.queries import QueryLists
 from plackett.validation import feature_label, is_sparse
 
@@ -93,7 +93,7 @@ def find_centres(
         )
         return totals, rests, sizes
 
-    answers = deal(work, query_blocks(lists.indptr, DOCS_PER_BLOCK))
+    answers = map_blocks(work, query_blocks(lists.indptr, DOCS_PER_BLOCK))
     # long doubles where there are some: the order of the queries must not show in the last digit
     total = sum(part.astype(np.longdouble) + rest for part, rest, _ in answers)
     count = total[:, -1:]
@@ -202,7 +202,7 @@ class Discovery:
                 self._n_centres, is_counted, levels.start, levels.end, first, last, twice, right, wrong,
             )  # fmt: skip
 
-        deal(work, query_blocks(indptr, DOCS_PER_BLOCK))
+        map_blocks(work, query_blocks(indptr, DOCS_PER_BLOCK))
         return FeatureRanks(twice, right, wrong)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from plackett import _native
-from plackett._threads import deal, query_blocks
+from plackett._threads import map_blocks, query_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.discovery import DOCS_PER_BLOCK, FeatureRanks
 from plackett.rankers.boosting.feature_steps import (
@@ -281,7 +281,7 @@ class _RankTraining(Training):
                 lists.indptr, first, last, self._spare, right, wrong,
             )  # fmt: skip
 
-        deal(work, lists.blocks)
+        map_blocks(work, lists.blocks)
         return right, wrong
 
     def measures(self) -> tuple[float, float]:
@@ -312,5 +312,5 @@ class _RankReplay(Replay):
                 indptr, first, last, self._spare, uncounted, uncounted,
             )  # fmt: skip
 
-        deal(work, self._blocks)
+        map_blocks(work, self._blocks)
         self._twice, self._spare = self._spare, self._twice

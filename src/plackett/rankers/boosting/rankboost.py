@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
-from plackett._threads import deal
+from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.losses.pairwise import NORMALIZERS, pair_counts
 from plackett.metrics.judged import JudgedLists
@@ -302,7 +302,7 @@ class _Stumps:
         def work(first: int, last: int) -> None:
             _native.rankers.rankboost_sweep(self.codes, self._starts, pulls, first, last, self._edges)
 
-        deal(work, self._blocks)
+        map_blocks(work, self._blocks)
         largest = max(self._edges.max(), -self._edges.min())
         candidate = _native.rankers.first_of_size(self._edges, largest - SAME)
         feature = int(np.searchsorted(self._starts, candidate, side="right")) - 1

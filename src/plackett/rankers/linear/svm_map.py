@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plackett import _native
-from plackett._threads import deal, one_blas_thread, query_blocks
+from plackett._threads import map_blocks, one_blas_thread, query_blocks
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning, warn
 from plackett.rankers.base import TrainingSet
@@ -48,7 +48,7 @@ class MarginOfAveragePrecision:
 
     def __call__(self, coef: np.ndarray) -> tuple[float, np.ndarray, float]:
         values, gradients, losses = zip(
-            *deal(lambda first, last: self._of_block(coef, first, last), self._blocks), strict=True
+            *map_blocks(lambda first, last: self._of_block(coef, first, last), self._blocks), strict=True
         )
         return sum(values), np.sum(gradients, axis=0), sum(losses)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._parameters import Parameters
-from plackett._threads import deal, one_blas_thread
+from plackett._threads import map_blocks, one_blas_thread
 from plackett.exceptions import DataWarning, warn
 from plackett.rankers.query_dependent.kernels import Overlap, get_kernel
 from plackett.rankers.query_dependent.neighbors import (
@@ -236,7 +236,7 @@ class QueryWeights(Parameters):
             rest = np.concatenate(doubtful)
         with one_blas_thread():
             blocks = [(rows,) for rows in _blocks(rest, self.n_queries_)]
-            chosen += deal(lambda rows: self._compare(targets, rows, k), blocks)
+            chosen += map_blocks(lambda rows: self._compare(targets, rows, k), blocks)
         n_vanished = sum(part.n_vanished for part in chosen)
         if n_vanished:
             warn(

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from plackett import _native
-from plackett._threads import deal
+from plackett._threads import map_blocks
 from plackett.data.feedback.rating_table import RatingTable, places_of
 from plackett.validation import count_of
 
@@ -143,7 +143,7 @@ def diagnose(raters: Raters, active: Active, requests: Requests, sigma: float, a
         )  # fmt: skip
 
     n = requests.who.size
-    deal(work, [(first, min(first + USERS_PER_BLOCK, n)) for first in range(0, n, USERS_PER_BLOCK)])
+    map_blocks(work, [(first, min(first + USERS_PER_BLOCK, n)) for first in range(0, n, USERS_PER_BLOCK)])
     _fill_unknown(out, raters, active, requests, answer)
     if requests.order is not None:
         out[requests.order] = out.copy()

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from plackett._threads import deal, one_blas_thread, query_blocks
+from plackett._threads import map_blocks, one_blas_thread, query_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.base import Ranker
 from plackett.rankers.monitor import FitMonitor
@@ -229,5 +229,5 @@ def map_queries(queries: Queries, work: Any) -> list:
         return [work(query, dense_rows(queries, query)) for query in range(first, last)]
 
     with one_blas_thread():
-        parts = deal(map_block, query_blocks(queries.indptr, DOCS_PER_BLOCK))
+        parts = map_blocks(map_block, query_blocks(queries.indptr, DOCS_PER_BLOCK))
     return [answer for part in parts for answer in part]
