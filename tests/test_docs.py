@@ -244,7 +244,7 @@ def test_table_of_data_sets_is_that_of_the_code():
             sizes = [number(n) for n in (facts.n_queries, facts.n_docs, facts.n_features)]
             folders = ", ".join(f"`{folder}`" for folder in facts.folders)
             expected.append([label, *sizes, levels, str(facts.n_folds or "–"), folders])
-    shown = table_of("datasets.md", "Sets that have a name")
+    shown = table_of("datasets.md", "Known data sets")
     assert shown == expected, "docs/datasets.md needs this table:\n" + as_table(expected)
 
 
