@@ -63,7 +63,7 @@ def workbench(
     from plackett._optional import import_optional
     from plackett.cli.shared import inputs, output
 
-    for package in ("fastapi", "uvicorn", "sqlalchemy", "jinja2"):
+    for package in ("fastapi", "uvicorn", "sqlalchemy", "jinja2", "cachetools", "platformdirs"):
         import_optional(package, extra="web", needed_for="plackett workbench")
     if letor and source is not None:
         raise typer.BadParameter("give either SOURCE or --letor.")

@@ -78,7 +78,7 @@ class SafetyMiddleware:
     """The checks above in front of an application; ``Settings`` has the limits."""
 
     def __init__(self, app: ASGIApp, settings: Settings):
-        self._app, self._settings = app, settings
+        self._app, self._settings, self._is_local = app, settings, settings.is_local
         self._bodies = BodyReader(settings.max_body, settings.max_requests, UNFINISHED_BODIES * settings.max_body)
         self._running: dict[asyncio.Task, _Sender] = {}  # requests that count towards the limit
 
@@ -118,7 +118,7 @@ class SafetyMiddleware:
 
     def _check_host(self, headers: Headers) -> None:
         host = _HOST.fullmatch(headers.get("host", ""))
-        if self._settings.is_local and not (host and is_loopback(host[1])):
+        if self._is_local and not (host and is_loopback(host[1])):
             hint = f"Open http://{self._settings.host}:{self._settings.port} instead."
             raise RequestError(400, "host", "this server only accepts the names of this machine.", hint)
 
