@@ -1,7 +1,7 @@
 """Compiled kernels, one submodule per package, in the fastest build that the processor supports.
 
 Kernels take arrays that their callers have checked; see ``core/bind.hpp``. ``PLACKETT_NATIVE=baseline`` or ``=v3``
-forces a build. Their results differ in the last bits; within one build they do not depend on the number of threads.
+forces a build. Results of the builds differ by rounding. Within one build they do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _load() -> tuple[str, ModuleType]:
     if wanted == "baseline":
         return wanted, baseline
     if wanted == "v3" and not baseline.runs_v3():
-        raise ImportError("PLACKETT_NATIVE=v3 needs a processor with AVX2 and FMA, and this one has none. Unset it.")
+        raise ImportError("PLACKETT_NATIVE=v3 needs a processor with AVX2 and FMA, which this one lacks. Unset it.")
     if baseline.runs_v3():
         try:
             return "v3", importlib.import_module("plackett._native._v3")

@@ -1,4 +1,4 @@
-// The Python module: one submodule per room, each filled by the bindings in its folder.
+// The Python module: one submodule per folder, each filled by the bindings in that folder.
 #include "core/bind.hpp"
 #include "core/cpu.hpp"
 
@@ -25,7 +25,7 @@ void bind_evaluation(nb::module_&);
 
 NB_MODULE(PLACKETT_MODULE, module) {
     using namespace plackett;
-    nb::set_leak_warnings(false);  // objects that live until the interpreter ends are none of the user's business
+    nb::set_leak_warnings(false);  // objects that live until the interpreter ends are not leaks of the user
     module.def("runs_v3", &runs_v3);
 #ifdef PLACKETT_CHECKED
     module.attr("is_checked") = true;

@@ -34,7 +34,7 @@ struct View {
     T* data;
     Index size;
 #ifdef PLACKETT_CHECKED
-    Index begin_index = 0;  // above 0 where only a part of what is indexed has memory (objective/fused.hpp)
+    Index begin_index = 0;  // above 0 if only a part of the indexed range has memory (objective/fused.hpp)
 #else
     static constexpr Index begin_index = 0;
 #endif
@@ -83,7 +83,7 @@ struct Rows {  // a C-ordered matrix
 };
 
 template <class T>
-class Scratch {  // room for the time of a call, not initialised
+class Scratch {  // work space for the duration of a call, not initialised
 public:
     explicit Scratch(Index size) : memory(new T[static_cast<std::size_t>(std::max<Index>(size, 1))]), size(size) {}
     Scratch(Index size, T value) : Scratch(size) { view().fill(value); }

@@ -1,6 +1,6 @@
-// From Python's arrays to views: define<&kernel>(module, "name", "argument names") and nothing else per kernel.
+// Conversion of Python arrays to views. A kernel is bound by define<&kernel>(module, "name", "argument names").
 //
-// Arrays come through the buffer protocol and are never converted: another dtype, layout or number of dimensions is a
+// Arrays are passed through the buffer protocol and never converted: another dtype, layout or number of dimensions raises a
 // TypeError that names the argument. A kernel that writes to an array takes View<T>, one that reads View<const T>; the
 // latter accepts read-only arrays, memory maps among them. The GIL is released while a kernel runs.
 #pragma once
@@ -21,7 +21,7 @@ namespace plackett {
 namespace nb = nanobind;
 
 template <class T>
-constexpr char kind_of() {  // as numpy has it: 'b' truth, 'f' float, 'i' signed, 'u' unsigned
+constexpr char kind_of() {  // kinds as in numpy: 'b' bool, 'f' float, 'i' signed, 'u' unsigned
     using Value = std::remove_const_t<T>;
     if (std::is_same_v<Value, bool>) return 'b';
     if (std::is_floating_point_v<Value>) return 'f';
@@ -30,8 +30,8 @@ constexpr char kind_of() {  // as numpy has it: 'b' truth, 'f' float, 'i' signed
 
 inline char kind_of_format(const char* format) {
     if (format == nullptr) return 'u';
-    if (*format == '@' || *format == '=') ++format;  // '=': bytes in this machine's order, not aligned
-    if (format[0] == '\0' || format[1] != '\0') return '?';  // a record, or bytes in another order
+    if (*format == '@' || *format == '=') ++format;  // '=': native byte order, not aligned
+    if (format[0] == '\0' || format[1] != '\0') return '?';  // a record, or another byte order
     constexpr std::string_view signed_codes = "bhilqn", unsigned_codes = "BHILQN", float_codes = "efdg";
     if (*format == '?') return 'b';
     if (signed_codes.find(*format) != std::string_view::npos) return 'i';
@@ -45,7 +45,7 @@ inline std::string name_of(char kind, std::size_t n_bytes) {
     return (kind == 'f' ? "float" : kind == 'i' ? "int" : "uint") + std::to_string(8 * n_bytes);
 }
 
-// An array's memory for as long as this lives; made and destroyed with the GIL held.
+// Keeps the memory of an array alive. Created and destroyed with the GIL held.
 template <class T, int n_dimensions>
 class Buffer {
 public:
@@ -82,7 +82,7 @@ private:
     Py_buffer buffer;
 };
 
-inline std::string describe(nb::handle object) {  // what came, for a message
+inline std::string describe(nb::handle object) {  // description of the received object for an error message
     Py_buffer buffer;
     if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
         PyErr_Clear();
@@ -97,7 +97,7 @@ inline std::string describe(nb::handle object) {  // what came, for a message
     return text;
 }
 
-// How one argument of a kernel is read: load() says whether the object fits, get() is what the kernel takes.
+// Conversion of one argument of a kernel: load() returns whether the object fits, get() returns the kernel's argument.
 template <class T>
 struct Argument;
 
@@ -173,7 +173,7 @@ struct Argument<const T&> {
     static std::string expected() { return "an object of plackett's own"; }
 };
 
-// The word at a place of "one two three".
+// The word at an index of "one two three".
 inline std::string word_at(std::string_view words, std::size_t place) {
     for (; place > 0; --place) words.remove_prefix(std::min(words.find(' ') + 1, words.size()));
     return std::string(words.substr(0, words.find(' ')));
@@ -233,7 +233,7 @@ private:
     }
 };
 
-// What the kernel that came furthest wanted in place of what it was given.
+// Raise an error with the type that the best matching kernel expected.
 template <auto... kernels>
 [[noreturn]] void refuse(const char* name, std::string_view words, const nb::handle* objects) {
     std::size_t furthest = 0;
@@ -249,7 +249,7 @@ template <auto... kernels>
                              .c_str());
 }
 
-// Try the kernels in turn; the first whose arguments fit runs.
+// Call the first kernel whose arguments fit.
 template <auto... kernels>
 nb::object dispatch(const char* name, std::string_view words, const nb::handle* objects) {
     nb::object result;
@@ -266,12 +266,12 @@ nb::object dispatch(const char* name, std::string_view words, const nb::handle* 
 template <std::size_t>
 using handle_at = nb::handle;
 template <std::size_t>
-auto any_at() {  // an argument that may be anything, None included: the kernel's own types decide
+auto any_at() {  // any object, None included: the types of the kernel decide
     return nb::arg().none();
 }
 
-// Bind a kernel, or one per type of its arrays, under a name; `words` are the arguments' names. A kernel that returns a
-// pointer makes a new object, which keeps the arrays that it was made from.
+// Bind a kernel, or one kernel per array type, under a name. `words` are the names of the arguments. A kernel that
+// returns a pointer creates a new object, which keeps the arrays that it was created from alive.
 template <auto kernel, auto... others>
 void define(nb::module_& module, const char* name, const char* words) {
     const auto bind = [&]<std::size_t... place>(std::index_sequence<place...>) {

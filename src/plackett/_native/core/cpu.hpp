@@ -1,4 +1,4 @@
-// Whether this processor and system run code for x86-64-v3 (AVX2, FMA, BMI and kin).
+// Whether the processor and the operating system support x86-64-v3 (AVX2, FMA, BMI and others).
 #pragma once
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #include <cpuid.h>
@@ -16,7 +16,7 @@ inline bool runs_v3() {
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has(b, BMI1 | AVX2 | BMI2)) return false;
     constexpr unsigned LZCNT = 1u << 5;
     if (!__get_cpuid(0x80000001u, &a, &b, &c, &d) || !has(c, LZCNT)) return false;
-    __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));  // whether the system saves the wide registers
+    __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));  // whether the operating system saves the wide registers
     return has(a, 6u);
 #else
     return false;

@@ -1,11 +1,12 @@
-// exp and log that the compiler turns into vector code, down to SSE2; the library's take one call per number and several
-// times as long. Nothing here may be reordered: the two parts of ln 2 and the rounding by a large number rest on it.
+// exp and log that the compiler vectorises, down to SSE2. Those of the C library take one call per number and several
+// times as long. Operations must not be reordered: the two parts of ln 2 and the rounding by a large number depend on
+// their order.
 #pragma once
 #include <bit>
 #include <cstdint>
 
 #if defined(__GNUC__) || defined(__clang__)
-#define PLACKETT_INLINE [[gnu::always_inline]] inline  // a loop with a call in it is no vector code
+#define PLACKETT_INLINE [[gnu::always_inline]] inline  // a loop that contains a call is not vectorised
 #else
 #define PLACKETT_INLINE inline
 #endif
@@ -13,11 +14,11 @@
 namespace plackett {
 
 constexpr double LOG2_E = 1.4426950408889634;
-constexpr double LN2_HIGH = 6.93145751953125e-1, LN2_LOW = 1.42860682030941723212e-6;  // the first has few bits
-constexpr double ROUNDER = 0x1.8p52;  // added and subtracted, it leaves a whole number; its low bits are that number
+constexpr double LN2_HIGH = 6.93145751953125e-1, LN2_LOW = 1.42860682030941723212e-6;  // the first has few significant bits
+constexpr double ROUNDER = 0x1.8p52;  // adding and subtracting it rounds to a whole number, which is in its low bits
 
-// e ** x for x from -708 to 709, relative error below 1e-15; below -708 about 3e-308. The argument is split into a whole
-// number of ln 2 and a rest of at most half of it: the rest goes through a polynomial, the whole into the exponent bits.
+// e ** x for x from -708 to 709, with a relative error below 1e-15; about 3e-308 below -708. The argument is a multiple of
+// ln 2 plus a remainder of at most half of it. A polynomial of the remainder is scaled through the exponent bits.
 PLACKETT_INLINE double exp(double x) {
     x = x < -708.0 ? -708.0 : x;
     const double shifted = x * LOG2_E + ROUNDER;
@@ -40,13 +41,13 @@ PLACKETT_INLINE double exp(double x) {
     return p * std::bit_cast<double>(power);
 }
 
-// Natural logarithm of a positive normal number; error about 1e-16 · (1 + |log x|). The exponent comes from the bits, the
-// rest m in [2/3, 4/3) through log m = 2 artanh((m - 1) / (m + 1)).
+// Natural logarithm of a positive normal number, with an error of about 1e-16 · (1 + |log x|). The exponent comes from the
+// bits; the mantissa m in [2/3, 4/3) gives log m = 2 artanh((m - 1) / (m + 1)).
 PLACKETT_INLINE double log(double x) {
     const auto bits = std::bit_cast<std::uint64_t>(x);
-    // what is added lets the exponent step at 4/3 instead of at 2
+    // the offset makes the exponent change at 4/3 instead of at 2
     const auto biased = (bits + (0x3FF0000000000000u - 0x3FE5555555555555u)) >> 52;
-    // a whole number below 2**52 in the mantissa of 2**52 is that number plus 2**52: cheaper than a conversion
+    // a whole number below 2**52 in the mantissa of 2**52 is that number plus 2**52, which is cheaper than a conversion
     const double power = std::bit_cast<double>(biased | 0x4330000000000000u) - (0x1p52 + 1023.0);
     const double m = std::bit_cast<double>(bits - ((biased - 1023) << 52));
     const double s = (m - 1.0) / (m + 1.0), z = s * s;

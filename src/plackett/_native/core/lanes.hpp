@@ -1,6 +1,6 @@
-// A few doubles side by side, as many as a register holds, for the loops in which the compiler's own vector code is not
-// good enough: it loads eight floats, cuts them in two and converts the halves, where four could be converted as they are
-// loaded. Scores and gradients took 1.6 times as long.
+// A few doubles in one vector register, for loops in which automatic vectorisation is too slow: the compiler loads eight
+// floats, splits them and converts the halves, although four could be converted as they are loaded. Scores and gradients
+// took 1.6 times as long.
 #pragma once
 #include <cstring>
 #if defined(__AVX__) || defined(__SSE2__)
@@ -28,7 +28,7 @@ inline Lanes load_lanes(const double* from) {
 }
 inline Lanes load_lanes(const float* from) {
 #if defined(__AVX__)
-    return _mm256_cvtps_pd(_mm_loadu_ps(from));  // gcc 12 makes a detour of what follows
+    return _mm256_cvtps_pd(_mm_loadu_ps(from));  // gcc 12 generates slower code for the generic form below
 #elif defined(__SSE2__)
     double both;
     std::memcpy(&both, from, sizeof both);
@@ -40,7 +40,7 @@ inline Lanes load_lanes(const float* from) {
 #endif
 }
 inline void store_lanes(Lanes lanes, double* to) { std::memcpy(to, &lanes, sizeof lanes); }
-// Where either is NaN, the second.
+// Return the second operand if either is NaN.
 inline Lanes smaller(Lanes a, Lanes b) { return a < b ? a : b; }
 inline Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
 #else

@@ -1,4 +1,4 @@
-// Bounds of lists: list q owns rows indptr[q] to indptr[q + 1].
+// Bounds of lists: list q has rows indptr[q] to indptr[q + 1].
 #pragma once
 #include "core/arrays.hpp"
 

@@ -1,4 +1,4 @@
-// Passes over the numbers of one list that become vector code.
+// Vectorised passes over the numbers of one list.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace plackett {
 
-// The smallest and the largest; NaN counts as neither. Two strands, so that no step waits for the one before.
+// The smallest and the largest number; NaN is ignored. Two independent accumulators hide the latency.
 inline std::pair<double, double> range_of(View<const double> values) {
     constexpr double most = std::numeric_limits<double>::infinity();
     Lanes low[] = {every_lane(most), every_lane(most)}, high[] = {every_lane(-most), every_lane(-most)};
@@ -34,19 +34,19 @@ inline std::pair<double, double> range_of(View<const double> values) {
 
 inline double largest_of(View<const double> values) { return range_of(values).second; }
 
-// Copy the numbers at some places. gcc unrolls no loop by itself, and this one took twice as long.
+// Gather the numbers at some indices. Unrolled by hand: gcc does not unroll it, and it took twice as long.
 inline void take(View<const double> values, View<const Index> places, View<double> out) {
 #pragma GCC unroll 4
     for (Index k = 0; k < places.size; ++k) out[k] = values[places[k]];
 }
 
-// Put numbers times a factor at some places.
+// Scatter numbers times a factor to some indices.
 inline void put(double factor, View<const double> values, View<const Index> places, View<double> out) {
 #pragma GCC unroll 4
     for (Index k = 0; k < places.size; ++k) out[places[k]] = factor * values[k];
 }
 
-// exp(values − top); where that is less than 1e-307 it is about that.
+// exp(values − top); at least about 1e-307.
 inline void exp_below(View<const double> values, double top, View<double> out) {
 #pragma omp simd
     for (Index i = 0; i < values.size; ++i) out[i] = exp(values[i] - top);

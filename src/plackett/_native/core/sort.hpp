@@ -1,12 +1,12 @@
-// Stable sorts of keys, rising, that carry the places where the keys stood.
+// Stable sorts of keys in ascending order that also return the original indices.
 #pragma once
 #include "core/arrays.hpp"
 
 namespace plackett {
 
-constexpr Index INSERTED = 12;  // keys that insertion sorts faster than merging does
+constexpr Index INSERTED = 12;  // number of keys up to which insertion sort is faster than merge sort
 
-// Sort a few keys, and with them `order`, by insertion.
+// Sort a few keys, and `order` with them, by insertion.
 template <class Key, class Place>
 inline void sort_by_insertion(View<Key> keys, View<Place> order) {
     for (Index i = 1; i < keys.size; ++i) {
@@ -53,13 +53,13 @@ inline void sort_by_merging(View<Key> keys, View<Place> order, View<Key> spare_k
     }
 }
 
-// Sorts of lists of at most `longest` numbers. As many buckets as keys, of equal width: scores, ranks and their sums
-// are spread so evenly that few share a bucket. Where many do, they are merged. Equal keys keep their order.
+// Bucket sort of lists of at most `longest` numbers, with as many buckets of equal width as keys. Scores, ranks and their
+// sums are spread so evenly that few share a bucket. Full buckets are merge-sorted. Equal keys keep their order.
 class BucketSort {
 public:
     explicit BucketSort(Index longest) : spare_keys(longest), spare_order(longest), ends(longest + 1) {}
 
-    // Sort `keys` in place; `order` becomes the places where they stood.
+    // Sort `keys` in place; `order` receives their original indices.
     void operator()(View<double> keys, View<Index> order) const {
         const Index n = keys.size;
         for (Index i = 0; i < n; ++i) order[i] = i;
@@ -71,7 +71,7 @@ public:
         }
         if (low == high) return;
         const double last = static_cast<double>(n - 1), scale = last / (high - low);
-        if (!(scale > 0.0 && scale < 1e300))  // the range overflows, or is next to nothing
+        if (!(scale > 0.0 && scale < 1e300))  // the range overflows, or is close to 0
             return sort_by_merging(keys, order, spare_keys.slice(0, n), spare_order.slice(0, n));
         sort_into_buckets(keys, order, low, scale);
         Index start = 0;

@@ -1,8 +1,8 @@
 // Decimal numbers as text: the double that Python's float() gives, without a Python call per number.
 //
 // Short plain decimals are a whole number divided by a power of ten, both exact in float64, so the quotient is correctly
-// rounded. Everything else goes through the multiplication by a 128-bit power of five of [lemire2021]; the few numbers
-// which that leaves undecided are reported as HARD and read by Python.
+// rounded. All other numbers use the multiplication by a 128-bit power of five of [lemire2021]. The few numbers that it
+// cannot decide are reported as HARD and parsed by Python.
 #pragma once
 #include <array>
 #include <bit>
@@ -12,15 +12,15 @@
 
 namespace plackett::letor {
 
-using Text = View<const std::uint8_t>;  // ends in a newline, which stops every loop over it
+using Text = View<const std::uint8_t>;  // ends in a newline, which terminates every loop
 
 enum class Kind { finite, null, word, hard, bad };  // word: inf or nan
 
-constexpr int MOST_DIGITS = 19;                            // so many always fit into 64 bits
-constexpr std::uint64_t EXACT = std::uint64_t{1} << 53;  // whole numbers up to here are exact in float64
+constexpr int MOST_DIGITS = 19;                            // number of digits that always fit into 64 bits
+constexpr std::uint64_t EXACT = std::uint64_t{1} << 53;  // whole numbers up to this one are exact in float64
 constexpr double POWERS_OF_TEN[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-constexpr int N_POWERS_OF_TEN = 23;  // all that are exact
+constexpr int N_POWERS_OF_TEN = 23;  // all powers of ten that are exact
 constexpr int SMALLEST_POWER = -342, LARGEST_POWER = 308;
 
 struct Bits128 {
@@ -30,14 +30,14 @@ struct Bits128 {
 // The leading 128 bits of each power of five from SMALLEST_POWER to LARGEST_POWER; the reciprocals up to 5**-27 are rounded
 // up, all others down.
 constexpr auto powers_of_five() {
-    constexpr int N_WORDS = 56;  // of 32 bits, the least first: 2**1791 / 5**342 still has more than 128 bits
+    constexpr int N_WORDS = 56;  // 32-bit words, least significant first: 2**1791 / 5**342 still has more than 128 bits
     std::array<Bits128, LARGEST_POWER - SMALLEST_POWER + 1> table{};
     const auto leading = [](const std::array<std::uint32_t, N_WORDS>& words) {
         int top = N_WORDS - 1;
         while (words[top] == 0) --top;
         const auto word = [&](int place) { return place >= 0 ? std::uint64_t{words[place]} : 0; };
         const int shift = std::countl_zero(words[top]);
-        const auto pair = [&](int place) {  // 64 bits, the first of them in the word at place
+        const auto pair = [&](int place) {  // 64 bits, whose first bit is in the word at `place`
             const std::uint64_t both = word(place) << 32 | word(place - 1);
             return shift == 0 ? both : both << shift | word(place - 2) >> (32 - shift);
         };
@@ -72,7 +72,7 @@ constexpr auto powers_of_five() {
 
 inline constexpr auto POWERS_OF_FIVE = powers_of_five();
 
-constexpr Bits128 multiply(std::uint64_t a, std::uint64_t b) {  // by halves: not every compiler has 128-bit numbers
+constexpr Bits128 multiply(std::uint64_t a, std::uint64_t b) {  // by halves: some compilers lack 128-bit integers
     constexpr std::uint64_t LOW = 0xFFFFFFFF;
     const std::uint64_t a_low = a & LOW, a_high = a >> 32, b_low = b & LOW, b_high = b >> 32;
     const std::uint64_t low = a_low * b_low;
@@ -94,7 +94,7 @@ inline Scaled scale(std::uint64_t digits, Index power) {
     digits <<= lead;
     const Bits128 five = POWERS_OF_FIVE[static_cast<std::size_t>(power - SMALLEST_POWER)];
     auto [high, low] = multiply(digits, five.high);
-    constexpr std::uint64_t DROPPED = 0x1FF;  // the 64 - 55 bits that rounding does not look at
+    constexpr std::uint64_t DROPPED = 0x1FF;  // the 64 - 55 bits that do not affect rounding
     if ((high & DROPPED) == DROPPED) {
         const std::uint64_t more = multiply(digits, five.low).high;
         low += more;
@@ -106,7 +106,7 @@ inline Scaled scale(std::uint64_t digits, Index power) {
     Index exponent = ((217706 * power) >> 16) + 63 + upper - lead + 1023;  // 217706 / 2**16: log2 of 10
     if (exponent <= 0) return {0.0, false};
     if (low <= 1 && power >= -4 && power <= 23 && (mantissa & 3) == 1 && mantissa << (upper + 9) == high)
-        --mantissa;  // exactly between two doubles: to the even one
+        --mantissa;  // halfway between two doubles: round to even
     mantissa = (mantissa + (mantissa & 1)) >> 1;
     if (mantissa >= EXACT) {
         mantissa >>= 1;
@@ -117,22 +117,22 @@ inline Scaled scale(std::uint64_t digits, Index power) {
     return {std::bit_cast<double>(static_cast<std::uint64_t>(exponent) << 52 | (mantissa & (HIDDEN - 1))), true};
 }
 
-inline std::uint8_t digit_of(std::uint8_t c) { return static_cast<std::uint8_t>(c - '0'); }  // 10 and more: no digit
+inline std::uint8_t digit_of(std::uint8_t c) { return static_cast<std::uint8_t>(c - '0'); }  // 10 and more: not a digit
 inline bool is_end(std::uint8_t c) { return c <= ' ' || c == '#'; }
 
 struct Number {
-    Index place;  // behind it
+    Index place;  // the position after it
     double value;
     Kind kind;
 };
 
-// Whether a word stands at a place, in any case of its letters. The newline at the end of a text stops it.
+// Whether the text at `place` is a word, ignoring case. The newline at the end of the text terminates the comparison.
 inline bool is_word_at(Text text, Index place, const char* word) {
     while (*word != '\0' && (text[place] | 32) == *word) ++place, ++word;
     return *word == '\0';
 }
 
-// NULL, or inf, infinity and nan in any case, with place behind a sign that began at start.
+// Parse NULL, inf, infinity or nan, ignoring case; `place` is after a sign that began at `start`.
 inline Number word_number(Text text, Index start, Index place) {
     if (text[place] == 'N' && text[place + 1] == 'U' && text[place + 2] == 'L' && text[place + 3] == 'L') {
         if (start == place && is_end(text[place + 4])) return {place + 4, 0.0, Kind::null};
@@ -151,7 +151,7 @@ inline Number word_number(Text text, Index start, Index place) {
     return {place, value, is_end(text[place]) ? Kind::word : Kind::bad};
 }
 
-// The number at place in any of its forms.
+// Parse a number in any of its forms at `place`.
 inline Number number(Text text, Index place) {
     const Index start = place;
     if (text[place] == '-' || text[place] == '+') ++place;
@@ -183,7 +183,7 @@ inline Number number(Text text, Index place) {
         const bool is_negative = text[place] == '-';
         if (is_negative || text[place] == '+') ++place;
         if (digit_of(text[place]) >= 10) return {place, 0.0, Kind::bad};
-        Index exponent = 0;  // held within what a double can tell apart
+        Index exponent = 0;  // limited to the range of exponents of a double
         for (; digit_of(text[place]) < 10; ++place)
             if (exponent < 100'000'000) exponent = 10 * exponent + digit_of(text[place]);
         power += is_negative ? -exponent : exponent;
@@ -191,7 +191,7 @@ inline Number number(Text text, Index place) {
     if (!is_end(text[place])) return {place, 0.0, Kind::bad};
     auto [value, is_decided] = scale(digits, power);
     if (n_dropped > 0) {
-        // the digits left out lie between these two; where both round alike, so does the number itself
+        // the omitted digits are between these two; if both round alike, so does the number itself
         const Scaled above = scale(digits + 1, power);
         is_decided = is_decided && above.is_decided && above.value == value;
     }

@@ -1,8 +1,8 @@
-// Reading LETOR text: one pass over the bytes of a chunk, on one core.
+// Parser of LETOR text: one pass over the bytes of a chunk, on one core.
 //
-// A chunk holds whole lines and ends in a newline, which stops every inner loop: nothing beyond it is ever read. The pairs
-// of a row are gathered first and put in their place when the row is complete: into a row of X, or behind the pairs of the
-// rows before.
+// A chunk has whole lines and ends in a newline, which terminates every inner loop, so that nothing after it is read. The
+// pairs of a row are collected first. When the row is complete they are written into a row of X, or appended to the pairs
+// of the rows before.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -12,7 +12,7 @@
 
 namespace plackett::letor {
 
-// What can be wrong with a line, and the places in a report of what a call found; letor_parse.py has the same names.
+// Kinds of errors in a line, and the indices of a report; letor_parse.py has the same names.
 enum Problem : Index {
     FINE, NO_LABEL, LABEL_NOT_FINITE, NO_QID, BAD_PAIR, INDEX_TOO_SMALL, INDEX_TOO_LARGE, TWICE, TOO_LARGE_A_VALUE
 };
@@ -93,7 +93,7 @@ struct LetorParser {
                text.data;
     }
 
-    // Copy the bytes up to a newline, less a carriage return before it; the bytes used now.
+    // Copy the bytes up to a newline, without a carriage return before it. Return the number of bytes used.
     Index keep_comment(Index begin, Index end, Index used) const {
         if (end > begin && text[end - 1] == '\r') --end;
         const Text found = text.slice(begin, end);
@@ -111,13 +111,13 @@ struct LetorParser {
         spot[0] = row, spot[1] = column, spot[2] = start, spot[3] = stop;
     }
 
-    // Read label qid:ID; the place behind it.
+    // Parse label qid:ID. Return the position after it.
     Index head(Index place) const {
         const Index start = place;
         const Number label = number(text, place);
         place = label.place;
         if (label.kind == Kind::hard) {
-            constexpr Index LABEL = -1;  // stands for the column
+            constexpr Index LABEL = -1;  // in place of a column
             leave_to_python(LABEL, start, place);
         } else if (label.kind != Kind::finite) {
             fail(label.kind == Kind::bad ? NO_LABEL : LABEL_NOT_FINITE, start);
@@ -135,7 +135,8 @@ struct LetorParser {
         return place;
     }
 
-    // Read a query id: its number, and whether that says it all (no leading zero, no plus, within int64); the place behind.
+    // Parse a query id: its number, and whether the number is the whole id (no leading zero, no plus sign, within
+    // int64). Return the position after it.
     Index query_id(const Index begin) const {
         const bool is_negative = text[begin] == '-';
         const Index first = begin + is_negative;
@@ -150,15 +151,15 @@ struct LetorParser {
         if (place == begin) return place;
         qid[row] = static_cast<Index>(is_negative ? 0 - digits : digits);
         qid_span(row, 0) = begin;
-        qid_span(row, 1) = is_number ? 0 : place;  // the end 0 says that the number is all there is
+        qid_span(row, 1) = is_number ? 0 : place;  // an end of 0 means that the number is the whole id
         report[TEXT_IDS] += !is_number;
         return place;
     }
 
-    // Read index:value until the line or its data ends; the place behind, and the next pair.
+    // Parse index:value pairs up to the end of the line or of its data. Return the position after them, and the next pair.
     //
-    // All of the time goes here, so the usual number is read on the spot: a single digit, or digits over a power of ten,
-    // both exact in float64 and the quotient therefore correctly rounded.
+    // This loop takes nearly all of the time, so the most common numbers are parsed inline: a single digit, or digits
+    // over a power of ten, both exact in float64, so that the quotient is correctly rounded.
     Index pairs(Index place, Index& next_pair) const {
         const Text text = this->text;
         const View<std::int32_t> index = this->index;
@@ -173,7 +174,7 @@ struct LetorParser {
             std::uint8_t digit;
             for (; (digit = digit_of(text[place])) < 10; ++place) key = key * 10 + digit;
             const Index column = static_cast<Index>(key - static_cast<std::uint64_t>(first_index));
-            // 0 - 1 wraps around, in both
+            // 0 - 1 wraps around in both
             if (static_cast<std::uint64_t>(place - start - 1) >= 10 || text[place] != ':' ||
                 static_cast<std::uint64_t>(column) >= n_columns) {
                 end_of_pairs(start, place, column);
@@ -218,7 +219,7 @@ struct LetorParser {
         return place;
     }
 
-    // Any value that is not a short plain decimal; the place behind it.
+    // Parse a value that is not a short plain decimal. Return the position after it.
     Index unusual_value(Index start, Index column, double& x) const {
         const Number found = number(text, start);
         x = found.value;
@@ -233,7 +234,7 @@ struct LetorParser {
         return found.place;
     }
 
-    // What stands where a pair could not be read: the end of the data, or something wrong.
+    // Classify the text at which no pair could be parsed: the end of the data, or an error.
     void end_of_pairs(Index start, Index place, Index column) const {
         if (place == start) {
             if (!(text[start] == '#' || is_line_end(start))) fail(BAD_PAIR, start);
@@ -244,7 +245,7 @@ struct LetorParser {
         }
     }
 
-    // Put the pairs of a row in order; an index that stands twice is reported. The largest index counts, too.
+    // Sort the pairs of a row by index. Report a duplicate index, and update the largest index.
     void settle_row(Index start, Index stop, Index line) const {
         if (stop == start) return;
         const View<std::int32_t> columns = index.slice(start, stop);
@@ -264,9 +265,9 @@ struct LetorParser {
     }
 };
 
-// Read every line of a text; stop at the first that is wrong and say in the report what and where. Indices run from
-// first_index and make end_index columns at most; missing stands for absent ones, null for NULL, overflow is the smallest
-// number too large for X. Without is_dense the pairs stay as they are. The arrays have room for a row per newline.
+// Parse every line of a text. Stop at the first error and write its kind and position to the report. Indices start at
+// first_index and give at most end_index columns; `missing` is the value of absent ones, `null` of NULL, and `overflow` the
+// smallest number too large for X. Without is_dense pairs are not laid out as rows. The arrays have one row per newline.
 template <class Real>
 void parse(Text text, Rows<Real> X, View<double> labels, View<Index> qid, Rows<Index> qid_span, View<std::int32_t> index,
            View<Real> value, View<Index> row_end, View<std::uint8_t> comments, View<Index> comment_end, Rows<Index> hard,

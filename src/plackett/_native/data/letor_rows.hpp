@@ -1,12 +1,12 @@
-// The rows of LETOR text once they are read: lines counted, pairs laid out as rows, runs of equal query ids.
+// Rows of parsed LETOR text: count lines, lay out pairs as rows, find runs of equal query ids.
 #pragma once
 #include "core/arrays.hpp"
 
 namespace plackett::letor {
 
-// Newlines in a text, at the speed of memory and without the GIL (bytearray.count takes ten times as long).
+// Count the newlines of a text at memory bandwidth, without the GIL (bytearray.count takes ten times as long).
 inline Index count_lines(View<const std::uint8_t> text) {
-    constexpr Index BLOCK = 255;  // so many fit into a byte, so that the loop runs on whole vectors of bytes
+    constexpr Index BLOCK = 255;  // counts up to here fit into a byte, so that the loop uses full vectors of bytes
     Index n_lines = 0, start = 0;
     for (; start + BLOCK <= text.size; start += BLOCK) {
         std::uint8_t n = 0;
@@ -19,7 +19,7 @@ inline Index count_lines(View<const std::uint8_t> text) {
     return n_lines;
 }
 
-// Sort the pairs of one row by index (shell sort: rows out of order are rare and mostly nearly sorted).
+// Sort the pairs of one row by index (Shell sort: unsorted rows are rare and mostly nearly sorted).
 template <class Real>
 void sort_pairs(View<std::int32_t> index, View<Real> value) {
     Index gap = 1;
@@ -38,10 +38,10 @@ void sort_pairs(View<std::int32_t> index, View<Real> value) {
         }
 }
 
-// Put the pairs of a row, which are in order, into a row of X.
+// Write the sorted pairs of a row into a row of X.
 template <class Real>
 void fill_row(View<Real> cells, View<const std::int32_t> index, View<const Real> value, Real missing) {
-    if (index.size == cells.size) {  // every column once: the usual row
+    if (index.size == cells.size) {  // the most common row: every column once
         std::copy(value.begin(), value.end(), cells.begin());
         return;
     }
@@ -49,7 +49,7 @@ void fill_row(View<Real> cells, View<const std::int32_t> index, View<const Real>
     for (Index k = 0; k < index.size; ++k) cells[index[k]] = value[k];
 }
 
-// Put the pairs of rows into rows of X.
+// Write the pairs of rows into rows of X.
 template <class Real>
 void scatter(View<const Index> row_end, View<const std::int32_t> index, View<const Real> value, Rows<Real> X,
              double missing) {
@@ -60,7 +60,7 @@ void scatter(View<const Index> row_end, View<const std::int32_t> index, View<con
     }
 }
 
-// Close the gaps that stored zeros leave, in place; the number of pairs that stay.
+// Remove stored zeros in place. Return the number of pairs that remain.
 template <class Real>
 Index drop_zeros(View<Index> row_end, View<std::int32_t> index, View<Real> value) {
     Index kept = 0, start = 0;
@@ -77,7 +77,7 @@ Index drop_zeros(View<Index> row_end, View<std::int32_t> index, View<Real> value
     return kept;
 }
 
-// Lay out rows of so many old cells as rows of new ones in the same buffer.
+// Change the width of rows in place, from old_width to new_width cells.
 template <class Real>
 void change_width(View<Real> cells, Index n_rows, Index old_width, Index new_width, double missing) {
     const Index common = std::min(old_width, new_width);
@@ -90,14 +90,14 @@ void change_width(View<Real> cells, Index n_rows, Index old_width, Index new_wid
             std::copy(from.begin(), from.end(), to.begin());
         std::fill(to.begin() + common, to.end(), static_cast<Real>(missing));
     };
-    if (new_width > old_width)  // from the last row on, so that no row is overwritten before it has moved
+    if (new_width > old_width)  // from the last row on, so that no row is overwritten before it is moved
         for (Index row = n_rows - 1; row >= 0; --row) move_row(row);
     else
         for (Index row = 0; row < n_rows; ++row) move_row(row);
 }
 
-// Rows whose query id differs from the row before, written to starts; how many there are. An id is a number where its span
-// ends at 0, else the bytes of its span.
+// Write the rows whose query id differs from that of the row before to `starts`. Return their number. An id is a number if
+// the end of its span is 0, otherwise the bytes of its span.
 inline Index id_runs(View<const std::uint8_t> text, View<const Index> qid, Rows<const Index> qid_span,
                      View<Index> starts) {
     const auto is_number = [&](Index row) { return qid_span(row, 1) == 0; };

@@ -1,6 +1,6 @@
-// Writing LETOR text: short decimals first, then whole lines.
+// Writer of LETOR text: shortest decimals first, then whole lines.
 //
-// Compiled without contraction of products and sums (see CMakeLists.txt): both builds write the same bytes.
+// Compiled without fused multiply-add (see CMakeLists.txt), so that both builds write the same bytes.
 #pragma once
 #include <cmath>
 #include <string_view>
@@ -9,15 +9,15 @@
 
 namespace plackett::letor {
 
-constexpr std::int8_t AS_TEXT = -1;  // in the places of numbers: the number stands among the texts
+constexpr std::int8_t AS_TEXT = -1;  // in `places`: the number is in the list of texts
 
-// Each number as digits / 10**places with the fewest places that give it back, as the reader computes it. Where 53 bits of
-// digits or 22 places are not enough, places is AS_TEXT; how many there are is returned.
+// Each number as digits / 10**places with the fewest places that the reader converts back to the same number. If 53 bits of
+// digits or 22 places are not enough, places is AS_TEXT. Return the number of these.
 template <class Real>
 Index decimals(View<const Real> numbers, View<Index> digits, View<std::int8_t> places) {
     Index n_texts = 0;
     for (Index k = 0; k < numbers.size; ++k) {
-        const Real size = std::abs(numbers[k]);  // NaN and infinity leave the loop at once
+        const Real size = std::abs(numbers[k]);  // NaN and infinity leave the loop immediately
         places[k] = AS_TEXT;
         for (int place = 0; place < N_POWERS_OF_TEN; ++place) {
             const double shifted = static_cast<double>(size) * POWERS_OF_TEN[place];
@@ -34,7 +34,7 @@ Index decimals(View<const Real> numbers, View<Index> digits, View<std::int8_t> p
     return n_texts;
 }
 
-// Numbers as decimals finds them; those that are none as the next of the texts, text i from bounds[i] to bounds[i + 1].
+// A list of numbers as returned by `decimals`; AS_TEXT takes the next text, text i from bounds[i] to bounds[i + 1].
 template <class Real>
 struct Decimals {
     View<const Real> numbers;
@@ -62,7 +62,7 @@ public:
         at += text.size;
     }
 
-    // A whole number with at least so many digits.
+    // Write a whole number with at least the given number of digits.
     void put_digits(Index number, Index n_least) {
         auto digits = static_cast<std::uint64_t>(number);
         Index n = 1;
@@ -94,8 +94,8 @@ private:
     Index at = 0;
 };
 
-// Write rows; how many bytes they are. pair_ptr bounds the pairs of each row, query says whose id it has; without
-// note_bounds there are no comments.
+// Write rows. Return the number of bytes. pair_ptr bounds the pairs of each row, `query` is the index of its id; if
+// note_bounds is empty there are no comments.
 template <class Real>
 Index write_lines(View<const double> label_numbers, View<const Index> label_digits, View<const std::int8_t> label_places,
                   Text label_texts, View<const Index> label_bounds, View<const Real> numbers, View<const Index> digits,

@@ -1,8 +1,8 @@
-// Loops that scale columns within queries. Callers have checked everything and own the outputs.
+// Kernels that scale columns within queries. Callers have checked everything and own the outputs.
 //
-// rows names the rows of X query by query; query q owns rows[indptr[q]:indptr[q + 1]], at least one. A kernel works through
-// queries first to last - 1 and writes their rows of out, which comes filled with zeros: a column that is constant within a
-// query is left at 0. Sums are kept in float64 whatever the features are.
+// `rows` lists the rows of X query by query; query q has rows[indptr[q]:indptr[q + 1]], at least one. A kernel handles
+// queries first to last - 1 and writes their rows of `out`, which is filled with zeros on entry: a column that is constant
+// within a query stays 0. Sums are float64 for all types of features.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -17,8 +17,8 @@ struct Groups {
     View<const Index> operator[](Index query) const { return rows.slice(indptr[query], indptr[query + 1]); }
 };
 
-// Columns moved and stretched to run from 0 to 1 within a query; halves, because the difference of two finite numbers may
-// be infinite, and half of the smallest number may be 0.
+// Scale columns to 0 to 1 within a query. Halves are used because the difference of two finite numbers may be infinite;
+// half of the smallest number may be 0.
 template <class Real>
 class Shares {
 public:
@@ -45,7 +45,7 @@ public:
         }
     }
 
-    // The shares of a row of X, written to a row of numbers.
+    // Write the scaled values of a row of X to a row of numbers.
     template <class To>
     void of_row(Index doc, View<To> shares) const {
         const View<const Real> x = X[doc];
@@ -75,7 +75,7 @@ void min_max(Rows<const Real> X, View<const Index> rows, View<const Index> indpt
     }
 }
 
-// The score of the values between 0 and 1 that min_max makes: it is the same, and no square overflows or vanishes.
+// z-scores of the min_max values, which are the same; squares of these neither overflow nor underflow.
 template <class Real>
 void z_score(Rows<const Real> X, View<const Index> rows, View<const Index> indptr, Index first, Index last,
              Rows<Real> out) {
@@ -153,7 +153,7 @@ void unit_length(Rows<const Real> X, View<const Index> rows, View<const Index> i
     }
 }
 
-// As unit_length for the stored values of a CSR matrix; only columns that a query has are looked at.
+// As unit_length, for the stored values of a CSR matrix; only columns that occur in a query are visited.
 template <class Real, class Place>
 void unit_length_sparse(View<const Real> data, View<const Place> indices, View<const Place> row_bounds,
                         View<const Index> rows, View<const Index> indptr, Index first, Index last, Index n_columns,
@@ -179,7 +179,7 @@ void unit_length_sparse(View<const Real> data, View<const Place> indices, View<c
     }
 }
 
-// The share of the other documents that lie below, ties counting one half.
+// The share of the other documents with lower values, ties counting one half.
 template <class Real>
 void rank(Rows<const Real> X, View<const Index> rows, View<const Index> indptr, Index first, Index last, Rows<Real> out) {
     struct Entry {
@@ -199,7 +199,7 @@ void rank(Rows<const Real> X, View<const Index> rows, View<const Index> indptr, 
             if (docs.size == 0 || entries[0].value == entries[docs.size - 1].value) continue;
             for (Index start = 0, stop; start < docs.size; start = stop) {
                 for (stop = start + 1; stop < docs.size && entries[stop].value == entries[start].value;) ++stop;
-                // places start .. stop - 1, counted from 0, share their mean
+                // places start to stop - 1, counted from 0, share their mean
                 const double share = 0.5 * static_cast<double>(start + stop - 1) / static_cast<double>(docs.size - 1);
                 for (Index place = start; place < stop; ++place)
                     out(entries[place].doc, column) = static_cast<Real>(share);

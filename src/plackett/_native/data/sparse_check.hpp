@@ -1,4 +1,4 @@
-// The check of sparse matrices that plackett.validation.check_csr runs. One pass, no copies.
+// Checks of sparse matrices for plackett.validation.check_csr. One pass, no copies.
 #pragma once
 #include <utility>
 
@@ -8,13 +8,13 @@ namespace plackett::sparse_check {
 
 template <class Place>
 bool is_rising(View<const Place> indptr) {
-    Place n_falls = 0;  // as wide as what is compared, so that vectors need no widening
+    Place n_falls = 0;  // as wide as the compared numbers, so that vectors need no conversion
 #pragma omp simd reduction(+ : n_falls)
     for (Index row = 1; row < indptr.size; ++row) n_falls += indptr[row - 1] > indptr[row];
     return n_falls == 0;
 }
 
-// The smallest and the largest of the indices; there must be at least one.
+// The smallest and the largest index; there is at least one.
 template <class Place>
 std::pair<Index, Index> bounds(View<const Place> indices) {
     Place low = indices[0], high = indices[0];

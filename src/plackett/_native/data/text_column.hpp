@@ -1,4 +1,4 @@
-// The search for document names in comments.
+// Search for document names in comments.
 #pragma once
 #include <algorithm>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace plackett::text_column {
 
-// White space as str.strip knows it among the ASCII characters.
+// ASCII white space as in str.strip.
 inline bool is_blank(std::uint8_t c) { return c == 32 || (c >= 9 && c <= 13) || (c >= 28 && c <= 31); }
 
 struct Span {
@@ -30,8 +30,8 @@ inline Span after_docid(View<const std::uint8_t> buffer, Span text) {
     return {at, end};
 }
 
-// Where in each text the document name stands; the start -1 for texts with other than ASCII characters. Returns the length
-// of the longest name.
+// The span of the document name in each text; the start is -1 for texts with non-ASCII characters. Return the length of the
+// longest name.
 inline Index docid_spans(View<const std::uint8_t> buffer, View<const Index> bounds, Rows<Index> spans) {
     Index longest = 0;
     for (Index row = 0; row < bounds.size - 1; ++row) {

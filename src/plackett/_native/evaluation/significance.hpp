@@ -1,7 +1,7 @@
 // Signed and resampled sums of per-query differences, several pairs of rankers side by side.
 //
-// Random numbers are counted, not chained: the word at a place follows from the seed and the place alone. So draws may be
-// dealt to threads in any way, and every pair of a comparison sees the same draws.
+// Random numbers are computed from the seed and a counter, without a state. Draws can therefore be distributed over threads
+// in any way, and every pair of a comparison uses the same draws.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,11 +11,11 @@
 namespace plackett::evaluation {
 
 constexpr Index WORD = 64;
-constexpr Index BITS = 8;  // queries whose signed sums stand in one table
+constexpr Index BITS = 8;  // queries whose signed sums are in one table
 constexpr Index TABLE = 1 << BITS;
-constexpr Index DRAWS_TOGETHER = 64;  // resamples whose sums are added up side by side
+constexpr Index DRAWS_TOGETHER = 64;  // resamples that are summed side by side
 
-// 64 random bits: output number `place` of the generator SplitMix64 that was started with `seed`.
+// 64 random bits: output number `place` of the generator SplitMix64 with this seed.
 inline std::uint64_t random_word(std::uint64_t seed, std::uint64_t place) {
     std::uint64_t word = seed + (place + 1) * 0x9E3779B97F4A7C15u;
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -23,7 +23,7 @@ inline std::uint64_t random_word(std::uint64_t seed, std::uint64_t place) {
     return word ^ (word >> 31);
 }
 
-// All sums of the rows of `values` under signs: in row p of `sums`, bit i of p takes row i away.
+// All sums of the rows of `values` under signs: in row p of `sums`, bit i of p subtracts row i.
 inline void signed_sums(Rows<const double> values, Rows<double> sums) {
     sums[0].fill(0.0);
     Index n = 1;
@@ -56,7 +56,7 @@ inline void add_signed(Rows<const double> table, View<const std::uint64_t> words
     }
 }
 
-// For each column, how many of the draws first to last have a signed sum at or beyond its limit, into `counts`.
+// For each column, count the draws first to last whose signed sum is at or beyond its limit, into `counts`.
 //
 // `values` has one row per query and zeros below them up to a multiple of WORD, `limits` one number per column. A query's
 // sign in a draw is a bit of the draw's random words.
@@ -82,11 +82,11 @@ inline void count_extreme(Rows<const double> values, View<const double> limits, 
             counts[column] += std::abs(sums(draw, column)) >= limits[column];
 }
 
-// How often each query comes when as many as there are are drawn with replacement, two from a random word: into column
-// `draw` of `times`.
+// Draw as many queries as there are with replacement, two per random word. Write how often each was drawn to column `draw`
+// of `times`.
 inline void count_chosen(std::uint64_t seed, std::uint64_t place, Rows<double> times, Index draw) {
     const auto n = static_cast<std::uint64_t>(times.n_rows);
-    // a 32-bit fraction times n: chances differ by less than n / 2**32
+    // a 32-bit fraction times n: probabilities differ by less than n / 2**32
     const auto add = [&](std::uint64_t fraction) { times(static_cast<Index>((fraction * n) >> 32), draw) += 1.0; };
     for (std::uint64_t pair = 0; pair < (n + 1) / 2; ++pair) {
         const std::uint64_t word = random_word(seed, place + pair);
@@ -95,9 +95,9 @@ inline void count_chosen(std::uint64_t seed, std::uint64_t place, Rows<double> t
     }
 }
 
-// For each column and each of the draws first to last: the sum over n of the n queries, with replacement.
+// For each column and each of the draws first to last: the sum over n queries drawn with replacement.
 //
-// `values` has one row per query, `sums` one row per column and room for all draws; others stay as they are.
+// `values` has one row per query, `sums` one row per column and space for all draws; other draws are not changed.
 inline void resampled_sums(Rows<const double> values, std::uint64_t seed, Index first, Index last, Rows<double> sums) {
     const Index n_queries = values.n_rows, words_per_draw = (n_queries + 1) / 2;
     const Scratch<double> all_times(n_queries * DRAWS_TOGETHER);

@@ -1,4 +1,4 @@
-// RankCosine: half of one minus the cosine between what labels and scores give, ½ (1 − cos(φ(y), φ(f))).
+// RankCosine: half of one minus the cosine between transformed labels and scores, ½ (1 − cos(φ(y), φ(f))).
 #pragma once
 #include "losses/loss.hpp"
 #include "core/passes.hpp"
@@ -7,9 +7,9 @@ namespace plackett {
 
 namespace cosine {
 
-constexpr double SMALLEST = 1e-300;  // a vector shorter than this counts as zero: its slope would not be a number
+constexpr double SMALLEST = 1e-300;  // a shorter vector counts as zero: its slope would be NaN
 
-// Divide by the largest absolute value, which is returned, so that squares neither overflow nor vanish.
+// Divide by the largest absolute value, so that squares neither overflow nor underflow. Return that value.
 inline double scale_to_one(View<double> values) {
     const auto [low, high] = range_of(values);
     const double largest = std::max(-low, high);
@@ -26,7 +26,7 @@ inline double of_query(View<double> slope, View<const double> wanted, double len
         return slope.size < 2 ? 0.0 : 0.5;
     }
     const double share = 1.0 / length, agreement = inner_product(slope, wanted) * share;
-    double apart = 0.0;  // 2 − 2 cos, without the difference
+    double apart = 0.0;  // 2 − 2 cos, without cancellation
 #pragma omp simd reduction(+ : apart)
     for (Index i = 0; i < slope.size; ++i) {
         const double unit = slope[i] * share, gap = unit - wanted[i];
@@ -38,7 +38,7 @@ inline double of_query(View<double> slope, View<const double> wanted, double len
 
 }  // namespace cosine
 
-// Scale each query to length 1, in place; `lengths` takes those of before. Zero vectors become exactly 0.
+// Scale each query to length 1, in place; `lengths` receives the previous lengths. Zero vectors become exactly 0.
 inline void to_unit_length(View<double> values, View<const Index> indptr, View<double> lengths) {
     for (Index q = 0; q < indptr.size - 1; ++q) {
         const auto here = values.slice(indptr[q], indptr[q + 1]);
@@ -57,8 +57,8 @@ inline void exp_below_largest(View<const double> logs, View<const Index> indptr,
     }
 }
 
-// ½ (1 − cos) of each query, from vectors of length 1 or 0. The slope is by the vector that `unit` was before it was
-// scaled, times its length.
+// ½ (1 − cos) of each query, from vectors of length 1 or 0. The slope is by the vector before scaling, times its
+// length.
 inline void cosine_of_unit(View<const double> unit, View<const double> target, View<const Index> indptr,
                            View<double> values, View<double> slope) {
     for (Index q = 0; q < indptr.size - 1; ++q) {
@@ -70,7 +70,7 @@ inline void cosine_of_unit(View<const double> unit, View<const double> target, V
     }
 }
 
-// Second derivatives to that slope, times the squared length; 0 where the slope is 0 by definition.
+// Second derivatives that match this slope, times the squared length; 0 if the slope is 0 by definition.
 inline void cosine_diagonal(View<const double> unit, View<const double> target, View<const Index> indptr,
                             View<double> second) {
     for (Index q = 0; q < indptr.size - 1; ++q) {

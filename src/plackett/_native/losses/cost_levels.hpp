@@ -1,13 +1,13 @@
-// Label levels of cost-sensitive ListMLE: what pairs of documents weigh, and how sums over pairs are carried on.
+// Label levels of cost-sensitive ListMLE: weights of pairs of documents, and sums over pairs by recurrence.
 //
 // A document j costs norm · log(1 + Σ_t w_jt exp(f_t − f_j) / norm) over the documents t with lower labels. The pair
-// weight is w = strength_j + sign · strength_t, the same for all documents of a label level, and it changes from one level
-// to the next by as much for every partner:
+// weight is w = strength_j + sign · strength_t, the same for all documents of a label level. From one level to the next it
+// changes by the same amount for every partner:
 //
 // - to the next better level, all partners below count strength_l − strength_{l+1} more (up),
 // - to the next worse level, all partners above count sign · (strength_m − strength_{m−1}) more (down).
 //
-// So sums over pairs are carried from level to level, O(n) per query after the label sort.
+// Sums over pairs are therefore updated from level to level, in O(n) per query after the label sort.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -17,8 +17,8 @@
 
 namespace plackett {
 
-// Bounds and level_indptr are those of the levels that cost something and one more for all documents below them; a query
-// that costs nothing has one or none. The order holds the rows of each query by falling label.
+// Bounds and level_indptr describe the levels with a cost, plus one for all documents below them. A query without cost has
+// one level or none. `order` has the rows of each query in descending order of labels.
 struct CostLevels {
     View<const Index> order, indptr, bounds, level_indptr;
     View<const double> strength, norm, scale;
@@ -38,7 +38,7 @@ struct CostLevels {
     }
 };
 
-struct CostQuery {  // the levels of one query; a document's place is that in the label order of its query
+struct CostQuery {  // the levels of one query; places of documents are places in its label order
     View<const Index> rows, edges;
     View<const double> strength, norm;
     double scale, sign;
@@ -66,7 +66,7 @@ struct CostQuery {  // the levels of one query; a document's place is that in th
 struct Carried {
     double weighted = 0.0, plain = 0.0;
 
-    // Over the documents below a level, from those of the level after and its own Σ x, `joining`; sums are relative to a
+    // For the documents below a level, from the sums of the next level and its own Σ x, `joining`. Sums are relative to a
     // number that changes by the factor `change`.
     void up(const CostQuery& query, Index level, double joining, double change) {
         const double more = query.strength[level] - query.strength[level + 1];
@@ -74,7 +74,7 @@ struct Carried {
         weighted += (query.strength[level] + query.sign * query.strength[level + 1]) * joining;
         plain = plain * change + joining;
     }
-    // Over the documents above a level, from those of the level before and its own Σ x.
+    // For the documents above a level, from the sums of the level before and its own Σ x.
     void down(const CostQuery& query, Index level, double joining, double change) {
         const double more = query.sign * (query.strength[level] - query.strength[level - 1]);
         weighted = (weighted + more * plain) * change;
@@ -83,13 +83,13 @@ struct Carried {
     }
 };
 
-// Strength and norm of each label level, and what each query's sum is multiplied with. With is_label the weights are those
-// of the labels themselves, else those of NDCG@k.
+// Strength and norm of each label level, and the factor of each query's sum. With is_label the weights are the labels
+// themselves, otherwise those of NDCG@k.
 inline void weigh_levels(View<const double> labels, View<const Index> order, View<const Index> indptr,
                          View<const Index> bounds, View<const Index> level_indptr, bool is_label, Index k,
                          View<double> strength, View<double> norm, View<double> scale) {
-    constexpr double FAINT = 1e-200;  // of the query's largest strength; weaker levels count nothing, or quotients would
-                                      // lose their digits
+    constexpr double FAINT = 1e-200;  // of the query's largest strength; weaker levels are ignored, or quotients would
+                                      // lose their precision
     constexpr double LN2 = 0.69314718055994530942;
     for (Index q = 0; q < indptr.size - 1; ++q) {
         const Index first = level_indptr[q], last = level_indptr[q + 1];
@@ -111,7 +111,7 @@ inline void weigh_levels(View<const double> labels, View<const Index> order, Vie
         }
         if (ideal == 0.0 || total == 0.0) continue;
         scale[q] = 1.0 / (ideal * LN2);
-        // gains are relative to the best label's, here they must not be
+        // gains are relative to that of the best label, which must be undone here
         if (is_label) scale[q] /= total * largest * std::exp2(best);
         double strength_below = 0.0;
         for (Index level = last - 2; level >= first; --level) {

@@ -1,6 +1,6 @@
-// Cost-sensitive ListMLE: values, slopes and curvature. The formula stands in cost_levels.hpp.
+// Cost-sensitive ListMLE: values, slopes and curvature. The formula is in cost_levels.hpp.
 //
-// Names of what the derivatives are made of, for a document with score f in level l:
+// Terms of the derivatives for a document with score f in level l:
 //
 // - weight, exp(f) as seen from the levels above; mean, Σ_t w exp(f_t) / norm over the documents below level l;
 // - rivalry, 1 / (exp(f) + mean); stay, exp(f) · rivalry, the probability of f against the documents below;
@@ -14,10 +14,10 @@ namespace plackett {
 
 namespace cost_sensitive {
 
-constexpr double WIDEST = 300.0;  // scores that lie less far apart are taken relative to the largest; others level by level
+constexpr double WIDEST = 300.0;  // within this range scores are taken relative to the largest; otherwise level by level
 constexpr double HUGE_PRODUCT = 1e100;
 
-// Sum in two strands, each of which waits for its last addition.
+// Sum with two independent accumulators.
 inline double sum_of_rows(View<const double> values, View<const Index> rows) {
     double a = 0.0, b = 0.0;
     Index p = 0;
@@ -33,10 +33,10 @@ struct OfLevel {
     double logs, joining;  // Σ log(1 + mean / exp) and Σ rivalry
 };
 
-// The exponentials of a level in `slope` become its slopes.
+// Replace the exponentials of a level in `slope` by its slopes.
 inline OfLevel narrow_level(View<const Index> rows, double mean, double pull, double push, View<double> slope) {
     double joining = 0.0, logs = 0.0;
-    double product = 0.0;  // Π (1 + mean / exp) − 1: one logarithm for many documents, and small terms keep their digits
+    double product = 0.0;  // Π (1 + mean / exp) − 1: one logarithm for many documents, and small terms keep their precision
     for (const Index row : rows) {
         const double weight = slope[row], rivalry = 1.0 / (weight + mean);
         joining += rivalry;
@@ -50,7 +50,7 @@ inline OfLevel narrow_level(View<const Index> rows, double mean, double pull, do
     return {logs + std::log1p(product), joining};
 }
 
-// The loss of a query whose scores lie close; `slope` holds the exponentials relative to the largest.
+// The loss of a query with a narrow range of scores; `slope` has the exponentials relative to the largest.
 inline double narrow(const CostQuery& query, View<double> mean, View<double> slope) {
     const Index lowest = query.n_levels() - 1;
     Carried below;
@@ -71,7 +71,7 @@ inline double narrow(const CostQuery& query, View<double> mean, View<double> slo
     return loss;
 }
 
-// Everything that derivatives are made of: one mean, change and pull per level, the rest per document in label order.
+// All terms of the derivatives: one mean, change and pull per level, the others per document in label order.
 // Exponentials of the documents below a level are relative to the largest score below it; `change` is the exponential of
 // that score relative to the one of the level before.
 struct State {
@@ -98,7 +98,7 @@ struct StateRoom {
     }
 };
 
-// The state of one query with any finite scores; `ranked` has room for them in label order, `top` for one per level.
+// Compute the state of one query with any finite scores; `ranked` and `top` are work space, per document and per level.
 inline void prepare(const CostQuery& query, View<const double> scores, View<double> ranked, View<double> top,
                     const State& state) {
     const Index lowest = query.n_levels() - 1;
@@ -194,7 +194,8 @@ inline void multiply(const CostQuery& query, const State& state, View<const doub
     }
 }
 
-// As a rival a document bends by weight · (pull − weight · Σ_j w² rivalry_j² / norm), the sum over the documents above.
+// As a rival a document has the curvature weight · (pull − weight · Σ_j w² rivalry_j² / norm), summed over the documents
+// above.
 inline void diagonal(const CostQuery& query, const State& state, View<double> out) {
     double square = 0.0;
     Carried above;
@@ -217,7 +218,7 @@ inline void diagonal(const CostQuery& query, const State& state, View<double> ou
     }
 }
 
-// Each term bends as diag(π) − π πᵀ, π its choice probabilities, which is at most diag(π).
+// The curvature of each term is diag(π) − π πᵀ, π its choice probabilities, which is at most diag(π).
 inline void bound(const CostQuery& query, const State& state, View<double> out) {
     for (Index level = 0; level < query.n_levels(); ++level)
         for (Index p = query.begin(level); p < query.end(level); ++p)
@@ -277,7 +278,7 @@ public:
         });
     }
 
-    // For many products at the same scores: `state` has room for all levels and documents.
+    // For many products at the same scores: `state` has space for all levels and documents.
     void keep(View<const double> scores, const cost_sensitive::State& state) const {
         const Index n_queries = levels.indptr.size - 1;
         const Scratch<double> ranked(levels.most_docs(0, n_queries)), top(levels.most_levels(0, n_queries));

@@ -5,8 +5,8 @@
 //
 //     loss = Σ_l w [ d log C − Σ f ],        slope_k = e^{f_k} Σ_{levels l at or above k's} w d / C_l − w.
 //
-// Efron's ties put Σ_r log(C − (r/d) s), r = 0..d−1, in the place of d log C, s being the level's own part of C. Relative
-// to C that changes the level's pull from w d to w Σ_r 1/(1 − (r/d) s/C), less on the level's own documents.
+// Efron's ties replace d log C by Σ_r log(C − (r/d) s), r = 0..d−1, where s is the level's own part of C. Relative to C
+// this changes the level's pull from w d to w Σ_r 1/(1 − (r/d) s/C), with less on the level's own documents.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -30,10 +30,10 @@ struct WeightedLevels {  // level l has places bounds[l] to bounds[l + 1] of the
 
 namespace listmle {
 
-constexpr double WIDEST = 600.0;  // scores of a query that lie further apart than this go the slower way that no spread
-                                  // can overflow
+constexpr double WIDEST = 600.0;  // queries with a wider range of scores use the slower form, which cannot
+                                  // overflow
 
-// Levels of one query; its rows are those of all queries.
+// Levels of one query; its rows are indices among all rows.
 struct Query {
     View<const Index> order, bounds;
     View<const double> weights;
@@ -70,7 +70,7 @@ inline double weighted_logs(View<const double> weights, View<const double> sums)
     return total;
 }
 
-// One query whose scores lie close enough; slope holds e^f relative to its largest score, top.
+// One query with a narrow range of scores; `slope` has e^f relative to its largest score, `top`.
 inline double narrow(const Query& query, View<const double> scores, double top, View<double> slope, View<double> sums,
                      View<double> masses) {
     double below = 0.0;
@@ -103,7 +103,7 @@ inline double narrow(const Query& query, View<const double> scores, double top, 
     return loss + weighted_logs(masses, sums);
 }
 
-// As narrow without ties: one document per level, so that no level needs a loop of its own.
+// As `narrow`, without ties: one document per level, so that no level needs a loop.
 inline double narrow_strict(View<const Index> order, View<const double> weights, View<const double> scores, double top,
                             View<double> slope, View<double> sums) {
     double below = 0.0;
@@ -148,7 +148,7 @@ inline void log_sums(const Query& query, View<const double> scores, View<double>
     }
 }
 
-// One query with any finite scores: each level relative to its own C, which falls from level to level.
+// One query with any finite scores: each level relative to its own C, which decreases from level to level.
 inline double wide(const Query& query, View<const double> scores, View<double> slope, View<double> logs,
                    View<double> shares) {
     log_sums(query, scores, logs, shares);

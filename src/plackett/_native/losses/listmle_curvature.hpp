@@ -7,7 +7,7 @@ namespace plackett {
 
 namespace listmle {
 
-struct EfronCurvature {  // Σ_r of what products need; mean is Σ e^f v / C, own_mean the level's part of it
+struct EfronCurvature {  // Σ_r of the terms of products; mean is Σ e^f v / C, own_mean the level's part of it
     double fall = 0.0, own_fall = 0.0;
 
     EfronCurvature(Index size, double share, double mean, double own_mean) {
@@ -32,13 +32,13 @@ struct EfronSquares {  // Σ_r of 1/(1 − c share)² and (1 − c)²/(1 − c s
     }
 };
 
-// e^f of each document of a query, relative to one number, and 1/C of each level relative to it. Where the scores lie so
-// far apart that 1/C might overflow, each document is relative to its own level's C, and `scale` holds log C.
+// e^f of each document of a query, relative to one number, and 1/C of each level relative to it. If the range of scores
+// is so wide that 1/C might overflow, each document is relative to the C of its own level, and `scale` has log C.
 struct Choices {
     View<double> scale, shares;
     bool is_wide;
 
-    // What sums relative to the C of the level above are multiplied with to be relative to this level's.
+    // The factor that converts sums relative to the C of the level above to sums relative to this level's C.
     double shrink(Index level) const {
         return is_wide && level > 0 ? std::exp(scale[level] - scale[level - 1]) : 1.0;
     }
@@ -164,7 +164,7 @@ public:
 private:
     WeightedLevels levels;
 
-    // What `work` does with the choices of each query, which stand in `out`; 0 for queries with one level.
+    // Apply `work` to the choices of each query, which are in `out`; 0 for queries with one level.
     template <class Work>
     void each_query(View<const double> scores, View<double> out, Index first, Index last, Work work) const {
         const Index most = levels.most_levels(first, last);
@@ -182,7 +182,7 @@ private:
     }
 };
 
-// The order with the rows of each level in an order drawn anew; draws are uniform in [0, 1), one per row.
+// Shuffle the rows of each level within `order`; draws are uniform in [0, 1), one per row.
 inline void shuffle_levels(View<const Index> order, View<const Index> bounds, View<const double> draws,
                            View<Index> shuffled) {
     std::copy(order.begin(), order.end(), shuffled.begin());

@@ -6,7 +6,7 @@
 namespace plackett {
 
 struct SoftmaxParts {
-    double top, total;  // the largest value, and the sum of the exponentials below it
+    double top, total;  // the largest value, and the sum of the exponentials relative to it
 };
 
 // The softmax of one list.
@@ -33,7 +33,7 @@ inline void multiply_softmax(View<const double> share, View<const double> direct
     for (Index i = 0; i < out.size; ++i) out[i] = share[i] * (direction[i] - mean);
 }
 
-// The same of each query, for many products at the same scores.
+// The same for each query, for many products at the same scores.
 inline void softmax_product(View<const double> share, View<const double> direction, View<const Index> indptr,
                             View<double> out) {
     for (Index q = 0; q < indptr.size - 1; ++q)
@@ -56,7 +56,7 @@ public:
             if (here.size == 0) continue;
             const auto softmax = softmax_of(here, pull);
             const double top = softmax.top;
-            double below = 0.0;  // the mean of top − f; the targets have the sum 1
+            double below = 0.0;  // the mean of top − f; the targets sum to 1
 #pragma omp simd reduction(+ : below)
             for (Index i = 0; i < here.size; ++i) {
                 below += wanted[i] * (top - here[i]);
@@ -81,7 +81,7 @@ public:
         }
     }
 
-    // The shares: the second derivative is their diagonal less a square.
+    // The shares: the second derivative is their diagonal minus their outer product.
     void bound(View<const double> scores, View<double> limits, Index first, Index last) const override {
         for (Index q = first; q < last; ++q) {
             const auto out = shares_of(scores, limits, q);

@@ -1,4 +1,4 @@
-// Bindings of a loss as such, and of listwise losses.
+// Bindings of the loss interface and of listwise losses.
 #include "core/bind.hpp"
 #include "losses/cosine.hpp"
 #include "losses/cost_sensitive.hpp"

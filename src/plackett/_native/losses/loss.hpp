@@ -1,8 +1,8 @@
-// A loss bound to the labels of some queries: all that the objective and Python see of it.
+// A loss bound to the labels of some queries: the interface for the objective and for Python.
 //
-// One object serves both ways of working: Python calls it for all its queries at once, and the objective
-// (objective/fused.hpp) for a few queries at a time, while their rows of X are in the cache. Arrays are indexed like those
-// of all its queries, but only entries of the queries first to last (which is not one of them) are there to be used.
+// Python calls a loss for all its queries at once. The objective (objective/fused.hpp) calls it for a few queries at a
+// time, while their rows of X are in the cache. Arrays are indexed by row among all queries, but only entries of the
+// queries first to last (exclusive) are accessible.
 #pragma once
 #include <stdexcept>
 
@@ -17,11 +17,11 @@ public:
     // The bounds of its queries, n_queries + 1.
     virtual View<const Index> indptr() const = 0;
 
-    // Losses of queries first to last, and the slope of their documents, which may hold anything before.
+    // Losses of queries first to last, and the slope of their documents, whose previous values are overwritten.
     virtual void evaluate(View<const double> scores, View<double> slope, View<double> values, Index first,
                           Index last) const = 0;
 
-    // The loss's second derivative at the scores times a direction, for the documents of queries first to last.
+    // The second derivative of the loss at the scores times a direction, for the documents of queries first to last.
     virtual void multiply(View<const double> /*scores*/, View<const double> /*direction*/, View<double> /*product*/,
                           Index /*first*/, Index /*last*/) const {
         throw std::logic_error("this loss has no curvature product");

@@ -1,7 +1,7 @@
-// The documents of a query sorted half by half, and the walk along two sorted halves that cross.
+// Documents of a query sorted half by half, and the merge walk along two sorted halves.
 //
-// Both work without branches, which would be guessed wrong half of the time. What is left to wait for in each step is a
-// comparison; it is one of whole numbers, since one of doubles takes several times as long.
+// Both are branch-free, as branches would be mispredicted half of the time. The remaining latency of a step is one
+// comparison, of integers, because a comparison of doubles takes several times as long.
 #pragma once
 #include <bit>
 #include <limits>
@@ -13,7 +13,7 @@ namespace plackett {
 
 constexpr Index CHUNK = 64;  // sorted by counting, which vectorises; longer runs are merged from such chunks
 
-// What a walk leaves at each document, from place 1 on: how many partners it has beyond the threshold, their summed z and
+// Result of a walk for each document, from index 1 on: how many partners it has beyond the threshold, their summed z and
 // half their summed z².
 struct Walk {
     explicit Walk(Index n)
@@ -23,7 +23,7 @@ struct Walk {
     Scratch<double> better_gap, better_square, worse_gap, worse_square;
 };
 
-// Place of each value in ascending order; equal values keep their order.
+// The place of each value in ascending order; equal values keep their order.
 inline void count_ranks(View<const double> values, View<double> ranks) {
     const Index n = values.size;
     const double* value = values.data;
@@ -38,7 +38,7 @@ inline void count_ranks(View<const double> values, View<double> ranks) {
     }
 }
 
-// A whole number in the place of each double, in the same order; no value is -0 or NaN. It is its own inverse.
+// An integer for each double, in the same order; no value is -0 or NaN. The mapping is its own inverse.
 inline std::int64_t key_of(double x) {
     const auto bits = std::bit_cast<std::int64_t>(x);
     return bits ^ ((bits >> 63) & std::numeric_limits<std::int64_t>::max());
@@ -47,7 +47,7 @@ inline double of_key(std::int64_t key) {
     return std::bit_cast<double>(key ^ ((key >> 63) & std::numeric_limits<std::int64_t>::max()));
 }
 
-// The documents of a query, in ascending order of their values within each part that was sorted, and their places.
+// The documents of a query, in ascending order of their values within each sorted part, and their places.
 class SortedHalves {
 public:
     explicit SortedHalves(Index n)
@@ -80,7 +80,7 @@ public:
         const View<std::int32_t> out_places = places.slice(step.start, step.stop), old = old_places.slice(0, n);
         const View<const std::int64_t> x = better_keys, y = worse_keys;
         std::copy_n(out_places.begin(), n, old.begin());
-        Index i = 1, last_i = n_better;  // where either end of the better half stands
+        Index i = 1, last_i = n_better;  // positions at both ends of the better half
         const auto take_least = [&](Index k) {
             const Index j = k + 2 - i;
             const Index is_worse = y[j] < x[i];
@@ -99,9 +99,9 @@ public:
         if (n % 2 != 0) take_least(n / 2);
     }
 
-    // Walk up for the worse documents and down for the better ones, which stand lower by the threshold, both at once. Where
-    // both stand at the same point, z is 0 and the pair does not count. A document's entry is written at every step until
-    // it is passed; the last writing counts.
+    // Walk up for the worse documents and down for the better ones, which are shifted down by the threshold, both at
+    // once. For equal values z is 0 and the pair does not count. The entry of a document is written at every step until
+    // the walk has passed it; the last write counts.
     void take_walk(Step step, double threshold, const Walk& walk) const {
         split(step, threshold);
         const Index n = step.size(), n_worse = step.n_worse();
@@ -139,7 +139,7 @@ public:
     }
 
 private:
-    // Copy two sorted halves into the work space, the better one moved down by the threshold; each stands from place 1 on
+    // Copy two sorted halves into the work space, the better one shifted down by the threshold. Each starts at index 1,
     // between infinities.
     void split(Step step, double threshold) const {
         fill(better, better_keys, values.slice(step.start, step.middle), threshold);

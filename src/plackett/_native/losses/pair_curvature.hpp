@@ -1,19 +1,19 @@
-// Second derivatives of the hinge losses: which pairs are active, found once, and products with that.
+// Second derivatives of the hinge losses: the active pairs are found once and used by many products.
 //
-// The second derivative of the squared hinge is a constant times D - A: A joins the active pairs, those with z > 0, and D
-// counts them for each document. For the bent hinge the active pairs are those on the parabola, 0 < z <= w. Crossings keep
-// the sorted order of both halves and, for each document, where its active partners begin and end in the other half; a
-// product is then one running sum per half and two look-ups per document, without a branch. Pairs within leaves are met
-// directly, as in pair_sums.hpp.
+// The second derivative of the squared hinge is a constant times D - A: A is the adjacency matrix of the active pairs,
+// those with z > 0, and D has their number for each document. For the bent hinge the active pairs are those on the
+// parabola, 0 < z <= w. Crossings keep the sorted order of both halves and, for each document, the range of its active
+// partners in the other half. A product is then one running sum per half and two look-ups per document, without a
+// branch. Pairs within leaves are enumerated, as in pair_sums.hpp.
 #pragma once
 #include "losses/pair_crossing.hpp"
 #include "losses/pair_rows.hpp"
 
 namespace plackett {
 
-// What was found at some scores for queries first to last. Documents are in label order: their scores, and how many active
-// pairs they have. A crossing's entries are its documents in sorted order: their `places` in the query, and the part of the
-// other half that is active with them, from `begins` to `ends` (which only kinds with a width need).
+// The active pairs of queries first to last at some scores. Documents are in label order: their scores, and their
+// numbers of active pairs. A crossing's entries are its documents in sorted order: their `places` in the query, and
+// their active range in the other half, from `begins` to `ends` (which only kinds with a width need).
 struct ActivePairs {
     ActivePairs(const PairPlan& plan, Index first, Index last, bool has_width)
         : first_place(plan.indptr[first]), first_stored(plan.stored(first, last).first),
@@ -36,7 +36,7 @@ struct ActivePairs {
     }
 };
 
-// Add A times the direction for better documents i on, n_rows of them, and places first:last, on both sides.
+// Add A times the direction for n_rows better documents from i on and places first:last, on both sides.
 template <class Kind>
 inline void join_rows(Kind kind, View<const double> values, View<const double> direction, View<double> out, Index i,
                           Index n_rows, Index first, Index last) {
@@ -63,7 +63,7 @@ inline void join_rows(Kind kind, View<const double> values, View<const double> d
     for (Index r = 0; r < n_rows; ++r) out[i + r] += sums[r];
 }
 
-// Sums over the first documents of either half; both at once, since each sum waits for the one before.
+// Prefix sums of both halves, interleaved because each sum depends on the one before.
 inline void running_sums(View<const double> direction, View<const std::int32_t> of_better,
                          View<const std::int32_t> of_worse, View<double> better, View<double> worse) {
     double sum_better = 0.0, sum_worse = 0.0;
@@ -139,7 +139,7 @@ inline void find_active(Kind kind, const PairPlan& plan, View<const double> scor
             const View<const std::int32_t> of_worse = sorted.places.slice(step.middle, step.stop);
             std::copy_n(of_better.begin(), of_better.size, found.of_better(found.places, step).begin());
             std::copy_n(of_worse.begin(), of_worse.size, found.of_worse(found.places, step).begin());
-            // the partners beyond a threshold are the last of the worse half, and the first of the better one
+            // the partners beyond a threshold are the last of the worse half and the first of the better one
             const auto find = [&](double threshold, double sign, const Scratch<std::int32_t>& kept) {
                 sorted.take_walk(step, threshold, walk);
                 const View<std::int32_t> of_better_kept = found.of_better(kept, step), of_worse_kept = found.of_worse(kept, step);

@@ -1,9 +1,9 @@
 // The exponential loss of pairs, e^-m, which factorises: O(n) per query.
 //
-// A pair costs e^(f_j - f_i) = to_worse_j * from_better_i, and as much written from_worse_j * to_better_i. Going down the
-// levels, `above` sums from_better over the levels passed; going up, `below` sums from_worse. Within a narrow range both
-// ways have the same factors, up and down. In a wide one each level has its own reference: the least score above it on the
-// way down, the largest below it on the way up; `rescale` moves the sums from one to the next.
+// A pair costs e^(f_j - f_i) = to_worse_j * from_better_i, or equally from_worse_j * to_better_i. Going down the levels,
+// `above` sums from_better over the levels passed; going up, `below` sums from_worse. Within a narrow range of scores both
+// directions have the same factors, up and down. In a wide range each level has its own reference: the least score above it
+// on the way down, the largest below it on the way up; `rescale` converts the sums from one to the next.
 #pragma once
 #include "core/lists.hpp"
 #include "losses/pair_scores.hpp"
@@ -23,7 +23,7 @@ struct LevelSums {
     double first, second;
 };
 
-constexpr Index SHORT = 8;  // documents of a level below which vectors cost more than they bring
+constexpr Index SHORT = 8;  // documents of a level below which vectors do not pay off
 
 // Sums of the two numbers that `term` gives for each document first to last.
 template <class Term>
@@ -53,8 +53,8 @@ public:
         : f(longest), up(longest), down(longest), out(longest), along(longest), to_better(longest), from_worse(longest),
           rescale_down(longest), rescale_up(longest) {}
 
-    // The loss of a query times a weight. The answer is, times that weight, each document's sum over its better partners
-    // plus `sign` times that over its worse ones: with -1 the slope, with 1 the diagonal of the second derivative.
+    // Return the loss of a query times a weight. The output is, times this weight, each document's sum over its better
+    // partners plus `sign` times that over its worse ones: -1 gives the slope, 1 the diagonal of the second derivative.
     double evaluate(const LevelPlan& plan, Index q, double weight, double sign, View<const double> scores,
                     View<double> answer) const {
         const View<const Index> rows = plan.rows(q), bounds = plan.bounds_of(q);
@@ -137,7 +137,7 @@ public:
 private:
     struct Factors {
         const double *to_worse, *from_better, *to_better, *from_worse;
-        const double *rescale_down, *rescale_up;  // null within a narrow range
+        const double *rescale_down, *rescale_up;  // null for a narrow range
 
         double down(double sum, Index level) const { return rescale_down == nullptr ? sum : sum * rescale_down[level]; }
         double up(double sum, Index level) const { return rescale_up == nullptr ? sum : sum * rescale_up[level]; }
@@ -156,7 +156,7 @@ private:
         return {u, d, d, u, nullptr, nullptr};
     }
 
-    // Factors with a reference for each level. Exponents are cut at NARROW: beyond, a document's sum is e^600.
+    // Factors with a reference for each level. Exponents are limited to NARROW, so that a document's sum is at most e^600.
     void take_levels(const LevelPlan& plan, Index q) const {
         const View<const Index> bounds = plan.bounds_of(q);
         const Index n_levels = bounds.size - 1, origin = plan.indptr[q];

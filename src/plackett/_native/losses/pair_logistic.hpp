@@ -1,9 +1,9 @@
-// The logistic loss of pairs, log(1 + e^-m), which meets every pair of a query.
+// The logistic loss of pairs, log(1 + e^-m), which enumerates all pairs of a query.
 //
-// A pair costs log(1 + r) with r = e^(f_j - f_i) = up_j * down_i. The factors 1 + r are multiplied up, less 1 so that small
-// r keep their digits: `excess`, one product per worse document, turned into a logarithm before it can overflow. The
-// reciprocals of four of them cost one division, or two where that saves more products. Where scores are further apart
-// than TIGHT, so that four factors may overflow, each pair takes an exponential: log(1 + e^-m) = max(-m, 0) + log(1 + w)
+// A pair costs log(1 + r) with r = e^(f_j - f_i) = up_j * down_i. The factors 1 + r are multiplied, minus 1 so that small r
+// keep their precision: `excess`, one product per worse document, whose logarithm is taken before it can overflow. The
+// reciprocals of four factors cost one division, or two if that saves more products. If the range of scores is wider than
+// TIGHT, so that four factors may overflow, each pair takes an exponential: log(1 + e^-m) = max(-m, 0) + log(1 + w)
 // with w = e^-|m|.
 #pragma once
 #include "losses/pair_scores.hpp"
@@ -12,16 +12,16 @@ namespace plackett {
 
 constexpr double TIGHT = 160.0;
 constexpr double LARGEST_LOG = 700.0;  // of a product of factors 1 + r
-constexpr Index BLOCK = 2048;          // partners worked through at a time, so that they stay in the fastest cache
+constexpr Index BLOCK = 2048;          // partners per block, so that they stay in the fastest cache
 
-// The summed logarithms of 1 + excess; starts the products anew.
+// Return the summed logarithms of 1 + excess and reset the products.
 inline double take_logs(View<double> excess) {
     double* e = excess.data;
     double total = 0.0;
 #pragma omp simd reduction(+ : total)
     for (Index j = 0; j < excess.size; ++j) {
         const double whole = 1.0 + e[j];
-        total += log(whole) + (e[j] - (whole - 1.0)) / whole;  // the second part is what the addition rounded off
+        total += log(whole) + (e[j] - (whole - 1.0)) / whole;  // the second term is the rounding error of the addition
         e[j] = 0.0;
     }
     return total;
@@ -91,9 +91,9 @@ public:
     }
 
 private:
-    static bool is_tight(double range) { return range >= 0.0 && range <= TIGHT; }  // not so where no score is a number
+    static bool is_tight(double range) { return range >= 0.0 && range <= TIGHT; }  // false if no score is a number
 
-    // Exponentials of one query, and behind it places that are partners of none; gives the range of the scores.
+    // Exponentials of one query, followed by padding that is never a partner. Return the range of the scores.
     double prepare(const QueryPairs& pairs, View<const double> scores) const {
         const Index n = pairs.n_docs();
         const auto [middle, range] = gather(scores, pairs.rows, f);
@@ -105,7 +105,7 @@ private:
         return range;
     }
 
-    // Better documents i on, n_rows of them, against places first:last.
+    // n_rows better documents from i on against places first:last.
     void meet_four(Index i, Index n_rows, Index first, Index last) const {
         double downs[4];
         take_four(downs, i, n_rows, 0.0, [&](Index k) { return down[k]; });
@@ -121,7 +121,7 @@ private:
             const double inverse = 1.0 / (1.0 + all);
             const double i01 = inverse + inverse * e23, i23 = inverse + inverse * e01;
             e[j] = e[j] * all + (e[j] + all);
-            p0 += i01 * (r0 + both01);  // r0 / (1 + r0), as a product that is merged with the sum
+            p0 += i01 * (r0 + both01);  // r0 / (1 + r0), as a product that is fused with the sum
             p1 += i01 * (r1 + both01);
             p2 += i23 * (r2 + both23);
             p3 += i23 * (r3 + both23);
@@ -131,8 +131,8 @@ private:
         for (Index r = 0; r < n_rows; ++r) out[i + r] -= pulls[r];
     }
 
-    // One better document against places first:last, with an exponential for each pair, which any range of scores allows;
-    // gives the summed positive parts.
+    // One better document against places first:last, with an exponential for each pair, for any range of scores. Return the
+    // summed positive parts.
     double meet_far(Index i, Index first, Index last) const {
         const double* x = f.view().data;
         double *e = excess.view().data, *pull = out.view().data;

@@ -1,8 +1,8 @@
-// Losses of one pair that a threshold cuts: functions of its gap z that are 0 below 0 and change once more at a width w.
+// Losses of one pair with a threshold: functions of its gap z that are 0 below 0 and change their form at a width w.
 //
-// A pair of a better document i and a worse document j has the gap z = 1 - (f_i - f_j). On a line on which the better
-// documents stand at f_i - 1 and the worse ones at f_j, z is how far j stands beyond i. A kind of loss says, by `meet`,
-// what a pair costs and how strongly it pulls its documents apart; kinds are the parameters of the sums in pair_sums.hpp.
+// A pair of a better document i and a worse document j has the gap z = 1 - (f_i - f_j). If better documents have the
+// coordinate f_i - 1 and worse ones f_j, z is the distance by which j is above i. A kind of loss returns, by `meet`,
+// the cost of a pair and its pull on the two documents. Kinds are template parameters of the sums in pair_sums.hpp.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -16,7 +16,7 @@ constexpr double INFINITE = std::numeric_limits<double>::infinity();
 struct Cut {  // where a better document's pairs begin to cost, and where their loss changes its form
     double at, flat;
 };
-constexpr Cut NOWHERE = {INFINITE, INFINITE};  // nothing stands beyond infinity
+constexpr Cut NOWHERE = {INFINITE, INFINITE};  // nothing is beyond infinity
 
 struct Met {
     double loss, pull;  // the loss in the kind's unit
@@ -44,7 +44,7 @@ struct SquaredHinge {  // z² / 2
     double if_active(double x, Cut cut, double t) const { return x > cut.at ? t : 0.0; }
 };
 
-struct Ramp {  // min(z, w), which stays flat above w
+struct Ramp {  // min(z, w), which is constant above w
     static constexpr bool has_width = true;
     static constexpr double unit = 1.0;
     double width;
@@ -55,7 +55,7 @@ struct Ramp {  // min(z, w), which stays flat above w
     }
 };
 
-struct Bend {  // c (z - c / 2) with c = min(z, w), a parabola that goes on as a straight line above w
+struct Bend {  // c (z - c / 2) with c = min(z, w), a parabola that continues as a straight line above w
     static constexpr bool has_width = true;
     static constexpr double unit = 1.0;
     double width;
@@ -64,7 +64,7 @@ struct Bend {  // c (z - c / 2) with c = min(z, w), a parabola that goes on as a
         const double z = x - cut.at > 0.0 ? x - cut.at : 0.0, c = z < width ? z : width;
         return {c * (z - 0.5 * c), c};
     }
-    // t if the pair is active, which is on the parabola; else 0
+    // t if the pair is active, that is, on the parabola; else 0
     double if_active(double x, Cut cut, double t) const {
         const double rising = x > cut.at ? t : 0.0;
         return x > cut.flat ? 0.0 : rising;

@@ -1,12 +1,12 @@
-// How the pairs of a query are met without listing them: a plan that depends on the labels alone.
+// Visits the pairs of a query without listing them, by a plan that depends on the labels alone.
 //
-// In label order, a query is cut in two at a label border near its middle. Every pair of different labels then lies within
-// the better half, within the worse half, or across; a half is cut again until its pairs are few enough to be met one by
-// one. A plan lists these steps so that halves come before the whole:
+// In label order, a query is split at a label boundary near its middle. Every pair of different labels then lies within the
+// better half, within the worse half, or across. A half is split again until its pairs are few enough to be enumerated. A
+// plan lists these steps so that halves come before the whole:
 //
-// - a leaf (start, start, stop, 0): meet the pairs within start:stop directly;
-// - a crossing (start, middle, stop, store): meet those of start:middle with those of middle:stop, both sorted by score.
-//   `store` is where the crossing keeps what it finds, one entry per document.
+// - a leaf (start, start, stop, 0): enumerate the pairs within start:stop;
+// - a crossing (start, middle, stop, store): pair start:middle with middle:stop, both sorted by score.
+//   `store` is the index of the crossing's results, one entry per document.
 //
 // Places are relative to the query.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace plackett {
 
-constexpr Index DIRECT = 96;  // pairs per document up to which meeting them one by one, as vectors, beats sorting
+constexpr Index DIRECT = 96;  // pairs per document up to which enumerating them, vectorised, is faster than sorting
 
 struct Step {
     Index start, middle, stop, store;
@@ -51,14 +51,14 @@ struct PairPlan {  // of some queries: query q owns places indptr[q]:indptr[q + 
                 steps.slice(step_indptr[q], step_indptr[q + 1])};
     }
     Index longest(Index first, Index last) const { return longest_list(indptr, first, last); }
-    // The longest of the queries that have more than one step, and so need sorting.
+    // The longest query with more than one step, which therefore needs sorting.
     Index longest_sorted(Index first, Index last) const {
         Index n = 0;
         for (Index q = first; q < last; ++q)
             if (step_indptr[q + 1] - step_indptr[q] > 1) n = std::max(n, indptr[q + 1] - indptr[q]);
         return n;
     }
-    // The entries that the crossings of these queries keep, from the first one's store on.
+    // Number of entries of the crossings of these queries, from the store of the first one on.
     std::pair<Index, Index> stored(Index first, Index last) const {
         Index begin = -1, end = 0;
         for (Index s = step_indptr[first]; s < step_indptr[last]; ++s)
@@ -81,14 +81,14 @@ inline Index middle_level(View<const Index> bounds, Index low, Index high) {
     return std::abs(2 * bounds[before] - twice) <= std::abs(2 * bounds[after] - twice) ? before : after;
 }
 
-// Write the steps and each query's bounds among them; `bounds` are those of the label levels, of which query q owns
-// of_queries[q]:of_queries[q + 1], and `squares` are running sums of the squared level sizes. Gives the entries to store.
+// Write the steps and each query's bounds among them. `bounds` are those of the label levels; query q has levels
+// of_queries[q]:of_queries[q + 1]. `squares` are running sums of the squared level sizes. Return the number of entries.
 inline Index plan_steps(View<const Index> bounds, View<const Index> of_queries, View<const Index> query_bounds,
                         View<const Index> squares, Rows<Index> steps, View<Index> indptr) {
     struct Waiting {
         Index low, high, cut;
     };
-    const Scratch<Waiting> waiting(256);  // a half is at most half as long, or one level: the depth stays small
+    const Scratch<Waiting> waiting(256);  // a half is at most half as long, or one level, so the depth is small
     Index n_steps = 0, n_stored = 0;
     const auto write = [&](Index start, Index middle, Index stop, Index store) {
         const View<Index> step = steps[n_steps++];

@@ -1,7 +1,7 @@
-// Pairs met one by one, as vectors: four better documents at a time against all their worse ones.
+// Enumerated pairs, vectorised: four better documents at a time against all their worse ones.
 //
-// Work happens in arrays with PAD places behind the documents, whose score of minus infinity makes them partners of none,
-// so that partners come in whole vectors.
+// Arrays are padded with PAD places whose score is minus infinity, so that they are never partners and vectors are always
+// full.
 #pragma once
 #include "core/passes.hpp"
 #include "losses/pair_losses.hpp"
@@ -9,12 +9,12 @@
 
 namespace plackett {
 
-constexpr double FARTHEST = 1e140;  // scores are cut this far from the query's best, so that no square overflows
+constexpr double FARTHEST = 1e140;  // scores are cut at this distance from the query's best, so that no square overflows
 constexpr Index PAD = 8;
-constexpr Index RAGGED = 8;  // rows whose partners begin within this many places of each other are worked through together
+constexpr Index RAGGED = 8;  // rows whose first partners are within this distance are handled together
 
-// Scores of one query in label order, relative to the largest: what follows does not depend on a shift. Gives whether all
-// are numbers; one that is not counts as far below, so that sorting goes on.
+// Scores of one query in label order, relative to the largest, because results do not depend on a shift. Return whether all
+// are finite; NaN is replaced by a low score, so that sorting works.
 inline bool load(View<const double> scores, View<const Index> rows, View<double> values) {
     take(scores, rows, values);
     const double top = largest_of(values.slice(0, rows.size));
@@ -29,15 +29,15 @@ inline bool load(View<const double> scores, View<const Index> rows, View<double>
     return n_wrong == 0.0;
 }
 
-// How many rows from i on, at most four, have partners that begin nearly at the same place.
+// How many rows from i on, at most four, have nearly the same first partner.
 inline Index group_size(View<const std::int32_t> run_end, Index i, Index stop) {
     Index n_rows = 1;
     while (n_rows < 4 && run_end[i + n_rows - 1] < stop && run_end[i + n_rows] - run_end[i] <= RAGGED) ++n_rows;
     return n_rows;
 }
 
-// Deal the pairs whose worse document stands in block:stop to `rows(i, n_rows, first, last)`, groups of up to `most`
-// better documents from i on, all with the partners first:last, and `row(i, first, last)`, what one of a group has before.
+// Call `group(i, n_rows, first, last)` for the pairs whose worse document is in block:stop: up to `most` better documents
+// from i on that share the partners first:last. `row(i, first, last)` handles the partners of one document before these.
 // Rows count from 0, where run_end begins; run_end counts places from `origin`.
 template <class Row, class Group>
 inline void each_group(View<const std::int32_t> run_end, Index origin, Index block, Index stop, Index most, Row row,
@@ -53,10 +53,10 @@ inline void each_group(View<const std::int32_t> run_end, Index origin, Index blo
     }
 }
 
-// The end of the whole vectors that reach from first to last.
+// The end of the full vectors that cover first:last.
 inline Index padded(Index first, Index last) { return first + (last - first + PAD - 1) / PAD * PAD; }
 
-// Four numbers of rows i on, of which n_rows are there; the others are `absent`.
+// Four numbers from row i on, of which n_rows exist; the others are `absent`.
 template <class T, class Of>
 inline void take_four(T (&four)[4], Index i, Index n_rows, T absent, Of of) {
     for (Index r = 0; r < 4; ++r) four[r] = r < n_rows ? of(i + r) : absent;

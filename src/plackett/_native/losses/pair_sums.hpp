@@ -1,9 +1,9 @@
-// Sums over the pairs that a threshold cuts: the hinge losses, in O(n log n) per query.
+// Sums over the pairs of losses with a threshold: the hinge losses, in O(n log n) per query.
 //
-// The plan (pair_plan.hpp) says which pairs are met directly and which in a crossing. A crossing of two sorted halves is
-// one walk along the line of pair_losses.hpp. The walk carries the number of documents passed, their summed distances and
-// their summed squared distances; each step adds only positive numbers, so nothing cancels however far apart the scores
-// are.
+// The plan (pair_plan.hpp) determines which pairs are enumerated and which are in a crossing. A crossing of two sorted
+// halves is one walk along the coordinates of pair_losses.hpp. The walk updates the number of documents passed, their
+// summed distances and their summed squared distances. Each step adds only positive numbers, so nothing cancels for any
+// range of scores.
 #pragma once
 #include "losses/pair_crossing.hpp"
 #include "losses/pair_rows.hpp"
@@ -12,9 +12,9 @@ namespace plackett {
 
 constexpr Index FEW = 64;  // pairs within the width that a document of a crossing sums one by one
 
-// ---- pairs met one by one
+// ---- enumerated pairs
 
-// Better documents i on, n_rows of them, against places first:last; gives their loss and adds the pull on both sides.
+// n_rows better documents from i on against places first:last. Return their loss and add the pull on both sides.
 template <class Kind>
 inline double meet_rows(Kind kind, View<const double> values, View<double> pull, Index i, Index n_rows, Index first,
                         Index last) {
@@ -40,7 +40,7 @@ inline double meet_rows(Kind kind, View<const double> values, View<double> pull,
     return loss;
 }
 
-// The loss of all pairs within a leaf; their pull is added.
+// Return the loss of all pairs within a leaf and add their pull.
 template <class Kind>
 inline double meet_leaf(Kind kind, View<const double> values, View<const std::int32_t> run_end, Step leaf,
                         View<double> own, View<double> own_pull, View<double> pull) {
@@ -67,7 +67,7 @@ inline double meet_leaf(Kind kind, View<const double> values, View<const std::in
     return Kind::unit * loss;
 }
 
-// ---- crossings: what a walk found is added to the pull; they give the loss
+// ---- crossings: add the results of a walk to the pull and return the loss
 
 inline double collect(Hinge, View<const double>, View<const std::int32_t> places, Step step, const Walk& walk, const Walk&,
                       View<double> pull) {
@@ -91,8 +91,8 @@ inline double collect(SquaredHinge, View<const double>, View<const std::int32_t>
     return loss;
 }
 
-// Pairs within the width are summed one by one where they are few. The difference of the two walks is the same sum, but at
-// a small width it is the difference of nearly equal numbers.
+// A few pairs within the width are summed one by one. The difference of the two walks is the same sum, but for a small
+// width it is the difference of nearly equal numbers.
 inline double collect(Ramp kind, View<const double> values, View<const std::int32_t> places, Step step, const Walk& walk,
                       const Walk& second, View<double> pull) {
     double loss = 0.0;
@@ -113,7 +113,7 @@ inline double collect(Ramp kind, View<const double> values, View<const std::int3
     return loss;
 }
 
-// As the ramp's; within the width is on the parabola.
+// As for the ramp; pairs within the width are on the parabola.
 inline double collect(Bend kind, View<const double> values, View<const std::int32_t> places, Step step, const Walk& walk,
                       const Walk& second, View<double> pull) {
     double loss = 0.0;
@@ -159,7 +159,7 @@ public:
     PairSums(Kind kind, const PairPlan& plan, Index first, Index last)
         : PairSums(kind, plan.longest(first, last), plan.longest_sorted(first, last)) {}
 
-    // The loss of a query times a weight, and the slope of its documents.
+    // Return the loss of a query times a weight, and compute the slope of its documents.
     double evaluate(const QueryPairs& pairs, double weight, View<const double> scores, View<double> slope) const {
         pull.slice(0, pairs.n_docs()).fill(0.0);
         double loss = 0.0;
@@ -173,7 +173,7 @@ public:
     }
 
 private:
-    double take(Step step, View<const std::int32_t> run_end, bool is_whole) const {  // after the whole nothing is sorted
+    double take(Step step, View<const std::int32_t> run_end, bool is_whole) const {  // nothing is sorted after the whole
         double loss;
         if (step.is_leaf()) {
             loss = meet_leaf(kind, values, run_end, step, own, own_pull, pull);

@@ -1,4 +1,4 @@
-// Pairwise losses bound to their labels: what the objective and Python see of the sums over pairs.
+// Pairwise losses bound to their labels, for the objective and for Python.
 #pragma once
 #include "losses/loss.hpp"
 #include "losses/pair_curvature.hpp"
@@ -29,7 +29,7 @@ protected:
     View<const double> weights;
 };
 
-// The same with a second derivative. Active pairs are found anew in each call.
+// The same with a second derivative. Active pairs are computed in each call.
 template <HasCurvature Kind>
 class CurvedPairLoss : public PairLoss<Kind> {
 public:
@@ -61,7 +61,7 @@ private:
     }
 };
 
-// The second derivative at fixed scores, whose active pairs are found once: `multiply` does not look at the scores.
+// The second derivative at fixed scores, whose active pairs are found once: `multiply` ignores the scores.
 template <HasCurvature Kind>
 class PairCurvature : public CurvedPairLoss<Kind> {
 public:

@@ -1,4 +1,4 @@
-// Measures that ask only whether a document is relevant. Conventions as in graded.hpp.
+// Measures that use only whether a document is relevant. Conventions as in graded.hpp.
 #pragma once
 #include <algorithm>
 
@@ -43,7 +43,7 @@ inline void hits(View<const double> ranked, View<const std::int32_t> group_end, 
     }
 }
 
-// Without ties, and without branches: which documents are relevant cannot be predicted. `seen` is room.
+// Without ties, and without branches, because relevance cannot be predicted. `seen` is work space.
 inline double sum_of_precisions(View<const double> labels, double relevant_from, View<std::int32_t> seen) {
     const auto n = static_cast<std::int32_t>(labels.size);
     std::int32_t n_seen = 0;
@@ -57,10 +57,10 @@ inline double sum_of_precisions(View<const double> labels, double relevant_from,
     return total;
 }
 
-// Σ over relevant documents of the precision where they stand, before the division by their number.
+// Σ over relevant documents of the precision at their place, before the division by their number.
 //
-// In a tie group of d documents, r of them relevant, that starts behind s documents, R of them relevant, place s + i holds
-// a relevant document with probability r/d; then R + 1 + (i − 1)(r − 1)/(d − 1) relevant ones stand up to it.
+// In a tie group of d documents, r of them relevant, that starts after s documents, R of them relevant, place s + i has a
+// relevant document with probability r/d; then R + 1 + (i − 1)(r − 1)/(d − 1) relevant ones are at or above it.
 // is_together: tied documents arrive at once, so all r have the precision at the end of the group.
 inline void average_precision(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr,
                               View<const Index> n_ranked, View<const double> n_relevant, Index k, double relevant_from,
@@ -115,7 +115,7 @@ inline void reciprocal_rank(View<const double> ranked, View<const std::int32_t> 
             const Index stop = groups.stop(place);
             const auto relevant = static_cast<double>(relevant_in(own.slice(place, stop), relevant_from));
             if (relevant > 0.0) {
-                double still_none = 1.0;  // probability that no relevant document stood at the group's earlier places
+                double still_none = 1.0;  // probability that the group's earlier places have no relevant document
                 for (Index p = place; p < std::min(stop, limit) && still_none > 0.0; ++p) {
                     const double here = still_none * relevant / static_cast<double>(stop - p);
                     total += here / static_cast<double>(p + 1);

@@ -1,4 +1,4 @@
-// Labels by falling value. Equal labels are interchangeable, so no sort here has to be stable.
+// Labels in descending order. Equal labels are interchangeable, so that no sort has to be stable.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -10,7 +10,7 @@ namespace plackett::metrics {
 
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 
-// How many labels are equal to level; and, into next, the largest one below it, or -inf.
+// Count the labels equal to `level`; write the largest one below it, or -inf, to `next`.
 inline Index count_level(View<const double> labels, double level, double& next) {
     double below = -INFINITE;
     Index n = 0;
@@ -24,14 +24,14 @@ inline Index count_level(View<const double> labels, double level, double& next) 
     return n;
 }
 
-// The best labels, falling, as many as `best` has room for, which is at most all of them.
+// The best labels in descending order, as many as fit into `best`, which is at most all of them.
 inline void best_labels(View<const double> labels, View<double> best) {
     constexpr Index FEW = 16, LEVELS = 8;
     if (labels.size <= FEW) {  // by insertion
         for (Index i = 0; i < labels.size; ++i) {
             const double label = labels[i];
             Index j = i;
-            if (i >= best.size) {  // full: the label goes nowhere, or the last one gives way
+            if (i >= best.size) {  // full: the label or the last one is dropped
                 if (best.size == 0 || best[best.size - 1] >= label) continue;
                 j = best.size - 1;
             }
@@ -42,8 +42,8 @@ inline void best_labels(View<const double> labels, View<double> best) {
     }
     double level = largest_of(labels);
     Index place = 0;
-    for (Index n_levels = 0; place < best.size && n_levels < LEVELS; ++n_levels) {  // few levels, the usual case, are
-        double next;                                                               // counted: vector loops
+    for (Index n_levels = 0; place < best.size && n_levels < LEVELS; ++n_levels) {  // a few levels, the usual case, are
+        double next;                                                               // counted by vectorised loops
         const Index stop = std::min(place + count_level(labels, level, next), best.size);
         best.slice(place, stop).fill(level);
         place = stop;

@@ -1,4 +1,4 @@
-// What a document's label is worth: the gains of DCG and kin.
+// Gains of labels, for DCG and related measures.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace plackett::metrics {
 
-// 2**exponent; whole exponents from -1022 to 0, which are nearly all, are put together from their bits.
+// 2**exponent; whole exponents from -1022 to 0, the most common ones, are built from their bits.
 inline double power_of_two(double exponent) {
     if (-1022.0 <= exponent && exponent <= 0.0) {
         const auto whole = static_cast<Index>(exponent);

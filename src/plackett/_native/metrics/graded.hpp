@@ -1,7 +1,7 @@
-// Measures that read graded labels: DCG and kin, ERR, weighted pairwise disagreement.
+// Measures of graded labels: DCG and related measures, ERR, weighted pairwise disagreement.
 //
-// All take labels in ranked order. Where ties are averaged every place of a tie group gets the group's expectation. An
-// empty query is NaN, which `values` holds beforehand. Kernels work through queries first to last.
+// All take labels in ranked order. If ties are averaged, every place of a tie group gets the group's expectation. An empty
+// query stays NaN, with which `values` is filled on entry. Kernels handle queries first to last.
 #pragma once
 #include <algorithm>
 
@@ -11,7 +11,7 @@
 
 namespace plackett::metrics {
 
-// Gain by gain times its discount; the same function for a ranking and for the ideal, so that a perfect one is exactly 1.
+// Sum of gain times discount; the same function for a ranking and for the ideal, so that a perfect one is exactly 1.
 inline double gain_sum(View<const double> ranked, double best, bool is_linear, View<const double> discounts) {
     double total = 0.0;
     if (is_linear) {
@@ -96,7 +96,7 @@ inline void mean_ndcg(View<const double> ranked, View<const std::int32_t> group_
     }
 }
 
-// passed[r] = mean, over all choices of r documents, of the product of their 1 − R; returns that of all of them.
+// passed[r] = mean, over all choices of r documents, of the product of their 1 − R. Return that of all of them.
 //
 // With one more document x the mean over r of t + 1 is (1 − r/(t+1)) · old[r] + r/(t+1) · (1 − R_x) · old[r − 1]: only
 // sums of numbers between 0 and 1.
@@ -123,7 +123,7 @@ inline void err(View<const double> ranked, View<const std::int32_t> group_end, V
                 Index last, View<double> values) {
     Index longest = 0;
     for (Index q = first; q < last; ++q) longest = std::max(longest, n_ranked[q]);
-    const Scratch<double> passed(std::min(longest, k) + 1);  // of a group: see mean_products
+    const Scratch<double> passed(std::min(longest, k) + 1);  // for one group: see mean_products
     for (Index q = first; q < last; ++q) {
         if (!(best_labels[q] > 0.0)) continue;
         const Index start = indptr[q], limit = std::min(k, n_ranked[q]);
@@ -173,7 +173,7 @@ inline void level_means(View<const double> ideal, View<const Index> indptr, View
         }
 }
 
-// The worth of a label that stands somewhere in the falling ideal. Halving without branches: none could be predicted.
+// The worth of a label, found in the descending ideal order. Binary search without branches, which could not be predicted.
 inline double worth_of(double label, View<const double> ideal, View<const double> worth) {
     Index low = 0;
     for (Index size = ideal.size; size > 1;) {
@@ -186,7 +186,7 @@ inline double worth_of(double label, View<const double> ideal, View<const double
 
 // Σ (n − position) · worth in ranked order over the same in ideal order; or, not is_ratio, the ideal minus it.
 //
-// The difference is Σ_{y_i > y_j} (worth_i − worth_j) · 1[i stands below j], pair by pair: Theorem 3 of p-ListMLE.
+// The difference is Σ_{y_i > y_j} (worth_i − worth_j) · 1[i is below j], pair by pair: Theorem 3 of p-ListMLE.
 inline void disagreement(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr,
                          View<const double> ideal, View<const double> worth, bool is_ratio, bool normalize, Index first,
                          Index last, View<double> values) {

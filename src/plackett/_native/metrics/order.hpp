@@ -9,7 +9,7 @@
 
 namespace plackett::metrics {
 
-// Pairs with different labels in a run of falling labels.
+// Pairs with different labels in a run of descending labels.
 inline Index pairs_of_different_labels(View<const double> labels) {
     const Index n = labels.size;
     Index equal = 0;
@@ -24,7 +24,7 @@ inline Index pairs_of_different_labels(View<const double> labels) {
 
 // Share of all pairs in which the later document has the larger label; pairs in a tie group count half.
 //
-// Tie groups come with falling labels, so that nothing rises inside them.
+// Labels are in descending order within tie groups, so that no pair in a group counts as discordant.
 inline void misordered(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr,
                        Index first, Index last, View<double> values) {
     const Rises rises(longest_list(indptr, first, last));
@@ -56,7 +56,7 @@ inline void persistence(View<const double> ranked, View<const std::int32_t> grou
             above += best[p] > border;
             level += best[p] == border;
         }
-        // chance of a document at the border to belong to the true top k
+        // probability that a document at the border belongs to the true top k
         const double share = static_cast<double>(limit - above) / static_cast<double>(level);
         const auto groups = own_groups(group_end, indptr, q, own.size);
         double total = 0.0;
@@ -71,7 +71,7 @@ inline void persistence(View<const double> ranked, View<const std::int32_t> grou
     }
 }
 
-// Probability that no document stands above one with a larger label; tie groups come with falling labels.
+// Probability that no document is above one with a larger label; labels are in descending order within tie groups.
 inline void exact(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr, Index first,
                   Index last, View<double> values) {
     for (Index q = first; q < last; ++q) {
@@ -82,7 +82,7 @@ inline void exact(View<const double> ranked, View<const std::int32_t> group_end,
         for (Index place = 0; chance > 0.0 && !groups.empty() && place < own.size;) {
             const Index stop = groups.stop(place);
             Index run = 0;
-            for (Index p = place; p < stop; ++p) {  // (product of the levels' factorials) / (the group's), bit by bit
+            for (Index p = place; p < stop; ++p) {  // (product of the levels' factorials) / (the group's), factor by factor
                 run = p > place && own[p] == own[p - 1] ? run + 1 : 1;
                 chance *= static_cast<double>(run) / static_cast<double>(p - place + 1);
             }

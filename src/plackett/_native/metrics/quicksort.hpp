@@ -1,7 +1,7 @@
-// The order in which numba's argsort leaves equal keys, which is the one that ranx reports.
+// The order of equal keys in numba's argsort, which is the one that ranx reports.
 //
-// numba.misc.quicksort of numba 0.68, step by step: the median of three as pivot, which swaps as below; parts of up to 15
-// documents sorted by insertion; the larger part waits on a stack. It is not stable, so each step counts.
+// Reproduces numba.misc.quicksort of numba 0.68: the median of three as pivot, with the swaps below; parts of up to 15
+// documents sorted by insertion; the larger part is pushed on a stack. It is not stable, so each step matters.
 #pragma once
 #include <utility>
 
@@ -11,7 +11,7 @@ namespace plackett::metrics {
 
 class Quicksort {
 public:
-    // Document numbers 0, 1, … by rising keys, into order.
+    // Document numbers 0, 1, … in ascending order of keys, into `order`.
     static void sort(View<const double> keys, View<Index> order) {
         for (Index i = 0; i < order.size; ++i) order[i] = i;
         Quicksort(keys, order).run();
@@ -29,7 +29,7 @@ private:
 
     void run() const {
         constexpr Index SMALL = 15;
-        constexpr int MOST_WAITING = 100;  // more than 64 cannot be: what is left is at most half of what it was
+        constexpr int MOST_WAITING = 100;  // at most 64 are possible: each part is at most half as long as the one before
         std::pair<Index, Index> waiting[MOST_WAITING];
         int n = 0;
         waiting[n++] = {0, order.size - 1};
@@ -59,7 +59,7 @@ private:
         }
     }
 
-    // Smaller keys than the pivot's before the place that is returned, larger ones behind it.
+    // Partition: keys smaller than the pivot's before the returned place, larger ones after it.
     Index partition(Index low, Index high) const {
         const Index middle = (low + high) >> 1;
         if (is_less(key(middle), key(low))) swap(low, middle);

@@ -1,6 +1,6 @@
-// Documents of every query in the order of their scores.
+// Documents of every query in descending order of scores.
 //
-// Callers have checked everything and own the outputs. A kernel works through queries first to last.
+// Callers have checked everything and own the outputs. A kernel handles queries first to last.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -12,19 +12,19 @@
 
 namespace plackett::metrics {
 
-// Counting, for every document, how many score higher is quadratic but becomes vector code: up to about this length it
-// beats any sort. Longer lists come with their order, sorted by numpy.
+// Counting, for every document, how many score higher is quadratic but vectorises: up to about this length it is faster
+// than sorting. Longer lists are passed with their order, sorted by numpy.
 constexpr Index COUNT_LIMIT = 512;
 constexpr Index PAD = 16;
 
-// How many documents of a list score higher than each, by keys that keep the order of the scores but for ties. A count is
-// as wide as a key, so that one vector holds as many of both.
+// How many documents of a list score higher than each, by keys in the order of the scores except for ties. A count is as
+// wide as a key, so that one vector holds equally many of both.
 template <class Key, class Count>
 class Counter {
 public:
     Counter() : keys(COUNT_LIMIT + PAD), above(COUNT_LIMIT + PAD) {}
 
-    // Count from key(i) of n_docs documents; returns the number of pairs that tie. Pads, `lowest`, count for nothing.
+    // Count from key(i) of n_docs documents. Return the number of tied pairs. Padding, `lowest`, is not counted.
     template <class KeyOf>
     Index count(Index n_docs, KeyOf key, Key lowest) const {
         const Index n_padded = (n_docs + PAD - 1) / PAD * PAD;
@@ -62,7 +62,7 @@ private:
     }
 };
 
-// Sort order by rising key(document), stably; spare is room of the same size.
+// Sort `order` by ascending key(document), stably; `spare` is work space of the same size.
 template <class Key>
 inline void sort_by(View<Index> order, View<Index> spare, Key key) {
     constexpr Index RUN = 16;
@@ -99,17 +99,17 @@ inline void for_each_run(Index n, Value value, Settle settle) {
     }
 }
 
-// Room for the lists of one call.
+// Work space for the lists of one call.
 class Ranker {
 public:
     explicit Ranker(Index longest)
         : taken(COUNT_LIMIT), orders(longest), spares(longest), gathered(longest) {}
 
-    // Write the labels of a list up to COUNT_LIMIT by falling score and return an empty order; where documents may tie,
-    // return their order instead: equal scores in the order of the rows.
+    // Write the labels of a list up to COUNT_LIMIT in descending order of scores and return an empty order. If
+    // documents may tie, return their order instead, with equal scores in the order of the rows.
     View<Index> rank_by_counts(View<const double> scores, View<const double> labels, View<double> ranked) const {
         const Index n_docs = scores.size;
-        // keys of 16 bits are the fastest to compare; scores that lie far apart tie in them, and are counted as floats
+        // 16-bit keys are the fastest to compare; if distant scores tie in them, scores are compared as floats
         const Index n_narrow = count_narrow(scores);
         if (n_narrow == 0) return place(narrow.counts(n_docs), labels, ranked);
         if (n_narrow <= n_docs) return order_by(narrow.counts(n_docs), scores);
@@ -125,7 +125,7 @@ public:
         return order;
     }
 
-    // Sort every run of equal scores by its keys; those with equal keys keep their order.
+    // Sort every run of equal scores by its keys; equal keys keep their order.
     void settle_by_keys(View<const double> scores, View<const double> keys, View<Index> order) const {
         for_each_run(
             order.size, [&](Index place) { return scores[order[place]]; },
@@ -134,7 +134,7 @@ public:
             });
     }
 
-    // Write the labels in order, those of every run of equal scores falling, and where the run of each place ends.
+    // Write the labels in order, descending in every run of equal scores, and the end of the run of each place.
     void write_averaged(View<const double> scores, View<const double> labels, View<const Index> order,
                         View<double> ranked, View<std::int32_t> ends) const {
         const View<double> found = gathered.slice(0, order.size);
@@ -157,7 +157,7 @@ private:
     Scratch<Index> taken, orders, spares;
     Scratch<double> gathered;
 
-    // Pairs that tie when the range of the scores is divided into 65,534 steps; UNKNOWN where it cannot be.
+    // Count the pairs that tie when the range of the scores is divided into 65,534 steps; UNKNOWN if it cannot be divided.
     Index count_narrow(View<const double> scores) const {
         double low = INFINITE, high = -INFINITE;
 #pragma omp simd reduction(min : low) reduction(max : high)
@@ -181,7 +181,7 @@ private:
         return {nullptr, 0};
     }
 
-    // Documents by falling score from the counts of those above them.
+    // Documents in descending order of scores, from the counts of higher ones.
     template <class Count>
     View<Index> order_by(View<const Count> above, View<const double> scores) const {
         const Index n_docs = scores.size;
@@ -207,7 +207,7 @@ inline bool has_ties(View<const double> scores, View<const Index> order) {
     return found;
 }
 
-// Put every run of equal scores into the order of the rows.
+// Sort every run of equal scores by row.
 inline void in_row_order(View<const double> scores, View<Index> order) {
     for_each_run(
         order.size, [&](Index place) { return scores[order[place]]; },
@@ -222,10 +222,10 @@ inline Index longest_of(View<const Index> lengths, Index first, Index last) {
 
 // Labels in the order of the scores, query by query, into `ranked`.
 //
-// Only the first n_ranked[q] rows of a query are ranked; what follows was not retrieved. Documents with equal scores stand
-// by rising tie_keys, then as the rows do; without keys, as the rows do; averaged, by falling label. long_order holds the
-// documents of lists beyond COUNT_LIMIT by falling score, ties in any order. group_end is written when ties are averaged;
-// own_groups reads it.
+// Only the first n_ranked[q] rows of a query are ranked; the others were not retrieved. Documents with equal scores are
+// ordered by ascending tie_keys, then by row; without keys, by row; if averaged, by descending label. long_order has
+// the documents of lists beyond COUNT_LIMIT in descending order of scores, ties in any order. group_end is written if
+// ties are averaged; own_groups reads it.
 inline void rank_labels(View<const double> scores, View<const double> labels, View<const double> tie_keys,
                         View<const Index> indptr, View<const Index> n_ranked, View<const Index> long_order,
                         bool is_averaged, Index first, Index last, View<double> ranked,
@@ -254,7 +254,7 @@ inline void rank_labels(View<const double> scores, View<const double> labels, Vi
     }
 }
 
-// The same with ties in the order in which numba's quicksort leaves them.
+// The same with ties in the order of numba's quicksort.
 inline void rank_labels_by_quicksort(View<const double> scores, View<const double> labels, View<const Index> indptr,
                                      View<const Index> n_ranked, Index first, Index last, View<double> ranked) {
     const Index longest = longest_of(n_ranked, first, last);
@@ -270,14 +270,14 @@ inline void rank_labels_by_quicksort(View<const double> scores, View<const doubl
     }
 }
 
-// The best labels of every query, falling, into top[top_indptr[q]:top_indptr[q + 1]].
+// The best labels of every query, descending, into top[top_indptr[q]:top_indptr[q + 1]].
 inline void top_labels(View<const double> labels, View<const Index> indptr, View<const Index> top_indptr, Index first,
                        Index last, View<double> top) {
     for (Index q = first; q < last; ++q)
         best_labels(labels.slice(indptr[q], indptr[q + 1]), top.slice(top_indptr[q], top_indptr[q + 1]));
 }
 
-// Behind the ranked documents of every query, those that were not retrieved: one tie group, labels falling.
+// Append the documents that were not retrieved to every query: one tie group, labels descending.
 inline void append_rest(View<const double> labels, View<const Index> indptr, View<const Index> n_ranked,
                         View<const std::int32_t> found_end, Index first, Index last, View<double> ranked,
                         View<std::int32_t> group_end) {

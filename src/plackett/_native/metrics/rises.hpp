@@ -6,13 +6,13 @@
 
 namespace plackett::metrics {
 
-constexpr Index DIRECT_LIMIT = 1536;  // up to here counting every pair, which becomes vector code, beats merging
+constexpr Index DIRECT_LIMIT = 1536;  // up to this length counting every pair, which vectorises, is faster than merging
 
-// Counts of documents as wide as the values that are compared, so that one vector holds as many of both.
+// Counts are as wide as the compared values, so that one vector holds equally many of both.
 template <class Real>
 using CountFor = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
 
-// Counted one by one, eight i at a time; `lower` is room for counts.
+// Count one by one, eight i at a time; `lower` is work space for counts.
 template <class Real>
 inline Index rises_direct(View<const Real> values, View<CountFor<Real>> lower) {
     const Index n = values.size;
@@ -22,7 +22,7 @@ inline Index rises_direct(View<const Real> values, View<CountFor<Real>> lower) {
         const Real v0 = values[i], v1 = values[i + 1], v2 = values[i + 2], v3 = values[i + 3];
         const Real v4 = values[i + 4], v5 = values[i + 5], v6 = values[i + 6], v7 = values[i + 7];
 #pragma omp simd
-        for (Index j = i + 8; j < n; ++j) {  // a count per j instead of one sum: this form becomes vector instructions
+        for (Index j = i + 8; j < n; ++j) {  // a count per j instead of one sum, because this form vectorises
             const Real x = values[j];
             lower[j] += (v0 < x) + (v1 < x) + (v2 < x) + (v3 < x) + (v4 < x) + (v5 < x) + (v6 < x) + (v7 < x);
         }
@@ -64,7 +64,7 @@ inline Index rises_merge(View<double> values, View<double> spare, View<std::int6
     for (Index start = 0; start < n; start += RUN) {
         const View<double> run = values.slice(start, std::min(start + RUN, n));
         total += rises_direct<double>(run, lower);
-        for (Index i = 1; i < run.size; ++i) {  // by insertion: falling
+        for (Index i = 1; i < run.size; ++i) {  // insertion sort, descending
             const double value = run[i];
             Index j = i;
             for (; j > 0 && run[j - 1] < value; --j) run[j] = run[j - 1];
@@ -79,7 +79,7 @@ inline Index rises_merge(View<double> values, View<double> spare, View<std::int6
                 const double from_left = values[left], from_right = values[right];
                 const bool is_left = from_left >= from_right;
                 spare[place++] = is_left ? from_left : from_right;
-                total += is_left ? 0 : middle - left;  // it rises above all that is left of the left half
+                total += is_left ? 0 : middle - left;  // it is larger than the rest of the left half
                 left += is_left;
                 right += !is_left;
             }
@@ -91,7 +91,7 @@ inline Index rises_merge(View<double> values, View<double> spare, View<std::int6
     return total;
 }
 
-// Rises of lists up to a length, with room for the work.
+// Counts rises of lists up to a length, with work space.
 class Rises {
 public:
     explicit Rises(Index longest)

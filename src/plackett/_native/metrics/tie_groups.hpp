@@ -1,10 +1,10 @@
-// Documents of one list with equal scores, where ties are averaged: every place of a group gets the group's expectation.
+// Tie groups of one list, for averaged ties: every place of a group gets the group's expectation.
 #pragma once
 #include "core/arrays.hpp"
 
 namespace plackett::metrics {
 
-// Where the tie group of each place of one list ends; empty where each document stands alone.
+// The end of the tie group of each place of one list; empty if no documents tie.
 template <class T>
 struct TieGroups {
     View<T> ends;
@@ -13,10 +13,10 @@ struct TieGroups {
     Index stop(Index place) const { return ends.size > 0 ? Index{ends[place]} : place + 1; }
 };
 
-// The groups of list q, of n_docs documents; empty where ties are not averaged or the list has none.
+// The groups of list q, of n_docs documents; empty if ties are not averaged or the list has none.
 //
-// group_end holds a 1 for each list with ties and a 0 for others, then the group ends of all rows. Those of lists
-// without ties are never touched: memory that is only reserved costs nothing.
+// group_end has a 1 for each list with ties and a 0 for others, followed by the group ends of all rows. Those of lists
+// without ties are never written, so that their memory is never allocated.
 template <class T>
 inline TieGroups<T> own_groups(View<T> group_end, View<const Index> indptr, Index q, Index n_docs) {
     if (group_end.size == 0 || group_end[q] == 0) return {{group_end.data, 0}};

@@ -1,5 +1,5 @@
-// One pass over X per evaluation: a few queries are scored, the loss gives their slope, and the slope is pulled back
-// while their rows are still in the cache. X is Rows or SparseRows; the loss is any, at one virtual call per few queries.
+// One pass over X per evaluation: score a few queries, compute the slope of their loss, and add their part of the gradient
+// while their rows are in the cache. X is Rows or SparseRows. Each group of queries costs one virtual call of the loss.
 #pragma once
 #include "core/lists.hpp"
 #include "losses/loss.hpp"
@@ -21,7 +21,7 @@ inline Index most_rows(View<const Index> indptr, Index rows_at_once) {
     return std::min(std::max(longest, rows_at_once), indptr[indptr.size - 1]);
 }
 
-// Room for one run, indexed by row among all rows: it stays in the nearest cache, where arrays of all rows would not.
+// Work space for one run, indexed by row among all rows. It stays in the L1 cache, unlike arrays of all rows.
 inline View<double> of_rows(const Scratch<double>& room, Index first, Index last) {
     const auto start = reinterpret_cast<std::uintptr_t>(room.slice(0, last - first).data);
     View<double> view{reinterpret_cast<double*>(start - static_cast<std::uintptr_t>(first) * sizeof(double)), last};
@@ -32,12 +32,12 @@ inline View<double> of_rows(const Scratch<double>& room, Index first, Index last
 }
 
 inline void weigh(View<double> slope, View<const Index> indptr, View<const double> weights, Index first, Index last) {
-    if (weights.size == 0) return;  // all alike
+    if (weights.size == 0) return;  // equal weights
     for (Index q = first; q < last; ++q)
         for (Index i = indptr[q]; i < indptr[q + 1]; ++i) slope[i] *= weights[q];
 }
 
-// Losses of all queries of the loss; their gradient is added to `gradient`. X has their rows.
+// Losses of all queries of the loss; adds their gradient to `gradient`. X has their rows.
 template <class Matrix>
 void evaluate_rows(Matrix X, View<const double> coef, const Loss& loss, View<const double> weights, Index rows_at_once,
                    View<double> values, View<double> gradient) {
@@ -55,8 +55,8 @@ void evaluate_rows(Matrix X, View<const double> coef, const Loss& loss, View<con
     }
 }
 
-// The curvature product at `coef`: rows times `direction`, the loss's product with that, and back, added to `gradient`.
-// Scores are computed anew, for the rows are at hand; keeping them would cost memory.
+// The curvature product at `coef`: rows times `direction`, the loss's product with that, and its pull-back, added to
+// `gradient`. Scores are computed again because the rows are in the cache; keeping them would need memory.
 template <class Matrix>
 void multiply_rows(Matrix X, View<const double> coef, View<const double> direction, const Loss& loss,
                    View<const double> weights, Index rows_at_once, View<double> gradient) {

@@ -1,4 +1,4 @@
-// Bindings of what several rankers share: equal scores and equal rows.
+// Bindings of kernels that several rankers share: equal scores and equal rows.
 #include "core/bind.hpp"
 #include "rankers/tied_scores.hpp"
 

@@ -1,4 +1,4 @@
-// Equal scores in the order of others, and rows recognised by what they hold.
+// Break ties of scores by other scores, and hash rows.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -14,10 +14,10 @@ inline double least_of(View<const double> scores, View<const Index> docs) {
     return least;
 }
 
-// Move equal scores apart: group t owns places starts[t] to starts[t + 1] of `order`, its base scores rise.
+// Separate equal scores: group t has places starts[t] to starts[t + 1] of `order`, with ascending base scores.
 //
-// Groups of a query rise too. A score of query q moves up by less than most[q], and by less than half of the way to the
-// next group; what rounding leaves equal goes to the next number.
+// Groups of a query ascend too. A score of query q increases by less than most[q], and by less than half of the distance to
+// the next group; scores that rounding leaves equal become the next representable number.
 inline void spread_ties(View<const Index> order, View<const Index> starts, View<const double> base,
                    View<const Index> query_of, View<const double> most, View<double> scores) {
     constexpr double INFINITE = std::numeric_limits<double>::infinity();
@@ -45,8 +45,8 @@ inline void spread_ties(View<const Index> order, View<const Index> starts, View<
     }
 }
 
-// A number for each row that depends on all its values and their columns (the mixing steps of SplitMix64), whatever the
-// precision of the rows; the two zeros are equal.
+// A hash of each row that depends on all its values and their columns (the mixing steps of SplitMix64), independent of the
+// precision of the rows; both zeros are equal.
 template <class Real>
 void row_keys(Rows<const Real> rows, View<std::uint64_t> keys) {
     for (Index i = 0; i < rows.n_rows; ++i) {

@@ -1,4 +1,4 @@
-// Bindings of linear scores and the way back.
+// Bindings of linear scores and pull-backs.
 #include "core/bind.hpp"
 #include "scorers/linear.hpp"
 

@@ -1,8 +1,8 @@
-// Loops over the rows of X: scores, and the way back from slopes to a gradient.
+// Loops over the rows of X: scores, and the pull-back from slopes to a gradient.
 //
-// Where there is one coefficient more than columns, it is the intercept, which is added to every score. Sums are double
-// whatever X is: float sums would save a tenth of an evaluation, and leave fits to columns of large scale stuck above
-// their tolerance.
+// If there is one coefficient more than columns, it is the intercept, which is added to every score. Sums are double
+// for all types of X: float sums would save a tenth of an evaluation, but fits to columns of large scale would not
+// reach their tolerance.
 #pragma once
 #include "core/arrays.hpp"
 #include "core/lanes.hpp"
@@ -25,7 +25,7 @@ inline double intercept(View<const double> coef, Index n_columns) {
     return coef.size > n_columns ? coef[n_columns] : 0.0;
 }
 
-// Add to the intercept's place what the slopes mean for it.
+// Add the slopes to the intercept's entry.
 inline void pull_back_intercept(View<const double> slope, View<double> gradient, Index n_columns) {
     if (gradient.size <= n_columns) return;
     double total = 0.0;
@@ -36,7 +36,7 @@ inline void pull_back_intercept(View<const double> slope, View<double> gradient,
 
 // ---- dense rows
 
-// Sums that run side by side, so that no step waits for the one before.
+// Independent accumulators hide the latency.
 struct Strands {
     static constexpr Index N = 4, WIDTH = N * N_LANES;
     Lanes sums[N] = {};
@@ -44,8 +44,8 @@ struct Strands {
     double total() const { return sum_of_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])); }
 };
 
-// One row after the other: read from memory, several at a time would be read in a pattern that the processor does not
-// foresee, and take twice as long.
+// One row after the other: reading several rows from memory at a time defeats the hardware prefetcher and takes twice as
+// long.
 template <class Real>
 inline double dot(View<const Real> row, View<const double> coef) {
     check_slice(0, row.size, coef.size);
@@ -67,7 +67,7 @@ void score(Rows<const Real> X, View<const double> coef, View<double> scores) {
     for (Index i = 0; i < X.n_rows; ++i) scores[i] = dot(X[i], coef) + shift;
 }
 
-// Scores by two vectors of coefficients; each as score has it.
+// Scores by two vectors of coefficients, each bit-identical to `score`.
 template <class Real>
 void score_two(Rows<const Real> X, View<const double> coef, View<const double> direction, View<double> scores,
                View<double> moved) {
@@ -110,7 +110,7 @@ inline void pull_back_run(Rows<const Real> X, Index i, View<const double> slope,
     }
     Index j = 0;
     for (; j + N_LANES <= X.n_columns; j += N_LANES) {
-        Lanes sums[2] = {};  // two, which need not wait for each other; nor do they for the run before
+        Lanes sums[2] = {};  // two independent accumulators
         for (int r = 0; r < n; ++r) sums[r % 2] += load_lanes(rows[r] + j) * every_lane(pulls[r]);
         store_lanes(load_lanes(gradient.data + j) + (sums[0] + sums[1]), gradient.data + j);
     }
@@ -131,7 +131,7 @@ void pull_back(Rows<const Real> X, View<const double> slope, View<double> gradie
     pull_back_intercept(slope, gradient, X.n_columns);
 }
 
-// Add Σ_i weights_i x_ij² to each column's place.
+// Add Σ_i weights_i x_ij² to each column's entry.
 template <class Real>
 void add_squares(Rows<const Real> X, View<const double> weights, View<double> diagonal) {
     for (Index i = 0; i < X.n_rows; ++i) {

@@ -1,4 +1,4 @@
-// The one update of ADMM that needs a loop.
+// The proximal step of ADMM for the logistic loss.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -7,16 +7,16 @@
 
 namespace plackett {
 
-// Take every margin z to the minimum of ratio · log(1 + e^-z) + (z - target)² / 2, by Newton from where it is. The minimum
-// lies between the target and the target plus the ratio; a step that leaves what is known of its place goes to the middle
-// of that instead.
+// Move every margin z to the minimum of ratio · log(1 + e^-z) + (z - target)² / 2, by Newton's method. The minimum is
+// between the target and the target plus the ratio; a step that leaves the current bracket is replaced by its
+// midpoint.
 inline void logistic_prox(View<const double> targets, View<const double> ratios, View<double> margins) {
     for (Index t = 0; t < targets.size; ++t) {
         const double target = targets[t], ratio = ratios[t];
         double low = target, high = target + ratio;
         double z = std::min(std::max(margins[t], low), high);
         for (int k = 0; k < 60; ++k) {
-            const double pull = 0.5 * (1.0 - std::tanh(0.5 * z));  // the sigmoid of -z; tanh overflows nowhere
+            const double pull = 0.5 * (1.0 - std::tanh(0.5 * z));  // the sigmoid of -z; tanh cannot overflow
             const double slope = z - target - ratio * pull;
             (slope > 0.0 ? high : low) = z;
             const double step = slope / (1.0 + ratio * pull * (1.0 - pull));

@@ -1,4 +1,4 @@
-// Features that count terms; pairs, terms and counts lie as in weighting.hpp.
+// Features that count terms; the layout of pairs, terms and counts is described in weighting.hpp.
 #pragma once
 #include <limits>
 
@@ -9,7 +9,7 @@ namespace plackett::text {
 // columns: covered terms, their idf, then sum, min, max, mean and variance of tf, of tf / length, and of tf · idf
 constexpr Index N_STATISTICS = 17;
 
-// Sums and moments over the terms of the query, each as often as it stands there; `out` begins with zeros.
+// Sums and moments over the terms of the query, each as often as it occurs; `out` is zero on entry.
 inline void term_statistics(View<const double> idf, View<const Index> lengths, View<const Index> terms,
                             View<const double> times, View<const Index> term_bounds, View<const std::int32_t> pairs,
                             View<const Index> pair_bounds, View<const Index> count_bounds,

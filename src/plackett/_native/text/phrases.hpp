@@ -1,4 +1,4 @@
-// Whether documents hold the terms of a phrase side by side.
+// Whether documents contain the terms of a phrase side by side.
 #pragma once
 #include "core/arrays.hpp"
 
@@ -6,7 +6,7 @@ namespace plackett::text {
 
 constexpr std::int32_t ANY_WORD = -1;
 
-// Document d is numbers[bounds[d]:bounds[d + 1]], its terms in order; ANY_WORD in `wanted` stands for any one word.
+// Document d is numbers[bounds[d]:bounds[d + 1]], its terms in order; ANY_WORD in `wanted` matches any one word.
 inline void hold_phrase(View<const std::int32_t> numbers, View<const Index> bounds, View<const Index> docs,
                         View<const std::int32_t> wanted, View<bool> answer) {
     const auto is_here = [&](Index start) {

@@ -1,4 +1,4 @@
-// The best documents of a query, without adding up what cannot change them. Postings lie as in weighting.hpp.
+// The best documents of a query, skipping postings that cannot change them. The layout of postings is in weighting.hpp.
 #pragma once
 #include <limits>
 #include <utility>
@@ -7,12 +7,12 @@
 
 namespace plackett::text {
 
-constexpr Index BLOCK = 64;    // documents that are passed over together when none of them is good enough
-constexpr double MANY = 0.5;   // postings per document from which looking through all documents costs less than noting
-constexpr double FEW = 0.25;   // documents met, of all, up to which they are noted in any case
-constexpr Index LOOKUP = 50;   // postings that are added in the time in which one is looked up
+constexpr Index BLOCK = 64;    // documents that are skipped together if none of them is good enough
+constexpr double MANY = 0.5;   // postings per document above which scanning all documents is cheaper than listing those met
+constexpr double FEW = 0.25;   // share of documents met up to which they are always listed
+constexpr Index LOOKUP = 50;   // postings that are added in the time of one look-up
 
-// The score of a document: base + scale · sum + weight_of_prior · prior, `prior` may be empty.
+// The score of a document: base + scale · sum + weight_of_prior · prior; `prior` may be empty.
 struct Scoring {
     double scale, base;
     View<const double> prior;
@@ -24,7 +24,7 @@ struct Scoring {
     }
 };
 
-// The best documents so far, once full a heap with the worst on top.
+// The best documents so far; a heap with the worst on top when it is full.
 struct Best {
     View<double> scores;
     View<Doc> docs;
@@ -42,10 +42,10 @@ struct Best {
         }
     }
 
-    // To falling order.
+    // Sort in descending order.
     void sort() {
         if (!is_full()) make_heap();
-        for (Index size = n_kept - 1; size > 0; --size) {  // the worst goes to the end, again and again
+        for (Index size = n_kept - 1; size > 0; --size) {  // repeatedly move the worst to the end
             std::swap(scores[0], scores[size]);
             std::swap(docs[0], docs[size]);
             sift_down(0, size);
@@ -53,7 +53,7 @@ struct Best {
     }
 
 private:
-    // Whether the first is below the second: by score, equal scores by place in the collection.
+    // Whether the first ranks below the second: by score, then by place in the collection.
     static bool is_worse(double score, Doc doc, double other_score, Doc other_doc) {
         return score < other_score || (score == other_score && doc > other_doc);
     }
@@ -81,14 +81,14 @@ private:
     }
 };
 
-// The documents that hold a term of the query: a sum and a mark for every document, and a list of those met.
+// The documents that contain a term of the query: a sum and a flag for every document, and a list of those met.
 struct Met {
     View<double> sums;
     View<std::uint8_t> is_met;
     View<Doc> docs;
     Index n = 0;
 
-    // Add the postings of a term and note the documents that are new.
+    // Add the postings of a term and list the documents that are new.
     void meet(View<const Index> indptr, View<const Doc> postings, View<const double> values, Index term,
               double n_times) {
         const Index stop = indptr[term + 1];
@@ -97,13 +97,13 @@ struct Met {
             const Doc doc = postings[place];
             sums[doc] += n_times * values[place];
             docs[n_noted] = doc;
-            n_noted += 1 - is_met[doc];  // the entry stays only where the document is new
+            n_noted += 1 - is_met[doc];  // the entry is kept only if the document is new
             is_met[doc] = 1;
         }
         n = n_noted;
     }
 
-    // Add the postings of a term to the documents that are met, and to no others.
+    // Add the postings of a term to the documents in the list only.
     void add(View<const Index> indptr, View<const Doc> postings, View<const double> values, Index term,
              double n_times) const {
         const Index start = indptr[term], stop = indptr[term + 1];
@@ -126,7 +126,7 @@ struct Met {
         }
     }
 
-    // Forget the documents whose score is below what is needed.
+    // Remove the documents whose score is below the threshold.
     void drop_hopeless(const Scoring& score_of, double needed) {
         Index n_left = 0;
         for (Index i = 0; i < n; ++i) {
@@ -156,7 +156,7 @@ inline void best_of_all(View<const double> sums, double least, const Scoring& sc
     const auto [scale, base, prior, weight_of_prior] = score_of;
     for (Index start = 0; start < sums.size; start += BLOCK) {
         const View<const double> totals = sums.slice(start, std::min(start + BLOCK, sums.size));
-        Index n_above = 0;  // counting has no branches and becomes vector instructions
+        Index n_above = 0;  // counting has no branches and vectorises
         if (prior.size) {
             const View<const double> priors = prior.slice(start, start + totals.size);
             for (Index i = 0; i < totals.size; ++i)
@@ -170,22 +170,22 @@ inline void best_of_all(View<const double> sums, double least, const Scoring& sc
             const double score = score_of(totals[i], start + i);
             if (score > least) {
                 best.keep(score, static_cast<Doc>(start + i));
-                if (best.is_full()) least = best.scores[0];  // documents rise, so that an equal score comes too late
+                if (best.is_full()) least = best.scores[0];  // documents ascend, so that a later equal score ranks lower
             }
         }
     }
 }
 
-// The documents with the highest scores among those that hold a term of the query; returns how many were found.
+// The documents with the highest scores among those that contain a term of the query. Return how many were found.
 //
-// Terms come with the rarest first, and sums are taken in this order. `highest` has the highest value of every term;
-// where it is empty, values may be negative or 0. Otherwise what is left of the query may be too little to bring up a
-// document that has not been met yet (the "MaxScore" of Turtle and Flood); what the others hold is then added for the
-// documents alone that can still be among the best.
+// Terms are ordered by ascending frequency, and sums are computed in this order. `highest` has the highest value of every
+// term; if it is empty, values may be negative or 0. Otherwise the remaining terms may be too small to bring a new document
+// into the result (the "MaxScore" of Turtle and Flood); their postings are then only added for the documents that can still
+// be among the best.
 //
-// `sums` and `is_met` are all zero, one entry per document, and are zero again afterwards; `met_docs` is one longer, and
-// what it holds does not matter. The answer stands in the arrays best_*, the highest first, equal scores by place in
-// the collection.
+// `sums` and `is_met` are zero on entry, one entry per document, and are zero again on return. `met_docs` has one more
+// entry and need not be initialised. The result is in the arrays best_*, in descending order of scores, equal scores by
+// place in the collection.
 inline Index best(View<const Index> indptr, View<const Doc> docs, View<const double> values,
                   View<const double> highest, View<const Index> terms, View<const double> times, double scale,
                   double base, View<const double> prior, double weight_of_prior, double lowest_prior,
@@ -197,18 +197,18 @@ inline Index best(View<const Index> indptr, View<const Doc> docs, View<const dou
     const Index k = best_scores.size;
     const double n_docs = static_cast<double>(sums.size);
     const bool is_positive = highest.size > 0;
-    Index n_left = 0;      // postings that were not added yet
-    double can_add = 0.0;  // the most that they can bring
+    Index n_left = 0;      // postings not added yet
+    double can_add = 0.0;  // upper bound of their sum
     for (Index q = 0; q < terms.size; ++q) {
         n_left += indptr[terms[q] + 1] - indptr[terms[q]];
         if (is_positive) can_add += times[q] * highest[terms[q]];
     }
-    // more than rounding can change a score by
+    // upper bound of the rounding error of a score
     const double largest = std::abs(base) + scale * can_add +
                            weight_of_prior * std::max(std::abs(lowest_prior), std::abs(highest_prior));
     const double slack = 4.0e-16 * static_cast<double>(terms.size + 8) * largest;
     const bool is_wide = is_positive && static_cast<double>(n_left) > MANY * n_docs;
-    bool is_closed = false;  // no other documents can come in
+    bool is_closed = false;  // no other document can enter the result
     double least = -std::numeric_limits<double>::infinity();
     for (Index q = 0; q < terms.size; ++q) {
         if (is_positive && k <= met.n && met.n <= n_left) {
@@ -224,7 +224,7 @@ inline Index best(View<const Index> indptr, View<const Doc> docs, View<const dou
         } else if (is_wide && static_cast<double>(met.n + n_postings) > FEW * n_docs) {
             met.unmark();
             add_postings(indptr, docs, values, terms.slice(q, terms.size), times.slice(q, terms.size), sums);
-            // a document with the very score may be among the best: one step below it
+            // a document with exactly this score may be in the result: one step below it
             best.n_kept = 0;
             best_of_all(sums, std::nextafter(least, -std::numeric_limits<double>::infinity()), score_of, best);
             sums.fill(0.0);

@@ -1,10 +1,10 @@
-// What a posting is worth, and sums over the postings of a query.
+// Impacts of postings, and sums over the postings of a query.
 //
-// A posting is a document that holds a term, and how often (tf). What it adds to the score of its document has one of
-// three forms in a number of the term and a number of the document; text/weighting.py fills these in. Postings lie term
-// by term: term t owns the places indptr[t] to indptr[t + 1] of docs, rising, and of tf.
+// A posting is a document that contains a term, and its count (tf). Its contribution to the score of the document has
+// one of three forms, in a number of the term and a number of the document, which text/weighting.py computes. Postings
+// are stored term by term: term t has the entries indptr[t] to indptr[t + 1] of docs, ascending, and of tf.
 //
-// A document has the same score whichever kernel computes it, and numpy: this room is compiled without fused
+// All kernels, and numpy, compute the same score for a document: this folder is compiled without fused
 // multiply-add (see CMakeLists.txt).
 #pragma once
 #include <cmath>
@@ -21,7 +21,7 @@ enum class Form : Index {
     logarithm = 2,  // log(1 + max(tf − discount, 0) · term · doc)
 };
 
-// What a posting adds to the score of its document.
+// Contribution of a posting to the score of its document.
 template <Form form>
 inline double impact(double tf, double of_term, double of_doc, double discount) {
     if constexpr (form == Form::product) return tf * of_term * of_doc;
@@ -29,7 +29,7 @@ inline double impact(double tf, double of_term, double of_doc, double discount) 
     if constexpr (form == Form::logarithm) return std::log1p(std::max(tf - discount, 0.0) * of_term * of_doc);
 }
 
-// work.operator()<form>(), so that loops over postings do not ask for the form each time.
+// work.operator()<form>(), so that loops over postings do not branch on the form.
 template <class Work>
 inline void with_form(Index form, const Work& work) {
     switch (static_cast<Form>(form)) {
@@ -39,7 +39,7 @@ inline void with_form(Index form, const Work& work) {
     }
 }
 
-// The impact of every posting of the terms first to last, each in its place of out.
+// The impact of every posting of the terms first to last, written to its entry of `out`.
 inline void impacts(Index form, double discount, View<const Index> indptr, View<const Doc> docs, View<const Doc> tf,
                     View<const double> of_term, View<const double> of_doc, Index first, Index last, View<double> out) {
     with_form(form, [&]<Form chosen>() {
@@ -59,11 +59,11 @@ inline void add_postings(View<const Index> indptr, View<const Doc> docs, View<co
     }
 }
 
-// The place of a document among the postings start to stop, or -1.
+// The index of a document among the postings start to stop, or -1.
 inline Index find_doc(View<const Doc> docs, Index start, Index stop, Doc doc) {
     if (start >= stop) return -1;
     Index first = start;
-    for (Index size = stop - start; size > 1;) {  // the step is a conditional move: a branch would be guessed wrong
+    for (Index size = stop - start; size > 1;) {  // a conditional move, because a branch would be mispredicted
         const Index half = size >> 1;
         first += docs[first + half - 1] < doc ? half : 0;
         size -= half;
@@ -71,10 +71,10 @@ inline Index find_doc(View<const Doc> docs, Index start, Index stop, Doc doc) {
     return docs[first] == doc ? first : -1;
 }
 
-// Queries with their terms and documents: query q owns terms[term_bounds[q]:term_bounds[q + 1]] and the documents
+// Queries with their terms and documents: query q has terms[term_bounds[q]:term_bounds[q + 1]] and the documents
 // pairs[pair_bounds[q]:...]; its counts begin at count_bounds[q], document by document, and term by term within.
 
-// How often each document of a query holds each of the query's terms.
+// How often each document of a query contains each of the query's terms.
 inline void pair_counts(View<const Index> indptr, View<const Doc> docs, View<const Doc> tf, View<const Index> terms,
                         View<const Index> term_bounds, View<const Doc> pairs, View<const Index> pair_bounds,
                         View<const Index> count_bounds, View<Doc> counts) {

@@ -1,4 +1,4 @@
-// Centres of relevance of features: sums over the parts of lists that are cut by rising relevance.
+// Centres of relevance of features: sums over parts of lists in ascending order of relevance.
 #pragma once
 #include <cmath>
 
@@ -6,8 +6,8 @@
 
 namespace plackett::boosting {
 
-// Add to a total; what rounding takes from it goes to the rest. There must be no product among the operands: merged
-// with the sum into one operation it would change what is lost.
+// Compensated sum: the rounding error is added to the rest. No operand may be a product, because a fused multiply-add
+// would change the rounding error.
 inline void add_exactly(double& total, double& rest, double value) {
     const double longer = total + value, part = longer - total;
     rest += (total - (longer - part)) + (value - part);
@@ -18,7 +18,7 @@ struct Places {
     Index start, stop;
 };
 
-// The places of a part that count for its centre: 0 all, 1 the most, 2 the middling, 3 the least relevant third.
+// The documents of a part that count for its centre: 0 all, 1 the most, 2 the middle, 3 the least relevant third.
 inline Places chosen_places(Index start, Index stop, Index centre) {
     const Index size = stop - start, third = (size + 2) / 3;
     if (centre == 0 || size < 3) return {start, stop};
@@ -29,10 +29,9 @@ inline Places chosen_places(Index start, Index stop, Index centre) {
 
 // Sums of the features over each part of queries first to last; the last column is the sum of the weights.
 //
-// `order` has the rows of each query by falling label; X begins with the row indptr[first]. Documents of a level share
-// its places, so that a part gets the level's mean for each of the places that it takes from it. Sums keep what
-// rounding would lose (`rests`): they do not depend on the order of the rows. `sizes` are sums of absolute values,
-// which bound the rounding error.
+// `order` has the rows of each query in descending order of labels; X starts with row indptr[first]. Documents of a level
+// share its places, so that a part gets the level's mean for each of its places. Compensated summation (`rests`) makes the
+// sums independent of the order of the rows. `sizes` are sums of absolute values, which bound the rounding error.
 template <class Real>
 void add_to_centres(Rows<const Real> X, View<const Index> order, View<const Index> level_start,
                     View<const Index> indptr, View<const double> weights, Index centre, Index first, Index last,
@@ -57,7 +56,7 @@ void add_to_centres(Rows<const Real> X, View<const Index> order, View<const Inde
                     absolute[f] += std::abs(value);
                 }
             }
-            const Index low = n - stop, high = n - begin;  // its places by rising relevance
+            const Index low = n - stop, high = n - begin;  // its places in ascending order of relevance
             for (Index part = low * n_parts / n; part < n_parts; ++part) {
                 // part k has the places p with k n <= p K < (k + 1) n
                 const Index part_start = (part * n + n_parts - 1) / n_parts;

@@ -1,6 +1,6 @@
-// DiffRank: weights of pairs, of which only each document's share is ever computed.
+// DiffRank: weights of pairs, computed only as sums for each document.
 //
-// Documents stand in order of falling labels. The pair of a better document i and a worse j weighs
+// Documents are in descending order of labels. The pair of a better document i and a worse j has the weight
 // exp(-(H_i - H_j) / U), with the scores H and the spread U = n - 1.
 #pragma once
 #include <cmath>
@@ -11,19 +11,19 @@
 
 namespace plackett::boosting {
 
-constexpr double WIDEST = 600.0;  // of the exponents of a query, for which exp(a) exp(b) neither overflows nor vanishes
+constexpr double WIDEST = 600.0;  // of the exponents of a query: exp(a) exp(b) neither overflows nor underflows
 
-// Room for the factors of the weights of one list.
+// Work space for the factors of the weights of one list.
 struct PairFactors {
     Scratch<double> up, down, lost;
 
     explicit PairFactors(Index longest) : up(longest), down(longest), lost(longest) {}
 };
 
-// Total weight of the pairs of one query, and each document's own, as better less as worse.
+// Total weight of the pairs of one query, and for each document its weight as the better minus that as the worse one.
 //
-// Weights are products, so that sums over pairs are sums over documents: of those below, of those above. Both sums run
-// in one loop, from either end, since each addition has to wait for the one before.
+// Weights are products, so that sums over pairs are sums over the documents below and above. Both sums are computed in one
+// loop, from either end, because each addition depends on the one before.
 inline double weigh_narrow_pairs(View<const double> scores, double middle, double spread, View<const Index> level_start,
                                  Index top, const PairFactors& room, View<double> net) {
     const Index n = scores.size;
@@ -59,7 +59,7 @@ inline double weigh_narrow_pairs(View<const double> scores, double middle, doubl
     return total;
 }
 
-// A sum of exponentials relative to the largest, none of which overflows.
+// A sum of exponentials relative to the largest, so that none overflows.
 struct ScaledSum {
     double sum = 0.0, largest = 0.0;
 
@@ -74,7 +74,7 @@ struct ScaledSum {
     double times_exp(double exponent) const { return sum > 0.0 ? sum * std::exp(largest + exponent) : 0.0; }
 };
 
-// The same where scores lie so far apart that the products have to be scaled.
+// The same for a range of scores so wide that the products have to be scaled.
 inline double weigh_wide_pairs(View<const double> scores, double spread, View<const Index> level_start, Index top,
                                View<double> net) {
     const Index n = scores.size;
@@ -147,7 +147,7 @@ inline void pull_feature(View<const std::int32_t> feature, View<const double> ne
     }
 }
 
-// Pairs of each query that the scores order the other way; closer scores than TIE are tied.
+// Pairs of each query that the scores order wrongly; scores closer than TIE are tied.
 inline void count_wrong(View<const double> scores, View<const Index> level_start, View<const Index> level_end,
                         View<const Index> tops, View<const Index> n_pairs, View<const Index> indptr, Index first,
                         Index last, View<Index> wrong) {

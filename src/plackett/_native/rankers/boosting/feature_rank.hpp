@@ -1,22 +1,22 @@
 // FeatureRank and BL-FeatureRank: one step on a block of queries.
 //
-// Documents stand in order of falling labels while a ranker learns, in any order while it predicts.
+// Documents are in descending order of labels during training, in any order during prediction.
 #pragma once
 #include "core/lists.hpp"
 #include "rankers/boosting/ranks.hpp"
 
 namespace plackett::boosting {
 
-enum Entering : Index { FEATURE = 0, MIXTURE = 1, BEFORE = 2 };  // what enters a step of BL-FeatureRank
+enum Entering : Index { FEATURE = 0, MIXTURE = 1, BEFORE = 2 };  // input of a step of BL-FeatureRank
 
-// What a step adds to the ranking so far: the feature's ranks, a mixture, or the ranking itself.
+// The term that a step adds to the ranking so far: the feature's ranks, a mixture, or the ranking itself.
 inline double entering(std::int32_t twice_feature, std::int32_t twice_before, Index choice, double beta) {
     const double feature = 0.5 * twice_feature, before = 0.5 * twice_before;
     if (choice == MIXTURE) return beta * before + (1.0 - beta) * feature;
     return choice == BEFORE ? before : feature;
 }
 
-// Rank each list by the ranking before plus the weighted entering one, or by the mixture alone; count its pairs.
+// Rank each list by the previous ranking plus the weighted term, or by the mixture alone; count its pairs.
 inline void rank_step(View<const std::int32_t> feature, View<const std::int32_t> before, bool is_mixture, double weight,
                       View<const Index> choices, View<const double> betas, bool is_counted,
                       View<const Index> level_start, View<const Index> level_end, View<const Index> indptr, Index first,

@@ -1,14 +1,14 @@
-// The rankings that lie in single features, by their centres of relevance, and the pairs that they order.
+// Rankings by single features, by their centres of relevance, and counts of correctly ordered pairs.
 #pragma once
 #include "core/lists.hpp"
 #include "rankers/boosting/ranks.hpp"
 
 namespace plackett::boosting {
 
-// Twice the ranks of every feature, and the pairs that they order right and wrong where `is_counted`.
+// Twice the ranks of every feature, and if `is_counted` the pairs that they order right and wrong.
 //
-// X begins with the row indptr[first]; the ranks, one row per feature, with the query 0. Their documents are in the
-// order of `order`. Feature f has the first n_centres[f] of its row of centres.
+// X starts with row indptr[first]; the ranks, one row per feature, start with query 0. Documents are in the order of
+// `order`. Feature f has the first n_centres[f] entries of its row of centres.
 template <class Real>
 void rank_features(Rows<const Real> X, View<const Index> order, View<const Index> indptr, Rows<const double> centres,
                    Rows<const Index> parts, Rows<const Index> signs, Rows<const Index> places,

@@ -1,4 +1,4 @@
-// Pairs of different labels that a ranking orders as the labels do, and the other way.
+// Pairs of different labels that a ranking orders as the labels do, and in reverse.
 #pragma once
 #include <bit>
 #include <utility>
@@ -7,22 +7,22 @@
 
 namespace plackett::boosting {
 
-// Of documents in order of falling labels: where the level of each one's label begins and ends within its list.
+// For documents in descending order of labels: bounds of each document's label level within its list.
 struct LevelBounds {
     View<const Index> start, end;
 
     LevelBounds slice(Index first, Index last) const { return {start.slice(first, last), end.slice(first, last)}; }
 };
 
-// Counts for lists of at most `longest` documents. Documents are taken by rising rank. A set of bits says which were
-// taken before; `groups` how many of them stand in earlier groups of eight words, and `below` how many in earlier words
+// Counts for lists of at most `longest` documents. Documents are visited in ascending order of rank. A bit set has the
+// visited ones; `groups` has how many of them are in earlier groups of eight words, and `below` how many in earlier words
 // of the same group.
 class PairCounter {
 public:
     explicit PairCounter(Index longest)
         : bits(WORDS * groups_of(longest)), below(WORDS * groups_of(longest)), groups(groups_of(longest)) {}
 
-    // Pairs in the right and in the wrong order; those that tie are in neither. `sequence` has the documents by rising
+    // Pairs in the right and in the wrong order; ties count as neither. `sequence` has the documents in ascending order of
     // rank. Only pairs whose better document is among the first `top` count.
     std::pair<Index, Index> operator()(View<const Index> sequence, View<const std::int32_t> ranks, LevelBounds levels,
                                        Index top) const {
@@ -49,7 +49,7 @@ public:
     }
 
 private:
-    static constexpr Index WORDS = 8;  // of a group
+    static constexpr Index WORDS = 8;  // per group
 
     static Index groups_of(Index n) { return (n >> 9) + 1; }
 

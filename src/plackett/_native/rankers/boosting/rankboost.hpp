@@ -1,8 +1,8 @@
-// RankBoost: weights of pairs that factorise, and sums over all thresholds of a feature.
+// RankBoost: weights of pairs as products, and sums over all thresholds of a feature.
 //
-// The pair of a better document i and a worse j of query q weighs w_q exp(H_j - H_i), so that sums over the pairs of a
-// document are products with sums over label levels. Documents stand in label order, the best first; scores are taken
-// relative to the middle of their range within the query.
+// The pair of a better document i and a worse j of query q has the weight w_q exp(H_j - H_i), so that sums over the
+// pairs of a document are products with sums over label levels. Documents are in label order, the best first; scores
+// are relative to the middle of their range within the query.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -12,13 +12,13 @@
 
 namespace plackett::boosting {
 
-constexpr double FARTHEST = 340.0;  // from the middle; products of exponentials stay finite, also summed over all pairs
+constexpr double FARTHEST = 340.0;  // from the middle: products of exponentials, summed over all pairs, stay finite
 
-// Of each document: weight of the pairs in which it is better less that of those in which it is worse.
+// For each document: its weight as the better one of pairs minus that as the worse one.
 //
-// Level l holds places bounds[l] to bounds[l + 1] of the label order, and query q levels of_queries[q] to
+// Level l has places bounds[l] to bounds[l + 1] of the label order, and query q has levels of_queries[q] to
 // of_queries[q + 1]. `up` and `down`, one per place of the label order, are e to the score and to its negative; `sums`
-// gets the summed weight of the pairs of each query. Nothing is divided by the total yet.
+// receives the summed weight of the pairs of each query. Results are not normalised by the total.
 inline void potentials(View<const double> scores, View<const Index> order, View<const Index> indptr,
                        View<const Index> bounds, View<const Index> of_queries, View<const double> weights,
                        View<double> up, View<double> down, View<double> pulls, View<double> sums) {
@@ -61,7 +61,7 @@ inline void potentials(View<const double> scores, View<const Index> order, View<
 
 // The sum of `pulls` above each threshold of features first to last.
 //
-// `codes` (feature × document) counts the thresholds below a value; feature f owns edges starts[f] to starts[f + 1].
+// `codes` (feature × document) has the number of thresholds below a value; feature f has edges starts[f] to starts[f + 1].
 inline void sweep(Rows<const std::int32_t> codes, View<const Index> starts, View<const double> pulls, Index first,
                   Index last, View<double> edges) {
     Index longest = 0;
@@ -80,7 +80,7 @@ inline void sweep(Rows<const std::int32_t> codes, View<const Index> starts, View
     }
 }
 
-// The first place where an edge, of either sign, has at least this size; -1 where none has.
+// The first place where an edge, of either sign, has at least this size; -1 if there is none.
 inline Index first_of_size(View<const double> edges, double size) {
     for (Index k = 0; k < edges.size; ++k)
         if (std::abs(edges[k]) >= size) return k;

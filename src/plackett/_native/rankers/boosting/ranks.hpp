@@ -1,4 +1,4 @@
-// Ranks within a list. They are kept twice as large, as whole numbers: documents that tie share the mean of their
+// Ranks within a list, stored doubled, as whole numbers, because documents that tie share the mean of their
 // places.
 #pragma once
 #include <cmath>
@@ -11,16 +11,16 @@ namespace plackett::boosting {
 
 constexpr double TIE = 1e-10;  // sums of ranks closer than this are tied; values of features tie only if they are equal
 
-// Sorted values, the documents that have them, and what ranking makes of them.
+// Sorted values, their documents, and the resulting ranks.
 struct Ranking {
     View<const double> values;
     View<const Index> order;
-    View<Index> sequence;  // documents by rising rank
+    View<Index> sequence;  // documents in ascending order of rank
     View<std::int32_t> ranks;
 };
 
-// Rank the sorted values from start to stop, up (step 1) or down (-1), as the next places after `base`. Neighbours for
-// which `ties` holds share their rank. Returns the base of the next values.
+// Rank the sorted values from start to stop, up (step 1) or down (-1), as the places after `base`. Neighbours for which
+// `ties` holds share their rank. Return the base of the next values.
 template <Index step, class Ties>
 inline Index rank_run(const Ranking& list, Index start, Index stop, Index base, Ties ties) {
     Index i = step > 0 ? start : stop - 1;
@@ -39,21 +39,21 @@ inline Index rank_run(const Ranking& list, Index start, Index stop, Index base, 
     return base;
 }
 
-// Rank sums of ranks, larger is larger.
+// Rank sums of ranks in ascending order.
 inline void rank_sums(const Ranking& list) {
     rank_run<1>(list, 0, list.values.size, 0,
                 [](double a, double b) { return a == b || std::abs(a - b) < TIE; });
 }
 
-// The centres of a feature, rising, each with the number and the sign of its part; places[k] is the centre of the k-th
-// part from the lowest.
+// The centres of a feature in ascending order, each with the number and the sign of its part; places[k] is the centre
+// of the k-th part from the lowest.
 struct FeatureCentres {
     View<const double> centres;
     View<const Index> parts, signs, places;
 };
 
 // Rank by key: first the part of the nearest centre, then the value times the sign of that part; values of a part whose
-// sign is 0 tie. Values are sorted, so that each centre has a run of them.
+// sign is 0 tie. Values are sorted, so that the values of a centre are contiguous.
 inline void rank_by_parts(const Ranking& list, const FeatureCentres& feature, View<Index> bounds) {
     const auto [centres, parts, signs, places] = feature;
     const Index n = list.values.size, n_centres = centres.size;
@@ -84,7 +84,7 @@ inline void rank_by_parts(const Ranking& list, const FeatureCentres& feature, Vi
     }
 }
 
-// Room to rank lists of at most `longest` documents by sums of ranks and to count their pairs.
+// Work space to rank lists of at most `longest` documents by sums of ranks and to count their pairs.
 class SumRanker {
 public:
     explicit SumRanker(Index longest)
@@ -98,7 +98,7 @@ public:
         rank_sums({keys.slice(0, n), order.slice(0, n), sequence.slice(0, n), ranks});
     }
 
-    // Pairs in the right and in the wrong order by the ranks just made.
+    // Pairs in the right and in the wrong order by the last ranks.
     std::pair<Index, Index> pairs(View<const std::int32_t> ranks, LevelBounds levels, Index top) const {
         return count(sequence.slice(0, ranks.size), ranks, levels, top);
     }

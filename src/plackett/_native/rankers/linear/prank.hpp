@@ -10,7 +10,7 @@ namespace plackett::linear {
 struct Thresholds {
     View<double> now, moved;
 
-    // Move the thresholds on whose wrong side a score lies, and add to `missed` the levels that it missed by. Returns
+    // Move the thresholds that misclassify a score, and add the number of missed levels to `missed`. Return
     // the pull on the coefficients. `level` counts from 0: the score belongs at or above the first `level` thresholds
     // and below the others.
     double move(double score, Index level, double step, Index& missed) const {
@@ -31,8 +31,8 @@ struct Thresholds {
     }
 };
 
-// Steps `step`, `step` + 1, …; moved_coef and moved sum each change times its step, from which the mean follows.
-// Returns by how many levels documents were missed.
+// Steps `step`, `step` + 1, …; moved_coef and moved sum each change times its step, which gives the mean.
+// Return the summed number of missed levels.
 template <class Real>
 Index prank_pass_dense(Rows<const Real> X, View<const Index> levels, View<const Index> order, double step,
                        View<double> coef, View<double> moved_coef, View<double> thresholds, View<double> moved) {

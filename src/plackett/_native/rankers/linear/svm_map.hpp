@@ -1,21 +1,21 @@
-// The ranking of each query that violates the margin of average precision most, found exactly.
+// The most violated ranking of each query under the margin constraints of average precision, found exactly.
 //
-// A ranking is fixed by how many relevant documents stand above each other document, as both kinds are best sorted by
+// A ranking is determined by how many relevant documents are above each other document, since both kinds are best sorted by
 // score. Let the k-th relevant document and the j-th other one have scores s_k and t_j (R and N of them, counted from
 // 1). With j others above it instead of j - 1, the k-th relevant document adds
 //     gain_j(k) = (k / (k + j - 1) - k / (k + j)) / R - 2 (s_k - t_j) / (R N)
-// to the loss and margin violation, whatever else is done. So each other document finds its place alone: below the i
-// relevant documents for which the sum of gain_j(k) over k > i is largest. As gain_j(k) falls with j, places rise with
-// j, and halving the others and the places in turn takes O(n log n).
+// to the loss and margin violation, independently of the others. So each other document finds its place alone: below the i
+// relevant documents for which the sum of gain_j(k) over k > i is largest. As gain_j(k) decreases with j, places rise with
+// j, and divide and conquer over others and places takes O(n log n).
 #pragma once
 #include "core/lists.hpp"
 #include "core/sort.hpp"
 
 namespace plackett::linear {
 
-constexpr Index MOST_HALVINGS = 128;  // one range waits per halving
+constexpr Index MOST_HALVINGS = 128;  // one range is pushed per halving
 
-// What it adds that the j-th other document stands above the k-th relevant one; both counted from 1.
+// The gain of placing the j-th other document above the k-th relevant one; both counted from 1.
 inline double gain(Index k, Index j, View<const double> relevant, View<const double> others) {
     const auto above = static_cast<double>(k), total = static_cast<double>(k + j);
     const double precision = above / ((total - 1.0) * total);
@@ -23,9 +23,9 @@ inline double gain(Index k, Index j, View<const double> relevant, View<const dou
     return (precision - margin) / static_cast<double>(relevant.size);
 }
 
-// For each other document, how many relevant ones stand above it; both kinds of scores fall.
+// For each other document, the number of relevant ones above it; both kinds of scores are in descending order.
 inline void find_places(View<const double> relevant, View<const double> others, View<Index> places) {
-    struct Range {  // of others and of places still to be halved
+    struct Range {  // others and places still to be halved
         Index first, last, low, high;
     };
     Range stack[MOST_HALVINGS];
@@ -37,7 +37,7 @@ inline void find_places(View<const double> relevant, View<const double> others, 
         double best_total = 0.0, total = 0.0;
         for (Index place = high - 1; place >= low; --place) {
             total += gain(place + 1, middle + 1, relevant, others);
-            if (total > best_total) {  // of equal places the lowest: the fewest pairs inverted
+            if (total > best_total) {  // of equal places the lowest: the fewest inverted pairs
                 best = place;
                 best_total = total;
             }
@@ -48,7 +48,7 @@ inline void find_places(View<const double> relevant, View<const double> others, 
     }
 }
 
-// Give documents of equal score the mean of their pulls, so that the order of rows makes no difference.
+// Give documents of equal score the mean of their pulls, so that results do not depend on the order of rows.
 inline void share_among_ties(View<const double> scores, View<double> pulls) {
     Index stop = 0;
     for (Index start = 0; start < scores.size; start = stop) {
@@ -61,7 +61,7 @@ inline void share_among_ties(View<const double> scores, View<double> pulls) {
     }
 }
 
-// The documents of one kind, by falling score.
+// The documents of one kind, in descending order of scores.
 class Kind {
 public:
     explicit Kind(Index longest)
@@ -83,7 +83,7 @@ public:
     View<const double> scores() const { return sorted.slice(0, size); }
     View<double> pulls() const { return of.slice(0, size); }
 
-    // Put the pulls, shared among ties, where the documents stood.
+    // Scatter the pulls, averaged over ties, to the documents.
     void give_back(View<double> all) const {
         share_among_ties(scores(), pulls());
         for (Index k = 0; k < size; ++k) all[rows[k]] = of[k];
@@ -98,7 +98,7 @@ private:
     Scratch<double> sorted, of;
 };
 
-// Loss of the worst ranking, 1 - average precision; `pulls` are the slopes of the violation by the scores.
+// Return the loss of the worst ranking, 1 - average precision; `pulls` are the slopes of the violation by the scores.
 inline double worst_of_query(Kind& relevant, Kind& others, View<Index> places, View<double> pulls) {
     pulls.fill(0.0);
     if (relevant.size == 0 || others.size == 0) return 0.0;
@@ -118,7 +118,7 @@ inline double worst_of_query(Kind& relevant, Kind& others, View<Index> places, V
     return 1.0 - precision / n_relevant;
 }
 
-// Of each query, the loss of its most violated ranking and the slope of the violation by each score. The violation
+// For each query, the loss of its most violated ranking and the slope of the violation by each score. The violation
 // itself is losses[q] + pulls · scores over the rows of the query.
 inline void most_violated(View<const double> scores, View<const bool> is_relevant, View<const Index> indptr,
                           View<double> losses, View<double> pulls) {

@@ -1,4 +1,4 @@
-// Bindings of the many small problems of query-dependent SVMs.
+// Bindings of the solver of query-dependent SVMs.
 #include "core/bind.hpp"
 #include "rankers/query_dependent/local_models.hpp"
 

@@ -1,4 +1,4 @@
-// The losses of a neighbourhood as its solver sees them: smooth sums over pairs, with products of their curvature.
+// The losses of a neighbourhood for its solver: smooth sums over pairs, with products of their curvature.
 #pragma once
 #include "losses/pair_curvature.hpp"
 #include "losses/pair_logistic.hpp"
@@ -57,7 +57,7 @@ private:
     Scratch<double> losses;
 };
 
-// The hinge with its kink rounded off over a width: z² / (2 width) up to there, then straight.
+// The hinge smoothed over a width: z² / (2 width) up to the width, then linear.
 class LocalHinge {
 public:
     static constexpr bool has_kink = true;
@@ -76,7 +76,7 @@ public:
     double evaluate_exact(View<const double> scores, View<double> slope) const {
         return exact.evaluate(part.weights, scores, slope);
     }
-    // The sum of c min(1, z / width): the dual variables that belong to the slope of the rounded hinge.
+    // The sum of c min(1, z / width): the dual variables that correspond to the slope of the smoothed hinge.
     double dual_sum(View<const double> scores, View<double> slope) const {
         return PairTotal<Ramp>({width}, part).evaluate(scaled, scores, slope);
     }
@@ -104,12 +104,12 @@ private:
     PairTotal<Hinge> exact;
 };
 
-// The least difference of scores among the pairs; infinite without any.
+// The least difference of scores among the pairs; infinite if there are none.
 inline double least_margin(const PairPlan& plan, View<const double> scores) {
     double least = INFINITE;
     for (Index q = 0; q < plan.n_queries(); ++q) {
         const QueryPairs pairs = plan.query(q);
-        double better = INFINITE, own = INFINITE;  // the lowest score above the current run of equal labels, and in it
+        double better = INFINITE, own = INFINITE;  // the lowest score above the current run of equal labels, and within it
         Index end = 0;                             // of the run
         for (Index i = 0; i < pairs.n_docs(); ++i) {
             if (i >= end) {

@@ -1,17 +1,17 @@
-// The models of target queries, one after the other, for falling strengths of the penalty.
+// The models of target queries, one after the other, for decreasing strengths of the penalty.
 //
-// psi, which is hinge(u) - max(0, -u), is solved by the concave-convex procedure: the second part is replaced by its
-// tangent, again and again; no round can raise the objective.
+// psi, which is hinge(u) - max(0, -u), is minimised by the concave-convex procedure: the second part is repeatedly replaced
+// by its tangent. No round can raise the objective.
 #pragma once
 #include "rankers/query_dependent/local_newton.hpp"
 
 namespace plackett::query_dependent {
 
-constexpr double FIRST_WIDTH = 0.5;     // of the rounded kink
-constexpr double SLOPE_AT_KINK = 0.25;  // second derivative of the loss, about: as many pairs are within a width of the kink
+constexpr double FIRST_WIDTH = 0.5;     // of the smoothed kink
+constexpr double SLOPE_AT_KINK = 0.25;  // approximate second derivative of the loss: as many pairs are near the kink
 constexpr Index MOST_ROUNDS = 50;       // of the concave-convex procedure
 
-// The concave-convex procedure from the hinge's solution, which `coef` and `found` hold.
+// The concave-convex procedure, started from the hinge's solution, which is in `coef` and `found`.
 inline void solve_psi(const Neighborhood& part, LocalHinge& loss, double l2, double at_zero, View<const double> scale,
                       double tol, Index max_steps, View<double> coef, Solution& found) {
     const Rows<const double> X = part.X();
@@ -24,7 +24,7 @@ inline void solve_psi(const Neighborhood& part, LocalHinge& loss, double l2, dou
     double value = value_at(coef);
     bool is_done = false;
     for (Index round = 0; round < MOST_ROUNDS && !is_done; ++round) {
-        // the tangent of -max(0, -u) pulls at the pairs in the wrong order, which the hinge moves and the ramp does not
+        // the tangent of -max(0, -u) acts on the pairs in the wrong order, which the hinge moves and the ramp does not
         loss.evaluate_exact(scores, of_hinge);
         psi.evaluate(part.weights, scores, slope);
         for (Index i = 0; i < X.n_rows; ++i) slope[i] -= of_hinge[i];
@@ -42,10 +42,10 @@ inline void solve_psi(const Neighborhood& part, LocalHinge& loss, double l2, dou
     }
     found.is_converged = found.is_converged && is_done;
     found.value = value;
-    found.gap = std::numeric_limits<double>::quiet_NaN();  // not convex: nothing bounds the minimum
+    found.gap = std::numeric_limits<double>::quiet_NaN();  // not convex: there is no lower bound of the minimum
 }
 
-// The loss of equal scores, and the square of its gradient by the coefficients; 0 if that is but rounding.
+// The loss of equal scores, and the squared norm of its gradient by the coefficients; 0 if that is only rounding.
 template <class Loss>
 std::pair<double, double> look_at_zero(const Neighborhood& part, const Loss& loss) {
     const Rows<const double> X = part.X();
@@ -58,8 +58,8 @@ std::pair<double, double> look_at_zero(const Neighborhood& part, const Loss& los
     return {value, square > ROUNDING * value * (ROUNDING * value) * longest ? square : 0.0};
 }
 
-// The models of one target. `coef` (strength, feature) holds a start in its first row and solutions in the end; `solved` is
-// told each strength's solution.
+// The models of one target. `coef` (strength, feature) has a start in its first row and the solutions at the end;
+// `solved` is called with each strength's solution.
 template <class Loss, bool is_psi, class Solved>
 void solve_target(const Neighborhood& part, View<const double> spread, View<const double> strengths, double tol,
                   Index max_steps, View<double> start, Solved solved) {
@@ -72,16 +72,17 @@ void solve_target(const Neighborhood& part, View<const double> spread, View<cons
     Index n_steps_before = 2;
     for (Index s = 0; s < strengths.size; ++s) {
         const double l2 = strengths[s];
-        if (square == 0.0) {  // no pairs, or none whose documents differ: equal scores are best
+        if (square == 0.0) {  // no pairs, or only pairs of equal documents: equal scores are best
             convex.fill(0.0);
             solved(s, Solution{at_zero}, convex);
             continue;
         }
-        // under a strong penalty the minimum is hardly below the value at 0, by about square / (2 l2): what is asked for is
-        // a share of that, lest 0 be near enough
+        // under a strong penalty the minimum is only about square / (2 l2) below the value at 0: the tolerance is
+        // relative to that, so that 0 is not accepted as a solution
         const double near = tol * std::min(1.0, square / (4.0 * l2 * at_zero));
         if (n_steps_before <= 1)
-            // so strong a penalty keeps all margins far from 1, where the loss is straight and its solution goes with 1 / l2
+            // such a strong penalty keeps all margins far from 1, where the loss is linear and its solution is
+            // proportional to 1 / l2
             for (Index j = 0; j < size; ++j) convex[j] *= strengths[s - 1] / l2;
         for (Index j = 0; j < size; ++j) scale[j] = 1.0 / (l2 + SLOPE_AT_KINK * spread[j]);
         if constexpr (Loss::has_kink) loss.round_off(width);
@@ -98,9 +99,9 @@ void solve_target(const Neighborhood& part, View<const double> spread, View<cons
     }
 }
 
-// Target t has the neighbours queries[t_indptr[t]:t_indptr[t + 1]] with what one of their pairs counts in `weights`. Rows
-// of `coef` and `known` are targets within strengths; the first strength's hold the starts. `known` has value, gap, steps and
-// whether it converged. `spread` says how strongly the columns are bent.
+// Target t has the neighbours queries[t_indptr[t]:t_indptr[t + 1]], whose pairs have the weight in `weights`. Rows of
+// `coef` and `known` are targets within strengths; those of the first strength have the starts. `known` has value, gap,
+// steps and whether it converged. `spread` is the curvature of the columns.
 template <class Loss, bool is_psi, class Real>
 void solve_targets(Rows<const Real> X, View<const Index> indptr, View<const std::int32_t> run_end,
                    Rows<const Index> steps, View<const Index> step_indptr, View<const double> spread,

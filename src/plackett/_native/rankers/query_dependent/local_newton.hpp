@@ -1,11 +1,11 @@
-// A small convex problem, solved from beginning to end: for the documents of a target's neighbours,
+// Solver of a small convex problem: for the documents of a target's neighbours,
 //
 //     Σ_q c_q Σ_pairs L(w·(x_i - x_j)) + linear·w + (l2 / 2) ‖w‖²
 //
-// over the pairs in which i is better than j. Hundreds of such problems share the documents; one of them takes some
-// milliseconds, far less than a solver in Python would spend on its own bookkeeping.
+// over the pairs in which i is better than j. Hundreds of such problems share the documents. One of them takes some
+// milliseconds, far less than the overhead of a solver in Python.
 //
-// Steps are Newton's, by conjugate gradients with a diagonal preconditioner. The hinge is rounded over a width that shrinks
+// Newton steps by conjugate gradients with a diagonal preconditioner. The hinge is smoothed over a width that shrinks
 // until the duality gap is small enough.
 #pragma once
 #include <cmath>
@@ -18,12 +18,12 @@ namespace plackett::query_dependent {
 constexpr double SETTLED = 0.3;      // share of the gap that may be due to the gradient when the width shrinks
 constexpr double LEAST_WIDTH = 1e-6;
 constexpr double LOOSE = 0.25;       // residual of the conjugate gradients, relative to the gradient
-constexpr double ENOUGH = 1e-4;      // share of the promised fall that a step must bring
-constexpr double FLAT = 0.5;         // share of its slope that may be left where a search along a step ends
+constexpr double ENOUGH = 1e-4;      // share of the predicted decrease that a step must achieve
+constexpr double FLAT = 0.5;         // share of its slope that may remain at the end of a line search
 constexpr Index MOST_CUTS = 60;
-constexpr Index MOST_IDLE = 2;       // steps in a row that bring no fall
-constexpr double REACH = 10.0;       // times the largest score: what a search along a step first changes scores by, at most
-constexpr double ROUNDING = 1e-14;   // share of a sum over pairs that may be rounding
+constexpr Index MOST_IDLE = 2;       // steps in a row without a decrease
+constexpr double REACH = 10.0;       // times the largest score: limit of the first change of scores in a line search
+constexpr double ROUNDING = 1e-14;   // share of a sum over pairs that may be a rounding error
 constexpr double TINY = 1e-300;
 
 struct Solution {
@@ -49,9 +49,9 @@ public:
           shift(part.n_docs), moved(part.n_docs), scores(part.n_docs), step(X.n_columns), residual(X.n_columns),
           along(X.n_columns), bent(X.n_columns), best(X.n_columns), here(X), there(X) {}
 
-    // Minimise from `coef`, which is written over, until the value is within `tol` of the minimum. A start near the minimum
-    // must not be blurred away by a wide kink: problems that follow each other begin with the width at which the one before
-    // ended. `at_zero` is the value of equal scores: a start that is worse is left for zeros.
+    // Minimise from `coef`, which is overwritten, until the value is within `tol` of the minimum. A wide kink would
+    // move a start away from a nearby minimum, so a problem begins with the width at which the one before ended.
+    // `at_zero` is the value of equal scores: a start that is worse is replaced by zeros.
     Solution solve(View<double> coef, double at_zero, double tol, Index max_steps) {
         Solution found;
         std::copy_n(coef.begin(), coef.size, here.coef.view().begin());
@@ -63,23 +63,24 @@ public:
         const double first_norm = scaled_norm();
         best.view().fill(0.0);
         lowest = at_zero;
-        double bound = 0.0;  // what no value is below
+        double bound = 0.0;  // lower bound of all values
         Index n_idle = 0;
         while (true) {
             const double of_gradient = inner(here.gradient, here.gradient) / (2.0 * l2);
             const double settling = of_gradient + (Loss::has_kink ? std::abs(inner(here.gradient, here.coef)) : 0.0);
-            // where the gradient alone says more than is known already, the gap need not be computed
+            // if the gradient alone gives a better bound, the gap need not be computed
             if (!Loss::has_kink || settling <= SETTLED * std::max(lowest - bound, ROUNDING * at_zero) ||
                 found.n_steps >= max_steps) {
                 bound = std::min(std::max(bound, look(of_gradient)), lowest);
                 const double target = tol * std::max(bound, 0.1 * lowest);
-                // a gap that is no more than rounding says nothing; under a strong penalty, which hardly lets the value
-                // fall below that of zeros, the gradient then tells how near the minimum is
+                // a gap within rounding is uninformative; under a strong penalty, which keeps the minimum close to the
+                // value of zeros, the gradient then bounds the distance to the minimum
                 bool is_near = lowest - bound <= target;
                 if (lowest - bound <= ROUNDING * at_zero) is_near = of_gradient <= target || lowest <= 0.5 * at_zero;
                 if (is_near) break;
                 if (Loss::has_kink && settling <= SETTLED * (lowest - bound)) {
-                    // the rest is due to the width, and steps cannot mend it; the gap goes with its square
+                    // the remaining gap is due to the width, which steps cannot reduce; it is proportional to the
+                    // square of the width
                     if (!narrow(std::max(0.1, std::min(0.9, std::sqrt(0.5 * target / (lowest - bound)))))) {
                         found.is_converged = false;
                         break;
@@ -96,7 +97,7 @@ public:
             const bool is_lower = descend();
             ++found.n_steps;
             n_idle = is_lower && here.value < before ? 0 : n_idle + 1;
-            if (!is_lower || n_idle > MOST_IDLE) {  // rounding hides what is left
+            if (!is_lower || n_idle > MOST_IDLE) {  // the remaining decrease is below rounding
                 n_idle = 0;
                 if (!narrow(0.1)) {
                     found.is_converged = false;
@@ -117,7 +118,7 @@ private:
         double value = 0.0;
     };
 
-    // Scores and gradient at the point's coefficients; gives the value.
+    // Compute scores and gradient at the point's coefficients. Return the value.
     double evaluate(const Point& at) const {
         score(X, at.coef, at.scores);
         double value = loss.evaluate(at.scores, slope);
@@ -153,12 +154,12 @@ private:
         }
     }
 
-    // Keep the coefficients if their value with the kink is the lowest; gives a value that no coefficients are below.
+    // Keep the coefficients if their unsmoothed value is the lowest. Return a lower bound of the minimum.
     double look(double of_gradient) {
         double exact = here.value, below = here.value - of_gradient;
         if constexpr (Loss::has_kink) {
-            // The slope of the rounded loss holds feasible dual variables β = c min(1, z / width), to which the
-            // coefficients `coef - gradient / l2` belong; what these say of the minimum from below is Σβ - (l2 / 2) ‖·‖².
+            // The slope of the smoothed loss gives feasible dual variables β = c min(1, z / width), which correspond to the
+            // coefficients `coef - gradient / l2`; their lower bound of the minimum is Σβ - (l2 / 2) ‖·‖².
             exact = loss.evaluate_exact(here.scores, slope) + straight_part(here.coef);
             below = loss.dual_sum(here.scores, slope);
             for (Index j = 0; j < X.n_columns; ++j) {
@@ -166,7 +167,7 @@ private:
                 below -= 0.5 * l2 * other * other;
             }
         }
-        if (exact <= lowest * (1.0 + ROUNDING)) keep(exact, 1.0);  // what is no different is nearer, by its gradient
+        if (exact <= lowest * (1.0 + ROUNDING)) keep(exact, 1.0);  // at equal values the later one has the smaller gradient
         if constexpr (Loss::has_kink) {
             const double margin = least_margin(part.plan(), here.scores);
             if (margin > 0.0 && margin < INFINITE) {  // all pairs in order: scaled to margins of 1 they have no loss
@@ -184,8 +185,8 @@ private:
         for (Index j = 0; j < X.n_columns; ++j) best[j] = here.coef[j] / margin;
     }
 
-    // Newton's direction by conjugate gradients, up to a residual of `accuracy` times the gradient: `step`, and `shift`, how
-    // it moves the scores.
+    // Newton's direction by conjugate gradients, up to a residual of `accuracy` times the gradient: `step`, and
+    // `shift`, its change of the scores.
     void find_direction(double accuracy) const {
         const typename Loss::Curvature curvature(loss, here.scores);
         double square = 0.0;
@@ -203,7 +204,7 @@ private:
             for (Index j = 0; j < X.n_columns; ++j) bent[j] = l2 * along[j];
             pull_back(X, slope, bent);
             const double bend = inner(along, bent);
-            if (!(bend > 0.0)) break;  // nothing is left of the gradient
+            if (!(bend > 0.0)) break;  // the gradient is exhausted
             const double length = square / bend, before = square;
             for (Index i = 0; i < X.n_rows; ++i) shift[i] += length * moved[i];
             square = 0.0;
@@ -218,8 +219,8 @@ private:
         }
     }
 
-    // Go along the step to a lower value; whether there is one. A fall that rounding hides is known by the slope: where that
-    // has not risen much, the value has fallen.
+    // Line search for a lower value. Return whether there is one. A decrease below rounding is recognised by the slope:
+    // if it has not risen much, the value has decreased.
     bool descend() {
         const double first_slope = inner(here.gradient, step);
         if (!(first_slope < 0.0)) return false;
@@ -239,10 +240,9 @@ private:
         return false;
     }
 
-    // A length between 0 and 1 at which the value is about as low as it gets along the step; 0 if there is none. The slope
-    // along the step rises from `first_slope`, below 0, to above 0. It may do so within a hair's breadth, where a pair that
-    // is hardly active meets a weak penalty: secants, which are exact between two kinks, take turns with cuts of the
-    // interval.
+    // A length between 0 and 1 near the minimum along the step; 0 if there is none. The slope along the step rises from
+    // `first_slope`, below 0, to above 0, possibly within a very short interval, if a pair that is hardly active meets
+    // a weak penalty. Secant steps, which are exact between two kinks, therefore alternate with interval cuts.
     double search(double first_slope) const {
         const double bend = l2 * inner(step, step), first_loss = here.value - straight_part(here.coef);
         double straight = 0.0;

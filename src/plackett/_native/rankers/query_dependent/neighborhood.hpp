@@ -1,4 +1,4 @@
-// The documents of a target's neighbours, copied together: one small problem, in float64.
+// The documents of a target's neighbours, copied into one small problem in float64.
 #pragma once
 #include "losses/pair_plan.hpp"
 
@@ -26,7 +26,7 @@ struct TrainingLists {  // all training documents in label order within their qu
 
 class Neighborhood {
 public:
-    // `weights` are what a pair of each of the queries counts.
+    // `weights` has the weight of a pair of each of the queries.
     template <class Real>
     Neighborhood(const TrainingLists<Real>& lists, View<const Index> queries, View<const double> weights)
         : n_docs(lists.n_docs_of(queries)), n_features(lists.X.n_columns), weights(weights),
@@ -49,7 +49,7 @@ public:
         }
         for (Index i = 0; i < n_docs; ++i) order[i] = i;
     }
-    Neighborhood(const Neighborhood&) = delete;  // plans look into it
+    Neighborhood(const Neighborhood&) = delete;  // plans have views of its members
     Neighborhood& operator=(const Neighborhood&) = delete;
 
     Index n_docs, n_features;

@@ -1,7 +1,7 @@
-// Personality diagnosis: how like the others a user rates, and what those of like ratings gave an item.
+// Personality diagnosis: how similar users rate, and which rating similar users gave an item.
 //
-// Ratings come by cell, an item and a level: raters[cell_ptr[c]:cell_ptr[c + 1]] are the users who gave item
-// c / n_levels the level c % n_levels.
+// Ratings are stored by cell, an item and a level: raters[cell_ptr[c]:cell_ptr[c + 1]] are the users who rated item
+// c / n_levels with level c % n_levels.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@
 namespace plackett::recommendation {
 
 constexpr Index EXPECTED = 0, MOST_PROBABLE = 1;
-constexpr double UNDERFLOWS = 1e-200;  // weights whose sum is below are taken anew, relative to the item's best rater
+constexpr double UNDERFLOWS = 1e-200;  // smaller sums of weights are computed again, relative to the item's best rater
 constexpr double TIED = 1e-12;  // probabilities closer than this are equal, and the smaller rating is taken
 constexpr double NO_LIKELIHOOD = -std::numeric_limits<double>::infinity();
 
@@ -19,7 +19,7 @@ struct Cells {
     View<const Index> cell_ptr, raters;
     Index n_levels;
 
-    // Those who gave an item a level.
+    // The users who gave an item a level.
     View<const Index> who_gave(Index item, Index level) const {
         const Index cell = item * n_levels + level;
         return raters.slice(cell_ptr[cell], cell_ptr[cell + 1]);
@@ -32,7 +32,7 @@ inline void log_likelihoods(View<const Index> items, View<const Index> ratings, 
                             const Cells& cells, View<double> log_like) {
     log_like.fill(0.0);
     for (Index k = 0; k < items.size; ++k) {
-        if (items[k] < 0) continue;  // unknown to all others
+        if (items[k] < 0) continue;  // not rated by any other user
         for (Index y = 0; y < cells.n_levels; ++y) {
             const double term = log_p(ratings[k], y);
             for (const Index i : cells.who_gave(items[k], y)) log_like[i] += term;
@@ -40,7 +40,7 @@ inline void log_likelihoods(View<const Index> items, View<const Index> ratings, 
     }
 }
 
-// Fill `sums` with the weight of the raters of each level; return the total, 0 for an item without ratings.
+// Fill `sums` with the weight of the raters of each level. Return the total, 0 for an item without ratings.
 inline double weigh_levels(Index item, View<const double> weights, View<const double> log_like, const Cells& cells,
                            View<double> sums) {
     const auto add_up = [&](const auto& weight_of) {
@@ -77,11 +77,11 @@ inline Index most_probable(View<const double> sums, Rows<const double> p) {
     return chosen;
 }
 
-// Answers to requests first to last; what cannot be diagnosed stays as it is in `out`.
+// Predictions for requests first to last; entries of `out` without a prediction are not changed.
 //
-// Request r asks for items wanted[starts[r]:stops[r]] and active user who[r], -1 for one who is not known; its answers
-// go to `out` from targets[r] on. Active user a has rated items[indptr[a]:indptr[a + 1]]; left_out[a] is the rater that
-// is this very user, or -1.
+// Request r is for items wanted[starts[r]:stops[r]] and active user who[r], -1 for an unknown one; its predictions
+// are written to `out` from targets[r] on. Active user a has rated items[indptr[a]:indptr[a + 1]]; left_out[a] is the rater
+// that is the same user, or -1.
 inline void diagnose(Index first, Index last, View<const Index> who, View<const Index> starts, View<const Index> stops,
                      View<const Index> targets, View<const Index> wanted, View<const Index> indptr,
                      View<const Index> items, View<const Index> ratings, View<const Index> left_out,

@@ -1,7 +1,7 @@
-// Products with W, the probabilities that a base ranker gives to pairs, without a matrix over pairs.
+// Products with W, the pair probabilities of a base ranker, without a matrix over pairs.
 //
-// Documents are numbered by rising base score g, multiplied by the confidence. W_ij = 1 - r(g_i - g_j) for the
-// documents j up to i and r(g_j - g_i) for those above, r(t) = 1 / (1 + e^t) being a sum of falling exponentials.
+// Documents are numbered in ascending order of base score g, multiplied by the confidence. W_ij = 1 - r(g_i - g_j) for the
+// documents j up to i and r(g_j - g_i) for those above, where r(t) = 1 / (1 + e^t) is a sum of decaying exponentials.
 #pragma once
 #include <array>
 #include <cmath>
@@ -14,8 +14,8 @@ constexpr Index N_TERMS = 20;
 
 // Coefficients c of 1 / (1 + e^t) ≈ Σ_k c_k e^(-kt), k = 1..N_TERMS, t ≥ 0, with a relative error below 1e-15.
 //
-// With z = e^-t and the Chebyshev polynomial P(z) = T_n(1 - 2z), which stays within ±1 on [0, 1],
-// (P(-1) - P(z)) / (P(-1) (1 + z)) is a polynomial in z, and off from 1 / (1 + z) by P(z) / P(-1) of it. All
+// With z = e^-t and the Chebyshev polynomial P(z) = T_n(1 - 2z), which is within ±1 on [0, 1],
+// (P(-1) - P(z)) / (P(-1) (1 + z)) is a polynomial in z, whose relative error to 1 / (1 + z) is P(z) / P(-1). All
 // coefficients of P are whole numbers below 2^53, so that one division rounds each quotient.
 constexpr std::array<double, N_TERMS> falling_terms() {
     constexpr std::size_t n = N_TERMS;
@@ -48,13 +48,13 @@ inline void fill_powers(View<const double> steps, Rows<double> powers) {
         double power = 1.0;
         for (Index k = 0; k < N_TERMS; ++k) {
             power *= one;
-            if (power < 1e-290) power = 0.0;  // numbers near the smallest ones are slow
+            if (power < 1e-290) power = 0.0;  // denormal numbers are slow
             powers(i, k) = power;
         }
     }
 }
 
-// sums[i] = values up to i, added up in blocks: one long sum of equal values errs the same way every time.
+// sums[i] = values up to i, summed in blocks: the rounding errors of one long sum of equal values accumulate.
 inline void running_sums(View<const double> values, View<double> sums) {
     constexpr Index BLOCK = 256;
     double before = 0.0;
@@ -68,7 +68,7 @@ inline void running_sums(View<const double> values, View<double> sums) {
     }
 }
 
-// One exponential each of N_TERMS, summed over the documents passed: it falls from document to document.
+// N_TERMS exponentials, each summed over the documents passed; they decay from document to document.
 struct FallingSums {
     alignas(32) double of[N_TERMS] = {};
 };

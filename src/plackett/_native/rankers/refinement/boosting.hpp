@@ -1,10 +1,10 @@
 // One round of boosting for ranking refinement, for one query, without a matrix over pairs.
 //
-// Documents are numbered by rising base score. With F the scores so far and s the sum of all weights α,
+// Documents are numbered in ascending order of base score. With F the scores so far and s the sum of all weights α,
 //
 //     up = e^F,  down = e^(s - F),  base_up = W up,  base_down = W down,
 //
-// so that each α > 0 multiplies entries and adds positive products: nothing cancels, whatever the number of rounds.
+// so that each α > 0 multiplies entries and adds positive products: nothing cancels for any number of rounds.
 #pragma once
 #include <cmath>
 
@@ -14,11 +14,11 @@
 
 namespace plackett::refinement {
 
-// Sums that differ by less, relative to all pair weights, are equal: their order of adding up differs.
+// Sums that differ by less, relative to all pair weights, are equal, because their summation order differs.
 constexpr double TIE = 1e-12;
-// Of μ to ν: a classifier that errs nowhere gets the weight ½ ln of this, 13.8.
+// Largest ratio of μ to ν: a classifier without errors gets the weight ½ ln of this, 13.8.
 constexpr double LARGEST_RATIO = 1e12;
-// Of all weights α: beyond it a product e^(F_j) e^(s - F_i), up to e^2s, nears the largest number.
+// Largest sum of all weights α: above it a product e^(F_j) e^(s - F_i), up to e^2s, may overflow.
 constexpr double LARGEST_SUM = 300.0;
 
 struct State {
@@ -35,8 +35,8 @@ struct Round {
     double mu, nu, alpha;
 };
 
-// pulls[i] = Σ_j γ_ij - γ_ji over the sum of all γ. gamma < 0 stands for the multiplicative objective, whose factors
-// are one over the sums; else they are gamma and 1.
+// pulls[i] = Σ_j γ_ij - γ_ji over the sum of all γ. gamma < 0 selects the multiplicative objective, whose factors are one
+// over the sums; otherwise they are gamma and 1.
 inline Weights weigh(const State& state, const Feedback& feedback, double eta, double gamma, View<double> pulls) {
     const auto up = state.up, down = state.down, base_up = state.base_up, base_down = state.base_down;
     const double of_pairs = pair_pulls(up, down, feedback, pulls);
@@ -51,22 +51,22 @@ inline Weights weigh(const State& state, const Feedback& feedback, double eta, d
         of_t = err_t > 0.0 ? 1.0 / err_t : 0.0;  // eta = 0 and no feedback: T is empty
     }
     const double whole = of_w * err_w + of_t * err_t;
-    if (whole <= 0.0) {  // neither the base ranker nor the feedback counts
+    if (whole <= 0.0) {  // neither the base ranker nor the feedback has a weight
         pulls.fill(0.0);
         return {of_w, of_t, err_w, err_t};
     }
     for (Index i = 0; i < up.size; ++i) {
         const double of_base = down[i] * base_up[i] - up[i] * (all_down - base_down[i]);
         const double of_rest = 0.5 * eta * (down[i] * all_up - up[i] * all_down);
-        pulls[i] = (of_w * of_base + of_t * (of_rest + (1.0 - eta) * pulls[i])) / whole;  // one bound serves both
+        pulls[i] = (of_w * of_base + of_t * (of_rest + (1.0 - eta) * pulls[i])) / whole;  // one bound is valid for both
     }
     const double mean = sum_of(pulls) / static_cast<double>(pulls.size);
-    for (double& pull : pulls) pull -= mean;  // their sum is 0 but for rounding, and stumps count on it
+    for (double& pull : pulls) pull -= mean;  // their sum is 0 except for rounding, and stumps rely on it
     return {of_w, of_t, err_w, err_t};
 }
 
-// μ, ν and α of a weak classifier, by whose α the state is moved; it stays where it is if α is not positive. `parts`
-// are four vectors to work in.
+// μ, ν and α of a weak classifier, and the update of the state by α; the state is unchanged if α is not positive. `parts`
+// are four vectors of work space.
 inline Round boost(View<const bool> is_up, Rows<const double> powers, const State& state, const Feedback& feedback,
                    double eta, double of_w, double of_t, Rows<double> parts) {
     const auto up = state.up, down = state.down, base_up = state.base_up, base_down = state.base_down;
@@ -96,7 +96,7 @@ inline Round boost(View<const bool> is_up, Rows<const double> powers, const Stat
     if (mu <= nu) return {mu, nu, 0.0};
     const double alpha = 0.5 * std::log(nu > 0.0 ? std::min(mu / nu, LARGEST_RATIO) : LARGEST_RATIO);
     const double factor = std::exp(alpha);
-    const double grown = factor - 1.0;  // not expm1: it must be what the factor does to the entries
+    const double grown = factor - 1.0;  // not expm1: it must match what the factor does to the entries
     for (Index i = 0; i < n; ++i) {
         up[i] *= is_up[i] ? factor : 1.0;
         down[i] *= is_up[i] ? 1.0 : factor;

@@ -1,6 +1,6 @@
 // Sums of e^(F_j - F_i) over the pairs i ≻ j of the feedback of one query.
 //
-// Labels are given as the judged documents in the order of their labels, level by level, and explicit pairs as a list;
+// Labels are given as the judged documents in label order, level by level, and explicit pairs as a list;
 // up = e^F and down = e^(s - F) as in boosting.hpp, so that all sums are e^s times too large.
 #pragma once
 #include "core/arrays.hpp"
@@ -12,7 +12,7 @@ struct Feedback {
     View<const Index> better, worse;
 };
 
-// Of each document, e^(F_j - F_i) over pairs in which it is better less those in which it is worse; returns the sum
+// For each document, e^(F_j - F_i) over pairs in which it is better minus those in which it is worse. Return the sum
 // over all pairs.
 inline double pair_pulls(View<const double> up, View<const double> down, const Feedback& feedback, View<double> pulls) {
     const auto& [judged, levels, better, worse] = feedback;
@@ -42,7 +42,7 @@ inline double pair_pulls(View<const double> up, View<const double> down, const F
     return total;
 }
 
-// The sum over the pairs whose better document is on one side of a weak classifier and whose other is not.
+// The sum over the pairs whose better document is on one side of a weak classifier and whose other one is not.
 inline double pairs_across(View<const double> up, View<const double> down, const Feedback& feedback,
                            View<const bool> is_up, bool side) {
     const auto& [judged, levels, better, worse] = feedback;

@@ -8,8 +8,8 @@ namespace plackett::refinement {
 
 using Place = std::uint32_t;
 
-// The documents of a query sorted by each feature: row f of `order` names them by rising value, and is_step(f, place)
-// says that the next larger value is another one, so that a threshold lies between.
+// The documents of a query sorted by each feature: row f of `order` has them in ascending order, and is_step(f, place) is
+// whether the next value is larger, so that there is a threshold between them.
 struct SortedColumns {
     Rows<const Place> order;
     Rows<const bool> is_step;
@@ -31,7 +31,7 @@ inline void mark_steps(Rows<const double> columns, Rows<const Place> order, Rows
     }
 }
 
-// |sum| where there is a threshold, else 0, without a branch, which would be guessed wrong among repeated values.
+// |sum| at a threshold, otherwise 0, without a branch, which would be mispredicted among repeated values.
 inline double size_at(double sum, bool is_step) {
     const std::uint64_t without_sign = ~std::uint64_t{0} >> 1;
     return std::bit_cast<double>(std::bit_cast<std::uint64_t>(sum) & (is_step ? without_sign : 0));
@@ -41,7 +41,7 @@ inline double size_at(double sum, bool is_step) {
 inline double largest_theta(View<const double> pulls, View<const Place> places, View<const bool> steps) {
     const Index n = pulls.size, half = n / 2;
     double below = 0.0, above = 0.0, most_below = 0.0, most_above = 0.0;
-    for (Index place = 0; place < half; ++place) {  // from both ends, as a sum must wait for the one before it
+    for (Index place = 0; place < half; ++place) {  // from both ends, because each sum depends on the one before
         const Index back = n - 1 - place;
         below += pulls[places[place]];
         most_below = std::max(most_below, size_at(below, steps[place]));
@@ -54,9 +54,9 @@ inline double largest_theta(View<const double> pulls, View<const Place> places, 
 
 // The stump with the largest θ, which is -below for the documents above its threshold.
 //
-// The documents above a threshold and those below pull against each other, as all pulls sum to 0. Of equal stumps the
-// one with the smaller feature number, then with the smaller threshold. `largest` has a place for every feature. The
-// place is -1 if no stump is better than none.
+// The pulls above a threshold and those below are opposite, as all pulls sum to 0. Of equal stumps the one with the
+// smaller feature number, then with the smaller threshold, is chosen. `largest` has an entry for every feature. The
+// place is -1 if no stump has an effect.
 inline Stump best_stump(View<const double> pulls, const SortedColumns& sorted, View<double> largest) {
     double best = 0.0;
     for (Index f = 0; f < largest.size; ++f) {
@@ -77,7 +77,7 @@ inline Stump best_stump(View<const double> pulls, const SortedColumns& sorted, V
     return {0, -1, 0.0};
 }
 
-// All rounds with exact stumps. Returns how many there were; row t of `history` is the state after t rounds. Its
+// All rounds with exact stumps. Return the number of rounds; row t of `history` is the state after t rounds. Its
 // columns: α, θ, μ, ν of the round, then err_w and err_t after it.
 inline Index boost_stumps(Index n_rounds, Rows<const double> columns, Rows<const Place> order, Rows<const bool> is_step,
                           Rows<const double> powers, View<const Index> judged, View<const Index> levels,
@@ -115,15 +115,15 @@ inline Index boost_stumps(Index n_rounds, Rows<const double> columns, Rows<const
         const double low = columns(feature, places[last_below]), high = columns(feature, places[last_below + 1]);
         const double middle = 0.5 * low + 0.5 * high;
         features[t] = feature;
-        thresholds[t] = middle < high ? middle : low;  // neighbours among the floats
+        thresholds[t] = middle < high ? middle : low;  // adjacent floats
         is_above[t] = side;
         const double found[] = {alpha, (mu - nu) * scale, mu * scale, nu * scale};
         std::copy(found, found + 4, history[t + 1].slice(0, 4).begin());
     }
 }
 
-// Add to the scores of rows what the rounds first to last give them, in the order of the rounds. A column of some rows at a
-// time, so that the comparisons are vector code: as branches, most of them would be guessed wrong.
+// Add the rounds first to last to the scores of rows, in the order of the rounds. The inner loop handles one column of some
+// rows, so that the comparisons vectorise: most branches would be mispredicted.
 template <class Real>
 inline void add_stumps(Rows<const Real> X, View<const Index> features, View<const double> thresholds,
                        View<const bool> is_above, View<const double> alphas, Index first, Index last,

@@ -1,5 +1,5 @@
-// Trees in flat arrays. Tree t owns nodes starts[t] to starts[t + 1], its root first, and children have larger numbers
-// than their parents. A node with feature -1 is a leaf. Callers have checked all that.
+// Trees in flat arrays. Tree t has nodes starts[t] to starts[t + 1], its root first, and children have larger numbers
+// than their parents. A node with feature -1 is a leaf. Callers have checked this.
 #pragma once
 #include "core/arrays.hpp"
 
@@ -12,13 +12,13 @@ struct FlatTrees {
     View<const Real> thresholds;
     View<const Index> left, right;
     View<const Real> values;
-    View<const bool> zeros_left;  // empty where a 0 is a number like any other
+    View<const bool> zeros_left;  // empty if zeros are not special
 
     Index n_trees() const { return starts.size - 1; }
     bool is_leaf(Index node) const { return features[node] < 0; }
 };
 
-// How far each node is from the root of its tree, and how often the children of others lead to it.
+// The depth of each node in its tree, and how often it is the child of another.
 inline void tree_depths(View<const Index> features, View<const Index> left, View<const Index> right, View<Index> depths,
                         View<Index> visits) {
     depths.fill(0);
@@ -32,8 +32,8 @@ inline void tree_depths(View<const Index> features, View<const Index> left, View
     }
 }
 
-// A node with all that a step needs side by side, on one or two lines of the cache. A leaf leads to itself: rows that
-// have arrived can go on with those that have not.
+// A node with all data of a step, in one or two cache lines. A leaf is its own child, so that rows that have reached a leaf
+// can continue with those that have not.
 template <class Real>
 struct Node {
     Real threshold;

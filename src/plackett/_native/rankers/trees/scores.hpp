@@ -1,10 +1,10 @@
-// What Python calls: scores by trees of a ranker, by trees with a branch for zeros (LightGBM), and by exported trees.
+// Functions for Python: scores by trees of a ranker, by trees with a branch for zeros (LightGBM), and by exported trees.
 #pragma once
 #include "rankers/trees/traversal.hpp"
 
 namespace plackett::trees {
 
-// A row goes left where x <= threshold, both in double precision.
+// A row takes the left branch if x <= threshold, both in double precision.
 template <class Real, class Score>
 void tree_scores(Rows<const Real> X, View<const Index> starts, View<const Index> features,
                  View<const double> thresholds, View<const Index> left, View<const Index> right,
@@ -41,8 +41,8 @@ void zero_tree_scores_sparse(View<const Real> data, View<const Place> indices, V
                                     scores);
 }
 
-// A row goes left where x < threshold (`is_strict`) or x <= threshold. All numbers are float32, or all float64, and so
-// is every sum.
+// A row takes the left branch if x < threshold (`is_strict`) or x <= threshold. All numbers are float32, or all
+// float64, and so is every sum.
 template <class Real>
 void exported_tree_scores(Rows<const Real> X, View<const Index> starts, View<const Index> features,
                           View<const Real> thresholds, View<const Index> left, View<const Index> right,

@@ -1,7 +1,7 @@
-// The way of every row from the root to a leaf of each tree, and sums over the trees.
+// Paths of rows from the root to a leaf of each tree, and sums over the trees.
 //
-// Sums are taken tree after tree for each row, whatever rows go together, and rounded to the precision of the scores,
-// as the package does that grew the trees: XGBoost adds in single precision.
+// The leaves of a row are summed tree by tree, independently of other rows, and rounded to the precision of the scores, as
+// in the package that grew the trees: XGBoost adds in single precision.
 #pragma once
 #include <cmath>
 
@@ -9,7 +9,7 @@
 
 namespace plackett::trees {
 
-// Which way a row goes at a split. Missing values are NaN, which is not less than anything: they go right.
+// The branch that a row takes at a split. Missing values are NaN, which is not less than anything: they take the right one.
 struct AtMost {
     template <class Real>
     static bool goes_left(Real value, Real threshold, bool) {
@@ -24,21 +24,21 @@ struct Below {
     }
 };
 
-// A 0 goes where the split says, whatever the threshold, and so does what single precision rounds to 0.
+// The split has a branch for 0, whatever the threshold, and for values that single precision rounds to 0.
 struct AtMostOrZero {
     static constexpr double ROUNDS_TO_ZERO = 0x1p-150;
 
     static bool goes_left(double value, double threshold, bool zeros_left) {
         const bool is_zero = std::abs(value) <= ROUNDS_TO_ZERO, is_at_most = value <= threshold;
-        return (is_zero & zeros_left) | (!is_zero & is_at_most);  // no branch, which would often be foretold wrong
+        return (is_zero & zeros_left) | (!is_zero & is_at_most);  // no branch, which would often be mispredicted
     }
 };
 
-constexpr Index ROWS_IN_CACHE = 256;  // that go through a tree before the next tree's nodes are needed
-constexpr Index TOGETHER = 8;         // rows on their way at a time: each waits for memory while the others step
-constexpr Index FEW_ROWS = 8;         // for which packing the nodes takes longer than it saves
+constexpr Index ROWS_IN_CACHE = 256;  // rows that pass a tree before the next tree's nodes are needed
+constexpr Index TOGETHER = 8;         // rows traversed at a time, to hide memory latency
+constexpr Index FEW_ROWS = 8;         // rows for which packing the nodes takes longer than it saves
 
-// Add the leaf of each tree to the score of one row, as the arrays stand.
+// Add the leaf of each tree to the score of one row, from unpacked arrays.
 template <class Rule, class Value, class Real, class Score>
 inline void add_leaves_of_row(View<const Value> row, const FlatTrees<Real>& trees, Score& score) {
     const bool has_zeros = trees.zeros_left.size > 0;
@@ -69,7 +69,7 @@ inline void add_leaves_of_tree(Rows<const Value> X, View<const Node<Real>> nodes
                 const Node<Real>& node = nodes[at[r]];
                 check_index(node.feature, X.n_columns);
                 const auto value = static_cast<Real>(rows[r][node.feature]);
-                // by index, as a branch would be foretold wrong half of the time
+                // by index, as a branch would be mispredicted half of the time
                 const std::int32_t next = node.next[!Rule::goes_left(value, node.threshold, node.zeros_left)];
                 moved |= next ^ at[r];
                 at[r] = next;
@@ -80,7 +80,7 @@ inline void add_leaves_of_tree(Rows<const Value> X, View<const Node<Real>> nodes
     }
 }
 
-// Add to `scores` what each tree gives each row. `nodes` are the trees' own, packed; empty for a few rows.
+// Add the leaves of all trees to the `scores` of each row. `nodes` are the trees' nodes, packed; empty for a few rows.
 template <class Rule, class Value, class Real, class Score>
 inline void add_leaves(Rows<const Value> X, const FlatTrees<Real>& trees, View<const Node<Real>> nodes,
                        View<Score> scores) {
@@ -115,7 +115,7 @@ inline void add_leaves_dense(Rows<const Value> X, const FlatTrees<Real>& trees, 
     add_leaves<Rule>(X, trees, View<const Node<Real>>(nodes), scores);
 }
 
-// As add_leaves_dense for rows of a CSR matrix, of which as many are dense at a time as fit into the cache.
+// As add_leaves_dense for rows of a CSR matrix, converted to as many dense rows at a time as fit into the cache.
 template <class Rule, class Value, class Place, class Score>
 inline void add_leaves_sparse(View<const Value> data, View<const Place> indices, View<const Place> indptr,
                               Index n_features, const FlatTrees<double>& trees, View<Score> scores) {
