@@ -1,10 +1,10 @@
-# From a bare checkout, with nothing but python3 (with its headers), pip's registry and make:
+# Targets. They need only python3 with its headers, a package index for pip, and make:
 #   make demo      train, compare and explain rankers on built-in data; ends with a report
 #   make test      the whole test suite
-#   make checked   the kernel tests with every index tested
+#   make checked   the kernel tests with bounds checks of every index
 #   make sanitize  the kernel tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make portable  the kernels compiled for arm64 and macOS
-#   make dist      sdist and wheel, tried where there is no compiler
+#   make dist      sdist and wheel, tested without a compiler
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
 
-# The tests start hundreds of commands: without compiled modules each of them takes a second longer.
+# The tests start hundreds of processes, each of which takes a second longer without bytecode files.
 test: .venv/installed-test
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
@@ -23,14 +23,14 @@ check: .venv/installed-check
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 
-# The tests that reach the kernels, with another build of them in place of the installed one.
+# Tests of the kernels, run with another build instead of the installed one.
 KERNEL_TESTS := tests/_native tests/data tests/losses tests/metrics tests/scorers tests/solvers tests/text \
     tests/objective tests/storage/test_mapped.py tests/evaluation/test_significance.py tests/rankers/test_read_only.py \
     $(addprefix tests/rankers/,linear boosting trees query_dependent refinement recommendation)
-# only for the instruction set that is loaded here
+# only the instruction set that this processor loads
 WITH_BUILD = $(BUILD) $(BIN)/cmake -G Ninja -S . -B build/$@ $(ZIG_OPTIONS) -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
     -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPLACKETT_BUILDS=$$($(BIN)/python -c 'from plackett import _native; print(_native.build)')
-# worker processes have the installed build, and other last bits
+# worker processes load the installed build, whose results differ by rounding
 TEST_BUILD = PLACKETT_TEST_BUILD=build/$@ $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
     --deselect tests/rankers/query_dependent/test_ranker.py::test_results_do_not_depend_on_workers
 
@@ -38,8 +38,9 @@ checked: .venv/installed-test
 	$(WITH_BUILD) -DPLACKETT_CHECKED=ON && $(BIN)/cmake --build build/$@
 	$(TEST_BUILD)
 
-# Python is not instrumented, so the sanitizer's library is loaded first, and that of C++, without which exceptions end the
-# process. What Python keeps until its end is no leak, a peer frees what it should delete, and a test counts bytes.
+# Python is not instrumented, so the library of the sanitizer is preloaded, and that of C++, without which exceptions abort
+# the process. Leaks are not checked because Python keeps objects until it exits; another package mixes free and delete; one
+# test measures memory, which the sanitizer changes.
 SANITIZER = LD_PRELOAD="$$($(COMPILER) -print-file-name=libasan.so) $$($(COMPILER) -print-file-name=libstdc++.so)" \
     ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0
 sanitize: .venv/installed-test
@@ -47,7 +48,7 @@ sanitize: .venv/installed-test
 	$(WITH_BUILD) -DPLACKETT_SANITIZE=ON && $(BIN)/cmake --build build/$@
 	$(SANITIZER) $(TEST_BUILD) --deselect tests/storage/test_mapped.py::test_fits_evaluations_and_comparisons_take_a_small_share_of_the_rows
 
-# Compiled, not run: other processors and systems, with the headers of this Python.
+# Only compiles, for other processors and systems, with the headers of this Python.
 TARGETS := aarch64-linux-gnu x86_64-macos aarch64-macos
 portable: .venv/build-tools
 	$(PIP) ziglang
@@ -60,7 +61,7 @@ portable: .venv/build-tools
 bench: .venv/installed-test
 	$(BIN)/python -m benchmarks
 
-# e.g. make dist PYTHONS="python3.11 python3.12 python3.13": a wheel for 3.11 and one for 3.12 and later, tried in both
+# e.g. make dist PYTHONS="python3.11 python3.12 python3.13": a wheel for 3.11 and one for 3.12 and later, tested in all
 PYTHONS = $(PYTHON)
 dist: .venv/bin/python
 	$(BIN)/python tools/dist.py $(PYTHONS)
@@ -75,16 +76,16 @@ clean:
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-# The kernels are compiled at installation, by the system's compiler or, where there is none, by one from the package index.
+# The kernels are compiled at installation, by the system's compiler, or else by zig from the package index.
 COMPILER := $(shell command -v c++ || command -v g++ || command -v clang++)
 ZIG := $(abspath .venv/bin/zig)
-# cmake's trials do not link: zig would compile its C++ library for them, and then once more for the kernels
+# cmake's compiler checks do not link: zig would compile its C++ library for them, and again for the kernels
 ZIG_OPTIONS := $(if $(COMPILER),,-DCMAKE_AR=$(ZIG)-ar -DCMAKE_RANLIB=$(ZIG)-ranlib -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY)
 BUILD := $(if $(COMPILER),,CXX=$(ZIG)-c++ CMAKE_ARGS="$(ZIG_OPTIONS)")
 INSTALL := PATH="$(abspath $(BIN)):$$PATH" $(BUILD) $(PIP) --no-build-isolation
-# For developers a changed kernel is compiled again at the next import. That runs cmake: only where it is on the path.
+# An editable install compiles changed kernels at the next import. This runs cmake, so it is only enabled if cmake is found.
 EDITABLE := $(if $(shell command -v cmake),-C editable.rebuild=true) -e
-# an editable install knows the modules by name: it is made anew when a folder has gained or lost one
+# an editable install has a list of modules: it is repeated when a module was added or removed
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src/plackett -type d -not -name __pycache__) \
     $(shell find src/plackett/_native -name '*.[hc]pp')
 
@@ -101,8 +102,8 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src/plackett -type d -not 
 	$(INSTALL) -e '.[report]'
 	touch $@
 
-# The neural rankers are tested with PyTorch's build for processors alone, where the package index at hand has one: the
-# build with CUDA takes gigabytes. Without it their tests skip, and say why.
+# The neural rankers are tested with PyTorch's CPU build, if the package index has it: the build with CUDA takes gigabytes.
+# Without PyTorch their tests are skipped.
 TORCH := $(if $(filter Linux,$(shell uname -s)),torch==2.13.0+cpu,torch>=2.3)
 
 .venv/installed-test: .venv/build-tools $(SOURCES)

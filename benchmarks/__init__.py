@@ -1,1 +1,1 @@
-"""Speed against peers, in ratios measured in one run: ``make bench``, or ``python -m benchmarks reading metrics``."""
+"""Compare the speed with other packages, in one run: ``make bench``, or ``python -m benchmarks reading metrics``."""

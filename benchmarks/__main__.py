@@ -19,7 +19,7 @@ def main() -> None:
     )
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=benchmarks.__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"which ones ({', '.join(known)}); all when none is named"
+        "names", nargs="*", metavar="NAME", help=f"benchmarks to run ({', '.join(known)}); default: all"
     )
     names = parser.parse_args().names or known
     table = Table(title="seconds, and how many times faster than the peer")

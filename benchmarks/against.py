@@ -1,7 +1,7 @@
-"""This checkout against another one, kernel family by kernel family: ``python -m benchmarks.against OTHER_CHECKOUT``.
+"""Compare the kernels of this checkout with those of another one: ``python -m benchmarks.against OTHER_CHECKOUT``.
 
-One process per checkout sets up a case; then both time it in turns, and the shortest time of each counts, since noise
-only ever adds. The ratio is this checkout's time over the other's.
+One process per checkout sets up a case. Both measure it alternately, and the shortest time of each counts, because
+noise only adds time. The ratio is this checkout's time over the other's.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
 TURNS = 7
-SECONDS = 0.15  # a turn repeats a short call until so much time has passed
+SECONDS = 0.15  # a turn repeats a short call for this long
 
 
 def worker() -> None:
-    """Answer the commands on standard input: ``set MODULE CASE`` and ``time``."""
+    """Run the commands from standard input, ``set MODULE CASE`` and ``time``, and print their results."""
     answer, sys.stdout = sys.stdout, sys.stderr
     call = None
     for line in sys.stdin:
@@ -50,11 +50,11 @@ def _shortest(call) -> float:
 
 
 class Checkout:
-    """A process that imports plackett from one checkout, and its cases; those of this one if it has none."""
+    """A process that imports plackett and the cases from one checkout, or the cases of this one if it has none."""
 
     def __init__(self, folder: Path):
         cases = folder if (folder / "benchmarks" / "native_cases").is_dir() else HERE
-        # an editable install answers for every folder, so for another one it is left out: -S, site-packages by hand
+        # the import hook of an editable install overrides sys.path: another checkout runs with -S and explicit paths
         paths = [str(folder / "src"), str(cases), *(path for path in sys.path if path.endswith("site-packages"))]
         code = f"import sys; sys.path[:0] = {paths!r}; from benchmarks.against import worker; worker()"
         options = ["-W", "ignore"] if folder == HERE else ["-S", "-W", "ignore"]
@@ -74,8 +74,8 @@ class Checkout:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.against", description=__doc__)
-    parser.add_argument("other", type=Path, help="folder of the other checkout, its kernels built")
-    parser.add_argument("modules", nargs="*", help="modules of benchmarks/native_cases; all when none is named")
+    parser.add_argument("other", type=Path, help="folder of the other checkout, with compiled kernels")
+    parser.add_argument("modules", nargs="*", help="modules of benchmarks/native_cases; default: all")
     parser.add_argument("--turns", type=int, default=TURNS)
     arguments = parser.parse_args()
     import benchmarks.native_cases as cases

@@ -1,4 +1,4 @@
-"""RankBoost, AdaRank and SVM-map on the training part of a LETOR fold; RankBoost against the same in numpy."""
+"""Measure RankBoost, AdaRank and SVM-map on the training part of a LETOR fold, and compare RankBoost with numpy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.turns import best_in_turns, judged
 from plackett._threads import n_threads
 
 N_ROUNDS = 20  # of the comparison with numpy
-RANKERS = {  # what it is called, the ranker, and the seconds it may take
+RANKERS = {  # name, ranker, and allowed seconds
     "RankBoost, 300 rounds": (pk.RankBoost(), 1.0),
     "AdaRank, MAP": (pk.AdaRank("map"), 1.0),
     "AdaRank, NDCG@10": (pk.AdaRank("ndcg@10"), 1.0),
@@ -32,16 +32,16 @@ def run() -> list[Result]:
 
 
 def _data() -> tuple[pk.Queries, str]:
-    """MQ2008 where PLACKETT_DATA has it, else made lists of its size."""
+    """Return MQ2008 if PLACKETT_DATA has it, else synthetic lists of its size."""
     try:
         return pk.datasets.load_fold("mq2008", 1).train, "MQ2008 fold 1"
     except pk.exceptions.DatasetNotFoundError:
         made = pk.datasets.make_web_like(471, 20, 46, random_state=0)
-        return pk.Queries(made.X, np.minimum(made.y, 2), made.qid), "made lists"
+        return pk.Queries(made.X, np.minimum(made.y, 2), made.qid), "synthetic lists"
 
 
 def _against_numpy(data: pk.Queries, name: str) -> Result:
-    """Whole fits of a few rounds, thresholds and sorts included; both choose the same features."""
+    """Compare whole fits of a few rounds, thresholds and sorts included; both choose the same features."""
     ranker = pk.RankBoost(n_rounds=N_ROUNDS)
     assert ranker.fit(data).steps_["feature"].tolist() == _rankboost_in_numpy(data)
     best = best_in_turns({"ours": lambda: ranker.fit(data), "numpy": lambda: _rankboost_in_numpy(data)}, rounds=2)
@@ -64,7 +64,7 @@ def _rankboost_in_numpy(data: pk.Queries) -> list[int]:
             pulls[first:last] = D.sum(axis=1) - D.sum(axis=0)
             total += D.sum()
         edges = []
-        for code in codes:  # r of a threshold is what the documents above it pull
+        for code in codes:  # r of a threshold is the sum of the pulls above it
             above = np.cumsum(np.bincount(code, weights=pulls)[::-1])[::-1][1:] / total
             edges.append(above if above.size else np.zeros(1))
         feature = int(np.argmax([np.abs(above).max() for above in edges]))

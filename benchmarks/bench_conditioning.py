@@ -1,4 +1,4 @@
-"""How many passes over X a fit takes when columns are badly scaled or say the same, to the optimum."""
+"""Count the passes over X that a fit needs to reach the optimum, if columns are badly scaled or redundant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.turns import judged
 
 N_DOCS, N_FEATURES, RANK = 100_000, 136, 20
 MOST_PASSES = 100
-CLOSE = 1e-6  # distance to the minimum that counts as reached, relative
+CLOSE = 1e-6  # relative distance at which the minimum counts as reached
 
 
 def run() -> list[Result]:
@@ -52,7 +52,7 @@ def _redundant(rng):
 
 def _fit(X, y, qid, **parameters):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pk.exceptions.ConvergenceWarning)  # the note says why it stopped
+        warnings.simplefilter("ignore", pk.exceptions.ConvergenceWarning)  # the note has the reason
         return pk.LinearRanker(loss="listmle", **parameters).fit(X, y, qid=qid)
 
 

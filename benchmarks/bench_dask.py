@@ -1,6 +1,6 @@
-"""Linear fits on a Dask cluster of this machine: what an evaluation costs, and what grows how.
+"""Measure linear fits on a local Dask cluster: the cost of an evaluation, and how it scales.
 
-The data are made on the workers. PLACKETT_BENCH_DOCS=120000 asks for another number of documents.
+The data are generated on the workers. PLACKETT_BENCH_DOCS=120000 sets another number of documents.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from plackett.scorers.linear import LinearScorer
 from plackett.validation import count_of
 
 N_DOCS, N_FEATURES, LIST_LENGTH = 1_200_000, 136, 100
-FEW_DOCS = 4_000  # so few that what remains is the way there and back
+FEW_DOCS = 4_000  # so few that only the communication remains
 MOST_WORKERS = 4
 ROUNDS = 8
 ALLOWED_SHARE, ALLOWED_OVERHEAD = 1.25, 0.030
@@ -47,10 +47,10 @@ def run() -> list[Result]:
     costs = {n_workers: _cost(n_workers, n_docs) for n_workers in range(1, MOST_WORKERS + 1)}
     size, two = f"{n_docs / 1e6:g} M x {N_FEATURES}", costs[2]
     peer_name, share = f"{n_threads()} threads", 1 / ALLOWED_SHARE
-    note = "what each evaluation costs besides its work"
+    note = "overhead of an evaluation"
     return [
         judged(Result(f"an evaluation of ListMLE, 2 workers, {size}", two.evaluation, peer_name, two.threads, share)),
-        judged(Result("the same with next to no data", two.overhead, "allowed", ALLOWED_OVERHEAD, 1, note)),
+        judged(Result("the same with hardly any data", two.overhead, "allowed", ALLOWED_OVERHEAD, 1, note)),
         *(_by_workers(costs, n_workers, size) for n_workers in costs),
         _estimated(costs, n_docs),
     ]
@@ -66,11 +66,11 @@ def _by_workers(costs: dict[int, Cost], n_workers: int, size: str) -> Result:
     return Result(what, cost.evaluation, "1 worker", costs[1].evaluation, None, note)
 
 
-# --- What is measured -------------------------------------------------------------------------------------------------
+# --- Measurements -----------------------------------------------------------------------------------------------------
 
 
 class Cost(NamedTuple):
-    """Seconds of an evaluation on the cluster, in threads of this process, and on next to no data.
+    """Seconds of an evaluation on the cluster, in threads of this process, and with hardly any data.
 
     ``worker_bytes`` is the memory of the largest worker; ``received`` and ``sent`` are bytes of the messages of a
     worker in one evaluation, the mean over workers.
@@ -119,7 +119,7 @@ def _workers(n_workers: int) -> Iterator[Any]:
 
 
 def _piece(number: int, n_docs: int) -> LoadedPart:
-    """Made-up lists, on a worker or here."""
+    """Return synthetic lists."""
     rng = np.random.default_rng(number)
     n_queries = n_docs // LIST_LENGTH
     labels = rng.integers(0, 5, n_queries * LIST_LENGTH).astype(np.float64)
@@ -148,7 +148,7 @@ def _here(n_docs: int) -> Objective:
 
 
 def _bytes_of_messages(client: Any, evaluate: Any, n_calls: int = 20) -> tuple[float, float]:
-    """Bytes that a worker receives and sends in one evaluation; what it does meanwhile unasked is taken off."""
+    """Return the bytes that a worker receives and sends in one evaluation, without those of an idle worker."""
     client.run(_count_messages)
     start = time.perf_counter()
     for _ in range(n_calls):
@@ -183,7 +183,7 @@ def _count_messages() -> None:
 
 
 def _counted() -> tuple[int, int]:
-    """Bytes received and sent since the last call."""
+    """Return the bytes received and sent since the last call."""
     answer = _messages["received"], _messages["sent"]
     _messages.update(received=0, sent=0)
     return answer
@@ -195,11 +195,11 @@ def _memory() -> int:
     return psutil.Process().memory_info().rss
 
 
-# --- What follows for other sizes -------------------------------------------------------------------------------------
+# --- Extrapolation to other sizes -------------------------------------------------------------------------------------
 
 
 class Machines(NamedTuple):
-    """So many machines like this one, each with a worker for every core."""
+    """A number of machines like this one, each with a worker for every core."""
 
     n_machines: int
     n_cores: int
@@ -210,11 +210,11 @@ class Machines(NamedTuple):
 
 
 def estimate(costs: dict[int, Cost], n_docs_measured: int, n_docs: int, machines: Machines) -> float:
-    """Seconds of an evaluation, computed from measured ones.
+    """Return the seconds of an evaluation, extrapolated from measured ones.
 
-    The work of a worker goes with its documents, at the rate that was measured with all cores at work. The way there
-    and back is a line through what was measured on 1 to 4 workers; it grows with their number, since one scheduler
-    talks to all of them.
+    The work of a worker is proportional to its documents, at the rate that was measured with all cores busy. The
+    communication is a line fitted to the measurements with 1 to 4 workers. It grows with their number, because one
+    scheduler communicates with all of them.
     """
     measured = costs[min(machines.n_cores, max(costs))]
     work = (measured.evaluation - measured.overhead) * min(machines.n_cores, max(costs)) / n_docs_measured
@@ -231,6 +231,6 @@ def _estimated(costs: dict[int, Cost], n_docs: int) -> Result:
     network = BIG_MACHINES * n_cores * (cost.received + cost.sent)
     return Result(
         f"{BIG_DOCS / 1e9:g} billion documents, {BIG_MACHINES} machines of {n_cores} cores", many, "1 machine", alone,
-        None, f"computed, not measured: {memory / 1e9:.1f} GB of X a machine, {network / 1e6:.2f} MB through the "
+        None, f"computed, not measured: {memory / 1e9:.1f} GB of X per machine, {network / 1e6:.2f} MB through the "
         "scheduler in an evaluation",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Feature ranking discovery: a step of DiffRank against all pairs, concordance against scipy, whole fits."""
+"""Measure feature ranking discovery: steps of DiffRank against all pairs, concordance against scipy, whole fits."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def run() -> list[Result]:
 
 
 def _step(rng) -> list[Result]:
-    """One list in order of falling labels: each goes through the features from equal weights and finds the same α.
+    """Compare steps on one list in descending order of labels; from equal weights, all compute the same α.
 
-    A call is few steps for all, as on a busy machine long calls are hit more often than short ones.
+    Each call is only a few steps, because noise affects long calls more often than short ones.
     """
     values = rng.normal(scale=300.0, size=(N_FEATURES, N_DOCS)) - np.arange(N_DOCS)
     ranks = values.argsort(axis=1).argsort(axis=1) + 1
@@ -48,7 +48,7 @@ def _step(rng) -> list[Result]:
 
 
 class _Sums:
-    """Steps by the sums over documents that DiffRank takes."""
+    """Steps by sums over documents, as in DiffRank."""
 
     def __init__(self, ranks: np.ndarray):
         self._twice = (2 * ranks).astype(np.int32)
@@ -72,7 +72,7 @@ class _Sums:
 
 
 class _PairMatrix:
-    """The weights D of all pairs as a matrix, zero where the first document is not the better one."""
+    """The weights D of all pairs as a matrix, zero if the first document is not the better one."""
 
     def __init__(self, ranks: np.ndarray):
         self._ranks = ranks / (N_DOCS - 1.0)
@@ -91,7 +91,7 @@ class _PairMatrix:
 
 
 class _PairList:
-    """The weights D of all pairs one after another."""
+    """The weights D of all pairs as a list."""
 
     def __init__(self, ranks: np.ndarray):
         self._ranks = ranks / (N_DOCS - 1.0)
@@ -111,7 +111,7 @@ class _PairList:
 
 
 def _concordance(kind: str, rng) -> Result:
-    """One list, so that it is one thread's work; sorting the features counts on both sides."""
+    """Compare on one list, which uses one thread; both times include sorting the features."""
     labels = rng.permutation(N_DOCS).astype(np.float64)
     X = labels[:, None] / N_DOCS + rng.normal(size=(N_DOCS, N_FEATURES))
     if kind == "ties":
@@ -155,7 +155,7 @@ def _fits(rng) -> list[Result]:
 
 
 def _made_lists(n_queries: int, rng) -> pk.Queries:
-    """A strict order of each query's documents, which every feature shows with noise."""
+    """Return strict orders, which every feature repeats with noise."""
     order = rng.permuted(np.tile(np.arange(N_DOCS, dtype=np.float32), (n_queries, 1)), axis=1).ravel()
     X = rng.random((order.size, N_FEATURES), dtype=np.float32)
     X += (order / N_DOCS)[:, None]

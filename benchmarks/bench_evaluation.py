@@ -1,4 +1,4 @@
-"""One value and gradient of a linear ranker over 1.2 M documents, against BLAS, a bare pass, PyTorch and rax."""
+"""Compare one value and gradient of a linear ranker over 1.2 M documents with BLAS, a bare pass, PyTorch and rax."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ N_DOCS, N_FEATURES = 1_200_000, 136
 ROUNDS, ROUNDS_PEERS = 5, 3
 LISTWISE = ("p-listmle", "listnet", "rankcosine", "cs-listmle", "squared")
 PAIRWISE = ("hinge", "squared-hinge", "logistic", "exponential", "psi")
-ALLOWED = dict.fromkeys(LISTWISE, 1.25) | dict.fromkeys(PAIRWISE, 1.6)  # times of ListMLE's
-BATCHES = (256, 1024, 4096)  # queries that PyTorch and rax get at once
+ALLOWED = dict.fromkeys(LISTWISE, 1.25) | dict.fromkeys(PAIRWISE, 1.6)  # relative to ListMLE
+BATCHES = (256, 1024, 4096)  # queries per batch of PyTorch and rax
 
 Evaluation = Callable[[], tuple[float, np.ndarray]]
 
@@ -72,7 +72,7 @@ def _look_at_all(X, blocks) -> float:
 
 
 def _other_losses(X, lists, coef) -> list[Result]:
-    """Each in turns with ListMLE, and its objective gone before the next: they keep arrays of their own."""
+    """Measure each loss alternately with ListMLE, and delete its objective before the next, to free its arrays."""
     results = []
     for loss, allowed in ALLOWED.items():
         best = best_in_turns(
@@ -85,7 +85,7 @@ def _other_losses(X, lists, coef) -> list[Result]:
 
 
 def _against_peers(X, lists, coef, rng) -> list[Result]:
-    """On strict orders, where there is only one ListMLE and all compute the same."""
+    """Compare on strict orders, for which all definitions of ListMLE agree."""
     lists = strict(lists, rng)
     ours = _evaluation("listmle", X, lists, coef)
     value, gradient = ours()
@@ -94,7 +94,7 @@ def _against_peers(X, lists, coef, rng) -> list[Result]:
     for name, prepare, target in (("PyTorch", _torch, 5), ("rax", _rax, 10)):
         fastest = None
         for shape, call in prepare(X, lists, coef):
-            found, pull = call()  # warms the peer up, and shows that both compute the same
+            found, pull = call()  # warms up the peer, and checks that both results agree
             assert abs(found / value - 1.0) < 1e-4, (name, shape, found, value)
             assert np.abs(pull - gradient).max() < 1e-3 * np.abs(gradient).max(), (name, shape)
             best = best_in_turns({"ours": ours, "peer": call}, ROUNDS_PEERS)
@@ -108,7 +108,7 @@ def _against_peers(X, lists, coef, rng) -> list[Result]:
 
 
 def _batches(X, lists, n_queries: int, multiple: int = 1):
-    """Padded blocks of rows and their lengths, documents by falling label, queries of like length together."""
+    """Return padded blocks of rows and their lengths: documents by descending label, queries of similar length."""
     lengths = np.diff(lists.indptr)
     by_length = np.argsort(lengths, kind="stable")
     for start in range(0, lists.n_queries, n_queries):
@@ -142,7 +142,7 @@ def _torch(X, lists, coef):
                 value += float(loss.detach())
             return value, weights.grad.numpy().astype(np.float64)
 
-        for threads in sorted({1, n_threads()}):  # where cores are shared, waiting for each other can cost more
+        for threads in sorted({1, n_threads()}):  # on shared cores several threads can be slower
             yield f"{size} queries at once, threads: {threads}", partial(call, threads)
 
 
@@ -159,7 +159,7 @@ def _rax(X, lists, coef):
     weights = numbers.asarray(coef, dtype=numbers.float32)
     for size in BATCHES:
         batches = []
-        for rows, is_there in _batches(X, lists, size, multiple=32):  # few shapes, since each is compiled
+        for rows, is_there in _batches(X, lists, size, multiple=32):  # few shapes, because each is compiled
             labels = np.broadcast_to(np.arange(rows.shape[1], 0, -1, dtype=np.float32), is_there.shape)
             batches.append(tuple(map(numbers.asarray, (rows, labels, is_there))))
 

@@ -1,6 +1,6 @@
-"""What a fit takes beside X: 650 MB in memory, and a file that is mapped into memory.
+"""Measure the memory of a fit in addition to X, for 650 MB in memory and for a memory-mapped file.
 
-The file has 4 GB; PLACKETT_BENCH_GB=2 asks for another size.
+The file has 4 GB; PLACKETT_BENCH_GB=2 sets another size.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from benchmarks.turns import judged
 N_DOCS, N_FEATURES = 1_200_000, 136
 N_ITER = 20
 
-# The child watches itself: a thread looks every few milliseconds, while the kernels run without Python's lock.
-# A small fit comes first, so that code which is loaded once does not count as memory for the data.
+# A thread of the child process samples its memory every few milliseconds, while the kernels run without the GIL.
+# A small fit runs first, so that imported code does not count as memory for the data.
 CHILD = """
 import sys, threading, time, warnings
 import numpy as np
@@ -71,7 +71,7 @@ def run() -> list[Result]:
 def _child(
     path: str, field: str, n_docs: int, *, n_features=N_FEATURES, loss="listmle", solver="lbfgs", list_length=0
 ) -> tuple[int, int, int]:
-    """Bytes before the fit and at its peak, and the iterations; lists of ``list_length``, 0 for uneven ones."""
+    """Return bytes before the fit and at its peak, and the iterations; ``list_length`` 0 means uneven lists."""
     words = [path, field, loss, solver, *map(str, (n_docs, n_features, N_ITER, list_length))]
     output = subprocess.run([sys.executable, "-c", CHILD, *words], check=True, capture_output=True, text=True).stdout
     before, peak, n_iter = map(int, output.split())
@@ -103,13 +103,13 @@ def _mapped(gigabytes: float) -> list[Result]:
         before, peak, n_iter = _child(str(path), "RssAnon", n_docs)
     note = (
         f"GB, not seconds: the whole process without the mapped file against 10 % of X ({size / 1e9:.2f} GB); the fit "
-        f"added {(peak - before) / size:.1%} of X in {n_iter} iterations, the rest was there before"
+        f"added {(peak - before) / size:.1%} of X in {n_iter} iterations, the rest was allocated before"
     )
     return [judged(Result("memory, X mapped from a file", peak / 1e9, "allowed", 0.1 * size / 1e9, 1, note))]
 
 
 def _ranksvm() -> Result:
-    """Pairs of a list grow with the square of its length; what a document takes must not grow with it."""
+    """Check that the memory per document does not grow with the length of lists, although pairs do."""
     n_docs, long, short = 300_000, 2_000, 250
     per_doc = {}
     for length in (short, long):
@@ -117,6 +117,6 @@ def _ranksvm() -> Result:
             "", "VmRSS", n_docs, n_features=46, loss="squared-hinge", solver="newton", list_length=length
         )
         per_doc[length] = (peak - before) / n_docs
-    note = f"bytes a document, not seconds, that a fit takes beside X; {long // short} times as many pairs a document"
+    note = f"bytes per document, not seconds, in addition to X; {long // short} times as many pairs per document"
     what = f"RankSVM, memory, lists of {long:,}"
     return judged(Result(what, per_doc[long], f"lists of {short}", per_doc[short], 0.5, note))

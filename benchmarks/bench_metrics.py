@@ -1,4 +1,4 @@
-"""Measures from plain arrays, against pytrec_eval, ranx, ir-measures and scipy."""
+"""Compare measures of plain arrays with pytrec_eval, ranx, ir-measures and scipy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _trio(labels, scores, qid) -> list[Result]:
         if call is None:
             results.append(Result(what, seconds, name, None, target))
             continue
-        found = call()  # warms the peer up, and shows that both compute the same
+        found = call()  # warms up the peer, and checks that both results agree
         for value, other in zip(expected.values(), found, strict=True):
             assert abs(value - other) < 1e-9, (name, expected, found)
         results.append(Result(what, seconds, name, best_of(call, 3), target))
@@ -46,7 +46,7 @@ def _trio(labels, scores, qid) -> list[Result]:
 
 
 def _as_dicts(labels, scores, qid):
-    """The nested dictionaries that peers want, from the same arrays, by slices and C loops where Python has them."""
+    """Return the nested dictionaries that peers need, from the same arrays, by slices and loops in C if possible."""
     names = list(map(str, range(qid.size)))
     starts = np.flatnonzero(np.diff(qid, prepend=-1)).tolist()
     stops = [*starts[1:], qid.size]
@@ -100,7 +100,7 @@ def _ir_measures(labels, scores, qid):
 
 
 def _kendall(rng) -> list[Result]:
-    """One thread, lists of 1,000: the whole call of ours over 200 lists against scipy list by list."""
+    """Compare one call over 200 lists of 1,000 documents, on one thread, with scipy list by list."""
     from scipy.stats import kendalltau
 
     n_lists, n = 200, 1_000

@@ -1,9 +1,8 @@
-"""An epoch of a net with ListMLE on the processor: flat lists against the same net on padded ones.
+"""Compare an epoch of a net with ListMLE on the CPU, with flat lists and with padded ones.
 
-The padded form is taken as quick as it gets: lists are sorted by label once, so that a batch is one gather of its rows
-with zeros behind the shorter lists, and the loss is the running sum of exponentials below the largest. Both have the
-same weights, batches, threads, precision and optimizer. What a GPU makes of the loss: ``python -m
-benchmarks.gpu_losses``.
+The padded form is as fast as possible: lists are sorted by label once, so that a batch is one gather of its rows with
+zeros after the shorter lists, and the loss is the running sum of exponentials relative to the largest. Both have the
+same weights, batches, threads, precision and optimizer. For the loss on a GPU see ``python -m benchmarks.gpu_losses``.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ N_DOCS, N_FEATURES, HIDDEN, BATCH_SIZE, AIM = 200_000, 136, (64, 32), 64, 3.0
 
 
 def uneven_lists(n_docs: int, rng: np.random.Generator, longest: int = 1000) -> np.ndarray:
-    """Bounds of lists of about 100 documents, most of them shorter and some much longer."""
+    """Return bounds of lists of about 100 documents, most of them shorter and some much longer."""
     lengths = np.clip(rng.lognormal(np.log(80.0), 0.7, n_docs // 20), 5, longest).astype(np.int64)
     bounds = np.concatenate([[0], np.cumsum(lengths)])
     return np.append(bounds[bounds < n_docs], n_docs)
 
 
 class PaddedEpochs:
-    """The same net on tables of lists, as most packages have it."""
+    """The same net on padded lists, as in most packages."""
 
     def __init__(self, X: np.ndarray, lists: QueryLists, weights: dict[str, np.ndarray]):
         import torch
@@ -71,7 +70,7 @@ class PaddedEpochs:
 
 
 class FlatEpochs:
-    """Ours, as ``NeuralRanker`` runs it."""
+    """The training of ``NeuralRanker``."""
 
     def __init__(self, X: np.ndarray, lists: QueryLists, weights: dict[str, np.ndarray]):
         import torch
@@ -93,7 +92,7 @@ class FlatEpochs:
 
 
 class _Given:
-    """A generator of random numbers that has drawn already, so that both forms meet the same batches."""
+    """Return an advanced random generator, so that both forms use the same batches."""
 
     def __init__(self, order: np.ndarray):
         self._order = order
@@ -112,7 +111,7 @@ def run(n_docs: int = N_DOCS) -> list[Result]:
     rng = np.random.default_rng(0)
     X = small_numbers(n_docs, N_FEATURES, rng)
     labels = graded(X @ rng.normal(size=N_FEATURES), rng)
-    lists = strict(QueryLists(labels, uneven_lists(n_docs, rng)), rng)  # so that both minimise the same
+    lists = strict(QueryLists(labels, uneven_lists(n_docs, rng)), rng)  # so that both minimise the same loss
     order = rng.permutation(lists.n_queries)
     drawn = NetShape(N_FEATURES, HIDDEN).draw(rng)
     flat, padded = FlatEpochs(X, lists, drawn), PaddedEpochs(X, lists, drawn)

@@ -1,8 +1,7 @@
-"""Data larger than memory: what reading, fits, scores and comparisons take when X is mapped from a file.
+"""Measure the memory of reading, fits, scores and comparisons if X is memory-mapped.
 
-Parquet of 1 GB, and LETOR text of as much X; PLACKETT_BENCH_GB=2 asks for another size. Memory is what the process has
-that no file stands behind (RssAnon), above what it had before; pages of mapped files are given back to the system
-whenever it wants them.
+Parquet of 1 GB, and LETOR text of as much X; PLACKETT_BENCH_GB=2 sets another size. The growth of anonymous memory
+(RssAnon) is measured, because the system can reclaim pages of mapped files at any time.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from benchmarks.timing import Result, peer
 from benchmarks.turns import judged
 
 N_FEATURES = 136
-AT_ONCE = 500_000  # rows that are made and written at a time
+AT_ONCE = 500_000  # rows generated and written at a time
 
 # what is done, and the share of X that it may take
 TASKS = {
@@ -36,11 +35,11 @@ TASKS = {
     "predict, query-zscore": 0.1,
     "compare, 2 folds, 2 rankers": 0.15,
 }
-PARSE_BYTES = 150e6  # that reading text may take besides, however long it is
-SOURCES = {"read LETOR text into a cache": "whole.txt", "put torn queries in order": "torn"}  # of others: "whole"
+PARSE_BYTES = 150e6  # additional memory of reading text, for any length
+SOURCES = {"read LETOR text into a cache": "whole.txt", "put torn queries in order": "torn"}  # others: "whole"
 TIMED = ("fit", "fit, query-zscore", "predict and evaluate", "predict, query-zscore")  # also with X in memory
 
-# The child watches itself, as in bench_memory. A small round comes first: code that is loaded once does not count.
+# The child process samples its own memory, as in bench_memory. A small run comes first, so that imports do not count.
 CHILD = """
 import json, sys, threading, time, warnings
 import numpy as np
@@ -130,7 +129,7 @@ def run() -> list[Result]:
 
 
 def _make(folder: Path, n_docs: int) -> None:
-    """Parquet files in order, the same rows torn apart, a few of them, and text of as many rows."""
+    """Write Parquet files in order, the same rows with split queries, a few of them, and text of as many rows."""
     import plackett as pk
 
     rng = np.random.default_rng(0)

@@ -1,7 +1,8 @@
-"""A model for each of 500 queries with 100 documents and 40 features: the largest problem of Dai and Wang's Table 4.
+"""Measure models of 500 queries with 100 documents and 40 features: the largest problem of Dai and Wang's Table 4.
 
-Strengths are not the paper's 1e-8, with which a query alone is separable and its least objective all but zero: nothing
-could be within 1e-3 of that. On eight cores the paper reports 401 s for rank-SVM, 15 for indv-SVM, 22 for the others.
+Strengths are larger than the paper's 1e-8, for which a query alone is separable and the minimum is nearly zero, so that
+no solution would be within 1e-3 of it. On eight cores the paper reports 401 s for rank-SVM, 15 for indv-SVM, 22 for the
+others.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ N_QUERIES, N_DOCS, N_FEATURES, N_NEIGHBORS = 500, 100, 40, 15
 N_VALIDATION = 20  # documents of each query
 L2, ACCURACY = 0.01, 1e-3
 METHODS = {
-    "q-SVM": ({"weights": "gaussian", "n_neighbors": N_NEIGHBORS}, 1.5),  # and the seconds allowed
+    "q-SVM": ({"weights": "gaussian", "n_neighbors": N_NEIGHBORS}, 1.5),  # with allowed seconds
     "kNN-SVM": ({"weights": "knn", "n_neighbors": N_NEIGHBORS}, 1.5),
     "indv-SVM": ({"weights": "individual", "new_queries": "uniform"}, 0.5),
     "rank-SVM": ({"weights": "uniform"}, 0.5),
@@ -32,7 +33,7 @@ TOLERANCES = (30.0, 10.0, 3.0, 1.0, 3e-1, 1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e
 MOST_BYTES = 1e9
 SIZE = f"{N_QUERIES} × {N_DOCS} × {N_FEATURES}"
 
-# A small fit comes first, so that code which is loaded once does not count as memory for the data.
+# A small fit runs first, so that imported code does not count as memory for the data.
 CHILD = """
 import threading, time
 from benchmarks import bench_query_dependent as bench
@@ -69,7 +70,7 @@ def run() -> list[Result]:
 
 
 def made_queries(kind: str, n_queries: int) -> tuple[pk.Queries, np.ndarray]:
-    """Scenario IV: each query has a linear score of its own, which its features tell with noise, and no error."""
+    """Return data of Scenario IV: each query has its own linear score, which its features determine with noise."""
     rng = np.random.default_rng(0)
     X = rng.normal(scale=np.sqrt(0.1), size=(n_queries, N_DOCS, N_FEATURES))
     if kind == "correlated":
@@ -92,7 +93,7 @@ def fitted(name: str, data, *, l2=L2, **options) -> pk.QueryDependentRanker:
 
 
 def _fits(kind: str, data) -> list[Result]:
-    """Whole fits, the search for neighbours and the checks too; duality gaps prove that they came near enough."""
+    """Measure whole fits, with the search for neighbours and checks; duality gaps prove their accuracy."""
     notes = {}
     for name in METHODS:
         ranker = fitted(name, data)
@@ -107,16 +108,16 @@ def _fits(kind: str, data) -> list[Result]:
 
 
 def _against_linear_svc(kind: str, data) -> Result:
-    """Only the first query's model is fitted by LinearSVC, without the time to build pairs; the rest is multiplied."""
+    """Fit only the first query's model by LinearSVC, without the time to build pairs, and multiply its time."""
     from sklearn.svm import LinearSVC
 
     ranker = fitted("q-SVM", data)
     neighbors = ranker.neighbors(ranker.query_ids_[0])
     pairs = np.concatenate([_pairs(data[0], place) for place in neighbors.ids])
     weights = np.repeat(neighbors.weights, len(pairs) // neighbors.ids.size) / (N_QUERIES * N_DOCS * (N_DOCS - 1) / 2)
-    sign = np.where(np.arange(len(pairs)) % 2 == 0, 1.0, -1.0)  # it wants two classes
+    sign = np.where(np.arange(len(pairs)) % 2 == 0, 1.0, -1.0)  # LinearSVC needs two classes
     signed = pairs * sign[:, None]
-    least = ranker.objective_[0] - ranker.gap_[0]  # at most the minimum, so that the peer cannot stop too late by it
+    least = ranker.objective_[0] - ranker.gap_[0]  # a lower bound of the minimum
 
     def value(coef):
         return 0.5 * L2 * coef @ coef + weights @ np.maximum(0.0, 1.0 - pairs @ coef)
@@ -141,7 +142,7 @@ def _against_linear_svc(kind: str, data) -> Result:
 
 
 def _pairs(queries: pk.Queries, place: int) -> np.ndarray:
-    """Differences, better document less worse one, of all pairs of a query."""
+    """Return the differences, better document minus worse one, of all pairs of a query."""
     rows = slice(queries.indptr[place], queries.indptr[place + 1])
     ranked = queries.X[rows][np.argsort(-queries.y[rows])]
     better, worse = np.triu_indices(len(ranked), 1)
@@ -149,7 +150,7 @@ def _pairs(queries: pk.Queries, place: int) -> np.ndarray:
 
 
 def _growth() -> Result:
-    """Twice as many queries are twice as many models, each from as many neighbours."""
+    """Check that the time is linear in the number of queries, each with equally many neighbours."""
     whole = made_queries("independent", 2 * N_QUERIES)
     sizes = {n: first_queries(whole, n) for n in (N_QUERIES // 2, N_QUERIES, 2 * N_QUERIES)}
     best = best_in_turns({str(n): lambda d=data: fitted("q-SVM", d) for n, data in sizes.items()}, rounds=2)
@@ -159,7 +160,7 @@ def _growth() -> Result:
 
 
 def _path() -> Result:
-    """61 strengths on validation documents, each fit starting where the one before ended."""
+    """Measure 61 strengths on validation documents, with warm starts."""
     queries, features = made_queries("independent", N_QUERIES)
     is_held = np.arange(queries.n_docs) % N_DOCS < N_VALIDATION
     train, held = (pk.Queries(queries.X[rows], queries.y[rows], queries.qid[rows]) for rows in (~is_held, is_held))
@@ -170,7 +171,7 @@ def _path() -> Result:
         },
         rounds=1,
     )
-    note = f"{best['path'] / best['one']:.1f} fits with l2={L2:g}; measures and the last fit counted"
+    note = f"{best['path'] / best['one']:.1f} fits with l2={L2:g}; with measures and the last fit"
     return judged(
         Result(f"q-SVM, path of 61 l2, {N_QUERIES} queries", best["path"], "10 fits", 10 * best["one"], 1, note)
     )

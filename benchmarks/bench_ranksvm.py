@@ -1,4 +1,4 @@
-"""RankSVM without a list of pairs: 150 million pairs in all, and against LinearSVC on fewer, explicit ones."""
+"""Measure RankSVM on 150 million pairs, which are never listed, and compare it with LinearSVC on explicit pairs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run() -> list[Result]:
 
 
 def _whole(kind: str, X, y, qid) -> list[Result]:
-    """Squared hinge, and the hinge, whose duality gap proves how near it came: whole fits, checks and sorts too."""
+    """Measure whole fits with the squared hinge, and with the hinge, whose duality gap proves its accuracy."""
     tol, note = _loosest(X, y, qid)
     hinge = _fit(X, y, qid, loss="hinge", tol=HINGE_ACCURACY)
     assert hinge.duality_gap_ <= HINGE_ACCURACY * hinge.objective_, hinge.stop_reason_
@@ -47,7 +47,7 @@ def _whole(kind: str, X, y, qid) -> list[Result]:
 
 
 def _data(n_queries: int, n_docs: int, kind: str, rng):
-    """A strict order of each query's documents, from a linear score and as much noise."""
+    """Return strict orders of each query's documents, from a linear score and as much noise."""
     X = rng.normal(size=(n_queries * n_docs, N_FEATURES))
     if kind == "correlated":
         X = 0.3 * X @ rng.normal(size=(N_FEATURES, N_FEATURES)) / np.sqrt(N_FEATURES) + rng.normal(size=(len(X), 1))
@@ -68,7 +68,7 @@ def _passes(ranker) -> str:
 
 
 def _loosest(X, y, qid) -> tuple[float, str]:
-    """The loosest tolerance with which the squared hinge comes near enough to its minimum, and what it takes."""
+    """Return the loosest tolerance with which the squared hinge is accurate enough, and its time."""
     least = _fit(X, y, qid, loss="squared-hinge", tol=1e-8).objective_
     for tol in TOLERANCES:
         ranker = _fit(X, y, qid, loss="squared-hinge", tol=tol)
@@ -78,9 +78,9 @@ def _loosest(X, y, qid) -> tuple[float, str]:
 
 
 def _against_linear_svc(X, y, qid) -> Result:
-    """The clock of LinearSVC starts when the pairs lie there: the time to build them is not counted."""
+    """Compare with LinearSVC; the time to build its pairs is not counted."""
     pairs = _pairs(X, y, int(qid[-1]) + 1)
-    sign = np.where(np.arange(len(pairs)) % 2 == 0, 1.0, -1.0)  # it wants two classes
+    sign = np.where(np.arange(len(pairs)) % 2 == 0, 1.0, -1.0)  # LinearSVC needs two classes
     signed = pairs * sign[:, None]
     svc = _faster_svc(pairs, signed, sign, _fit(X, y, qid, loss="squared-hinge", tol=1e-8).objective_)
     tol, note = _loosest(X, y, qid)
@@ -97,7 +97,7 @@ def _against_linear_svc(X, y, qid) -> Result:
 
 
 def _pairs(X, y, n_queries: int) -> np.ndarray:
-    """Differences, better document less worse one, of all pairs of all queries."""
+    """Return the differences, better document minus worse one, of all pairs of all queries."""
     blocks = []
     for rows, labels in zip(X.reshape(n_queries, -1, N_FEATURES), y.reshape(n_queries, -1), strict=True):
         ranked = rows[np.argsort(-labels)]
@@ -107,7 +107,7 @@ def _pairs(X, y, n_queries: int) -> np.ndarray:
 
 
 def _faster_svc(pairs, signed, sign, least: float):
-    """The faster of LinearSVC's two solvers, each with the loosest tolerance that comes near enough."""
+    """Return the faster of LinearSVC's two solvers, each with the loosest tolerance that is accurate enough."""
     from sklearn.svm import LinearSVC
 
     fastest, chosen = float("inf"), None
@@ -125,7 +125,7 @@ def _faster_svc(pairs, signed, sign, least: float):
                 fastest, chosen = seconds, svc
             if is_near or seconds > fastest:
                 break
-    assert chosen is not None, "LinearSVC does not come near enough"
+    assert chosen is not None, "LinearSVC is not accurate enough"
     return chosen
 
 

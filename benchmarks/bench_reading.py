@@ -1,4 +1,4 @@
-"""Reading 300 MB of MSLR-like LETOR text, comments kept, against scikit-learn, XGBoost and our own cache."""
+"""Compare reading 300 MB of MSLR-like LETOR text with comments with scikit-learn, XGBoost and the cache."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from plackett.data.letor.write import write_letor
 from plackett.data.queries import Queries
 
 FILE_BYTES = 300_000_000
-SLICE_BYTES = 60_000_000  # what scikit-learn reads: all of it would take it minutes
+SLICE_BYTES = 60_000_000  # the part that scikit-learn reads, because all of it would take minutes
 N_FEATURES = 136
 ROUNDS = 5
 
-# VmHWM is the peak of this process alone; ru_maxrss would carry over that of the process which started it
+# VmHWM is the peak of this process alone; ru_maxrss includes that of the parent process
 PEAK_MEMORY = """
 import sys
 from plackett.data.letor.read import read_letor
@@ -38,7 +38,7 @@ print(peak * 1024, data.X.nbytes)
 
 
 def write_mslr_like(path: Path, n_bytes: int) -> None:
-    """Counts, lengths, ratios and scores as in MSLR-WEB, many of them 0, and a comment on each row."""
+    """Write counts, lengths, ratios and scores as in MSLR-WEB, many of them 0, and a comment on each row."""
     rng = np.random.default_rng(0)
     n_docs = 20_000
     X = rng.gamma(1.0, 12.0, size=(n_docs, N_FEATURES))
@@ -77,7 +77,7 @@ def read_by_xgboost(path: Path) -> None:
 
 
 def best_in_turns(readers: dict) -> dict[str, float]:
-    """The shortest of equally many calls of each reader, in turns: what else runs on the machine hits all alike."""
+    """Return the shortest call of each reader, measured alternately, so that other processes affect all equally."""
     best = dict.fromkeys(readers, float("inf"))
     for _ in range(ROUNDS):
         for name, (read, path) in readers.items():

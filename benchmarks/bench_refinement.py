@@ -1,6 +1,6 @@
-"""Ranking refinement of one query: many rounds, also against the same with matrices over pairs; a very long list.
+"""Measure the refinement of one query, also against numpy with matrices over pairs and on a very long list.
 
-And its base ranker for ratings, personality diagnosis of all users for all items.
+Also measures personality diagnosis of all users for all items.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ N_JUDGED = 10
 ETA = 0.02
 MANY = 100  # rounds of the short list
 LONG = 100_000
-N_USERS, N_ITEMS, N_RATINGS = 943, 1_682, 100_000  # as of MovieLens 100k
+N_USERS, N_ITEMS, N_RATINGS = 943, 1_682, 100_000  # as in MovieLens 100k
 
-# A small fit comes first, so that code which is loaded once does not count; the peak of the process is that of the fit.
+# A small fit runs first, so that imports do not count; the peak of the process is that of the second fit.
 CHILD = """
 import sys
 import plackett as pk
@@ -46,7 +46,7 @@ def run() -> list[Result]:
 
 
 def _made(n_docs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features of one list, labels of the first documents by the base ranker (NaN: not judged), and base scores."""
+    """Return features of one list, labels of the first documents of the base ranker (NaN: not judged), base scores."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_docs, N_FEATURES))
     truth = X[:, :8].sum(axis=1) / np.sqrt(8.0)
@@ -58,17 +58,17 @@ def _made(n_docs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _allowed(made: tuple[np.ndarray, np.ndarray, np.ndarray], n_rounds: int, seconds: float) -> Result:
-    """A whole fit, sorts and checks included. One query is one block, so that it is refined on one core."""
+    """Measure a whole fit, with sorts and checks. One query is one block, so that it uses one core."""
     X, labels, base = made
     refiner = pk.MultiplicativeRefiner(n_rounds=n_rounds, eta=ETA)
     best = best_in_turns({"ours": lambda: refiner.fit(X, labels, base_score=base)}, rounds=10 if seconds < 1.0 else 2)
     what = f"MultiplicativeRefiner, {n_rounds} rounds; {X.shape[0]:,} × {N_FEATURES}, {N_JUDGED} judged"
-    note = f"{refiner.steps_.size} rounds made; one core"
+    note = f"{refiner.steps_.size} rounds; one core"
     return judged(Result(what, best["ours"], "allowed", seconds, 1, note))
 
 
 def _against_numpy(made: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Result:
-    """Whole fits; both choose the same features with the same weights."""
+    """Compare whole fits; both choose the same features with the same weights."""
     X, labels, base = made
     refiner = pk.MultiplicativeRefiner(n_rounds=MANY, eta=ETA).fit(X, labels, base_score=base)
     features, alphas = _refine_in_numpy(X, labels, base, MANY)
@@ -88,7 +88,7 @@ def _against_numpy(made: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Result:
 def _refine_in_numpy(
     X: np.ndarray, labels: np.ndarray, base: np.ndarray, n_rounds: int
 ) -> tuple[list[int], list[float]]:
-    """The rounds as the paper writes them, with n × n matrices; no Python loop over documents, pairs or thresholds."""
+    """Run the rounds as in the paper, with n × n matrices, without loops over documents, pairs or thresholds."""
     confidence = 1.0 / np.sort(base)[-10:].std()
     W = 1.0 / (1.0 + np.exp(-confidence * (base[:, None] - base)))
     T = np.where(labels[:, None] > labels, 1.0 - ETA / 2, ETA / 2)
@@ -100,7 +100,7 @@ def _refine_in_numpy(
         by_base, by_feedback = W * E, T * E
         weights = by_base / by_base.sum() + by_feedback / by_feedback.sum()
         pulls = weights.sum(axis=1) - weights.sum(axis=0)
-        below = np.cumsum(pulls[order], axis=0)[:-1]  # what the documents up to each threshold pull; all sum to 0
+        below = np.cumsum(pulls[order], axis=0)[:-1]  # sums of the pulls up to each threshold; all pulls sum to 0
         place, feature = np.unravel_index(np.argmax(np.abs(below)), below.shape)
         is_chosen = np.zeros(base.size, dtype=bool)
         is_chosen[order[: place + 1, feature]] = True
@@ -114,7 +114,7 @@ def _refine_in_numpy(
 
 
 def _memory() -> list[Result]:
-    """With matrices over pairs a document would take twice as much in a list twice as long: here it must not."""
+    """Check that the memory per document does not grow with the list, as it would with matrices over pairs."""
     if not Path("/proc/self/status").exists():
         print("memory: skipped, this system has no /proc", file=sys.stderr)
         return []
@@ -124,14 +124,14 @@ def _memory() -> list[Result]:
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         per_doc[n_docs] = int(output) / n_docs
     of_x = 8 * N_FEATURES
-    note = f"bytes a document, not seconds, that a fit takes beside X, which has {of_x}; the rounds take no more"
+    note = f"bytes per document, not seconds, in addition to X, which has {of_x}; rounds add nothing"
     what = f"MultiplicativeRefiner, memory, {LONG:,} × {N_FEATURES}"
     half = LONG // 2
     return [judged(Result(what, per_doc[LONG], f"{half:,} documents", per_doc[half], 0.9, note))]
 
 
 def _ratings() -> Result:
-    """Expected ratings of all users for all items, from made ratings of which some users and items have most."""
+    """Measure expected ratings of all users for all items, from skewed synthetic ratings."""
     rng = np.random.default_rng(0)
     share = rng.pareto(1.5, N_USERS)[:, None] * rng.pareto(1.0, N_ITEMS)
     places = np.argpartition(-share * rng.random(share.shape), N_RATINGS, axis=None)[:N_RATINGS]

@@ -1,7 +1,7 @@
-"""What a fresh process takes: importing, evaluating, a first fit; and the README's first example on read-only files.
+"""Measure new processes: import, evaluation, a first fit, and the README's first example on a read-only file system.
 
 The package is copied as a wheel would install it, with its ``.pyc`` files, so that no hook of an editable install runs.
-A cold start is one whose files were dropped from the page cache, except for those that other processes have mapped.
+In a cold start the files are not in the page cache, except for those that other processes have mapped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ pk.LinearRanker().fit(X, np.floor(3 * X[:, 0]), qid=qid)
 """
 PREDICT = "import numpy as np, plackett as pk; pk.load('model.plackett').predict(np.ones((9, 46)))"
 EVALUATE = "import sys; sys.argv[1:] = 'evaluate data.txt scores.txt'.split(); from plackett.cli import main; main()"
-# the files that a process read, on its standard error, when it ends
+# prints the files that a process read to standard error at exit
 FILES = """
 import atexit, sys
 def _say():
@@ -43,7 +43,7 @@ def _say():
     print(*{name for name in names if name}, sep="\\n", file=sys.stderr)
 atexit.register(_say)
 """
-# every mounted file system becomes read-only, except for those of the kernel and the current folder, which is empty
+# makes every mounted file system read-only, except for those of the kernel and the current folder, which is empty
 READ_ONLY = """
 set -e
 mount --make-rprivate /
@@ -76,7 +76,7 @@ def run() -> list[Result]:
 
 
 def _on_read_only_files(folder: Path) -> list[Result]:
-    """The README's first example without a HOME, where nothing but the current folder can be written to."""
+    """Measure the README's first example without a HOME, if only the current folder is writable."""
     place = folder / "empty"
     place.mkdir()
     frozen = ["unshare", "--mount", "--map-root-user", "sh", "-c", READ_ONLY, "sh", str(place)]
@@ -104,7 +104,7 @@ def _install(site: Path) -> None:
     """Copy the package, with both builds of its kernels, as a wheel has them."""
     ignored = shutil.ignore_patterns("*.cpp", "*.hpp", "*.so", "__pycache__")
     shutil.copytree(Path(pk.__file__).parent, site / "plackett", ignore=ignored)
-    built = Path(_native._module.__file__)  # an editable install has the builds elsewhere than the sources
+    built = Path(_native._module.__file__)  # an editable install has the builds in another folder than the sources
     for path in built.parent.glob(f"_*{built.suffix}"):
         shutil.copy(path, site / "plackett/_native")
     compileall.compile_dir(site, quiet=1)
@@ -120,7 +120,7 @@ def _write_data(folder: Path) -> int:
 
 
 def _start(folder: Path, code: str, around: tuple[str, ...] | list[str] = ()) -> subprocess.CompletedProcess:
-    """Run Python code in a fresh process that knows the copied package, and neither HOME nor other settings."""
+    """Run Python code in a new process with the copied package, without HOME and other settings."""
     paths = [str(folder / "site"), *(path for path in sys.path if path.endswith("site-packages"))]
     command = [*around, sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {paths}\n{code}"]
     return subprocess.run(
@@ -129,7 +129,7 @@ def _start(folder: Path, code: str, around: tuple[str, ...] | list[str] = ()) ->
 
 
 def _shortest(start: Callable[[str], subprocess.CompletedProcess], before: Callable[[str], None], code: str) -> float:
-    """The shortest of some starts in seconds: what the code prints, or the life of the process."""
+    """Return the shortest of some starts in seconds: the number that the code prints, or the time of the process."""
     best = float("inf")
     for _ in range(ROUNDS):
         before(code)

@@ -1,4 +1,4 @@
-"""Text on made documents: indexing, BM25 searches against bm25s, and features of (query, document) pairs."""
+"""Measure indexing of synthetic documents, BM25 searches against bm25s, and features of (query, document) pairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run() -> list[Result]:
     vocabulary, shares = _vocabulary(rng)
     places = rng.choice(N_WORDS, size=(N_DOCS, WORDS_PER_DOC), p=shares)
     documents = [[vocabulary[place] for place in row] for row in places.tolist()]
-    # words of a document each, so that queries ask for rare words and common ones as the documents hold them
+    # words of one document each, so that queries have rare and common words as the documents do
     asked = rng.choice(N_DOCS, size=N_QUERIES, replace=False).tolist()
     queries = [sorted(set(documents[place][:WORDS_PER_QUERY])) for place in asked]
     indexing, index = _indexing(documents[:N_INDEXED])
@@ -30,7 +30,7 @@ def run() -> list[Result]:
 
 
 def _vocabulary(rng: np.random.Generator) -> tuple[list[str], np.ndarray]:
-    """Different words of 4 to 11 letters, and how common each is: about as in English, by Zipf's law."""
+    """Return different words of 4 to 11 letters and their frequencies, by Zipf's law as in English."""
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words: dict[str, None] = {}
     while len(words) < N_WORDS:
@@ -40,7 +40,7 @@ def _vocabulary(rng: np.random.Generator) -> tuple[list[str], np.ndarray]:
 
 
 def _indexing(documents: list[list[str]]) -> tuple[Result, TextIndex]:
-    """Title and body from plain text, in one thread; what is allowed is the time of 20 MB a minute."""
+    """Measure indexing of title and body from plain text, in one thread; allowed is the time of 20 MB a minute."""
     texts = {
         "title": [" ".join(words[:WORDS_PER_TITLE]).capitalize() for words in documents],
         "body": [" ".join(words[WORDS_PER_TITLE:]).capitalize() + "." for words in documents],
@@ -54,7 +54,7 @@ def _indexing(documents: list[list[str]]) -> tuple[Result, TextIndex]:
 
 
 def _features(index: TextIndex, queries: list[list[str]]) -> Result:
-    """1,000 pairs: 50 documents for each of 20 queries; all columns."""
+    """Measure all columns of 1,000 pairs: 50 documents for each of 20 queries."""
     texts = {str(number): words for number, words in enumerate(queries[:20])}
     names = index.docid.tolist()
     candidates = {qid: names[50 * place : 50 * (place + 1)] for place, qid in enumerate(texts)}
@@ -65,9 +65,9 @@ def _features(index: TextIndex, queries: list[list[str]]) -> Result:
 
 
 def _searching(documents: list[list[str]], queries: list[list[str]]) -> list[Result]:
-    """Queries one at a time, terms given; the seconds are those of one query."""
+    """Compare queries one at a time, with given terms; the seconds are those of one query."""
     index = build_index([" ".join(words) for words in documents])
-    for query in queries:  # as many as it takes until all impacts are there
+    for query in queries:  # until all impacts are computed
         index.search(query, K)
     calls = {"ours": lambda: [index.search(query, K) for query in queries]}
     bm25s = peer("bm25s")
@@ -86,7 +86,7 @@ def _searching(documents: list[list[str]], queries: list[list[str]]) -> list[Res
 
 
 def _check_same(index: TextIndex, other, queries: list[list[str]]) -> None:
-    """Both give the same scores; those of bm25s lack the factor k1 + 1 in single precision."""
+    """Check that both give the same scores; those of bm25s are in single precision and lack the factor k1 + 1."""
     for query in queries:
         theirs = np.sort(other.retrieve([query], k=K, show_progress=False, n_threads=0)[1][0])[::-1]
         ours = index.search(query, K).scores

@@ -1,4 +1,4 @@
-"""TreeRanker with ListMLE against LightGBM's own lambdarank: the same rows, the same trees, the same threads."""
+"""Compare TreeRanker with ListMLE and LightGBM's lambdarank, on the same rows with equal tree sizes and threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plackett._threads import n_threads
 from plackett.losses.backends.trees import TreeObjective
 
 N_DOCS, N_FEATURES, N_TREES, N_LEAVES = 100_000, 136, 100, 31
-LOSSES = {"listmle": 1.0, "p-listmle": 1.0, "cs-listmle": None, "logistic": None}  # and what lambdarank is to take
+LOSSES = {"listmle": 1.0, "p-listmle": 1.0, "cs-listmle": None, "logistic": None}  # and the target ratio to lambdarank
 
 
 def run(n_docs: int = N_DOCS, n_trees: int = N_TREES, rounds: int = 4) -> list[Result]:
@@ -33,7 +33,7 @@ def run(n_docs: int = N_DOCS, n_trees: int = N_TREES, rounds: int = 4) -> list[R
 
 
 def made_queries(n_docs: int) -> pk.Queries:
-    """Lists of 20 to 220 documents with labels 0 to 4 that some columns tell of, by jumps and by bends."""
+    """Return lists of 20 to 220 documents with labels 0 to 4, step and nonlinear functions of some columns."""
     rng = np.random.default_rng(0)
     X, indptr = small_numbers(n_docs, N_FEATURES, rng), uneven_indptr(n_docs, rng)
     truth = X[:, :10] @ rng.normal(size=10) + (X[:, 10:20] > 0.2) @ rng.normal(size=10) + X[:, 20] * X[:, 21]
@@ -50,7 +50,7 @@ def _lambdarank(lightgbm, queries: pk.Queries, n_trees: int):
 
 
 def _slopes(queries: pk.Queries) -> Result:
-    """What the loss takes of a round: slope and curvature of all scores."""
+    """Measure the part of the loss in a round: slope and curvature of all scores."""
     objective, scores = (
         TreeObjective(pk.losses.ListMLE(), queries),
         np.random.default_rng(1).normal(size=queries.n_docs),
@@ -70,4 +70,4 @@ def _predicting(lightgbm, queries: pk.Queries, n_trees: int) -> Result:
     }
     best = best_in_turns(calls, rounds=3)
     what = f"predicting, {queries.n_docs:,} × {N_FEATURES}, {n_trees} trees"
-    return judged(Result(what, best["ours"], "lightgbm", best["lightgbm"], 1.0, "the same scores, bit by bit"))
+    return judged(Result(what, best["ours"], "lightgbm", best["lightgbm"], 1.0, "bit-identical scores"))

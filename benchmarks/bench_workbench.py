@@ -31,7 +31,7 @@ QUERIES = [
 
 
 class Server:
-    """``plackett workbench`` on the built-in corpus, in a process of its own."""
+    """``plackett workbench`` on the built-in corpus, in its own process."""
 
     def __init__(self, folder: Path):
         start = time.perf_counter()
@@ -131,7 +131,9 @@ def under_load(server: Server) -> list[Result]:
     rows = []
     for kind, limit in (("refine", 0.15), ("search", None)):
         values = [value for user in users for value in user.seconds[kind]]
-        note = f"median {percentile(values, 0.5):.3f} s, {len(values)} answers, {len(errors)} errors {errors[:1] or ''}"
+        note = (
+            f"median {percentile(values, 0.5):.3f} s, {len(values)} requests, {len(errors)} errors {errors[:1] or ''}"
+        )
         rows.append(
             Result(
                 f"p95 of {kind}, {N_USERS} users, {SECONDS:g} s", percentile(values, 0.95), "limit", limit, note=note
@@ -141,7 +143,7 @@ def under_load(server: Server) -> list[Result]:
 
 
 def killed(folder: Path) -> Result:
-    """Every judgement that was acknowledged is there after ``kill -9``."""
+    """Check that every acknowledged judgement survives ``kill -9``."""
     from plackett.web.store import Store
 
     start = time.perf_counter()

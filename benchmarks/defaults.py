@@ -1,12 +1,12 @@
-"""What each ranker's defaults lose against the best setting of its grid, on validation queries of LETOR's folds.
+"""Compare the defaults of each ranker with the best setting of its grid, on validation queries of LETOR's folds.
 
     python -m benchmarks.defaults FOLDER_OF_MQ2008 FOLDER_OF_OHSUMED [RANKER ...]
 
 Every setting is fitted to the training queries of each fold, without a validation set, and ranks the validation
 queries; over the five folds each query is ranked once. The best setting of a fold is the one with the highest mean over
 the validation queries of the other folds, so that the choice adds no bias. p is of a randomisation test over queries;
-Holm corrects it over the rankers of a set. The last column has what the defaults reach on the test queries, by which
-nothing is chosen, less RankSVM's defaults.
+Holm's method corrects it over the rankers of a set. The last column has the value of the defaults on the test queries,
+which choose nothing, and in brackets its difference to RankSVM's defaults.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from plackett.evaluation.significance import holm, randomisation
 
 METRIC, BASELINE = "map", "ranksvm"
 SETS = ("mq2008", "ohsumed")
-# Where a validation set ends the fit, the default grid has no rounds: here they are settings like others.
+# Default grids have no rounds for rankers that stop early on a validation set; here rounds are part of the grid.
 ROUNDS: dict[str, dict[str, list[Any]]] = {
     "rankboost": {"n_rounds": [30, 100, 300]},
     "adarank": {"cooldown": [1, None], "directions": ["both", "falling"]},
@@ -39,7 +39,7 @@ ROUNDS: dict[str, dict[str, list[Any]]] = {
     "rank:ndcg": {"n_rounds": [30, 100, 300], "learning_rate": [0.1]},
     "neural": {"n_epochs": [10, 100]},
 }
-# What the defaults of a ranker leave open, what would not fit into memory, and what would take too long.
+# Parameters without a default, and limits of memory and time.
 FIXED: dict[str, dict[str, Any]] = {
     "kernel-cs-listmle": {"landmarks": 200, "random_state": 0},
     "indv-svm": {"new_queries": "uniform"},
@@ -59,7 +59,7 @@ Table = list[np.ndarray]  # the measure of each query, fold by fold
 
 
 def values_of(ranker: Any, folds: list, parts: tuple[str, ...] = ("validation",)) -> list[Table]:
-    """The measure of the queries of some parts of the folds, by a fit to the training queries."""
+    """Return the measure of the queries of some parts of the folds, after a fit to the training queries."""
     tables: list[Table] = [[] for _ in parts]
     for fold in folds:
         ranker.fit(fold.train)
@@ -70,7 +70,7 @@ def values_of(ranker: Any, folds: list, parts: tuple[str, ...] = ("validation",)
 
 
 def best_by_other_folds(tables: list[Table]) -> list[int]:
-    """For each fold the setting with the highest mean over the queries of the other folds; the first of equals."""
+    """Return for each fold the setting with the highest mean over the queries of the other folds."""
     sums = np.array([[values.sum() for values in table] for table in tables])
     sizes = np.array([values.size for values in tables[0]])
     means = (sums.sum(axis=1, keepdims=True) - sums) / (sizes.sum() - sizes)
@@ -78,7 +78,7 @@ def best_by_other_folds(tables: list[Table]) -> list[int]:
 
 
 def best_of_grid(name: str, folds: list) -> tuple[np.ndarray, str]:
-    """Values of the validation queries with the best settings, and these."""
+    """Return values of the validation queries with the best settings, and these settings."""
     ranker = pk.ranker(name, **FIXED.get(name, {}))
     grid = {**pk.evaluation.default_grid(name), **ROUNDS.get(name, {})}
     settings = candidates_of(ranker, grid)
@@ -118,9 +118,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.defaults", description=__doc__.partition("\n")[0])
     parser.add_argument("mq2008", help="folder with S1.txt to S5.txt, or Fold1 to Fold5")
     parser.add_argument("ohsumed")
-    parser.add_argument(
-        "rankers", nargs="*", metavar="RANKER", help=f"which ones; {', '.join(RANKERS)} when none is named"
-    )
+    parser.add_argument("rankers", nargs="*", metavar="RANKER", help=f"rankers; default: {', '.join(RANKERS)}")
     given = parser.parse_args()
     warnings.simplefilter("ignore", pk.exceptions.ConvergenceWarning)
     main({name: getattr(given, name) for name in SETS}, given.rankers or list(RANKERS))

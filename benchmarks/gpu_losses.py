@@ -1,9 +1,10 @@
-"""ListMLE and its gradient on a GPU, for 1.2 million documents: ``python -m benchmarks.gpu_losses``.
+"""Measure ListMLE and its gradient on a GPU, for 1.2 million documents: ``python -m benchmarks.gpu_losses``.
 
-The peer is the padded form in its fastest shape: lists sorted by label and padded before the clock starts. Times are
-medians, from a launch on an idle device until value and gradient by the scores are there: as Python launches the work,
-and as a CUDA graph, which is the device's own time. The padded form has its gradient from autograd, ours comes with
-the value; what autograd takes for ours, and for no more than a sum, stands beside it. Needs PyTorch and kernels.
+The peer is the padded form in its fastest shape: lists are sorted by label and padded before the measurement. Times are
+medians, from a launch on an idle device until value and gradient by the scores are complete, launched from Python and
+as a CUDA graph, which is the time of the device alone. The padded form uses autograd; plackett computes the gradient
+with the value. The times of plackett with autograd, and of autograd of a plain sum, are printed too. Needs PyTorch and
+the compiled kernels.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ def make_lists(n_docs: int = N_DOCS, seed: int = 0) -> tuple[QueryLists, np.ndar
 
 
 class Padded:
-    """Lists as rows of a table, best label first, with a mask; ties as ``ties="breslow"`` has them, or as they stand.
+    """Lists as rows of a matrix, best label first, with a mask; ties by ``ties="breslow"``, or in their order.
 
-    ``cumsum`` is what most packages do; ``logcumsumexp`` holds for scores of any spread, as ours does.
+    Most packages use ``cumsum``; ``logcumsumexp`` is accurate for any range of scores, like plackett.
     """
 
     def __init__(self, lists: QueryLists, scores: np.ndarray, dtype: torch.dtype, device: str):
@@ -64,7 +65,7 @@ class Padded:
 
 
 def median_seconds(call, repeat: int = 50) -> float:
-    """From a launch until the device has finished, as somebody who waits for the result would see it."""
+    """Return the time from a launch until the device has finished."""
     for _ in range(5):
         call()
     times = []
@@ -78,7 +79,7 @@ def median_seconds(call, repeat: int = 50) -> float:
 
 
 def captured(call):
-    """The same launches as one CUDA graph, which takes the host's part out of the time."""
+    """Return the time of the same launches as one CUDA graph, without the time of the host."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -100,7 +101,7 @@ def with_gradient(function, scores: torch.Tensor):
 
 
 def check(loss, lists: QueryLists, numbers: np.ndarray, scores: torch.Tensor) -> None:
-    """The gradient on the device against the same operations in double precision on the host."""
+    """Compare the gradient on the device with the same operations in double precision on the host."""
     expected, slope = on_device.terms_and_slope(loss, torch.from_numpy(numbers), lists)
     value = loss.as_torch()(scores, lists)
     (found,) = torch.autograd.grad(value, scores)

@@ -1,4 +1,4 @@
-"""Made-up lists for the benchmarks of training."""
+"""Synthetic lists for the benchmarks of training."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ LABEL_SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)  # labels 0..4, about as in MSLR-W
 
 
 def uneven_indptr(n_docs: int, rng: np.random.Generator, *, shortest: int = 20, longest: int = 220) -> np.ndarray:
-    """Bounds of queries of many lengths, 120 documents on average by default, ``n_docs`` in all."""
+    """Return bounds of queries of many lengths, 120 documents on average by default, ``n_docs`` in all."""
     lengths = rng.integers(shortest, longest, endpoint=True, size=2 * n_docs // (shortest + longest) * 2 + 10)
     bounds = np.concatenate([[0], np.cumsum(lengths)])
     return np.append(bounds[bounds < n_docs], n_docs).astype(np.int64)
 
 
 def small_numbers(n_docs: int, n_features: int, rng: np.random.Generator) -> np.ndarray:
-    """Independent float32 columns between -0.5 and 0.5, without a second array of that size on the way."""
+    """Return independent float32 columns between -0.5 and 0.5, without a temporary array of that size."""
     X = np.empty((n_docs, n_features), dtype=np.float32)
     for start in range(0, n_docs, 10_000):
         rng.random(out=X[start : start + 10_000], dtype=np.float32)
@@ -26,13 +26,13 @@ def small_numbers(n_docs: int, n_features: int, rng: np.random.Generator) -> np.
 
 
 def graded(truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Labels 0..4 of hidden scores, with noise of the same size."""
+    """Return labels 0..4 of hidden scores, with noise of the same size."""
     noisy = truth / truth.std() + rng.normal(size=truth.size)
     return np.searchsorted(np.quantile(noisy, np.cumsum(LABEL_SHARES)[:-1]), noisy).astype(np.float64)
 
 
 def strict(lists: QueryLists, rng: np.random.Generator) -> QueryLists:
-    """The same lists with ties broken at random: labels that order all documents of a query."""
+    """Break ties at random: return labels that order all documents of a query."""
     queries = np.repeat(np.arange(lists.n_queries), np.diff(lists.indptr))
     order = np.lexsort((rng.random(lists.n_docs), lists.labels, queries))
     labels = np.empty(lists.n_docs)

@@ -1,4 +1,4 @@
-"""How the benchmarks measure and what they print."""
+"""Measure and describe the results of benchmarks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Result:
-    """One comparison: seconds of ours and of the peer (None: the peer is not installed), and the ratio aimed at."""
+    """One comparison: seconds of plackett and of the peer (None if it is not installed), and the target ratio."""
 
     what: str
     ours: float
@@ -27,7 +27,7 @@ class Result:
 
 
 def best_of(call: Callable[[], object], repeat: int = 5, *, at_most: float = 30.0) -> float:
-    """The shortest of ``repeat`` calls in seconds, as noise only ever adds; no more calls after ``at_most`` seconds."""
+    """Return the shortest of ``repeat`` calls in seconds, as noise only adds; stop after ``at_most`` seconds."""
     best, spent = float("inf"), 0.0
     gc.collect()
     for _ in range(repeat):
@@ -41,7 +41,7 @@ def best_of(call: Callable[[], object], repeat: int = 5, *, at_most: float = 30.
 
 
 def peer(module: str):
-    """The peer's module, or None where it is not installed; a peer that is installed but broken raises."""
+    """Return the peer's module, or None if it is not installed; errors of a broken installation are raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -1,4 +1,4 @@
-"""Timing that is fair on a noisy machine, and whether an aim was met."""
+"""Measure calls alternately, for fair comparisons on a noisy machine, and check targets."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import replace
 
 from benchmarks.timing import Result
 
-PAUSE = 0.25  # seconds: idle threads of BLAS and OpenMP spin for a while after a call, beside whoever comes next
+PAUSE = 0.25  # seconds: idle threads of BLAS and OpenMP spin after a call and would slow down the next
 
 
 def best_in_turns(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The shortest of ``rounds`` calls of each, in seconds, in turns: what else runs on the machine hits all alike."""
+    """Return the shortest of ``rounds`` calls of each, in seconds; alternating, so that noise affects all equally."""
     best = dict.fromkeys(calls, float("inf"))
     gc.collect()
     for _ in range(rounds):
         for name, call in calls.items():
             time.sleep(PAUSE)
-            for _ in range(2):  # the first one warms the cache and wakes the threads
+            for _ in range(2):  # the first call warms up caches and threads
                 start = time.perf_counter()
                 call()
                 best[name] = min(best[name], time.perf_counter() - start)
@@ -27,7 +27,7 @@ def best_in_turns(calls: Mapping[str, Callable[[], object]], rounds: int) -> dic
 
 
 def judged(result: Result) -> Result:
-    """The result with a note that says whether its aim is met."""
+    """Return the result with a note on whether it meets its target."""
     if result.ratio is None or result.target is None:
         return result
     verdict = "met" if result.ratio >= result.target else "missed"

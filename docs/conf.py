@@ -1,4 +1,4 @@
-"""Sphinx settings. Everything the site needs is in it: it builds and reads without a network."""
+"""Sphinx settings. The site needs no network, neither to build nor to read."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the docstrings say more
+autodoc_typehints = "none"  # docstrings describe the types in more detail
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_custom_sections = ["Attributes"]  # passed on as it is: see _list_attributes
+napoleon_custom_sections = ["Attributes"]  # left unchanged: see _list_attributes
 
 html_theme = "furo"
 html_title = f"plackett {version}"
@@ -58,7 +58,7 @@ def attributes(lines):
 def _list_attributes(app, what, name, obj, options, lines):
     """Write the attributes of a class as a list of literals, before Napoleon reads the docstring.
 
-    Napoleon makes fields of them, in which "coef_" is a reference to "coef", and of "a_, b_" the name is "b_" and the
+    Napoleon turns them into fields, in which "coef_" becomes a reference to "coef", and "a_, b_" the name "b_" with the
     type "a_,".
     """
     before, entries, after = attributes(lines)
@@ -74,7 +74,7 @@ def _list_attributes(app, what, name, obj, options, lines):
 
 
 def _keep_colons(app, what, name, obj, options, lines):
-    """Napoleon takes what stands before a colon in a property's docstring for its type."""
+    """Replace colons in the docstring of a property: Napoleon reads the text before a colon as its type."""
     if what in ("attribute", "property") and lines:
         lines[0] = lines[0].replace(": ", " – ")
 

@@ -2,8 +2,8 @@
 
     python examples/cranfield.py FOLDER_OF_CRANFIELD
 
-The folder holds cran.all.1400, cran.qry and cran.qrels, compressed or not. Words are stemmed where PyStemmer is
-installed. The candidates of each query are the first 100 of BM25; all that is relevant counts, found among them or not.
+The folder has cran.all.1400, cran.qry and cran.qrels, compressed or not. Words are stemmed if PyStemmer is installed.
+The candidates of each query are the first 100 of BM25; all relevant documents count, also those not among them.
 Tests are two-sided paired t-tests over queries.
 """
 
@@ -68,7 +68,7 @@ def cell(own, other, metric):
 
 def print_table(tables, compared_with):
     """Print a table; ``compared_with`` names for each ranking the one whose difference is in brackets, or None."""
-    print("\n| ranking | in brackets: less | " + " | ".join(metric.upper() for metric in METRICS) + " |")
+    print("\n| ranking | in brackets: minus | " + " | ".join(metric.upper() for metric in METRICS) + " |")
     print("|---" * (len(METRICS) + 2) + "|")
     for name, table in tables.items():
         other = compared_with[name]

@@ -1,5 +1,5 @@
-"""The demo of ``make demo``: rankers trained on a built-in set, their explanations, ten conventions; a search in the
-documentation of Python before and after three judgements; and a comparison with its report."""
+"""The demo of ``make demo``: rankers trained on a synthetic data set, their explanations, and ten conventions; a search
+in the documentation of Python before and after three judgements; and a comparison with its report."""
 
 import time
 from pathlib import Path
@@ -29,7 +29,7 @@ def main():
     start = time.perf_counter()
     data = pk.datasets.make_web_like(400, n_features=46, random_state=0)
     train, validation, test = data[:240], data[240:320], data[320:]
-    print(f"A built-in set in the likeness of web search: {data!r}\n")
+    print(f"A synthetic data set that resembles web search: {data!r}\n")
     print(data.describe(), end="\n\n")
 
     rankers = train_and_compare(train, validation, test)
@@ -87,11 +87,11 @@ def explain(rankers, test):
     """Explain why one document is ranked above another: by weights of values, by weights of ranks, and step by step."""
     query = test[0]
     first, second = (-rankers["listmle"].predict(query)).argsort()[:2].tolist()
-    print(f"Why does row {first} of the first test query stand above row {second} for ListMLE, which weighs values?\n")
+    print(f"Why does row {first} of the first test query rank above row {second} for ListMLE, which weighs values?\n")
     print(rankers["listmle"].explain(query).why(first, second).to_text(n=5), end="\n\n")
-    print("What does DiffRank say of the two, which weighs the ranks that values have in the list?\n")
+    print("The same for DiffRank, which weighs the ranks of values in the list:\n")
     print(rankers["diffrank"].explain(query).why(first, second).to_text(n=5), end="\n\n")
-    print("And FeatureRank, which ranks the list anew in each step?\n")
+    print("And for FeatureRank, which ranks the list again in each step:\n")
     print(rankers["featurerank"].explain(query).why(first, second).to_text(n=5), end="\n\n")
 
 
@@ -113,8 +113,8 @@ def search_and_judge(query):
     collection = read_stdlib()
     index = build_index(collection, links="containment")
     found = letor_features(index, {"q": query}, index.run({"q": query}, k=50))
-    print(f"\nThe documentation of Python itself: {index!r}.")
-    print(f"Its first answers by BM25 to {query!r}:\n")
+    print(f"\nThe documentation of Python: {index!r}.")
+    print(f"The first results of BM25 for {query!r}:\n")
     names, bm25 = found.docid, found.X[:, found.feature_names.index("bm25_whole")]
     show_first(index, query, names[np.argsort(-bm25, kind="stable")])
 
@@ -124,7 +124,7 @@ def search_and_judge(query):
     labels = np.array([said.get(name, np.nan) for name in names])
     refiner = pk.MultiplicativeRefiner().fit(found, labels, base_score="bm25_whole")
     print("\nThe user judges " + ", ".join(f"{name} {'+' if label else '-'}" for name, label in said.items()))
-    print("The first answers after that, the other documents moved by what they share with these:\n")
+    print("The first results after that; documents that share terms with these have moved:\n")
     order = np.argsort(-refiner.scores_)
     show_first(index, query, names[order])
     print(f"\nWhat moved {names[order[0]]} most:")

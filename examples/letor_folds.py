@@ -1,8 +1,8 @@
-"""Rankers on LETOR's five folds, everything chosen by validation MAP: the tables of docs/training.md.
+"""Compare rankers on LETOR's five folds, with hyperparameters chosen by validation MAP: the tables of docs/training.md.
 
     python examples/letor_folds.py FOLDER_OF_MQ2008 FOLDER_OF_OHSUMED
 
-The folders hold S1.txt to S5.txt (or .gz), or Fold1 to Fold5.
+The folders have S1.txt to S5.txt (or .gz), or Fold1 to Fold5.
 """
 
 import sys
@@ -74,7 +74,7 @@ def main(folders):
 
 def print_differences(precisions, set_names):
     """Paired test over queries, which removes the variance between queries."""
-    print(f"\nAverage precision less that of {LEADER}, and p of a paired t-test over the queries.\n")
+    print(f"\nAverage precision minus that of {LEADER}, and p of a paired t-test over the queries.\n")
     print("| ranker | " + " | ".join(set_names) + " |")
     print("|---|" + "---|" * len(set_names))
     for name in CHOOSE:

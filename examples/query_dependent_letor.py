@@ -1,10 +1,10 @@
-"""q-SVM and kNN-SVM against RankSVM on LETOR's folds, where every test query is new.
+"""Compare q-SVM and kNN-SVM with RankSVM on LETOR's folds, where every test query is new.
 
     python examples/query_dependent_letor.py FOLDER_OF_MQ2008 FOLDER_OF_OHSUMED [FOLDER_OF_MSLR_SAMPLE]
 
 Queries are compared by the means of their documents. Neighbours, their scaling and the strength of the penalty are
-chosen by MAP on the validation queries. The third folder holds msn1.fold1.{train,test}.5k.txt.gz, two times 43 queries
-with columns that are constant within a query: a small look, without folds, strengths chosen on the last 10 of training.
+chosen by MAP on the validation queries. The third folder has msn1.fold1.{train,test}.5k.txt.gz, two times 43 queries
+with columns that are constant within a query. It has no folds; strengths are chosen on the last 10 training queries.
 """
 
 import sys

@@ -1,11 +1,11 @@
-"""Trees by losses of this library beside lambdarank and rank:ndcg: the tables of docs/trees.md.
+"""Compare trees for losses of this library with lambdarank and rank:ndcg: the tables of docs/trees.md.
 
     python examples/tree_losses.py FOLDER_OF_MQ2008 FOLDER_OF_LIGHTGBM_EXAMPLE
 
-The first folder holds S1.txt to S5.txt (or .gz), or Fold1 to Fold5; the second the files rank.train, rank.test (or .gz)
+The first folder has S1.txt to S5.txt (or .gz), or Fold1 to Fold5; the second the files rank.train, rank.test (or .gz)
 and their .query files of LightGBM's example "lambdarank", whose queries are divided into five parts here.
 
-All choose the size of their trees and the learning rate by NDCG@10 on the validation queries, and so how many trees.
+The size and the number of trees and the learning rate are chosen by NDCG@10 on the validation queries.
 """
 
 import sys
@@ -44,7 +44,7 @@ def lightgbm_example(folder):
 def print_table(name, data, cv):
     result = pk.compare(CONTESTANTS, data, cv=cv, metrics=METRICS, baseline=BASELINE, progress=tell)
     print(f"\n**{name}**, {result.queries.n_queries:,} test queries in {result.n_folds} folds\n")
-    print(f"| | {' | '.join(METRICS)} | {METRICS[0]} less that of {BASELINE} | p |")
+    print(f"| | {' | '.join(METRICS)} | {METRICS[0]} minus that of {BASELINE} | p |")
     print("|---|" + "---:|" * (len(METRICS) + 2))
     means, marks = result.mean(), {metric: result.marks(metric) for metric in METRICS}
     pairs = {pair.a: pair for pair in result.differences(METRICS[0], against=BASELINE)}

@@ -1,4 +1,4 @@
-"""Fixtures for every room."""
+"""Fixtures for all tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-# A checked or sanitized build (make checked, make sanitize) takes the place of the installed kernels.
+# Load a checked or sanitized build (make checked, make sanitize) instead of the installed kernels.
 if _folder := os.environ.get("PLACKETT_TEST_BUILD"):
     _files = list(Path(_folder).glob("_*.so"))
     if not _files:
@@ -22,9 +22,9 @@ if _folder := os.environ.get("PLACKETT_TEST_BUILD"):
         sys.modules[_name] = importlib.util.module_from_spec(_spec)
         _spec.loader.exec_module(sys.modules[_name])
 
-import plackett._native  # noqa: F401  an editable install compiles changed kernels now ...
+import plackett._native  # noqa: F401  an editable install compiles changed kernels at this import
 
-for _finder in sys.meta_path:  # ... and need not ask again in each of the commands that tests start
+for _finder in sys.meta_path:  # so that commands started by tests need not check again
     if getattr(_finder, "rebuild_flag", False):
         os.environ["SKBUILD_EDITABLE_SKIP"] = _finder.path
 
@@ -33,7 +33,7 @@ BESIDE_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder with the real data sets; a test that asks for it is skipped where the folder is not."""
+    """Return the folder with the real data sets, or skip the test if there is none."""
     named = os.environ.get("PLACKETT_DATA")
     folder = Path(named) if named else BESIDE_THE_REPOSITORY
     if not folder.is_dir():

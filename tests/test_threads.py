@@ -55,7 +55,7 @@ def test_a_senseless_number_of_threads_is_named(monkeypatch, asked):
 def test_the_environment_sets_the_number_of_threads(monkeypatch):
     monkeypatch.setenv("PLACKETT_NUM_THREADS", "7")
     assert _threads.n_threads() == 7
-    with pytest.raises(ValueError, match="at least 1 is needed"):
+    with pytest.raises(ValueError, match="must be at least 1"):
         _threads.set_n_threads(0)
 
 

@@ -1,10 +1,9 @@
-"""``make dist``: the sdist and a wheel per interpreter, each tried in an environment without a compiler.
+"""Build the sdist and a wheel per interpreter, and test each in an environment without a compiler (``make dist``).
 
     python tools/dist.py [PYTHON ...]
 
-The wheels come from the sdist, so that it is known to be complete. On Linux zig compiles them for an old glibc,
-whatever this system has. One wheel serves Python 3.12 and later and is tried with each of them that is named; 3.11 has
-its own.
+The wheels are built from the sdist, which shows that it is complete. On Linux zig compiles them for an old glibc. One
+wheel is for Python 3.12 and later and is tested with each given interpreter; 3.11 has its own.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ import shutil
 import numpy as np
 import plackett as pk
 from plackett import _native
-assert not any(map(shutil.which, ("c++", "g++", "clang++", "cc"))), "a compiler is within reach"
+assert not any(map(shutil.which, ("c++", "g++", "clang++", "cc"))), "a compiler is on the path"
 data = pk.datasets.make_web_like(30, n_features=8, random_state=0)
 ranker = pk.LinearRanker().fit(data.X, data.y, qid=data.qid)
 scores = ranker.predict(data.X, qid=data.qid)
@@ -53,7 +52,7 @@ def run(*command: str | Path, **environment: str) -> str:
 
 
 def environment(python: str, name: str, *packages: str) -> Path:
-    """A fresh virtual environment with the packages; its interpreter."""
+    """Create a virtual environment with the packages and return its interpreter."""
     folder = WORK / name
     run(python, "-m", "venv", "--clear", folder)
     interpreter = folder / "bin" / "python"
@@ -63,7 +62,7 @@ def environment(python: str, name: str, *packages: str) -> Path:
 
 
 def zig(interpreter: Path) -> dict[str, str]:
-    """What makes a build use zig, for the glibc that wheels promise."""
+    """Return the environment variables for a build by zig, for the glibc version of the wheels."""
     target = f"{platform.machine()}-linux-gnu.{GLIBC[0]}.{GLIBC[1]}"
     tools = {"c++": f"c++ -target {target}", "ar": "ar", "ranlib": "ranlib"}
     program = run(interpreter, "-c", "import ziglang; print(ziglang.__path__[0] + '/zig')").strip()
@@ -75,7 +74,7 @@ def zig(interpreter: Path) -> dict[str, str]:
     options = {
         "CMAKE_AR": folder / "zig-ar",
         "CMAKE_RANLIB": folder / "zig-ranlib",
-        "CMAKE_TRY_COMPILE_TARGET_TYPE": "STATIC_LIBRARY",  # a linked trial would compile zig's C++ library once more
+        "CMAKE_TRY_COMPILE_TARGET_TYPE": "STATIC_LIBRARY",  # linking would compile zig's C++ library again
     }
     return {
         "CXX": str(folder / "zig-c++"),

@@ -1,5 +1,5 @@
-"""What ``python -m benchmarks.against`` times: one module per kernel family, each with ``CASES``.
+"""Cases of ``python -m benchmarks.against``: one module per kernel family, each with ``CASES``.
 
-A case is a name and a set-up function that returns the call to time. It runs against checkouts of different commits, so
-it uses only what all of them have.
+A case is a name and a set-up function that returns the call to measure. Cases run with checkouts of different commits,
+so they use only names that all of them have.
 """

@@ -25,7 +25,7 @@ N_DOCS, N_FEATURES, N_TREES, N_LEAVES = 20_000, 46, 200, 31
 
 @cache
 def _queries(length: int = 100) -> pk.Queries:
-    """Half of the columns have many equal values, as counts have; labels depend on all."""
+    """Return data whose labels depend on all columns, half of which have many equal values, like counts."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N_DOCS, N_FEATURES)).astype(np.float32)
     X[:, ::2] = (4 * X[:, ::2]).round()
@@ -55,7 +55,7 @@ def _ranks(length: int, *, is_counted: bool) -> Case:
 
 
 def _steps(make: Callable[[], Any], length: int) -> Case:
-    """Several steps of a fit from where the one before stopped, as in a fit."""
+    """Return a call of several consecutive steps, each of which continues the one before."""
 
     def set_up() -> Callable[[], object]:
         queries, ranker = _queries(length), make()
@@ -135,7 +135,7 @@ def _keys() -> Callable[[], object]:
 
 
 def _grown(rng: np.random.Generator, *, is_balanced: bool) -> dict[str, np.ndarray]:
-    """A tree whose leaves were split at random, or always one of the next in turn; columns are about normal."""
+    """Return a tree whose leaves were split at random or in turn; columns are about normal."""
     size = 2 * N_LEAVES - 1
     features, left, right = np.full(size, -1), np.zeros(size, int), np.zeros(size, int)
     leaves, n_nodes = [0], 1

@@ -18,7 +18,7 @@ N_DOCS, N_FEATURES = 20_000, 136
 
 @cache
 def _queries() -> pk.Queries:
-    """Counts, lengths, ratios and scores as in MSLR-WEB, many of them 0, and a comment on each row."""
+    """Return counts, lengths, ratios and scores as in MSLR-WEB, many of them 0, and a comment on each row."""
     rng = np.random.default_rng(0)
     X = rng.gamma(1.0, 12.0, size=(N_DOCS, N_FEATURES))
     kind = rng.integers(0, 4, size=N_FEATURES)
@@ -81,7 +81,7 @@ def _naming() -> Callable[[], object]:
 
 
 CASES: dict[str, Callable[[], Callable[[], object]]] = {
-    # several times as long as what is read at once: with less, it is the memory allocator that is timed
+    # several times as long as a chunk: a shorter text would measure the memory allocator
     "read LETOR, float32": _reading(lambda: _text(times=4)),
     "read LETOR, float64": _reading(lambda: _text(times=4), dtype=np.float64),
     "read LETOR, float64, 16 digits": _reading(lambda: _text(noise=1.0), dtype=np.float64),

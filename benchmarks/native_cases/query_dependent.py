@@ -10,7 +10,7 @@ import plackett as pk
 
 
 def _made(n_queries: int, n_docs: int, n_features: int) -> tuple[pk.Queries, np.ndarray]:
-    """Each query has a linear score of its own, which its features tell with noise."""
+    """Return data in which each query has its own linear score, which its features determine with noise."""
     rng = np.random.default_rng(0)
     X = rng.normal(scale=np.sqrt(0.1), size=(n_queries, n_docs, n_features))
     coef = rng.normal(size=(n_queries, n_features))

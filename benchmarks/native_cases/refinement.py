@@ -12,7 +12,7 @@ N_USERS, N_ITEMS, N_RATINGS = 500, 800, 40_000
 
 
 def _made(n_docs: int, n_features: int = 44) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features of one list, labels of the ten documents that the base ranker has first, and base scores."""
+    """Return features of one list, labels of the first ten documents of the base ranker, and base scores."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_docs, n_features))
     truth = X[:, :8].sum(axis=1) / np.sqrt(8.0)

@@ -13,7 +13,7 @@ N_DOCS, N_WORDS, N_QUERIES = 40_000, 20_000, 300
 
 
 def _word(number: int) -> str:
-    """Letters only, so that the analyser keeps the word as it is."""
+    """Return a word of letters only, which the analyser does not change."""
     letters = ""
     for _ in range(4):
         number, digit = divmod(number, 26)
@@ -23,7 +23,7 @@ def _word(number: int) -> str:
 
 @functools.cache
 def _made() -> tuple[TextIndex, list[list[str]]]:
-    """Documents of 60 words that are as common as in English, and queries of 4 words of a document each."""
+    """Return documents of 60 words with frequencies as in English, and queries of 4 words of a document each."""
     rng = np.random.default_rng(0)
     shares = 1.0 / (np.arange(N_WORDS) + 2.7) ** 1.07
     words = [_word(number) for number in range(N_WORDS)]

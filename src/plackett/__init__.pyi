@@ -14,7 +14,7 @@ from plackett.data.frames import to_frame as to_frame
 from plackett.data.letor.read import read_letor as read_letor
 from plackett.data.letor.write import write_letor as write_letor
 from plackett.data.parquet.read import read_parquet as read_parquet
-from plackett.data.parquet.read import write_parquet as write_parquet
+from plackett.data.parquet.write import write_parquet as write_parquet
 from plackett.data.queries import Queries as Queries
 from plackett.data.text_table import read_scores as read_scores
 from plackett.data.trec import Qrels as Qrels

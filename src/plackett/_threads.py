@@ -21,7 +21,7 @@ _pool: ThreadPoolExecutor | None = None
 _n_threads: int | None = None
 _worker = threading.local()
 _blas_users = 0  # threads inside `one_blas_thread`, under the lock
-_blas_limit: Any = None  # what the first of them set and the last one restores
+_blas_limit: Any = None  # set by the first of them and restored by the last
 
 
 def n_threads() -> int:
@@ -44,8 +44,8 @@ def set_n_threads(n: int | None) -> None:
     Parameters
     ----------
     n : int or None
-        None restores the default: ``PLACKETT_NUM_THREADS``, or else the number of cores given to the process. Results
-        do not depend on the number of threads.
+        None restores the default: ``PLACKETT_NUM_THREADS`` if it is set, otherwise the number of cores available to the
+        process. Results do not depend on the number of threads.
 
     Examples
     --------
@@ -54,20 +54,20 @@ def set_n_threads(n: int | None) -> None:
     """
     global _n_threads
     if n is not None and n < 1:
-        raise ValueError(f"n={n} threads were asked for; at least 1 is needed.")
+        raise ValueError(f"n={n}; the number of threads must be at least 1, or None for the default.")
     _n_threads = n
     _forget_pool()
 
 
 def _forget_pool() -> None:
-    # Also runs in the child of a fork, where the pool's threads do not exist and its lock may be held.
+    # A forked child has no pool threads, and the lock may be held by a thread that does not exist there.
     global _pool, _lock
     _lock = threading.Lock()
     _pool = None
 
 
 def _forget_threads() -> None:
-    """In the child of a fork only the forking thread is left: forget the pool, and the other threads' BLAS limits."""
+    """Discard the pool and the BLAS limits of other threads in a forked child, which has only the forking thread."""
     global _blas_users
     _forget_pool()
     _blas_users = getattr(_worker, "n_blas_limits", 0)
@@ -141,10 +141,10 @@ def query_blocks(indptr: np.ndarray, docs_per_block: int) -> list[tuple[int, int
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread inside the block: its idle workers spin, and take the cores from ours.
+    """Limit BLAS to one thread inside the block, because its idle workers spin and take cores from the kernels.
 
-    The limit is that of the whole process. Blocks of several threads may overlap in any order: the first one sets the
-    limit, and the last one restores what was there before the first.
+    The limit applies to the whole process. Blocks of several threads may overlap in any order: the first one sets the
+    limit, and the last one restores the original limit.
     """
     global _blas_users, _blas_limit
     controller = _blas_controller()
@@ -176,7 +176,7 @@ def _lift_blas_limit() -> None:
 
 
 def _release_control(controller: Any) -> None:
-    """Let any thread change the limit: threadpoolctl 3.8 ignores all threads but the one that set it."""
+    """Allow any thread to change the limit: threadpoolctl 3.8 ignores all threads but the one that set it."""
     for library in controller.lib_controllers:
         getattr(library, "clear_controlling_thread", lambda: None)()
 
@@ -187,13 +187,13 @@ def _blas_controller():
         from threadpoolctl import ThreadpoolController
     except ModuleNotFoundError:
         return None
-    import scipy.linalg  # noqa: F401  scipy brings a BLAS of its own, which must be loaded to be found
+    import scipy.linalg  # noqa: F401  threadpoolctl only finds scipy's own BLAS once it is loaded
 
     return ThreadpoolController()
 
 
 def results(calls: Iterable[Any], **options: Any) -> Iterator[Any]:
-    """What joblib's delayed ``calls`` return, in order: each as soon as it is there, where the backend can do that."""
+    """Return an iterator over the results of joblib's delayed ``calls``, lazy if the backend supports that."""
     from joblib import Parallel
 
     try:
