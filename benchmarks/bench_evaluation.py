@@ -67,7 +67,7 @@ def _against_limits(X, lists, coef) -> list[Result]:
 
 
 def _look_at_all(X, blocks) -> float:
-    """The largest value of X: numpy's vectorised pass, on all threads, is bound by memory alone."""
+    """Return the largest value of X: numpy's vectorised pass, on all threads, is limited by memory bandwidth."""
     return max(map_blocks(lambda start, stop: X[start:stop].reshape(-1).max(), blocks))
 
 
