@@ -361,7 +361,7 @@ def _lists_of_run(qrels: Any, run: Any, complete: bool) -> tuple[JudgedLists, li
 
 
 def _notes_on_empty(measures: list[Measure], n_empty: dict[str, int], convention: Convention) -> list[str]:
-    """One sentence if all measures treat empty queries alike; otherwise one for each measure that has some."""
+    """Return one sentence if all measures treat empty queries alike; otherwise one for each measure that has some."""
     sentences = {}
     for measure, (name, n) in zip(measures, n_empty.items(), strict=True):
         empty = convention.rules_for(measure)["empty"]

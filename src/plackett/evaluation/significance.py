@@ -34,7 +34,7 @@ TIE = 1e-12  # smaller differences come from the same ranking, summed in another
 
 
 class Interval(NamedTuple):
-    """The ends of a confidence interval."""
+    """The bounds of a confidence interval."""
 
     low: float
     high: float

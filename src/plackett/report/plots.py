@@ -199,7 +199,7 @@ def learning_curves(comparison: Comparison) -> list[Plot]:
 def _curves(comparison: Comparison, name: str) -> Any:
     """Return the name of the plotted quantity and its values per fold; None without histories.
 
-    The measure of the validation set if it was kept; if not, what the fit improves; if not, whatever there is.
+    The quantity is the validation measure, else the training objective, else any quantity in the history.
     """
     histories = [_columns(fit.history) for fit in comparison.fits.get(name, [])]
     histories = [history for history in histories if history]

@@ -112,19 +112,19 @@ class Setup(NamedTuple):
     fold_of: np.ndarray
 
     def rows_of(self, fold: int) -> slice:
-        """The rows in ``queries`` of the test documents of a fold, counted from 1."""
+        """Return the rows in ``queries`` of the test documents of a fold, counted from 1."""
         sizes = np.cumsum([0, *(one.test.n_docs for one in self.folds)])
         return slice(int(sizes[fold - 1]), int(sizes[fold]))
 
     def scores_of(self, outcomes: Sequence[Outcome]) -> np.ndarray:
-        """The scores of all test documents by one contestant, in the order of ``queries``."""
+        """Return the scores of all test documents by one contestant, in the order of ``queries``."""
         scores = np.empty(self.queries.n_docs)
         for outcome in outcomes:
             scores[self.rows_of(outcome.fold)] = outcome.scores
         return scores
 
     def notes_on(self, contestant: Contestant, outcomes: Sequence[Outcome]) -> list[str]:
-        """Remarks on a contestant: failed candidates, warnings of its fits, ties, results that were not stored."""
+        """Return remarks on a contestant: failed candidates, warnings, ties, results that were not stored."""
         name, notes = contestant.name, []
         if estimators.predicts_classes(contestant.estimator):
             notes.append(f"{name}: predict returns classes, which tie many documents; a regressor would rank them")
@@ -314,7 +314,7 @@ def _cache(store: ResultStore | None, data: FoldData, criteria: Criteria) -> Res
 
 
 def _stored_scores(cache: ResultCache, candidates: Sequence[Any], data: FoldData) -> Record | None:
-    """The chosen candidate and its test scores, if they are stored."""
+    """Return the chosen candidate and its test scores, if they are stored."""
     stored = cache.get("scores", candidates, SCORES, test=data.fingerprints.get("test"))
     if stored is None or stored.array is None:
         return None
@@ -404,7 +404,7 @@ def _fit(estimator: Any, data: FoldData, criteria: Criteria) -> Any:
 
 
 def _score(candidates: Sequence[Any], search: _Search, data: FoldData, criteria: Criteria) -> Record:
-    """The test scores of the best candidate, and how it was chosen."""
+    """Return the test scores of the best candidate, and how it was chosen."""
     trials, best, fitted = list(search.trials.values()), search.trials[search.best], search.fitted
     with recorded():  # the warnings of the fit are in its trial
         if fitted is None:  # only its trial was stored; the fit is deterministic

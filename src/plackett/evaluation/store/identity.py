@@ -46,7 +46,7 @@ DESCRIPTORS = (
 
 
 class NotIdentifiable(ValueError):
-    """Raised for a value that cannot be told from a different one in another process, such as an open file."""
+    """Raised for a value that cannot be distinguished from a different one in another process, such as an open file."""
 
 
 def identity_of(value: Any, where: str = "the estimator") -> Any:
