@@ -1,8 +1,6 @@
 """What every ranker promises, whatever it learns: how it is fitted, and what it tells afterwards."""
 
 import inspect
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -55,36 +53,6 @@ def test_weights_of_rows_and_of_queries_are_the_same(ranker):
     other = clone(ranker).fit(DATA, sample_weight=np.repeat(weights, np.diff(DATA.indptr))).predict(DATA)
     np.testing.assert_array_equal(one, other)
     assert not np.array_equal(one, clone(ranker).fit(DATA).predict(DATA))
-
-
-@pytest.mark.parametrize(
-    ("X", "words"),
-    [
-        (
-            "lists",
-            r"X is the path 'lists', but AdaRank needs all rows in one place. Read the files first.*read_parquet",
-        ),
-        (Path("lists.txt"), r"X is the path 'lists.txt'"),
-        (["a.txt", "b.txt"], r"X is a list of 2 items, of which the first is the path 'a.txt'"),
-        ([DATA[:5], DATA[5:]], r"the first is a Queries, .* Join them: Queries.concat\(X\)"),
-        (SimpleNamespace(__dask_graph__=None), r"X is a Dask SimpleNamespace, .* Compute it first"),
-        ([], "X is an empty list; AdaRank needs rows of features"),
-        (pk.Queries(DATA.X, None, DATA.qid), "X is a Queries without labels, which AdaRank needs"),
-    ],
-)
-def test_what_is_no_rows_yet_is_refused_with_a_word_on_what_to_do(X, words):
-    with pytest.raises(ValueError, match=words) as caught:
-        pk.AdaRank().fit(X)
-    assert ("Only LinearRanker fits" in str(caught.value)) == ("in one place" in str(caught.value))
-
-
-def test_scores_and_labels_are_asked_for_with_rows_too():
-    ranker = pk.LinearRanker(max_iter=2, tol=1.0).fit(DATA)
-    for method in (ranker.predict, ranker.score, ranker.explain):
-        with pytest.raises(ValueError, match=r"X is the path 'lists', but LinearRanker needs all rows .* Queries\.$"):
-            method("lists")
-    with pytest.raises(ValueError, match="X is an empty list; LinearRanker needs rows"):
-        ranker.fit([])
 
 
 @of_every_ranker

@@ -47,16 +47,6 @@ def test_normalizers_scale_read_only_rows(name):
         assert abs(closed - rows).max() == 0
 
 
-def test_trees_score_read_only_rows():
-    from plackett.scorers.trees import FlatTrees
-
-    stump = {"features": [1, -1, -1], "thresholds": [0.5, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0]}
-    others = {"values": [0.0, -1.0, 1.0], "counts": [60, 30, 30], "gains": [1.0, 0.0, 0.0]}
-    trees = FlatTrees.of([{key: np.array(value) for key, value in (stump | others).items()}], 4)
-    for rows in (X, sparse.csr_matrix(X)):
-        np.testing.assert_array_equal(trees.predict(_closed(rows)), np.where(X[:, 1] <= 0.5, -1.0, 1.0))
-
-
 def _unaligned(values):
     """The same values at an odd address."""
     shifted = np.frombuffer(b"x" + values.tobytes(), dtype=np.uint8)[1:].view(values.dtype).reshape(values.shape)

@@ -286,3 +286,9 @@ def test_real_queries_are_ranked_far_above_chance(shared_data):
     ranker = PRank(normalize="query-zscore", random_state=0).fit(fold.train)
     means = pk.evaluate(fold.test, ranker.predict(fold.test), metrics=["map"], convention="letor4").mean()
     assert means["map"] > 0.40
+
+
+def test_labels_that_are_numbers_rather_than_levels_are_an_error():
+    rows = np.arange(2002.0).reshape(-1, 2)
+    with pytest.raises(ValueError, match=r'y has 1,001 different labels.*pk\.ranker\("regression"\)'):
+        pk.PRank().fit(rows, np.arange(1001.0), qid=0)

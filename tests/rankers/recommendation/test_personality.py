@@ -371,3 +371,22 @@ def test_it_orders_the_ratings_of_movielens_better_than_the_items_means(shared_d
     truth, qid = ratings.rating[asked], ratings.user[asked]
     by_scores, by_means = (pk.metrics.ndcg(truth, s, qid=qid, k=10).mean() for s in (scores, means))
     assert by_scores > by_means
+
+
+RATINGS = {1: {"x": 5.0, "y": 1.0}, 2: {"x": 1.0, "y": 5.0}, 3: {"x": 2.0, "y": 4.0}}
+
+
+def test_a_known_user_with_given_ratings_is_compared_with_the_others_only():
+    model = pk.PersonalityDiagnosis(0.5).fit(RATINGS)
+    expected = model.predict([1], ["y"])
+    assert expected[0] > 3  # both others gave 4 and more; user 1 itself gave 1
+    np.testing.assert_array_equal(model.predict([1], ["y"], ratings={1: RATINGS[1]}), expected)
+    assert model.predict(["new"], ["y"], ratings={"new": {"x": 5.0}})[0] < 3  # like user 1
+
+
+def test_rows_of_a_matrix_are_the_users_of_fit_where_ratings_are_the_same():
+    matrix = np.array([[5.0, 1.0], [1.0, 5.0], [2.0, 4.0]])
+    model = pk.PersonalityDiagnosis(0.5).fit(matrix)
+    np.testing.assert_array_equal(model.predict(ratings=matrix), model.predict())
+    other = model.predict(ratings=np.array([[5.0, np.nan]]))
+    assert other[0, 1] < 3

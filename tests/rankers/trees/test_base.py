@@ -1,4 +1,4 @@
-"""Trees of other packages by their own ranking objectives: LightGBM's lambdarank, XGBoost's rank:ndcg, CatBoost."""
+"""Rankers by boosted trees of all packages: early stopping, weights, sparse rows, errors."""
 
 import numpy as np
 import pytest
@@ -88,12 +88,6 @@ def test_what_a_package_refuses_is_said_in_our_words(trees, parts):
     assert not any(word in str(said.value) for word in (".cpp", ".cc", "Stack trace"))
 
 
-def test_lambdarank_has_no_table_of_a_billion_gains(parts):
-    pytest.importorskip("lightgbm")
-    with pytest.raises(ValueError, match=r"at most 10,000 labels; there is a label 1e\+09"):
-        pk.LightGBMRanker().fit(parts[0].X, parts[0].y.astype(bool) * 1e9, qid=parts[0].qid)
-
-
 def test_a_lower_measure_keeps_the_lowest(trees, parts):
     trees.fit(parts[0], eval_set=parts[1], eval_metric="mre")
     assert trees.best_score_ == min(trees.history_["mre"])
@@ -127,19 +121,6 @@ def test_weights_of_rows_and_of_queries_are_the_same(trees, parts):
     np.testing.assert_allclose(
         clone(trees).fit(train, sample_weight=np.full(train.n_queries, 7.0)).predict(train), alone
     )
-
-
-def test_lambdarank_is_lightgbm_s_own(parts):
-    lightgbm = pytest.importorskip("lightgbm")
-    train, validation = parts
-    ranker = clone(RANKERS["lightgbm"]).set_params(lambdarank_truncation_level=5).fit(train)
-    params = {
-        "objective": "lambdarank", "learning_rate": 0.3, "num_leaves": 7, "min_data_in_leaf": 5, "verbosity": -1,
-        "lambdarank_truncation_level": 5, "num_threads": 1, "deterministic": True, "force_row_wise": True,
-    }  # fmt: skip
-    own = lightgbm.train(params, lightgbm.Dataset(train.X, train.y, group=np.diff(train.indptr)), 12)
-    np.testing.assert_array_equal(ranker.predict(validation), own.predict(validation.X))
-    np.testing.assert_array_equal(ranker.importances("split"), own.feature_importance("split"))
 
 
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost"])

@@ -1,4 +1,4 @@
-"""Mistakes that used to pass: lists that are not said, labels that order nothing, arguments of other packages."""
+"""Inputs of rankers: query ids, labels without differences, missing and overflowing values."""
 
 from __future__ import annotations
 
@@ -214,34 +214,7 @@ def test_masked_cells_are_not_used_as_values(call):
         call()
 
 
-# --- Personality diagnosis --------------------------------------------------------------------------------------------
-
-RATINGS = {1: {"x": 5.0, "y": 1.0}, 2: {"x": 1.0, "y": 5.0}, 3: {"x": 2.0, "y": 4.0}}
-
-
-def test_a_known_user_with_given_ratings_is_compared_with_the_others_only():
-    model = pk.PersonalityDiagnosis(0.5).fit(RATINGS)
-    expected = model.predict([1], ["y"])
-    assert expected[0] > 3  # both others gave 4 and more; user 1 itself gave 1
-    np.testing.assert_array_equal(model.predict([1], ["y"], ratings={1: RATINGS[1]}), expected)
-    assert model.predict(["new"], ["y"], ratings={"new": {"x": 5.0}})[0] < 3  # like user 1
-
-
-def test_rows_of_a_matrix_are_the_users_of_fit_where_ratings_are_the_same():
-    matrix = np.array([[5.0, 1.0], [1.0, 5.0], [2.0, 4.0]])
-    model = pk.PersonalityDiagnosis(0.5).fit(matrix)
-    np.testing.assert_array_equal(model.predict(ratings=matrix), model.predict())
-    other = model.predict(ratings=np.array([[5.0, np.nan]]))
-    assert other[0, 1] < 3
-
-
 # --- Numbers at the edge ----------------------------------------------------------------------------------------------
-
-
-def test_prank_refuses_labels_that_are_numbers_rather_than_levels():
-    rows = np.arange(2002.0).reshape(-1, 2)
-    with pytest.raises(ValueError, match=r'y has 1,001 different labels.*pk\.ranker\("regression"\)'):
-        pk.PRank().fit(rows, np.arange(1001.0), qid=0)
 
 
 def test_features_that_overflow_are_refused():
@@ -263,30 +236,7 @@ def test_a_score_over_empty_queries_only_is_an_error_of_ours():
         ranker.score(X, np.zeros(30), qid=QID, metric=metric)
 
 
-# --- Names and arguments of other packages ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["lightgbm", "xgboost", "catboost"])
-def test_rankers_of_other_packages_go_by_the_name_of_the_package(name):
-    ranker = pk.ranker(name, n_rounds=2)
-    assert ranker.package == name
-    pytest.importorskip(name)
-    assert np.isfinite(ranker.fit(X, Y, qid=QID).predict(X)).all()
-
-
-@pytest.mark.parametrize("make", [pk.LinearRanker, pk.PRank, pk.FeatureRank, pk.TreeRanker, pk.QueryDependentRanker])
-def test_arguments_of_other_packages_get_the_line_to_type(make):
-    lines = {
-        "sizes": (lambda: make().fit(X, Y, group=6 * [5]), r"fit\(X, y, qid=np\.repeat\(np\.arange\(.*, group\)\)"),
-        "ids as group": (lambda: make().fit(X, Y, group=QID), r"fit\(X, y, qid=group\)"),
-        "ids": (lambda: make().fit(X, Y, group_id=QID), r"fit\(X, y, qid=group_id\)"),
-        "by place": (lambda: make().fit(X, Y, QID), r"fit\(X, y, qid=qid\)"),
-        "in predict": (lambda: make().predict(X, QID), r"predict\(X, qid=qid\)"),
-        "in score": (lambda: make().score(X, Y, QID), r"score\(X, y, qid=qid\)"),
-    }  # fmt: skip
-    for call, line in lines.values():
-        with pytest.raises(TypeError, match=line):
-            call()
+# --- Columns ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

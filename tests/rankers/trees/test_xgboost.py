@@ -6,14 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
 import plackett as pk
-from plackett.rankers.trees.xgboost_json import last_below, read_trees
-from plackett.scorers.trees import LEAF, FlatTrees, ZeroTrees
+from plackett.rankers.trees.xgboost_json import read_trees
+from plackett.scorers.trees import FlatTrees, ZeroTrees
 
 DATA = pk.datasets.make_web_like(50, 12, 6, random_state=1)
 TRAIN, HELD_BACK = DATA[:30], DATA[30:]
@@ -98,50 +96,6 @@ def test_the_best_rounds_are_kept_and_without_one_all_scores_are_zero(monkeypatc
     assert (ranker.trees_.n_trees, ranker.intercept_) == (0, 0.0)
     assert not ranker.predict(HELD_BACK).any()
     assert not hasattr(ranker, "_booster")
-
-
-@given(st.floats(width=32, allow_nan=False))
-@example(-float(np.finfo(np.float32).max))
-@example(float(np.finfo(np.float32).max))
-def test_a_double_is_at_or_below_a_threshold_where_single_precision_is_below_it(threshold):
-    single = np.float32(threshold)
-    if single == -np.inf:
-        return  # nothing is below
-    (limit,) = last_below(np.array([single]))
-    with np.errstate(over="ignore"):
-        assert np.float32(limit) < single
-        assert not np.float32(np.nextafter(limit, np.inf)) < single
-    assert np.isfinite(limit)
-
-
-def test_a_zero_goes_its_own_way():
-    """By a literal loop, with thresholds on either side of 0 and zeros sent either way."""
-    tree = {
-        "features": np.array([0, 1, 1, LEAF, LEAF, LEAF, LEAF]),
-        "thresholds": np.array([0.5, -0.5, 0.5, 0, 0, 0, 0]),
-        "left": np.array([1, 3, 5, 0, 0, 0, 0]),
-        "right": np.array([2, 4, 6, 0, 0, 0, 0]),
-        "values": np.array([0.0, 0.0, 0.0, 1.0, 2.0, 4.0, 8.0]),
-        "counts": np.array([4, 2, 2, 1, 1, 1, 1]),
-        "gains": np.zeros(7),
-        "zeros_left": np.array([False, True, False, False, False, False, False]),
-    }
-    trees = ZeroTrees.of([tree], 2)
-    values = np.array([-1.0, -0.5, -0.2, -0.0, 0.0, 1e-46, 0.3, 0.5, 0.7])
-    X = np.stack(np.meshgrid(values, values), axis=-1).reshape(-1, 2)
-
-    def leaf(row):
-        node = 0
-        while tree["features"][node] != LEAF:
-            value = row[tree["features"][node]]
-            is_zero = np.float32(value) == 0.0
-            goes_left = tree["zeros_left"][node] if is_zero else value <= tree["thresholds"][node]
-            node = tree["left" if goes_left else "right"][node]
-        return tree["values"][node]
-
-    expected, start = [leaf(row) for row in X], np.ones(len(X), dtype=np.float32)
-    np.testing.assert_array_equal(trees.predict(X, start), np.add(expected, 1.0))
-    np.testing.assert_array_equal(trees.first(1).predict(sparse.csr_array(X), start), np.add(expected, 1.0))
 
 
 def test_what_is_no_sum_of_trees_over_numbers_is_refused():
