@@ -308,13 +308,13 @@ class QueryDependentRanker(QueryModels):
             )
         if self._is_bilinear and self.kernel not in PRODUCT_KERNELS:
             raise ValueError(
-                f"function='pair' goes with kernel='linear', 'rbf' or 'laplacian', not with {plain(self.kernel)!r}: of "
-                "these kernels alone the kernel of two pairs is a product of kernels of documents."
+                f"function='pair' needs kernel='linear', 'rbf' or 'laplacian', not {plain(self.kernel)!r}: only for "
+                "these the kernel of two pairs is a product of kernels of documents."
             )
         if self._is_bilinear and self.new_queries == "uniform" and self.weights != "uniform":
             raise ValueError(
                 f"new_queries='uniform' needs a model of all queries, which function='pair' with "
-                f"kernel={plain(self.kernel)!r} makes for weights='uniform' only: it compares all pairs with all pairs."
+                f"kernel={plain(self.kernel)!r} has for weights='uniform' only. Choose new_queries='neighbors'."
             )
 
     def predict(self, X: Any, *, qid: Any = None, query_features: Any = None) -> np.ndarray:
