@@ -480,7 +480,7 @@ def _as_floats(rows: np.ndarray, names: list[str] | None) -> np.ndarray:
 
 
 def _writable(vector: np.ndarray) -> np.ndarray:
-    """Return the vector, or a copy of a read-only one: PyTorch and many compiled libraries refuse those or warn."""
+    """Return the vector, or a copy of a read-only one: PyTorch and many compiled libraries reject those."""
     return vector if vector.flags.writeable else np.array(vector)
 
 

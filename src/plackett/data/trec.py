@@ -1,4 +1,4 @@
-"""Judgements and runs as TREC keeps them, and both laid side by side for evaluation."""
+"""Judgements and runs in the formats of TREC, and their combination for evaluation."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Qrels:
 
     @classmethod
     def from_dict(cls, judgements: Mapping[str, Mapping[str, float]]) -> Qrels:
-        """Judgements from ``{qid: {docid: label}}``, the shape of pytrec_eval and ranx."""
+        """Return judgements from ``{qid: {docid: label}}``, the form of pytrec_eval and ranx."""
         return cls(*_rows_of_dict(judgements))
 
     @classmethod
@@ -74,7 +74,7 @@ class Qrels:
         return group_rows(self.qid, self.qid.size)
 
     def rounded(self) -> Qrels:
-        """The same judgements with whole labels: the nearest whole number, halves down.
+        """Return the same judgements with labels rounded to the nearest whole number, halves down.
 
         The mean label of several judges can be a fraction, which qrels files cannot hold. Of an even split between
         relevant and not relevant (0.5) nothing becomes relevant; a majority decides.
@@ -87,7 +87,7 @@ class Qrels:
         return self._of_checked(self.qid, self.docid, np.ceil(self.labels - 0.5) + 0.0, self.iteration)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """``{qid: {docid: label}}``; the labels are ints when all of them are whole, as pytrec_eval wants them."""
+        """Return ``{qid: {docid: label}}``; the labels are ints if all of them are whole, as pytrec_eval needs them."""
         is_whole = bool((self.labels == np.floor(self.labels)).all()) and bool((np.abs(self.labels) < 2**53).all())
         return _dict_of_rows(self.groups, self.docid, self.labels.astype(np.int64) if is_whole else self.labels)
 
@@ -102,14 +102,14 @@ class Qrels:
 
 
 class Run:
-    """The answer of a system: one row per retrieved document of a query. Ids are text, as in the files.
+    """The results of a system: one row per retrieved document of a query. Ids are text, as in the files.
 
     Parameters
     ----------
     qid, docid : array-like of shape (n_rows,)
         Anything that is not text becomes text by ``str``.
     scores : array-like of shape (n_rows,)
-        Higher is better. NaN is refused.
+        Higher is better. NaN is rejected.
     rank : array-like of int of shape (n_rows,), default=None
         The rank column of a run file. Nothing here reads it: scores decide, as in trec_eval. None numbers the documents
         of each query from 1 by falling score, equal scores in row order.
@@ -136,12 +136,12 @@ class Run:
 
     @classmethod
     def from_dict(cls, scores: Mapping[str, Mapping[str, float]], tag: str | None = None) -> Run:
-        """A run from ``{qid: {docid: score}}``, the shape of pytrec_eval and ranx."""
+        """Return a run from ``{qid: {docid: score}}``, the form of pytrec_eval and ranx."""
         return cls(*_rows_of_dict(scores), tag=tag)
 
     @classmethod
     def from_scores(cls, queries: Queries, scores: object, tag: str | None = None) -> Run:
-        """The run that ``scores`` make of ``queries``: each query's documents by falling score, ties in row order.
+        """Return the run of ``scores`` on ``queries``: documents by query and descending score, ties in row order.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class Run:
         return rank
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """``{qid: {docid: score}}``, the shape of pytrec_eval and ranx."""
+        """Return ``{qid: {docid: score}}``, the form of pytrec_eval and ranx."""
         return _dict_of_rows(self.groups, self.docid, self.scores)
 
     def __len__(self) -> int:
@@ -335,7 +335,7 @@ class Judged(NamedTuple):
         0 for a document that was not retrieved.
     docid : ndarray of shape (n_rows,)
     is_judged : ndarray of bool of shape (n_rows,)
-        Whether the document stands in the qrels, with whatever label.
+        Whether the document is in the qrels, with any label.
     n_retrieved : ndarray of shape (n_queries,)
         0 for a query that the run does not answer.
     n_ignored_queries : int
@@ -353,7 +353,7 @@ class Judged(NamedTuple):
 
 
 def join(qrels: Qrels, run: Run) -> Judged:
-    """``run`` beside ``qrels``: for every query of the qrels, its retrieved documents, then the judged ones it lacks.
+    """Return, for every query of the qrels, its retrieved documents, then the judged ones that the run lacks.
 
     Examples
     --------
@@ -375,7 +375,7 @@ def join(qrels: Qrels, run: Run) -> Judged:
 
 
 def _pair_rows(qrels: Qrels, run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """For every row of the answer its row in ``run`` and in ``qrels``, -1 where it is missing; per query two counts.
+    """Return for every row of the result its row in ``run`` and in ``qrels``, -1 if missing; per query two counts.
 
     The counts are of the retrieved documents and of all rows. One dictionary per query keeps lookups in the cache.
     """
@@ -416,7 +416,7 @@ def _check_length(values: np.ndarray, name: str, n_rows: int) -> None:
 
 
 def as_text_ids(ids: object, name: str) -> np.ndarray:
-    """The ids as a vector of text."""
+    """Return the ids as a vector of text."""
     if isinstance(ids, (str, bytes)):
         raise ValueError(f"{name} is one text, {ids!r}; one id per row is needed.")
     values = ids if isinstance(ids, np.ndarray) else list(ids)  # type: ignore[call-overload]
@@ -457,7 +457,7 @@ def _dict_of_rows(groups: Groups, docid: np.ndarray, values: np.ndarray) -> dict
 
 
 def _find_repeat(groups: Groups, docid: np.ndarray) -> tuple[int, int] | None:
-    """The first two rows of a query that name the same document, or None."""
+    """Return the first two rows of a query with the same document, or None."""
     rows = _grouped_rows(groups)
     docs, bounds = docid[rows].tolist(), groups.indptr.tolist()
     for start, stop in pairwise(bounds):

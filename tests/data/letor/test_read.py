@@ -371,7 +371,7 @@ def test_tables_of_low_fill_become_csr_whatever_the_chunks_say(chunks, monkeypat
         ),
         ("1 qid:1 2147483647:1", 'found "2147483647:1", but indices end at 2147483646.'),
         ("1 qid:1 99999999999999999999999:1", 'found "99999999999999999999999:1", but indices end at 2147483646.'),
-        ("1 qid:1 7:1 2:1 7:0", 'index 7 stands twice in "1 qid:1 7:1 2:1 7:0".'),
+        ("1 qid:1 7:1 2:1 7:0", 'index 7 occurs twice in "1 qid:1 7:1 2:1 7:0".'),
         ("1 qid:1 1:1e39", "the value 1e39 does not fit into float32. Pass dtype=numpy.float64."),
         ("1 qid:1 1:1e999", "the value 1e999 does not fit into float32. Pass dtype=numpy.float64."),
     ],

@@ -1,6 +1,6 @@
 """The catalogue of published data sets: sizes, labels, columns, sources and file layouts.
 
-Counts are those of the publications, checked against the files where these are at hand; None stands for "not known".
+Counts are those of the publications, checked against the files if available; None means "unknown".
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def make_web_like(
     nothing relevant. Labels cut it at the shares of MSLR-WEB30K (52, 32, 13, 2 and 1 %). The columns show it more or
     less clearly, some the other way round: heavy-tailed ``count``, ``ratio`` in [0, 1] with steps, ``tfidf`` sums with
     many zeros, ``model`` scores, near ``copy`` of another column, ``query`` columns constant within a query, ``noise``,
-    and every 45th ``constant``. The kind stands in the name (``count_0``, ``ratio_1``, ...).
+    and every 45th ``constant``. The name begins with the kind (``count_0``, ``ratio_1``, ...).
 
     Parameters
     ----------

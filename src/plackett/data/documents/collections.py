@@ -117,8 +117,8 @@ def read_cranfield(folder: str | PathLike, *, minus_one: float | None = 4.0) -> 
     folder : path
         Holds ``cran.all.1400``, ``cran.qry`` and ``cran.qrels`` (or ``cranqrel``), compressed or not.
     minus_one : float or None, default=4
-        Label of the code -1, which stands once in every query and which the read-me does not explain; None leaves these
-        pairs out. The older judgements without codes list these pairs too, and they are the closest by far: by the
+        Label of the code -1, which occurs once in every query and which the read-me does not explain; None skips these
+        pairs. The older judgements without codes list these pairs too, and they are the closest by far: by the
         cosine of tf-idf vectors their median rank is 2, against 11, 22, 32 and 62 for the codes 1 to 4. So they count
         as complete answers.
 
@@ -197,7 +197,7 @@ def read_cacm(folder: str | PathLike) -> TextCollection:
         if code not in CACM_LINKS:
             raise DataFormatError(str(path), None, f"record {one}: link code {code} is not known; 4, 5 and 6 are.")
         weights = links[CACM_LINKS[code]]
-        weights[one, other] = weights.get((one, other), 0) + 1  # a line that stands there w times means weight w
+        weights[one, other] = weights.get((one, other), 0) + 1  # a line that occurs w times means weight w
     links["citation"] = dict.fromkeys(links["citation"], 1)
     queries = _read_records(files.path("query.text"))
     return _collection("cacm", documents, queries, _binary_judgements(files.path("qrels.text")), links=links)
@@ -281,7 +281,7 @@ def _read_records(path: Path, *, last_field: str | None = None) -> list[tuple[st
         opened = RECORD.match(line)
         if opened:
             if int(opened[1]) in seen:
-                raise DataFormatError(str(path), number, f"the record {int(opened[1])} stands there twice.")
+                raise DataFormatError(str(path), number, f"the record {int(opened[1])} occurs twice.")
             seen.add(int(opened[1]))
             records.append((str(int(opened[1])), {}))
             mark = None

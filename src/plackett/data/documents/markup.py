@@ -1,6 +1,6 @@
 """Extracting the text of Markdown and HTML. Scripts are not run and links are not followed.
 
-Every pattern here stops at the next mark of its kind, so that the time is that of the text's length, whatever it holds.
+Every pattern stops at the next mark of its kind, so the time is linear in the length of any text.
 """
 
 from __future__ import annotations

@@ -302,7 +302,7 @@ def _error(chunk: Chunk, options: Options, report: np.ndarray) -> DataFormatErro
     elif code == INDEX_TOO_LARGE:
         message = f'found "{token_shown}", but indices end at {MOST_COLUMNS - 1 + first}.'
     elif code == TWICE:
-        message = f'index {int(report[DETAIL]) + first} stands twice in "{found}".'
+        message = f'index {int(report[DETAIL]) + first} occurs twice in "{found}".'
     elif code == OVERFLOW:
         hint = " Pass dtype=numpy.float64." if options.dtype == np.float32 else ""
         message = f"the value {token_shown} does not fit into {options.dtype}.{hint}"

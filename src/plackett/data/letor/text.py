@@ -58,7 +58,7 @@ def waves(inputs: list) -> Generator[list[Chunk], None, None]:
     """Yield the lines of all inputs, in waves of chunks; the chunks of a wave belong to one input.
 
     Two buffers take turns, so that one wave may be parsed while the next one is read. Chunks of a wave are valid until
-    the wave after the next is asked for.
+    the wave after the next is requested.
     """
     buffers = [bytearray(), bytearray()]
     for entry in inputs:

@@ -210,7 +210,7 @@ def _pairs(rows: _Rows, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, 
         columns, values, of_row = columns[keep], values[keep], of_row[keep]
     n_first = int(np.searchsorted(of_row, 0, side="right"))
     if start == 0 and width and (n_first == 0 or columns[n_first - 1] < width - 1):
-        # the last column stands in the first row at least, for the number of columns is read from it
+        # the first row always has the last column: readers take the number of columns from it
         columns, values = np.insert(columns, n_first, width - 1), np.insert(values, n_first, 0)
         of_row = np.insert(of_row, n_first, 0)
     pair_ptr = np.zeros(n_rows + 1, dtype=np.int64)

@@ -1,6 +1,6 @@
-"""The rows of Parquet files as arrays, a batch at a time, so that no more than a batch is ever in memory.
+"""Reading the rows of Parquet files as arrays, one batch at a time.
 
-Columns are chosen by name. What pyarrow says about damaged files is told with the name of the file.
+Columns are selected by name. Errors of pyarrow about damaged files name the file.
 """
 
 from __future__ import annotations
