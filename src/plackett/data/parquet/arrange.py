@@ -1,8 +1,8 @@
 """Sorting Parquet files by query within bounded memory.
 
 A first pass reads only the query ids. If the rows of each query are adjacent already, they are copied; otherwise a
-second pass distributes them to scratch files, each with a range of queries, and each of these is sorted in memory. Queries are
-written in order of first appearance, their rows in their original order.
+second pass distributes them to scratch files, each with a range of queries, and each of these is sorted in memory.
+Queries are written in order of first appearance, their rows in their original order.
 """
 
 from __future__ import annotations
