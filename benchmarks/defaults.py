@@ -29,7 +29,7 @@ SETS = ("mq2008", "ohsumed")
 # Default grids have no rounds for rankers that stop early on a validation set; here rounds are part of the grid.
 ROUNDS: dict[str, dict[str, list[Any]]] = {
     "rankboost": {"n_rounds": [30, 100, 300]},
-    "adarank": {"cooldown": [1, None], "directions": ["both", "falling"]},
+    "adarank": {"cooldown": [1, None], "directions": ["both", "descending"]},
     "prank": {"n_epochs": [5, 20, 50]},
     "featurerank": {"cycles": [1, 10]},
     "bl-featurerank": {"cycles": [1, 10]},

@@ -81,7 +81,7 @@ def test_a_ranker_fitted_on_one_list_needs_no_qid():
 
 def test_a_refiner_does_not_score_rows_of_an_unnamed_query():
     refiner = pk.MultiplicativeRefiner(n_rounds=2).fit(X, Y, qid=QID - QID.min(), base_score=0)
-    with pytest.raises(ValueError, match="fit had qid, but these rows come without"):
+    with pytest.raises(ValueError, match="fit had qid, but these rows have none"):
         refiner.score(X[ONE], Y[ONE])
 
 

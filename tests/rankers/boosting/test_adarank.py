@@ -143,7 +143,7 @@ def test_adarank_turns_a_feature_that_is_perfect_the_other_way_round():
     X, y, qid = lists()
     X[:, 2] = -y
     assert AdaRank("ndcg").fit(X, y, qid=qid).coef_[2] < -5
-    assert AdaRank("ndcg", directions="falling").fit(X, y, qid=qid).coef_.min() >= 0
+    assert AdaRank("ndcg", directions="descending").fit(X, y, qid=qid).coef_.min() >= 0
 
 
 def test_adarank_takes_the_first_of_equal_features():

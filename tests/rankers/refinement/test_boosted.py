@@ -406,7 +406,7 @@ def test_a_column_as_base_settles_ties_of_further_documents_too():
 def test_rocchio_needs_the_base_scores_of_further_documents():
     X, base, y = make_list(0)
     fitted = RocchioRefiner().fit(X, y, base_score=base)
-    with pytest.raises(ValueError, match="were not in fit; give base_score too"):
+    with pytest.raises(ValueError, match=r"were not in fit\. Give base_score"):
         fitted.predict(X + 1.0)
     assert fitted.predict(X + 1.0, base_score=base).shape == base.shape
 
@@ -417,7 +417,7 @@ def test_an_unknown_query_is_an_error(refiner):
     fitted = clone(refiner).fit(X, y, base_score=base, qid=qid)
     with pytest.raises(ValueError, match=r"query 'new' was not in fit \(1 of 1 were not\)"):
         fitted.predict(X[:2], qid=["new", "new"])
-    with pytest.raises(ValueError, match="fit had qid, but these rows come without"):
+    with pytest.raises(ValueError, match="fit had qid, but these rows have none"):
         fitted.predict(X[:2])
     with pytest.raises(ValueError, match="fit had no qid"):
         clone(refiner).fit(X, y, base_score=base).predict(X, qid=qid)
@@ -531,7 +531,7 @@ def test_pairs_that_are_none(pairs, message):
 def test_labels_and_pairs_at_once_are_refused():
     with pytest.raises(ValueError, match="give y or pairs, not both"):
         MultiplicativeRefiner().fit(np.eye(3), [0, 1, 2], base_score=0, pairs=[(0, 1)])
-    with pytest.raises(ValueError, match="give labels as y, not pairs"):
+    with pytest.raises(ValueError, match="needs labels: give y, not pairs"):
         RocchioRefiner().fit(np.eye(3), base_score=0, pairs=[(0, 1)])
     data = pk.Queries(np.eye(3), [0, 1, 2])  # its labels may be the truth, of which the feedback is not to know
     fitted = MultiplicativeRefiner().fit(data, base_score=0, pairs=[(0, 1)])
@@ -549,7 +549,7 @@ def test_labels_and_pairs_at_once_are_refused():
         (MultiplicativeRefiner(confidence=-1), "confidence=-1"),
         (MultiplicativeRefiner(estimator="tree"), "must be a classifier"),
         (MultiplicativeRefiner(estimator=KNeighborsClassifier()), "takes no sample_weight; sample_size='paper'"),
-        (MultiplicativeRefiner(sample_size="paper"), "sample_size goes with an estimator"),
+        (MultiplicativeRefiner(sample_size="paper"), "sample_size needs an estimator"),
         (MultiplicativeRefiner(estimator=LogisticRegression(), sample_size=0), "sample_size=0"),
         (MultiplicativeRefiner(estimator=LogisticRegression(), sample_size=1), "needs documents of two classes"),
         (MultiplicativeRefiner(estimator=LinearRegression()), "must be a classifier"),

@@ -1,4 +1,4 @@
-"""AdaRank: boosts single features towards any measure."""
+"""AdaRank: boosts single features towards a measure."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LONGEST_COOLDOWN = 10
 
 
 class AdaRank(Boosted, LinearScores):
-    """Boosts single features towards any measure: scores are ``X @ coef_`` (Xu and Li 2007).
+    """Boosts single features towards a measure: scores are ``X @ coef_`` (Xu and Li 2007).
 
     Every query has a weight P. A round takes the feature whose rankings have the largest weighted mean Σ P E of the
-    measure, gives it ``α = ½ ln(Σ P (1 + E) / Σ P (1 - E))``, adds α times the feature to the scores, and lets P be
-    proportional to ``exp(-E)`` of the scores so far: queries that are ranked badly count more in the next round.
+    measure, gives it the weight ``α = ½ ln(Σ P (1 + E) / Σ P (1 - E))``, adds α times the feature to the scores, and
+    sets P proportional to ``exp(-E)`` of the scores so far: badly ranked queries count more in the next round.
 
     A feature ranks in descending order or, with a negative α, in ascending order. After a feature was chosen it is left
     out for some rounds. Of equal candidates the first feature is taken, descending before ascending. E is the measure
@@ -54,7 +54,7 @@ class AdaRank(Boosted, LinearScores):
         Smallest rise of the training measure that counts. None does not look at the training measure to end the fit.
     patience : int or None, default=None
         With ``eval_set``, rounds without a better value of its measure after which the fit ends; None never ends early.
-    directions : {"both", "falling"}, default="both"
+    directions : {"both", "descending"}, default="both"
         Whether a feature may also rank in ascending order, its smallest value first.
     cooldown : int or None, default=None
         Rounds for which a feature is left out after it was chosen; 1 only forbids it twice in a row. None takes a
@@ -120,7 +120,7 @@ class AdaRank(Boosted, LinearScores):
         check_positive_int(self.n_rounds, "n_rounds")
         if self.tol is not None:
             check_number(self.tol, "tol", least=0.0)
-        check_choice(self.directions, "directions", ("both", "falling"))
+        check_choice(self.directions, "directions", ("both", "descending"))
         if self.cooldown is not None:
             check_positive_int(self.cooldown, "cooldown")
         Measure.parse(self.metric)
@@ -130,7 +130,7 @@ class AdaRank(Boosted, LinearScores):
         weights = np.ones(queries.n_queries) if training.weights is None else training.weights
         target = _Target(Measure.parse(self.metric), queries, weights)
         sign_of_measure = 1.0 if target.measure.higher_is_better else -1.0
-        candidates = target.of_features(queries.X, has_rising=self.directions == "both")
+        candidates = target.of_features(queries.X, has_ascending=self.directions == "both")
         scorer = LinearScorer(queries.X)
         held = None if monitor.validation is None else LinearScorer(monitor.validation.queries.X)
         cooldown = self.cooldown or min(LONGEST_COOLDOWN, max(1, queries.n_features // FEATURES_PER_ROUND))
@@ -176,7 +176,7 @@ class AdaRank(Boosted, LinearScores):
 
 
 class _Target:
-    """The measure that AdaRank boosts, as values E from -1 to 1, higher is better, of the queries that have one."""
+    """The measure that AdaRank boosts, as values E from -1 to 1, higher is better, of the queries that count."""
 
     def __init__(self, measure: Measure, queries: Queries, weights: np.ndarray):
         self._weights = weights
@@ -191,15 +191,15 @@ class _Target:
             self._zero, self._unit = 0.5 * (best + worst), 0.5 * (best - worst)
 
     def of_scores(self, scores: np.ndarray) -> tuple[float, np.ndarray]:
-        """The weighted mean of the measure over all queries, and E of those that count."""
+        """Return the weighted mean of the measure over all queries, and E of those that count."""
         values, _ = self._values(scores)
         has_value = ~np.isnan(values)
-        mean = np.average(values[has_value], weights=self._weights[has_value])  # of those that count at least
+        mean = np.average(values[has_value], weights=self._weights[has_value])
         return float(mean), self._scaled(values)
 
-    def of_features(self, X: Any, *, has_rising: bool) -> np.ndarray:
-        """E of every feature, direction × feature × query: computed once, since features do not change."""
-        signs = (1.0, -1.0) if has_rising else (1.0,)
+    def of_features(self, X: Any, *, has_ascending: bool) -> np.ndarray:
+        """Return E of every feature, direction × feature × query."""
+        signs = (1.0, -1.0) if has_ascending else (1.0,)
         values = np.empty((len(signs), X.shape[1], int(self.is_counted.sum())))
 
         def fill(feature: int) -> None:
@@ -211,7 +211,7 @@ class _Target:
         return values
 
     def _values(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The measure of every query, and which queries are empty for it."""
+        """Return the measure of every query, and which queries are empty for it."""
         return self.measure.rules.values(self.measure, self._lists.with_scores(scores))
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
@@ -219,7 +219,7 @@ class _Target:
 
 
 def _best_feature(edges: np.ndarray) -> tuple[int, float, float]:
-    """The feature with the largest edge, its direction and its edge; the first of equals, falling before rising."""
+    """Return the feature with the largest edge, its direction and edge; the first of equals, descending first."""
     by_feature = edges.T
     place = int(np.argmax(by_feature.reshape(-1) >= by_feature.max() - SAME))
     feature, direction = divmod(place, edges.shape[0])

@@ -1,4 +1,4 @@
-"""DiffRank: boosting over pairs of documents, with the rankings that lie in single features."""
+"""DiffRank: boosts the rankings by single features over pairs of documents."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ class DiffRank(FeatureSteps):
     """Boosting over pairs, with the rankings of single features as weak rankers; scores are ``Σ α_m h_m``.
 
     A pair is a document with a larger and one with a smaller label of the same query; h_m are the ranks by feature m,
-    1 to n within the list. All pairs weigh the same at first. For each feature in turn, with r the weighted mean over
-    the pairs of ``(h_i − h_j) / (n − 1)``, its weight is ``α = ½ ln((1 + r) / (1 − r))``, and each pair's weight is
-    multiplied by ``exp(−α (h_i − h_j) / (n − 1))``. The share of pairs in wrong order is at most the product of the
-    normalising factors (``history_["bound"]``), which never rises. Weights of pairs are products, so that a step takes
-    time in proportion to the documents, not the pairs.
+    1 to n within the list. At first all pairs have the same weight. For each feature in turn, r is the weighted mean
+    over the pairs of ``(h_i − h_j) / (n − 1)``, the weight of the feature is ``α = ½ ln((1 + r) / (1 − r))``, and each
+    pair's weight is multiplied by ``exp(−α (h_i − h_j) / (n − 1))``. The share of pairs in wrong order is at most the
+    product of the normalising factors (``history_["bound"]``), which never rises. Weights of pairs factorise, so that a
+    step takes time proportional to the number of documents, not of pairs.
 
     Parameters
     ----------
     n_intervals : int, default=8
-        Parts into which lists are cut to find the ranking in a feature.
+        Number of parts into which lists are split to find the ranking by a feature.
     discovery : {"quasi-knn", "linear"}, default="quasi-knn"
-        ``"linear"`` takes the values as they stand, or the other way round where that fits the labels better.
+        ``"quasi-knn"`` ranks by the nearest centre of relevance, ``"linear"`` by the values, in the direction that fits
+        the labels better.
     centre : {"mean", "prior", "middle", "posterior"}, default="mean"
-        Which documents of a part make its centre: all, or the most, middling, least relevant third.
+        Which documents of a part its centre is the mean of: all, or the most, middle or least relevant third.
     cycles : int, default=10
-        Passes over the features. FeatureRank, whose later passes change little, takes 1.
+        Passes over the features. FeatureRank has 1, as its later passes change little.
     top_k : int or None, default=None
-        Only pairs whose better document belongs to the true first ``top_k`` of its list count; where equal labels leave
-        open which do, all of that label. None counts all pairs.
+        Only pairs whose better document is among the true first ``top_k`` of its list count; of equal labels at the
+        cut, all. None counts all pairs.
     patience : int or None, default=50
         With ``eval_set``, steps without a better value of its measure after which the fit ends; None never ends early.
         The steps up to the best one are kept.
@@ -54,13 +55,13 @@ class DiffRank(FeatureSteps):
     feature_weights_ : ndarray of shape (n_features,)
         The sum of α over the steps of each feature.
     centres_ : ndarray of shape (n_features, n_intervals) or None
-        The least relevant part first; NaN where no list fills a part. None for ``discovery="linear"``.
+        The least relevant part first; NaN for parts that are empty in all lists. None for ``discovery="linear"``.
     signs_ : ndarray of shape (n_features,) or None
         1 or −1, for ``discovery="linear"``.
     history_ : dict of lists
-        After every step: ``"bound"``, ``"error"`` (the share of pairs in wrong order), and the validation measure.
+        For every step: ``"bound"``, ``"error"`` (the share of pairs in wrong order), and the validation measure.
     n_iter_ : int
-        Steps that were taken.
+        Steps that were made.
     stop_reason_ : str
     best_iteration_, best_score_ : int and float, or None without a validation set
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
@@ -72,7 +73,7 @@ class DiffRank(FeatureSteps):
     >>> ranker = DiffRank().fit(data.X, data.y, qid=data.qid)
     >>> ranker.steps_.size, ranker.feature_weights_.size
     (80, 8)
-    >>> scores = ranker.predict(data.X, qid=data.qid)  # by list: qid is needed
+    >>> scores = ranker.predict(data.X, qid=data.qid)  # scores depend on the list
     """
 
     def __init__(
@@ -94,10 +95,10 @@ class DiffRank(FeatureSteps):
         self.verbose = verbose
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Explanation:
-        """What each feature adds to each document's score, relative to the mean of its list: ``α_m h_m``.
+        """Return what each feature adds to each document's score, ``α_m h_m``, relative to the mean of its list.
 
-        Exact: the contributions of a document sum to its score less its list's mean score. The steps of several cycles
-        that take the same feature are one contribution.
+        Exact: the contributions of a document sum to its score minus its list's mean score. The steps of one feature
+        in several cycles are one contribution.
 
         Parameters
         ----------
@@ -105,7 +106,7 @@ class DiffRank(FeatureSteps):
         rows : array-like of ints, default=None
             Rows to explain; None explains all. X must hold their whole lists.
         docid : array-like, default=None
-            Names of the documents, for the tables.
+            Names of the documents, to show in tables.
 
         Returns
         -------
@@ -114,16 +115,16 @@ class DiffRank(FeatureSteps):
         """
         from plackett.explain.additive import explain_additive
 
-        given = self._to_explain(X, qid, docid)
-        ranks = 0.5 * self._ranks(given.queries)[:, given.place]
+        explained = self._explained_rows(X, qid, docid)
+        ranks = 0.5 * self._ranks(explained.queries)[:, explained.place]
         return explain_additive(
             self.feature_weights_ * ranks.T,
-            given.X,
-            given.qid,
-            scores=self._predict_grouped(given.queries)[given.place],
+            explained.X,
+            explained.qid,
+            scores=self._predict_grouped(explained.queries)[explained.place],
             rows=rows,
-            feature_names=given.feature_names,
-            docid=given.docid,
+            feature_names=explained.feature_names,
+            docid=explained.docid,
         )
 
     def _check_parameters(self) -> None:
@@ -140,16 +141,16 @@ class DiffRank(FeatureSteps):
 
 
 class _DiffTraining(Training):
-    """DiffRank's distribution over pairs, of which only each document's share is ever computed."""
+    """DiffRank's weights of pairs, as their sums for each document."""
 
     names = ("bound", "error")
 
     def __init__(self, lists: TrainingLists, ranks: FeatureRanks, top_k: int | None):
         self.lists, self._ranks = lists, ranks.twice
         self._top = lists.n_docs if top_k is None else top_k
-        # where the label levels cut across top_k, the whole level belongs to the top
+        # the whole label level at the cut belongs to the top
         self._tops = _top_places(lists, self._top)
-        # the total bounds the weight of every pair in it; in a list without weight they could grow beyond all numbers
+        # the total bounds the weights of its pairs; without a weight of the list they could overflow
         self._pairs = np.where(lists.weights > 0, lists.pairs, 0)
         self.scores, self._net = np.zeros(lists.n_docs), np.empty(lists.n_docs)
         self._totals, self._pulls = np.zeros(lists.n_queries), np.zeros(lists.n_queries)
@@ -175,7 +176,7 @@ class _DiffTraining(Training):
     def step(self, feature: int) -> Step:
         lists, ranks = self.lists, self._ranks[feature]
         weight = 0.0
-        if self._total > 1e-290:  # below, every pair is in order by far
+        if self._total > 1e-290:  # below, every pair is in order by a wide margin
             map_blocks(
                 lambda first, last: _native.rankers.pull_feature(
                     ranks, self._net, self._pairs, lists.indptr, first, last, self._pulls
@@ -198,13 +199,13 @@ def _half_log_odds(r: float) -> float:
 
 
 def _top_places(lists: TrainingLists, top: int) -> np.ndarray:
-    """Per query, how many documents belong to the top."""
+    """Return how many documents of each query belong to the top."""
     belongs = np.concatenate([[0], np.cumsum(lists.levels.start < top)])
     return belongs[lists.indptr[1:]] - belongs[lists.indptr[:-1]]
 
 
 class _DiffReplay(Replay):
-    """Scores so far: the sum of the weighted ranks."""
+    """Adds up weighted ranks."""
 
     def __init__(self, ranks: np.ndarray):
         self._ranks, self._sums = ranks, np.zeros(ranks.shape[1])
@@ -213,5 +214,5 @@ class _DiffReplay(Replay):
     def scores(self) -> np.ndarray:
         return self._sums
 
-    def take(self, step: Step) -> None:
+    def apply(self, step: Step) -> None:
         _native.rankers.add_feature(self._ranks[step.feature], step.weight, self._sums)

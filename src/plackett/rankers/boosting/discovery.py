@@ -1,8 +1,9 @@
-"""The ranking that lies in a single feature: by nearest centres of relevance (quasi-KNN), or as the values stand.
+"""Rankings by a single feature: by the nearest centre of relevance (quasi-KNN), or by its values.
 
-Quasi-KNN cuts every training list, by rising relevance, into K parts. The centre of a part is the mean of the feature
-over that part of all lists. A value belongs to the part of the nearest centre; higher parts rank higher, and inside a
-part values go up or down as the centres do from the part below. So a feature may be best in the middle of its range.
+Quasi-KNN splits every training list, by ascending relevance, into K parts. The centre of a part is the mean of the
+feature over that part of all lists. A value belongs to the part of the nearest centre. Higher parts rank higher, and
+within a part values ascend or descend as the centres do from the part below. So the best values of a feature may be in
+the middle of its range.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ ROUNDING = 8 * np.finfo(np.float64).eps  # of a centre, relative to the mean abs
 
 
 class LevelBounds(NamedTuple):
-    """Per document, in order of falling labels: where its label level begins and ends within its query."""
+    """Start and end of each document's label level within its query, documents in order of descending labels."""
 
     start: np.ndarray
     end: np.ndarray
@@ -38,9 +39,9 @@ class LevelBounds(NamedTuple):
 
 
 class FeatureRanks(NamedTuple):
-    """Twice the ranks of every feature (n_features, n_docs), and how many pairs they order as the labels do.
+    """Twice the ranks by every feature (n_features, n_docs), and the numbers of pairs in the right and wrong order.
 
-    ``right`` and ``wrong`` have the shape (n_queries, n_features) and are empty where nothing was counted.
+    ``right`` and ``wrong`` have the shape (n_queries, n_features) and are empty if pairs were not counted.
     """
 
     twice: np.ndarray
@@ -57,10 +58,10 @@ def find_centres(
     weights: np.ndarray | None = None,
     names: Sequence[str] | None = None,
 ) -> np.ndarray:
-    """Centres of the parts of every feature, the least relevant part first; NaN for parts that no list fills.
+    """Return the centres of the parts of every feature, the least relevant part first; NaN for empty parts.
 
-    A list of n documents has the place p = 0, 1, … (by rising label) in part ⌊p K / n⌋; documents with equal labels
-    share their places. Centres that differ by rounding error alone are made equal.
+    In a list of n documents, place p = 0, 1, … (by ascending label) is in part ⌊p K / n⌋. Documents with equal labels
+    share their places. Centres that differ only by rounding errors are made equal.
 
     Parameters
     ----------
@@ -69,13 +70,12 @@ def find_centres(
     n_intervals : int
         K, the number of parts.
     centre : {"mean", "prior", "middle", "posterior"}, default="mean"
-        Whether all places of a part count, or the most, the middling or the least relevant third of them
-        (``⌈size / 3⌉`` places, the middling ones nearer to the less relevant end where there is a choice; all of a part
-        smaller than 3).
+        Whether all places of a part count, or the most, the middle or the least relevant third of them (``⌈size / 3⌉``
+        places, the middle ones closer to the less relevant end if there is a choice; all of a part smaller than 3).
     weights : ndarray of shape (n_queries,), default=None
-        What a list counts; None means 1 each.
+        Weights of the lists; None means 1 each.
     names : sequence of str, default=None
-        What messages call the columns; None counts them from 0.
+        Names of the columns in messages; None counts them from 0.
 
     Returns
     -------
@@ -86,16 +86,16 @@ def find_centres(
     start = LevelBounds.of(lists).start
 
     def work(first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        totals, rests, sizes = (np.zeros((n_intervals, X.shape[1] + 1)) for _ in range(3))
+        totals, errors, sizes = (np.zeros((n_intervals, X.shape[1] + 1)) for _ in range(3))
         rows = _rows(X, lists.indptr, first, last)
         _native.rankers.add_to_centres(
-            rows, lists.order, start, lists.indptr, weights, code, first, last, totals, rests, sizes
+            rows, lists.order, start, lists.indptr, weights, code, first, last, totals, errors, sizes
         )
-        return totals, rests, sizes
+        return totals, errors, sizes
 
     answers = map_blocks(work, query_blocks(lists.indptr, DOCS_PER_BLOCK))
-    # long doubles where there are some: the order of the queries must not show in the last digit
-    total = sum(part.astype(np.longdouble) + rest for part, rest, _ in answers)
+    # long doubles where the platform has them: the last digit must not depend on the order of the queries
+    total = sum(part.astype(np.longdouble) + error for part, error, _ in answers)
     count = total[:, -1:]
     with np.errstate(invalid="ignore"):
         centres = np.ascontiguousarray((total[:, :-1] / count).astype(np.float64).T)
@@ -106,24 +106,24 @@ def find_centres(
         raise ValueError(f"{feature_label(column, names)} of X has values that are too large to be averaged. Scale it.")
     for own, size in zip(centres, sizes, strict=True):
         is_known = ~np.isnan(own)
-        own[is_known] = _level_out(own[is_known], ROUNDING * size[is_known])
+        own[is_known] = _merge_close(own[is_known], ROUNDING * size[is_known])
     return centres
 
 
 class Discovery:
-    """How values of each feature become ranks within a list.
+    """Maps values of each feature to ranks within a list.
 
     Parameters
     ----------
     centres : ndarray of shape (n_features, n_intervals)
-        As :func:`find_centres` gives them; NaN for a part without a centre.
+        As :func:`find_centres` returns them; NaN for an empty part.
 
     Examples
     --------
     >>> discovery = Discovery(np.array([[0.9, 0.6, 0.3]]))
     >>> discovery.parts([0.4, 0.5, 0.9], feature=0)
     array([3, 2, 1])
-    >>> discovery.ranks(np.array([[0.4], [0.5], [0.9]]), np.array([0, 3]))  # low values are good, as the centres say
+    >>> discovery.ranks(np.array([[0.4], [0.5], [0.9]]), np.array([0, 3]))  # low values are good, as the centres show
     array([[3., 2., 1.]])
     """
 
@@ -150,17 +150,17 @@ class Discovery:
 
     @classmethod
     def linear(cls, signs: np.ndarray) -> Discovery:
-        """Ranks as the values stand, or the other way round where the sign of a feature is −1."""
+        """Return a discovery by the values, in descending order where the sign of a feature is −1."""
         discovery = cls(np.zeros((signs.size, 1)))
         discovery._signs[:, 0] = signs
         return discovery
 
     def parts(self, values: Any, *, feature: int) -> np.ndarray:
-        """The part of each value, 1 to K, K the most relevant; of two centres at the same distance the lower part."""
+        """Return the part of each value, 1 to K, K the most relevant; of two equally near centres the lower part."""
         return self._parts[feature, self._slots(values, feature)] + 1
 
     def keys(self, values: Any, *, feature: int) -> np.ndarray:
-        """By which values are ranked, first by the first column: the part, and the value times the sign of its part."""
+        """Return the sort keys of values: the part, then the value times the sign of its part."""
         slots = self._slots(values, feature)
         signed = np.asarray(values, dtype=np.float64) * self._signs[feature, slots]
         return np.column_stack([self._parts[feature, slots] + 1.0, signed])
@@ -176,15 +176,15 @@ class Discovery:
         return np.where(is_right & (ahead >= 0), right, left)
 
     def ranks(self, X: Any, indptr: np.ndarray) -> np.ndarray:
-        """Ranks within each list, (n_features, n_docs): 1 to n, larger is better, ties share their mean rank."""
+        """Return ranks within each list, (n_features, n_docs): 1 to n, larger is better, ties have their mean rank."""
         return 0.5 * self.twice_ranks(X, indptr).twice
 
     def twice_ranks(
         self, X: Any, indptr: np.ndarray, lists: QueryLists | None = None, *, is_counted: bool = False
     ) -> FeatureRanks:
-        """Twice the ranks, whole numbers; with labelled ``lists``, in order of their falling labels.
+        """Return twice the ranks, as integers; with labelled ``lists``, in order of their descending labels.
 
-        ``is_counted`` asks for the pairs that each feature orders right and wrong.
+        ``is_counted`` also counts the pairs that each feature orders right and wrong.
         """
         n_docs, n_features, n_queries = int(indptr[-1]), X.shape[1], indptr.size - 1
         twice = np.empty((n_features, n_docs), np.int32)
@@ -192,7 +192,7 @@ class Discovery:
         wrong = np.zeros_like(right)
         if lists is None:
             order = np.arange(n_docs)
-            levels = LevelBounds(order, order)  # not looked at
+            levels = LevelBounds(order, order)  # not used
         else:
             order, levels = lists.order, LevelBounds.of(lists)
 
@@ -206,8 +206,8 @@ class Discovery:
         return FeatureRanks(twice, right, wrong)
 
 
-def _level_out(centres: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Make centres equal that differ by no more than their rounding errors: such a difference gives no sign."""
+def _merge_close(centres: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Make centres equal that differ by no more than their rounding errors, which must not decide on a sign."""
     order = np.argsort(centres, kind="stable")
     gaps = np.diff(centres[order], prepend=-np.inf)
     is_new = gaps > errors[order] + np.concatenate([[0.0], errors[order[:-1]]])
@@ -217,7 +217,7 @@ def _level_out(centres: np.ndarray, errors: np.ndarray) -> np.ndarray:
 
 
 def find_signs(X: Any, lists: QueryLists, weights: np.ndarray | None = None) -> np.ndarray:
-    """Which way each feature goes: the sign of its mean E = (right − wrong) / pairs over the lists; +1 if that is 0."""
+    """Return the direction of each feature: the sign of its mean E = (right − wrong) / pairs; +1 if that is 0."""
     ranks = Discovery.linear(np.ones(X.shape[1], np.int64)).twice_ranks(X, lists.indptr, lists, is_counted=True)
     pairs = count_label_pairs(lists)
     weights = (pairs > 0).astype(np.float64) if weights is None else weights * (pairs > 0)
@@ -226,7 +226,7 @@ def find_signs(X: Any, lists: QueryLists, weights: np.ndarray | None = None) -> 
 
 
 def count_label_pairs(lists: QueryLists, top: int | None = None) -> np.ndarray:
-    """Pairs of different labels in each list; with ``top``, those whose better document has less than ``top`` above."""
+    """Count pairs of different labels per list; with ``top``, if fewer than ``top`` documents beat the better one."""
     levels = LevelBounds.of(lists)
     lengths = np.repeat(np.diff(lists.indptr), np.diff(lists.indptr))
     worse = lengths - levels.end

@@ -1,4 +1,4 @@
-"""FeatureRank and BL-FeatureRank: boosting over lists, with the rankings in single features added as ranks."""
+"""FeatureRank and BL-FeatureRank: boost the rankings by single features over lists, adding ranks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from plackett.explain.steps import RankSteps
 
 BALANCES = ("global", "query")
-LARGEST_BETA = 1e30  # at most the pairs of a list in a fit; far above, mixtures of ranks would not be numbers
+LARGEST_BETA = 1e30  # in model files; a fit finds at most the pairs of a list, and mixtures of ranks stay finite
 ENTERS = {FEATURE: "feature", MIXTURE: "mixture", BEFORE: "ranking so far"}
 
 
@@ -36,22 +36,23 @@ class FeatureRank(FeatureSteps):
     """Boosting over lists, with the rankings of single features as weak rankers, added as ranks.
 
     E of a ranking of a list is ``(right − wrong) / pairs`` over its pairs of different labels, 1 for a perfect order
-    and −1 for its reverse; pairs that tie count for neither, and lists without pairs are left out. All lists weigh the
-    same at first. For each feature m in turn, with the ranks h_m within each list,
-    ``λ = ½ ln(Σ_q w_q (1 + E_q) / Σ_q w_q (1 − E_q))``, the new ranking is that by ``H + λ h_m``, and lists weigh
-    ``w_q = exp(−E(H))``. Scores are the ranks after the last step, 1 to n within the list.
+    and −1 for its reverse. Tied pairs count as neither, and lists without pairs are ignored. At first all lists have
+    the same weight. For each feature m in turn, with the ranks h_m within each list,
+    ``λ = ½ ln(Σ_q w_q (1 + E_q) / Σ_q w_q (1 − E_q))``, the new ranking H is that by ``H + λ h_m``, and the weights
+    become ``w_q = exp(−E(H))``. Scores are the ranks after the last step, 1 to n within the list.
 
-    The order of the columns matters: at first there is nothing else to rank by, so that the ranking of the first
-    feature enters in full, however small its λ, and that of each later one as far as its λ goes.
+    The order of the columns matters: there are no ranks before the first step, so that the first feature determines the
+    ranking even if its λ is small, and later ones change it in proportion to their λ.
 
     Parameters
     ----------
     n_intervals : int, default=8
-        Parts into which lists are cut to find the ranking in a feature.
+        Number of parts into which lists are split to find the ranking by a feature.
     discovery : {"quasi-knn", "linear"}, default="quasi-knn"
-        ``"linear"`` takes the values as they stand, or the other way round where that fits the labels better.
+        ``"quasi-knn"`` ranks by the nearest centre of relevance, ``"linear"`` by the values, in the direction that fits
+        the labels better.
     centre : {"mean", "prior", "middle", "posterior"}, default="mean"
-        Which documents of a part make its centre: all, or the most, middling, least relevant third.
+        Which documents of a part its centre is the mean of: all, or the most, middle or least relevant third.
     cycles : int, default=1
         Passes over the features.
     patience : int or None, default=50
@@ -67,7 +68,7 @@ class FeatureRank(FeatureSteps):
     feature_weights_ : ndarray of shape (n_features,)
         The sum of λ over the steps of each feature.
     history_ : dict of lists
-        After every step: ``"E"``, the mean over the lists; ``"error"``, the share of all pairs in wrong order; and the
+        For every step: ``"E"``, the mean over the lists; ``"error"``, the share of all pairs in wrong order; and the
         validation measure.
     centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in :class:`~plackett.DiffRank`
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
@@ -77,7 +78,7 @@ class FeatureRank(FeatureSteps):
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
     >>> ranker = FeatureRank().fit(data.X, data.y, qid=data.qid)
-    >>> ranks = ranker.predict(data.X, qid=data.qid)  # by list: qid is needed
+    >>> ranks = ranker.predict(data.X, qid=data.qid)  # scores depend on the list
     """
 
     def __init__(
@@ -97,10 +98,10 @@ class FeatureRank(FeatureSteps):
         self.verbose = verbose
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> RankSteps:
-        """How each step moved each document in the ranking of its list.
+        """Return how each step moved each document in the ranking of its list.
 
-        Documents are ranked anew after every step, so that no share of a rank belongs to a feature alone. But the moves
-        of a document sum to its rank less the mean rank of its list, where all begin.
+        Documents are ranked again after every step, so that a rank is not a sum over features. The moves of a document
+        sum to its rank minus the mean rank of its list, where all documents start.
 
         Parameters
         ----------
@@ -108,7 +109,7 @@ class FeatureRank(FeatureSteps):
         rows : array-like of ints, default=None
             Rows to explain; None explains all. X must hold their whole lists.
         docid : array-like, default=None
-            Names of the documents, for the tables.
+            Names of the documents, to show in tables.
 
         Returns
         -------
@@ -118,23 +119,23 @@ class FeatureRank(FeatureSteps):
         from plackett.explain.rows import choose_rows
         from plackett.explain.steps import RankStep, RankSteps
 
-        given = self._to_explain(X, qid, docid)
-        chosen = choose_rows(given.qid.size, given.qid, rows, given.docid)
-        steps, replay, place = self._recorded_steps(), self._replay(given.queries), given.place[chosen.rows]
+        explained = self._explained_rows(X, qid, docid)
+        chosen = choose_rows(explained.qid.size, explained.qid, rows, explained.docid)
+        steps, replay, place = self._recorded_steps(), self._replay(explained.queries), explained.place[chosen.rows]
         ranks = np.empty((chosen.rows.size, len(steps) + 1))
         ranks[:, 0] = 0.5 * (chosen.sizes + 1)
         for t, step in enumerate(steps):
-            replay.take(step)
+            replay.apply(step)
             ranks[:, t + 1] = replay.scores[place]
         return RankSteps(
             ranks=ranks,
             steps=[
-                RankStep(t, given.feature_names[step.feature], step.weight, ENTERS[step.enters], step.beta)
+                RankStep(t, explained.feature_names[step.feature], step.weight, ENTERS[step.enters], step.beta)
                 for t, step in enumerate(steps, start=1)
             ],
             sizes=chosen.sizes,
-            values=given.X[chosen.rows].astype(np.float64),
-            feature_names=given.feature_names,
+            values=explained.X[chosen.rows].astype(np.float64),
+            feature_names=explained.feature_names,
             rows=chosen.rows,
             qid=chosen.qid,
             docid=chosen.docid,
@@ -152,19 +153,19 @@ class FeatureRank(FeatureSteps):
 
 
 class BLFeatureRank(FeatureRank):
-    """FeatureRank with balance control: what enters a step is the best of the feature, a mixture, and what was there.
+    """FeatureRank with balance control: the best of the feature, a mixture, and the ranking so far enters a step.
 
-    The mixture is ``β H + (1 − β) h`` with ``β = E_H / (E_h + E_H)`` (½ if that sum is not positive); of equally good
-    ones the first of feature, mixture, H is taken. A new list has no labels to choose by: each step keeps what most
-    lists chose, by weight, and the weighted mean of β over those that chose the mixture, and ``predict`` replays them.
+    The mixture is ``β H + (1 − β) h`` with ``β = E_H / (E_h + E_H)`` (½ if that sum is not positive). Of equally good
+    ones the first of feature, mixture, H is taken. New lists have no labels: each step records the choice of most
+    lists, by weight, and the weighted mean of β over the lists that chose the mixture, and ``predict`` applies them.
 
     Parameters
     ----------
     n_intervals, discovery, centre, cycles, patience, verbose : as in :class:`FeatureRank`
     balance : {"global", "query"}, default="global"
-        ``"global"`` trains with the choice of most lists, as ``predict`` does. ``"query"`` lets every training list
-        choose for itself, as the paper does; it looks at the labels of the list that it ranks, so that ``history_`` is
-        optimistic and ``predict`` on the training lists does not equal it.
+        ``"global"`` trains with the choice of most lists, as ``predict`` does. ``"query"`` chooses for every training
+        list separately, as in the paper. It uses the labels of the list that it ranks, so that ``history_`` is
+        optimistic and ``predict`` on the training lists does not reach it.
 
     Attributes
     ----------
@@ -215,7 +216,7 @@ class BLFeatureRank(FeatureRank):
 
 
 class _RankTraining(Training):
-    """The ranking so far of every training list, for FeatureRank (``balance=None``) and BL-FeatureRank."""
+    """The ranking of every training list after each step, for FeatureRank (``balance=None``) and BL-FeatureRank."""
 
     names = ("E", "error")
 
@@ -247,11 +248,11 @@ class _RankTraining(Training):
         return Step(feature, weight, choice, beta)
 
     def _choose(self, ranks: np.ndarray, of_feature: np.ndarray) -> tuple[int, float, np.ndarray]:
-        """Per query the best of feature, mixture and the ranking so far; then what all queries together say."""
+        """Choose the best of feature, mixture and the ranking so far per query, then by the votes of all queries."""
         total = of_feature + self.E
         betas = np.divide(self.E, total, out=np.full(total.size, 0.5), where=total > 0)
         candidates = np.stack([of_feature, self._mixture(ranks, betas), self.E])
-        choices = candidates.argmax(axis=0)  # the earlier of equals
+        choices = candidates.argmax(axis=0)  # the first of equals
         votes = [self.lists.total(self._w * (choices == choice)) for choice in range(3)]
         choice = int(np.argmax(votes))
         beta = 0.0
@@ -289,7 +290,7 @@ class _RankTraining(Training):
 
 
 class _RankReplay(Replay):
-    """The ranking so far."""
+    """Ranks new lists again after each step."""
 
     def __init__(self, ranks: np.ndarray, indptr: np.ndarray):
         self._ranks, self._indptr = ranks, indptr
@@ -301,7 +302,7 @@ class _RankReplay(Replay):
     def scores(self) -> np.ndarray:
         return 0.5 * self._twice
 
-    def take(self, step: Step) -> None:
+    def apply(self, step: Step) -> None:
         ranks, indptr = self._ranks[step.feature], self._indptr
         choices, betas = np.full(indptr.size - 1, step.enters), np.full(indptr.size - 1, step.beta)
         uncounted = np.zeros(0, np.int64)

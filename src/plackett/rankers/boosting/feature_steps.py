@@ -1,4 +1,4 @@
-"""What DiffRank, FeatureRank and BL-FeatureRank share: one step per feature, validation, and the door."""
+"""Base class of DiffRank, FeatureRank and BL-FeatureRank, which take one step per feature."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from plackett.storage.models.checks import check_vector
 from plackett.validation import check_choice, check_positive_int, feature_labels
 
 FEATURE, MIXTURE, BEFORE = 0, 1, 2  # what enters a step of BL-FeatureRank
-LEAST = 1e-12  # of the two sums whose ratio gives a weight: a perfect feature gets a finite one
-LARGEST_WEIGHT = 1e6  # far above all that LEAST lets a fit find: sums of weighted ranks stay finite
+LEAST = 1e-12  # lower bound of the two sums whose ratio gives a weight, which keeps it finite
+LARGEST_WEIGHT = 1e6  # in model files; far above what a fit finds, and sums of weighted ranks stay finite
 NO_PAIRS = "no query has documents with different labels"
 
 
 class Step(NamedTuple):
-    """What a step adds: a feature with its weight, and for BL-FeatureRank what enters and how it is mixed."""
+    """A feature and its weight; for BL-FeatureRank also what enters and the weight β of the mixture."""
 
     feature: int
     weight: float
@@ -43,7 +43,7 @@ class Step(NamedTuple):
 
 
 class TrainingLists:
-    """Training lists in order of falling labels, and sums over them."""
+    """Training lists in order of descending labels, and sums over them."""
 
     def __init__(self, queries: Queries, weights: np.ndarray | None, top: int | None = None):
         lists = queries.lists
@@ -55,7 +55,7 @@ class TrainingLists:
         self.total_pairs = self.total(self.pairs)
 
     def total(self, values: np.ndarray) -> float:
-        """Sum over the queries by their weights, rounded once: the order of the queries does not show."""
+        """Return the weighted sum over the queries, rounded once, so that it does not depend on their order."""
         return math.fsum(self.weights * values)
 
     def mean(self, values: np.ndarray) -> float:
@@ -66,35 +66,35 @@ class TrainingLists:
 
 
 class Training(ABC):
-    """The state of a fit: where the training lists stand after the steps so far."""
+    """The state of a fit on the training lists."""
 
-    names: tuple[str, ...]  # of what it measures
+    names: tuple[str, ...]  # of the measures
     lists: TrainingLists
 
     @abstractmethod
     def step(self, feature: int) -> Step:
-        """Find the weight of a feature and take the step."""
+        """Find the weight of a feature, update the state, and return the step."""
 
     @abstractmethod
     def measures(self) -> tuple[float, ...]:
-        """One number for each of ``names``."""
+        """Return one number for each of ``names``."""
 
 
 class Replay(ABC):
-    """The steps of a model, taken one after the other on lists whose labels nobody knows."""
+    """Applies the steps of a model to lists without labels, one after the other."""
 
     @property
     @abstractmethod
     def scores(self) -> np.ndarray:
-        """Scores after the steps so far."""
+        """Scores after the steps that were applied."""
 
     @abstractmethod
-    def take(self, step: Step) -> None:
-        """Take one step."""
+    def apply(self, step: Step) -> None:
+        """Apply one step."""
 
 
-class ToExplain(NamedTuple):
-    """Checked lists, and what explanations show of them in the order in which the rows were given."""
+class ExplainedRows(NamedTuple):
+    """Checked lists, and what explanations show of them, in the order of the rows of X."""
 
     queries: Queries
     place: np.ndarray  # of each row among the grouped ones
@@ -105,7 +105,7 @@ class ToExplain(NamedTuple):
 
 
 class FeatureSteps(Boosted):
-    """What the three rankers share: discovery, the loop over the features, validation, replay."""
+    """A ranker that passes over the features and takes one step for each, with ranks within the list."""
 
     n_intervals: int
     discovery: str
@@ -129,7 +129,7 @@ class FeatureSteps(Boosted):
             for place in range(n_steps):
                 steps.append(state.step(place % queries.n_features))
                 if replay is not None:
-                    replay.take(steps[-1])
+                    replay.apply(steps[-1])
                 scores = None if replay is None else lambda: replay.scores
                 if monitor.record(scores, **dict(zip(state.names, state.measures(), strict=True))):
                     break
@@ -149,19 +149,19 @@ class FeatureSteps(Boosted):
 
     @abstractmethod
     def _training(self, queries: Queries, weights: np.ndarray | None) -> Training:
-        """What goes through the features, step by step."""
+        """Return the state of a fit before its first step."""
 
     @abstractmethod
     def _replay(self, queries: Queries) -> Replay:
-        """What takes the steps on new lists."""
+        """Return an object that applies steps to new lists."""
 
     @property
     def depends_on_list(self) -> bool:
-        """Always: documents are scored by their ranks in the list."""
+        """Always True: scores depend on the ranks within the list."""
         return True
 
     def _ranks(self, queries: Queries) -> np.ndarray:
-        """Twice the ranks by each feature, of new lists."""
+        """Return twice the ranks by each feature, of new lists."""
         return self._discovery().twice_ranks(queries.X, queries.indptr).twice
 
     def _recorded_steps(self) -> list[Step]:
@@ -171,17 +171,17 @@ class FeatureSteps(Boosted):
         check_is_fitted(self)
         replay = self._replay(queries)
         for step in self._recorded_steps():
-            replay.take(step)
+            replay.apply(step)
         return replay.scores
 
-    def _to_explain(self, X: Any, qid: Any, docid: Any) -> ToExplain:
+    def _explained_rows(self, X: Any, qid: Any, docid: Any) -> ExplainedRows:
         check_is_fitted(self)
         if isinstance(X, Queries) and docid is None:
             docid = X.docid
         queries = self._check_queries(X, None, qid, needs_labels=False)
         place = queries.in_row_order(np.arange(queries.n_docs))
         names = feature_labels(self.n_features_in_, self.feature_labels)
-        return ToExplain(queries, place, queries.X[place], queries.qid[place], names, docid)
+        return ExplainedRows(queries, place, queries.X[place], queries.qid[place], names, docid)
 
     def _check_parameters(self) -> None:
         check_positive_int(self.n_intervals, "n_intervals")
@@ -190,12 +190,12 @@ class FeatureSteps(Boosted):
         check_choice(self.centre, "centre", CENTRES)
 
     def check_loaded(self) -> None:
-        """Refuse what a file may say but no fit leaves behind."""
+        """Raise a ``ValueError`` for attributes that no fit sets."""
         super().check_loaded()
         if (abs(self.steps_["weight"]) > LARGEST_WEIGHT).any():
             raise ValueError(f"the weights of steps_ must be numbers of at most {LARGEST_WEIGHT:g}.")
         if (self.centres_ is None) == (self.signs_ is None):
-            raise ValueError("either centres_ or signs_ must be given.")
+            raise ValueError("either centres_ or signs_ must be None, and the other one not.")
         if self.signs_ is not None:
             check_vector(self, "signs_", np.int64)
             if self.signs_.size != self.n_features_in_ or not np.isin(self.signs_, (-1, 1)).all():

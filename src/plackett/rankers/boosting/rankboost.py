@@ -30,9 +30,9 @@ class RankBoost(Boosted, Normalized):
 
     Every pair of a better document i and a worse j of one query has a weight ``D ∝ w_q exp(H_j - H_i)``, H being the
     scores so far. A round takes the feature and the threshold with the largest ``|r|``, r being the weight of the pairs
-    that it orders rightly less that of those it orders wrongly, and adds it with the weight α. As in the paper, r and α
-    may be negative: then the documents below the threshold are the better ones. Equal candidates are settled by the
-    number of the feature, then by the smaller threshold. No list of pairs is made: D factorises.
+    in the right order minus that of pairs in the wrong order, and adds it with the weight α. As in the paper, r and α
+    may be negative: then documents below the threshold are better. Of equal candidates the first feature is taken, then
+    the smaller threshold. No list of pairs is built: D factorises.
 
     The weighted share of pairs in the wrong order (equal scores are wrong) is at most the product of all Z, and each Z
     is below 1.
@@ -200,9 +200,9 @@ class RankBoost(Boosted, Normalized):
         return sums[np.searchsorted(steps["threshold"], values, side="left")]
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
-        """What each feature adds to each document's score by all its thresholds, relative to the mean of its list.
+        """Return what the thresholds of each feature add to each document's score, relative to the mean of its list.
 
-        Exact: the contributions of a document sum to its score less its list's mean score.
+        Exact: the contributions of a document sum to its score minus its list's mean score.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class RankBoost(Boosted, Normalized):
         )  # fmt: skip
 
     def _column_names(self) -> list[str] | None:
-        """Names of the columns that have thresholds; a normalizer may have made others of those given."""
+        """Return the names of the columns that have thresholds; None if a normalizer made other columns."""
         return self.feature_labels if self.n_columns_ == self.n_features_in_ else None
 
     def check_loaded(self) -> None:
@@ -243,7 +243,7 @@ class RankBoost(Boosted, Normalized):
 
 
 class _Pairs:
-    """The weights D of all pairs, which sum to 1, as the factors of which they are products; every query has pairs."""
+    """The weights D of all pairs, which sum to 1, in factorised form; every query has pairs."""
 
     def __init__(self, queries: Queries, weights: np.ndarray, normalize: str):
         lists = queries.lists
@@ -253,14 +253,14 @@ class _Pairs:
         divisors = {"pairs": counts, "all": of_all, "none": np.ones_like(counts)}[normalize]
         of_pair = weights / divisors
         self._weights = of_pair / (of_pair * counts).sum()
-        self._all_pairs = self._weights * of_all  # the measure below is a share of all pairs, equal labels among them
+        self._all_pairs = self._weights * of_all  # the measure below is a share of all pairs, with equal labels too
         self._structure = (lists.order, lists.indptr, levels.bounds, levels.indptr)
         self._up, self._down = np.zeros(lists.n_docs), np.zeros(lists.n_docs)
         self._total = 1.0
         self._lists = JudgedLists(lists.labels, np.zeros(lists.n_docs), lists.indptr)
 
     def pulls(self, scores: np.ndarray) -> np.ndarray:
-        """Of each document, the weight of the pairs in which it is better less that of those in which it is worse."""
+        """Return the weight of the pairs in which each document is better minus that in which it is worse."""
         pulls, sums = np.empty(scores.size), np.empty(self._weights.size)
         _native.rankers.rankboost_potentials(scores, *self._structure, self._weights, self._up, self._down, pulls, sums)
         self._total = float(sums.sum())
@@ -268,18 +268,18 @@ class _Pairs:
         return pulls
 
     def split(self, code: np.ndarray, place: int) -> tuple[float, float]:
-        """Weights of the pairs that a threshold orders rightly and wrongly, under the scores of the last ``pulls``."""
+        """Return the weights of pairs that a threshold orders right and wrong, at the scores of the last ``pulls``."""
         factors = self._weights, self._up, self._down
         right, wrong = _native.rankers.rankboost_split(code, place, *self._structure, *factors)
         return right / self._total, wrong / self._total
 
     def error(self, scores: np.ndarray) -> float:
-        """Share of the pairs, by their first weights, that are in the wrong order or have equal scores."""
+        """Return the share of pairs, by their first weights, that are in the wrong order or have equal scores."""
         return float((self._all_pairs * _WRONG_PAIRS.values(self._lists.with_scores(scores))).sum())
 
 
 class _Stumps:
-    """All thresholds of all features, and for every document how many of them are below its value."""
+    """All thresholds of all features, and the number of them below the value of every document."""
 
     def __init__(self, X: Any, n_thresholds: int | None):
         columns = range(X.shape[1])
@@ -297,7 +297,7 @@ class _Stumps:
         return codes
 
     def best(self, pulls: np.ndarray) -> tuple[int, int, float]:
-        """Feature, place of the threshold and r of the candidate with the largest ``|r|``; the first of equals."""
+        """Return feature, index of the threshold and r of the first candidate with the largest ``|r|``."""
 
         def work(first: int, last: int) -> None:
             _native.rankers.rankboost_sweep(self.codes, self._starts, pulls, first, last, self._edges)
@@ -310,11 +310,11 @@ class _Stumps:
 
 
 def _middles(values: np.ndarray, n_thresholds: int | None) -> np.ndarray:
-    """Middles between neighbouring values, all or at quantiles of the rows; ``value > middle`` parts the two."""
+    """Return middles between neighbouring values, all or at quantiles of the rows."""
     distinct, counts = np.unique(values, return_counts=True)
     low, high = distinct[:-1], distinct[1:]
     middles = 0.5 * low + 0.5 * high
-    middles = np.where(middles < high, middles, low)  # neighbours among the floats
+    middles = np.where(middles < high, middles, low)  # if they are adjacent floats
     if n_thresholds is None or n_thresholds >= middles.size:
         return middles
     ranks = values.size * np.arange(1, n_thresholds + 1) / (n_thresholds + 1)
@@ -325,5 +325,5 @@ def _middles(values: np.ndarray, n_thresholds: int | None) -> np.ndarray:
 
 
 def _exact_weight(right: float, wrong: float) -> float:
-    """½ ln(right / wrong), which stays finite."""
+    """Return ½ ln(right / wrong), which stays finite."""
     return weight_of_edge((right - wrong) / (right + wrong))

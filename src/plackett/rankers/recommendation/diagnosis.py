@@ -1,4 +1,4 @@
-"""What personality diagnosis works on: the raters, the active users, and what is asked about whom."""
+"""Computation of personality diagnosis: raters, active users, requests and predicted ratings."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from plackett.data.feedback.rating_table import RatingTable, places_of
 from plackett.validation import count_of
 
 EXPECTED, MOST_PROBABLE = _native.rankers.EXPECTED, _native.rankers.MOST_PROBABLE
-MAX_LEVELS = 1000  # of different ratings: all of them are compared with each other
-IMPOSSIBLE = -1e200  # log-probability where a square overflows: finite, so that sums still tell more from less
+MAX_LEVELS = 1000  # different ratings, which are all compared with each other
+IMPOSSIBLE = -1e200  # log-probability where a square overflows; finite, so that sums can still be compared
 USERS_PER_BLOCK = 8
 
 
 class Raters:
-    """The training users' ratings by cell, an item and a level.
+    """The ratings of the training users, by item and level.
 
-    ``raters[cell_ptr[c]:cell_ptr[c + 1]]`` are the users who gave item ``c // n_levels`` the level ``c % n_levels``.
+    ``raters[cell_ptr[c]:cell_ptr[c + 1]]`` are the users that rated item ``c // n_levels`` with level ``c % n_levels``.
     """
 
     def __init__(self, table: RatingTable):
@@ -36,7 +36,7 @@ class Raters:
         self.counts = counts.reshape(self.n_items, self.levels.size)
 
     def typical(self, answer: int) -> np.ndarray:
-        """The mean or most frequent rating of each item, NaN where it has none, and behind them that of all ratings."""
+        """Return the mean or most frequent rating of each item, NaN without ratings; the last one is of all ratings."""
         counts = np.vstack([self.counts, self.counts.sum(axis=0)])
         n = counts.sum(axis=1)
         if answer == MOST_PROBABLE:
@@ -45,15 +45,15 @@ class Raters:
 
 
 class Active:
-    """The users to predict for, and their ratings of items that may or may not be known to the raters.
+    """The users to predict for, and their ratings.
 
     Parameters
     ----------
     table : RatingTable
     items : ndarray
-        The ids of the raters' items.
+        Ids of the items of the training users.
     left_out : ndarray of shape (n_users,)
-        The row of each active user among the raters, which is skipped for that user; -1 for a user without one.
+        Row of each active user among the training users, which is skipped for that user; -1 for a new user.
     """
 
     def __init__(self, table: RatingTable, items: np.ndarray, left_out: np.ndarray):
@@ -62,13 +62,16 @@ class Active:
 
     @classmethod
     def among(cls, raters: RatingTable, table: RatingTable) -> Active:
-        """Active users of ``table``, those who are raters recognised as such.
+        """Return the users of ``table`` as active users, with their rows among the training users.
 
-        They are recognised by their ids. Rows of a matrix have none: they are the raters of the same row numbers where
-        these have the same ratings.
+        Users are identified by their ids. A row of a matrix has no id: it is the training user of the same row number
+        if the ratings are equal.
         """
         if not table.is_matrix:
-            are_alike = {table.users.dtype.kind, raters.users.dtype.kind} != {"i", "U"}  # else none has a known id
+            are_alike = {table.users.dtype.kind, raters.users.dtype.kind} != {
+                "i",
+                "U",
+            }  # else no id is known
             known = places_of(table.users, raters.users, "user") if are_alike else np.full(table.users.size, -1)
             return cls(table, raters.items, known)
         known = np.full(table.users.size, -1)
@@ -84,13 +87,13 @@ class Active:
         return levels_of(self.rating)
 
     def typical(self, answer: int) -> np.ndarray:
-        """The mean or most frequent rating of each user, NaN where it has none, and NaN behind them."""
+        """Return the mean or most frequent rating of each user, NaN without ratings; the last one is NaN."""
         user = np.repeat(np.arange(self.users.size), np.diff(self.indptr))
         typical = np.full(self.users.size + 1, np.nan)
         if answer == MOST_PROBABLE:
             levels, level = self.levels
             cells, n = np.unique(user * levels.size + level, return_counts=True)
-            order = np.lexsort((-cells, n))  # the most frequent last, and of these the smallest rating
+            order = np.lexsort((-cells, n))  # the most frequent last, of equally frequent ones the smallest
             typical[cells[order] // levels.size] = levels[cells[order] % levels.size]
         else:
             n = np.bincount(user, minlength=self.users.size)
@@ -100,35 +103,35 @@ class Active:
 
 
 class Requests(NamedTuple):
-    """Request ``r`` asks for items ``wanted[starts[r]:stops[r]]`` and active user ``who[r]``; -1 is somebody unknown.
+    """Request ``r`` is for active user ``users[r]`` and ``items[starts[r]:stops[r]]``; -1 is an unknown user or item.
 
-    Its answers stand from ``targets[r]`` on. ``order`` is the place of each answer in what the caller asked for, or
-    None where the order is the same.
+    Its ratings are stored from ``targets[r]`` on. ``order`` is the place of each rating in the result, or None if the
+    order is the same.
     """
 
-    who: np.ndarray
-    wanted: np.ndarray
+    users: np.ndarray
+    items: np.ndarray
     starts: np.ndarray
     stops: np.ndarray
     targets: np.ndarray
     order: np.ndarray | None
 
     @classmethod
-    def of_table(cls, who: np.ndarray, wanted: np.ndarray) -> Requests:
-        """Every item for every user."""
-        zeros = np.zeros(who.size, dtype=np.int64)
-        return cls(who, wanted, zeros, zeros + wanted.size, np.arange(who.size) * wanted.size, None)
+    def of_table(cls, users: np.ndarray, items: np.ndarray) -> Requests:
+        """Return requests of every item for every user."""
+        zeros = np.zeros(users.size, dtype=np.int64)
+        return cls(users, items, zeros, zeros + items.size, np.arange(users.size) * items.size, None)
 
     @classmethod
-    def of_pairs(cls, who: np.ndarray, wanted: np.ndarray) -> Requests:
-        """One item for one user, over and over; the likelihoods of a user are computed once for all its pairs."""
-        order = np.argsort(who, kind="stable")
-        users, starts = np.unique(who[order], return_index=True)
-        return cls(users, wanted[order], starts, np.append(starts[1:], who.size)[: users.size], starts, order)
+    def of_pairs(cls, users: np.ndarray, items: np.ndarray) -> Requests:
+        """Return requests of one item for one user each, grouped by user."""
+        order = np.argsort(users, kind="stable")
+        unique, starts = np.unique(users[order], return_index=True)
+        return cls(unique, items[order], starts, np.append(starts[1:], users.size)[: unique.size], starts, order)
 
 
 def diagnose(raters: Raters, active: Active, requests: Requests, sigma: float, answer: int) -> np.ndarray:
-    """Expected (or most probable) ratings, one per wanted item and request, in the caller's order."""
+    """Return expected (or most probable) ratings, one per requested item, in the order of the caller."""
     levels, (own_levels, own_level) = raters.levels, active.levels
     log_p = log_probabilities(own_levels, levels, sigma) + np.log(levels.size)
     p = np.exp(log_probabilities(levels, levels, sigma))
@@ -137,12 +140,12 @@ def diagnose(raters: Raters, active: Active, requests: Requests, sigma: float, a
 
     def work(first: int, last: int) -> None:
         _native.rankers.diagnose_personality(
-            first, last, requests.who, requests.starts, requests.stops, requests.targets, requests.wanted,
+            first, last, requests.users, requests.starts, requests.stops, requests.targets, requests.items,
             active.indptr, active.items, own_level, active.left_out, log_p, p, levels, levels @ p,
             raters.cell_ptr, raters.raters, raters.n_raters, answer, out,
         )  # fmt: skip
 
-    n = requests.who.size
+    n = requests.users.size
     map_blocks(work, [(first, min(first + USERS_PER_BLOCK, n)) for first in range(0, n, USERS_PER_BLOCK)])
     _fill_unknown(out, raters, active, requests, answer)
     if requests.order is not None:
@@ -151,20 +154,20 @@ def diagnose(raters: Raters, active: Active, requests: Requests, sigma: float, a
 
 
 def _fill_unknown(out: np.ndarray, raters: Raters, active: Active, requests: Requests, answer: int) -> None:
-    """Put what is typical of the user, else of the item, else of all ratings, where there was nothing to diagnose."""
+    """Replace NaN by the typical rating of the user, else of the item, else of all ratings."""
     rows = np.flatnonzero(np.isnan(out))
     if not rows.size:
         return
     request = np.searchsorted(requests.targets, rows, side="right") - 1
-    item = requests.wanted[requests.starts[request] + rows - requests.targets[request]]
+    item = requests.items[requests.starts[request] + rows - requests.targets[request]]
     of_user, of_item = active.typical(answer), raters.typical(answer)
-    found = of_user[requests.who[request]]  # -1, somebody unknown, is the NaN at the end
-    found = np.where(np.isnan(found), of_item[item], found)  # -1, an item unknown, is the mean at the end
+    found = of_user[requests.users[request]]  # -1, an unknown user, takes the NaN at the end
+    found = np.where(np.isnan(found), of_item[item], found)  # -1, an unknown item, takes that of all ratings
     out[rows] = np.where(np.isnan(found), of_item[-1], found)
 
 
 def log_probabilities(x: np.ndarray, levels: np.ndarray, sigma: float) -> np.ndarray:
-    """``log p(x | y)`` in row x and column y: Gaussian noise around y, normalised over all levels."""
+    """Return ``log p(x | y)`` in row x and column y: Gaussian noise around y, normalised over all levels."""
     with np.errstate(over="ignore"):
         squares = -0.5 * ((x[:, None] - levels) / sigma) ** 2
         normalisers = logsumexp(-0.5 * ((levels[:, None] - levels) / sigma) ** 2, axis=0)
@@ -172,7 +175,7 @@ def log_probabilities(x: np.ndarray, levels: np.ndarray, sigma: float) -> np.nda
 
 
 def levels_of(rating: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The different ratings, ascending, and the place of each rating among them."""
+    """Return the different ratings, ascending, and the index of each rating among them."""
     levels, level = np.unique(rating, return_inverse=True)
     if levels.size > MAX_LEVELS:
         raise ValueError(

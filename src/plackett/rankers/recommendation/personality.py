@@ -1,4 +1,4 @@
-"""Personality diagnosis: ratings in, base scores out."""
+"""Personality diagnosis: expected ratings from the ratings of other users."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plackett.validation import check_number
 
 
 class PersonalityDiagnosis(BaseEstimator):
-    r"""Expected ratings by users of like taste, as base scores for recommendation (``pennock2000``).
+    r"""Predicts ratings from users with similar ratings, as base scores for recommendation (``pennock2000``).
 
     Every user of ``fit`` is a personality, and a rating is what a personality would give plus Gaussian noise: with σ =
     ``sigma`` and the ratings x' that occur in ``fit``,
@@ -29,13 +29,12 @@ class PersonalityDiagnosis(BaseEstimator):
 
         ``P(R_aj = h) ∝ Σ_{i rated j} p(h | R_ij) Π_{k rated by a} p(R_ak | R_ik)``,
 
-    computed in logarithms, so that users with thousands of ratings do no harm. A user of ``fit`` is compared with all
-    others, never with itself: it would find its own ratings again. A rating that does not occur in ``fit`` is weighed
-    by the same curve.
+    computed in logarithms, which do not underflow for users with thousands of ratings. A user of ``fit`` is compared
+    with all other users, not with itself. Ratings that do not occur in ``fit`` have the same noise.
 
-    An item that no (other) user of ``fit`` rated gets the active user's mean rating, a user without ratings gets the
-    items' mean ratings, and where both are unknown it is the mean of all ratings; for ``predict_rating`` read "most
-    frequent" for "mean".
+    The prediction for an item that no (other) user of ``fit`` rated is the active user's mean rating; for a user
+    without ratings it is the item's mean rating; if both are unknown it is the mean of all ratings. ``predict_rating``
+    takes the most frequent rating in place of the mean.
 
     Parameters
     ----------
@@ -57,7 +56,7 @@ class PersonalityDiagnosis(BaseEstimator):
     >>> item = ["alien", "brazil", "clue", "alien", "brazil", "clue"]
     >>> model = PersonalityDiagnosis(sigma=1.0).fit((user, item, [5, 1, 5, 1, 5, 2]))
 
-    Somebody new, who agrees with Ann so far:
+    A new user, whose ratings are similar to Ann's:
 
     >>> model.predict(["eve"], ["clue"], ratings={"eve": {"alien": 4, "brazil": 1}}).round(2)
     array([4.97])
@@ -74,7 +73,7 @@ class PersonalityDiagnosis(BaseEstimator):
         self.sigma = sigma
 
     def fit(self, ratings: Any, y: None = None) -> PersonalityDiagnosis:
-        """Keep the ratings of the training users.
+        """Store the ratings of the training users.
 
         Parameters
         ----------
@@ -83,11 +82,15 @@ class PersonalityDiagnosis(BaseEstimator):
             hashable ids. Of a sparse matrix, users by items, every stored value is a rating, zeros too; of an array,
             every value but NaN. An item that a user rated twice is an error.
         y : ignored
+
+        Returns
+        -------
+        self
         """
         check_number(self.sigma, "sigma", above=0)
         table = rating_table(ratings)
         if not table.rating.size:
-            raise ValueError("there are no ratings to learn from.")
+            raise ValueError("there are no ratings.")
         raters = Raters(table)
         self.users_, self.items_, self.levels_ = table.users, table.items, raters.levels
         shape = (table.users.size, table.items.size)
@@ -96,31 +99,40 @@ class PersonalityDiagnosis(BaseEstimator):
         return self
 
     def predict(self, user: Any = None, item: Any = None, *, ratings: Any = None) -> np.ndarray:
-        """Expected ratings, higher is better.
+        """Return expected ratings, higher is better.
 
         Parameters
         ----------
         user, item : list of ids, or one id, default=None
-            With both, one answer per pair; one id goes with all of the other. With one or none of them, a table: None
-            stands for all active users, or all items of ``fit``. Unknown ids are users without ratings, and items that
-            nobody rated.
+            With both, one rating per pair; a single id is repeated for all ids of the other. With one or none of them,
+            a table: None stands for all active users, or all items of ``fit``. Unknown ids are users and items without
+            ratings.
         ratings : as in ``fit``, default=None
-            What the active users have rated, who then need not be in ``fit``. None means that they are the users of
-            ``fit``. One with the id of a user of ``fit`` is that user, and compared with the others only. A matrix must
-            have the columns of ``fit``, and its users go by their row numbers; a row is the user of ``fit`` of the same
-            number if its ratings are the same, and a new user otherwise.
+            Ratings of the active users, who need not be in ``fit``. None takes the users of ``fit``. A user with the id
+            of a user of ``fit`` is that user, and is compared with the others only. A matrix must have the columns of
+            ``fit``, and its row numbers are the user ids; a row is the user of ``fit`` with the same number if the
+            ratings are equal, and a new user otherwise.
 
         Returns
         -------
         ndarray of shape (n_pairs,), or (n_users, n_items) for a table
-            The rows of a table are the users as given, or all: in the order of ``users_``, or of ``ratings`` by the
-            same rule. Its columns are the items as given, or ``items_``.
+            The rows of a table are the users in the order of ``user``, or all in the order of ``users_`` or, by the
+            same rule, of ``ratings``. Its columns are the items in the order of ``item``, or ``items_``.
         """
-        return self._answers(user, item, ratings, EXPECTED)
+        return self._ratings(user, item, ratings, EXPECTED)
 
     def predict_rating(self, user: Any = None, item: Any = None, *, ratings: Any = None) -> np.ndarray:
-        """The most probable ratings; of equally probable ones the smallest. Parameters and shape as in ``predict``."""
-        return self._answers(user, item, ratings, MOST_PROBABLE)
+        """Return the most probable ratings, of equally probable ones the smallest.
+
+        Parameters
+        ----------
+        user, item, ratings : as in ``predict``
+
+        Returns
+        -------
+        ndarray of the same shape as in ``predict``
+        """
+        return self._ratings(user, item, ratings, MOST_PROBABLE)
 
     def save(self, path: str | os.PathLike | BinaryIO) -> None:
         """Write the fitted model to a file that ``plackett.load`` reads; the file holds numbers and words, no code."""
@@ -131,6 +143,7 @@ class PersonalityDiagnosis(BaseEstimator):
         models.save(self, path)
 
     def check_loaded(self) -> None:
+        """Raise a ``ValueError`` for attributes that no fit sets."""
         check_number(self.sigma, "sigma", above=0)
         shape = (np.size(self.users_), np.size(self.items_))
         if not isinstance(self.matrix_, csr_array) or self.matrix_.shape != shape or not self.matrix_.nnz:
@@ -152,20 +165,19 @@ class PersonalityDiagnosis(BaseEstimator):
             self.users_, self.items_, indptr, columns, matrix.data.astype(np.float64, copy=False), is_matrix=False
         )
 
-    def _answers(self, user: Any, item: Any, ratings: Any, answer: int) -> np.ndarray:
+    def _ratings(self, user: Any, item: Any, ratings: Any, answer: int) -> np.ndarray:
         check_is_fitted(self)
         sigma = check_number(self.sigma, "sigma", above=0)
         active = self._active(ratings)
         users = None if user is None else _ids(user, "user")
         items = None if item is None else _ids(item, "item")
-        wanted = np.arange(self.items_.size) if items is None else places_of(items, self.items_, "item")
-        who = np.arange(active.users.size) if users is None else places_of(users, active.users, "user")
+        columns = np.arange(self.items_.size) if items is None else places_of(items, self.items_, "item")
+        rows = np.arange(active.users.size) if users is None else places_of(users, active.users, "user")
         if users is None or items is None:
-            return diagnose(self._raters, active, Requests.of_table(who, wanted), sigma, answer).reshape(
-                who.size, wanted.size
-            )
-        who, wanted = _pairs(user, who, item, wanted)
-        return diagnose(self._raters, active, Requests.of_pairs(who, wanted), sigma, answer)
+            ratings = diagnose(self._raters, active, Requests.of_table(rows, columns), sigma, answer)
+            return ratings.reshape(rows.size, columns.size)
+        rows, columns = _pairs(user, rows, item, columns)
+        return diagnose(self._raters, active, Requests.of_pairs(rows, columns), sigma, answer)
 
     def _active(self, ratings: Any) -> Active:
         fitted = self._fitted_table()
@@ -190,15 +202,15 @@ def _ids(ids: Any, name: str) -> np.ndarray:
     return as_ids([ids] if _is_one(ids) else ids, name)
 
 
-def _pairs(user: Any, who: np.ndarray, item: Any, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The places side by side; one id is repeated for all of the other."""
+def _pairs(user: Any, rows: np.ndarray, item: Any, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of rows and columns; a single id is repeated for all ids of the other."""
     if _is_one(user):
-        who = np.repeat(who, wanted.size)
+        rows = np.repeat(rows, columns.size)
     elif _is_one(item):
-        wanted = np.repeat(wanted, who.size)
-    if who.size != wanted.size:
+        columns = np.repeat(columns, rows.size)
+    if rows.size != columns.size:
         raise ValueError(
-            f"user has {who.size:,} ids but item has {wanted.size:,}; a pair needs one of each. A table of all items "
+            f"user has {rows.size:,} ids but item has {columns.size:,}; a pair needs one of each. A table of all items "
             "for some users: leave item out."
         )
-    return who, wanted
+    return rows, columns

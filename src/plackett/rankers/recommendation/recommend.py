@@ -1,4 +1,4 @@
-"""What a user would like: a list by personality diagnosis, refined by what this user has rated."""
+"""Recommendations for a user: a list by personality diagnosis, refined by the ratings of the user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Recommendations(NamedTuple):
     item : ndarray
         Ids.
     score : ndarray
-        Refined scores, which say nothing but the order.
+        Refined scores; only their order has a meaning.
     base_score : ndarray
         Expected ratings by personality diagnosis.
     base_rank : ndarray of int
@@ -47,29 +47,30 @@ def recommend(
     relevant_from: float | None = None,
     sigma: float = 2.5,
 ) -> Recommendations:
-    """The items that a user would like best, of those that this user has not rated.
+    """Return the best items for a user, of those that this user has not rated.
 
-    ``PersonalityDiagnosis`` learns from all other users and ranks the items; a refiner sees the features of items, with
-    the base score behind them, and is told this user's ratings. ``recommendation`` measures what that is worth.
+    ``PersonalityDiagnosis`` learns from all other users and ranks the items. A refiner learns from the features of the
+    items, with the base score as the last column, and the ratings of this user.
+    ``plackett.evaluation.recommendation`` measures how much the refiner improves the ranking.
 
     Parameters
     ----------
     ratings : Ratings, tuple (user, item, rating), ``{user: {item: rating}}``, sparse matrix or array
         As for ``PersonalityDiagnosis.fit``.
     features : Movies, tuple (item, X), or array of shape (n_items, n_features)
-        What is known of every item, as for ``recommendation``.
+        Features of every item, as for ``plackett.evaluation.recommendation``.
     user : id
-        Who has ratings among these.
+        A user with ratings.
     refiner : refiner, default=None
-        It is copied, not fitted itself. None means ``MultiplicativeRefiner()``.
+        It is cloned before the fit. None means ``MultiplicativeRefiner()``.
     n : int, default=10
-        Items at most.
+        Maximum number of items.
     min_ratings : int, default=20
-        Only items that so many users rated: of one that a few liked nothing is known but that.
+        Smallest number of ratings of an item; the expected ratings of items with few ratings are unreliable.
     relevant_from : float, default=None
-        This user's ratings from this on count 1 and others 0; None leaves them as they are.
+        Ratings of this user of at least this value become 1 and others 0; None does not change them.
     sigma : float, default=2.5
-        Of ``PersonalityDiagnosis``.
+        Parameter of ``PersonalityDiagnosis``.
 
     Returns
     -------
@@ -89,24 +90,24 @@ def recommend(
     check_positive_int(n, "n")
     check_positive_int(min_ratings, "min_ratings")
     table = rating_table(ratings)
-    rows = item_features(features, table)
+    X = item_features(features, table)
     place = int(places_of(as_ids([user], "user"), table.users, "user")[0])
     if place < 0:
         raise ValueError(f"user {user!r} is not among the {count_of(table.users.size, 'user')} who rated something.")
     own = slice(table.indptr[place], table.indptr[place + 1])
-    told = np.full(table.items.size, np.nan)
-    told[table.columns[own]] = table.rating[own]
-    is_new = np.isnan(told) & (np.bincount(table.columns, minlength=table.items.size) >= min_ratings)
+    own_ratings = np.full(table.items.size, np.nan)
+    own_ratings[table.columns[own]] = table.rating[own]
+    is_new = np.isnan(own_ratings) & (np.bincount(table.columns, minlength=table.items.size) >= min_ratings)
     if not is_new.any():
         raise ValueError(
             f"no item that user {user!r} has not rated has at least {min_ratings:,} ratings. Lower min_ratings."
         )
-    told = as_relevance(told, relevant_from)
+    own_ratings = as_relevance(own_ratings, relevant_from)
     base = PersonalityDiagnosis(sigma=sigma).fit(ratings).predict([user])[0]
-    listed = is_new | ~np.isnan(told)
-    queries = Queries(np.column_stack([rows, base])[listed], qid=np.zeros(int(listed.sum()), dtype=np.int64))
+    is_listed = is_new | ~np.isnan(own_ratings)
+    queries = Queries(np.column_stack([X, base])[is_listed], qid=np.zeros(int(is_listed.sum()), dtype=np.int64))
     refiner = MultiplicativeRefiner() if refiner is None else clone(refiner)
-    scores = refiner.fit(queries, told[listed], base_score=rows.shape[1]).scores_[is_new[listed]]
+    scores = refiner.fit(queries, own_ratings[is_listed], base_score=X.shape[1]).scores_[is_new[is_listed]]
     base, items = base[is_new], table.items[is_new]
     base_rank = np.empty(base.size, dtype=np.int64)
     base_rank[np.argsort(-base, kind="stable")] = np.arange(1, base.size + 1)

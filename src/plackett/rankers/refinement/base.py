@@ -49,18 +49,18 @@ class Refiner(Ranker):
         Parameters
         ----------
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
-            All documents that are to be ranked, judged or not.
+            All documents to rank, judged or not.
         y : array-like of shape (n_docs,), default=None
-            Labels of the judged documents, larger is better; NaN for those that were not judged. None takes the labels
-            of a ``Queries``; without any there is no feedback.
+            Labels of the judged documents, larger is better; NaN for documents that were not judged. None takes the
+            labels of a ``Queries``, if it has some; otherwise there is no feedback.
         base_score : int, str, array-like, ranker, model, Run or dict
-            What ranks now: a column of X by number (from 0) or name, one score per row, a fitted ranker, any model with
-            a method ``predict``, or a run; see ``plackett.rankers.refinement.base_score.as_base_score``.
+            The ranking to refine: a column of X by number (from 0) or name, one score per row, a fitted ranker, any
+            model with a method ``predict``, or a run; see :func:`~plackett.as_base_score`.
         qid : iterable of hashable ids, one per row, or one id for all rows; default=None
             In any row order; None means that all rows are one list.
         pairs : array-like of shape (n_pairs, 2), or tuple of two lists, default=None
-            Row numbers (better, worse), in place of labels. Pairs may contradict each other; one that is given twice
-            counts once.
+            Row numbers (better, worse), in place of labels. Pairs may contradict each other; a repeated pair counts
+            once.
 
         Returns
         -------
@@ -86,14 +86,14 @@ class Refiner(Ranker):
 
     @property
     def depends_on_list(self) -> bool:
-        """Always: each query is refined on its own."""
+        """Always True: each query is refined separately."""
         return True
 
     def _refuse_missing_qid(self) -> None:
         if self.has_ids_:
             raise ValueError(
-                "fit had qid, but these rows come without: a refiner must know which query a document belongs to. Give "
-                "one id per row, in score and explain as in predict(X, qid=qid); one id applies to all rows."
+                "fit had qid, but these rows have none, and a refiner needs the query of each document. Give one id "
+                "per row, in score and explain as in predict(X, qid=qid); one id applies to all rows."
             )
 
     @abstractmethod
@@ -107,7 +107,7 @@ class Refiner(Ranker):
     def _feedback(self, X: Any, y: Any, pairs: Any, queries: Queries) -> Judgements:
         if pairs is not None:
             if y is not None:
-                raise ValueError("give y or pairs, not both: pairs take the place of labels.")
+                raise ValueError("give y or pairs, not both.")
             return Judgements(queries, pairs=check_pairs(pairs, queries))
         if y is None and isinstance(X, Queries):
             y = X.y
@@ -123,18 +123,22 @@ class Refiner(Ranker):
         return grouped_base_score(base, X, queries, has_ids=has_ids)
 
     def predict(self, X: Any, *, qid: Any = None, base_score: Any = None) -> np.ndarray:
-        """One score per row, higher is better, in the order of the rows given.
+        """Return one score per row, higher is better, in the order of the rows of X.
 
-        Equal scores are settled by the base scores (they move by less than 1e-6) if ``base_score`` is given, if it was
-        a column in ``fit``, or if all documents given of a query were in ``fit``; else they stay equal.
+        Ties are broken by the base scores, which changes scores by less than 1e-6, if ``base_score`` is given, if it
+        was a column in ``fit``, or if all documents of a query were in ``fit``. Otherwise they stay.
 
         Parameters
         ----------
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
-            Documents of the queries of ``fit``: those of then, or others.
+            Documents of the queries of ``fit``, the same or others.
         qid : iterable of hashable ids, one per row, default=None
             A query that was not in ``fit`` is an error.
         base_score : as in ``fit``, default=None
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
         """
         check_is_fitted(self)
         queries = self._check_queries(X, None, qid, needs_labels=False)
@@ -162,7 +166,7 @@ class Refiner(Ranker):
         return break_ties(scores, np.concatenate([part[1] for part in parts]), queries.indptr)
 
     def _base_for(self, X: Any, queries: Queries, base_score: Any, places: list[int]) -> np.ndarray:
-        """Base scores of rows that ``predict`` could score: given, a column, or those of ``fit``."""
+        """Return base scores of rows that ``predict`` scored: from the argument, a column, or ``fit``."""
         if base_score is not None:
             return self._base_of(X, queries, base_score, self.has_ids_)
         if self.base_column_ is not None:
@@ -171,21 +175,21 @@ class Refiner(Ranker):
         return np.concatenate([part for part in known if part is not None])
 
     def _known_base(self, place: int, rows: np.ndarray) -> np.ndarray | None:
-        """Base scores of documents that were in ``fit``; None where one of them was not."""
+        """Return base scores of documents of ``fit``; None if one of them was not in it."""
         own = slice(self.indptr_[place], self.indptr_[place + 1])
         found = places_of(row_keys(rows), self.row_keys_[own])
         return None if found is None else self.base_scores_[own][found]
 
     def _places_of(self, queries: Queries, has_ids: bool = True) -> list[int]:
-        """Which queries of ``fit`` these are."""
+        """Return the places of queries in ``fit``."""
         if has_ids and not self.has_ids_:
-            raise ValueError("fit had no qid, its rows were one list; leave out qid here too.")
+            raise ValueError("fit had no qid: its rows were one list. Leave qid out here, too.")
         known = {key: place for place, key in enumerate(self.query_ids_.tolist())}
         unknown = [key for key in queries.ids.tolist() if key not in known]
         if unknown:
             raise ValueError(
                 f"query {plain(unknown[0])!r} was not in fit ({len(unknown):,} of {queries.n_queries:,} were not). "
-                "A refiner learns each query on its own and knows no others; rank these by the base ranker."
+                "A refiner learns each query separately; rank new queries by the base ranker."
             )
         return [known[key] for key in queries.ids.tolist()]
 
@@ -193,7 +197,7 @@ class Refiner(Ranker):
         return feature_labels(self.n_features_in_, self.feature_labels)
 
     def check_loaded(self) -> None:
-        """Refuse what a file may say but no fit leaves behind."""
+        """Raise a ``ValueError`` for attributes that no fit sets."""
         super().check_loaded()
         indptr = getattr(self, "indptr_", None)
         if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.ndim != 1 or indptr.size < 2:

@@ -1,4 +1,4 @@
-"""Base scores from whatever ranks now: a column, scores, a fitted ranker or model, a TREC run."""
+"""Base scores from a column, scores, a fitted ranker or model, or a TREC run."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from plackett.validation import check_numbers, count_of, find_column, is_sparse,
 
 
 def as_base_score(base: Any, queries: Queries, *, missing: float | None = None) -> np.ndarray:
-    """The score that a base ranker gives each document.
+    """Return the score that a base ranker gives each document.
 
     Parameters
     ----------
     base : int, str, array-like, ranker, model, Run or dict
-        A column of X: its number counted from 0, its name, or ``"feature 21"``, its number in the file that was read;
-        one score per row of ``queries.X``; a fitted ranker of this library; anything
-        else with a method ``predict``, such as a model of LightGBM, XGBoost or scikit-learn; a run as ``read_trec_run``
-        gives it, or ``{qid: {docid: score}}``, for which the queries need document ids.
+        A column of X: its number counted from 0, its name, or ``"feature 21"``, its number in the file; one score per
+        row of ``queries.X``; a fitted ranker of this library; any other object with a method ``predict``, such as a
+        model of LightGBM, XGBoost or scikit-learn; or a run from ``read_trec_run`` or ``{qid: {docid: score}}``, for
+        which the queries need document ids.
     queries : Queries
     missing : float, default=None
-        The score of documents that a run does not have; None: these are an error.
+        The score of documents that are not in a run; None raises an error for them.
 
     Returns
     -------
@@ -52,21 +52,25 @@ def as_base_score(base: Any, queries: Queries, *, missing: float | None = None) 
 
 
 def grouped_base_score(base: Any, X: Any, queries: Queries, *, has_ids: bool) -> np.ndarray:
-    """Base scores of grouped rows, as ``fit`` and ``predict`` of rankers take them.
+    """Return base scores of grouped rows, from the arguments of ``fit`` or ``predict``.
 
     Parameters
     ----------
     base : as in :func:`as_base_score`
-        Scores that come as a vector are in the order of the rows as they were given.
-    X : as it was given to the ranker
+        A vector is in the order of the rows of X.
+    X : as in ``fit``
     queries : Queries
         The same rows, checked and grouped.
     has_ids : bool
-        Whether X came with query ids.
+        Whether X has query ids.
+
+    Returns
+    -------
+    ndarray of shape (n_docs,), in the order of ``queries``
     """
-    if hasattr(base, "predict") and not isinstance(X, Queries):  # with the names that a data frame has
+    if hasattr(base, "predict") and not isinstance(X, Queries):  # keeps the column names of a data frame
         base = predictions(base, X, queries.in_row_order(queries.qid) if has_ids else None)
-    if is_known_elsewhere(base):
+    if scores_any_rows(base):
         return as_base_score(base, queries.replace(docid=X.grouped.docid if isinstance(X, Queries) else None))
     scores = check_numbers(base, "base_score")
     if scores.size != queries.n_docs:
@@ -75,17 +79,17 @@ def grouped_base_score(base: Any, X: Any, queries: Queries, *, has_ids: bool) ->
 
 
 def is_column(base: Any) -> bool:
-    """Whether a base is the number or the name of a column."""
+    """Return whether a base is the number or the name of a column."""
     return isinstance(base, (str, int, np.integer)) and not isinstance(base, (bool, np.bool_))
 
 
-def is_known_elsewhere(base: Any) -> bool:
-    """Whether a base has scores for other rows than those that it was given with, as all but vectors have."""
+def scores_any_rows(base: Any) -> bool:
+    """Return whether a base has scores for any rows; vectors have them only for the rows that they come with."""
     return is_column(base) or hasattr(base, "predict") or isinstance(base, (Run, Mapping))
 
 
 def column_number(column: Any, queries: Queries) -> int:
-    """The number of a column that is given by number, counted from 0, or by what it is called in messages."""
+    """Return the number of a column, from its number or its name in messages."""
     if isinstance(column, str):
         found = find_column(column, queries.n_features, queries.feature_names, queries.first_index)
         if found is not None:
@@ -101,21 +105,21 @@ def column_number(column: Any, queries: Queries) -> int:
 
 
 def column_values(queries: Queries, column: int) -> np.ndarray:
-    """A column of X, dense."""
+    """Return a column of X as a dense array."""
     values = queries.X[:, [column]]
     values = values.toarray() if is_sparse(values) else values
     return np.ascontiguousarray(values.ravel(), dtype=np.float64)
 
 
 def predictions(base: Any, X: Any, qid: Any) -> np.ndarray:
-    """What a ranker of this library or another model predicts for rows, in their order."""
+    """Return the predictions of a ranker of this library or another model, in the order of the rows."""
     if isinstance(base, type):
-        raise ValueError(f"base_score is the class {base.__name__}; give a fitted object of it.")
+        raise ValueError(f"base_score is the class {base.__name__}; give a fitted object of that class.")
     if isinstance(base, Ranker):
         return base.predict(X) if qid is None else base.predict(X, qid=qid)
     rows = X.X if isinstance(X, Queries) else X
     rows = rows if hasattr(rows, "shape") else np.asarray(rows)
-    if hasattr(base, "inplace_predict"):  # a Booster of XGBoost, whose predict wants a matrix of its own kind
+    if hasattr(base, "inplace_predict"):  # a Booster of XGBoost, whose predict takes only a DMatrix
         return np.asarray(base.inplace_predict(rows))
     with without("X does not have valid feature names"):
         return np.asarray(base.predict(rows))
@@ -141,6 +145,6 @@ def _scores_of_run(run: Mapping[Any, Mapping[Any, float]], queries: Queries, mis
         query, doc = example
         raise ValueError(
             f"the run has no score for {count_of(n_missing, 'document')} of {queries.n_docs:,}, such as {doc!r} of "
-            f"query {query!r}. as_base_score(run, queries, missing=...) gives them one."
+            f"query {query!r}. Use as_base_score(run, queries, missing=...) to give them one."
         )
     return check_numbers(scores, "base_score")

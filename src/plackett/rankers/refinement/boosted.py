@@ -1,4 +1,4 @@
-"""Ranking refinement: a better ranking of a query from the one that there is and a little feedback."""
+"""Multiplicative and linear ranking refinement: boosts weak classifiers from base scores and feedback."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SHARE_SAMPLED = 5
 
 
 class BoostedRefiner(Refiner):
-    """What the two boosted refiners share: ``F = Σ α f``, with one weak classifier f in each round."""
+    """Base of the boosted refiners: ``F = Σ α f``, with one weak classifier f per round."""
 
     n_rounds: int
     eta: float
@@ -52,11 +52,11 @@ class BoostedRefiner(Refiner):
 
     @abstractmethod
     def _gamma(self) -> float:
-        """The weight of the base ranker's pairs, or the sign that there is none."""
+        """Return the weight of the base ranker's pairs, or ``MULTIPLICATIVE``."""
 
     @abstractmethod
     def _loss(self, history: np.ndarray) -> np.ndarray:
-        """The objective, from err_w and err_t."""
+        """Return the objective, from err_w and err_t."""
 
     def _check_parameters(self) -> None:
         check_positive_int(self.n_rounds, "n_rounds")
@@ -66,14 +66,14 @@ class BoostedRefiner(Refiner):
             check_number(self.confidence, "confidence", least=0.0)
         is_number = self.sample_size is not None and self.sample_size != "paper"
         if is_number and check_positive_int(self.sample_size, "sample_size") < 2:
-            raise ValueError("sample_size=1; a classifier needs documents of two classes, at least 2.")
+            raise ValueError("sample_size=1; a classifier needs documents of two classes: at least 2.")
         if self.estimator is None:
             if self.sample_size is not None:
-                raise ValueError("sample_size goes with an estimator; exact stumps look at all documents.")
+                raise ValueError("sample_size needs an estimator; exact stumps use all documents.")
             return
         is_estimator = hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")
         if not is_estimator or isinstance(self.estimator, (type, RegressorMixin)):
-            raise ValueError(f"estimator={self.estimator!r}; it must be a classifier as of scikit-learn, or None.")
+            raise ValueError(f"estimator={self.estimator!r}; it must be a classifier of scikit-learn or None.")
         if self.sample_size is None and not takes_weights(self.estimator):
             raise ValueError(
                 f"{type(self.estimator).__name__} takes no sample_weight; sample_size='paper' trains it on a sample "
@@ -117,9 +117,9 @@ class BoostedRefiner(Refiner):
 
     @property
     def history_(self) -> dict[Any, dict[str, Any]]:
-        """For each query id what happened in its rounds.
+        """The rounds of each query, by its id.
 
-        Arrays with a number for every round: ``"alpha"``, ``"theta"``, ``"mu"``, ``"nu"`` of the round, and the
+        Arrays with one number per round: ``"alpha"``, ``"theta"``, ``"mu"``, ``"nu"`` of the round, and the
         objective (``"L_p"``, or ``"L_a"`` of the linear one), ``"err_w"`` and ``"err_t"`` after it; and ``"start"``,
         the objective before the first.
         """
@@ -155,11 +155,11 @@ class BoostedRefiner(Refiner):
     def explain(
         self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None, base_score: Any = None
     ) -> RefinedExplanation:
-        """Which stumps moved each document from the mean of its list, and by how much.
+        """Return what each stump adds to each document's score, relative to the mean of its list.
 
-        Exact: the contributions of a document sum to its score less its list's mean score, but for ties settled by the
-        base ranker, which move it by less than 1e-6. Stumps that were chosen in several rounds are taken together;
-        other classifiers are named by their rounds.
+        Exact: the contributions of a document sum to its score minus its list's mean score, except that breaking ties
+        changes scores by less than 1e-6. Rounds with the same stump are one contribution; other classifiers are named
+        by their rounds.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class BoostedRefiner(Refiner):
         )  # fmt: skip
 
     def _stumps_of(self, place: int, rows: np.ndarray) -> QueryStumps:
-        """The weak classifiers of a query, equal ones as one, and what they say of its documents."""
+        """Return the weak classifiers of a query, equal ones merged, and their decisions on its documents."""
         steps, estimators = self._steps_of(place)
         if estimators is not None:
             decisions = np.array([votes(one, rows) for one in estimators], dtype=np.float64)
@@ -214,32 +214,33 @@ class BoostedRefiner(Refiner):
         values = rows[:, columns].astype(np.float64)
         limits, sides = (np.array([key[part] for key in weights]) for part in (1, 2))
         decisions = ((values > limits) == sides.astype(bool)).astype(np.float64)
-        return QueryStumps(_spelled(list(weights), self._names()), np.array([*weights.values()]), decisions, values)
+        return QueryStumps(stump_texts(list(weights), self._names()), np.array([*weights.values()]), decisions, values)
 
     def save(self, path: str | os.PathLike | BinaryIO) -> None:
         """Write the fitted refiner to a file that ``plackett.load`` reads; the file holds numbers and words, no code.
 
-        Decision trees as ``estimator`` come back as trees that only predict. Linear classifiers and naive Bayes are
-        kept too. Classifiers whose content plackett cannot check when it loads them, such as forests, are refused.
+        Decision trees as ``estimator`` are loaded as trees that can only predict. Linear classifiers and naive Bayes
+        can be saved, too. Other classifiers, such as forests, raise an error: plackett could not check them when it
+        loads them.
         """
         check_is_fitted(self)
-        kept = copy(self)
+        saved = copy(self)
         if self.estimators_ is not None:
-            kept.estimators_ = [as_saved(one) for one in self.estimators_]
+            saved.estimators_ = [as_saved(one) for one in self.estimators_]
         try:
-            super(BoostedRefiner, kept).save(path)
+            super(BoostedRefiner, saved).save(path)
         except ValueError as error:
             if ".estimators_[" not in str(error) and ".estimator is a" not in str(error):
                 raise
             raise ValueError(
                 f"the rounds of estimator={type(self.estimator).__name__}(...) cannot be saved: plackett could not "
-                "check them when it loads them. Stumps (estimator=None), single decision trees, LogisticRegression, "
+                "check them when loading. Stumps (estimator=None), single decision trees, LogisticRegression, "
                 "Perceptron, SGDClassifier, LinearSVC, GaussianNB and BernoulliNB can be saved, and all but trees also "
                 "behind scalers in a Pipeline."
             ) from error
 
     def check_loaded(self) -> None:
-        """Refuse what a file may say but no fit leaves behind: kernels trust the rounds."""
+        """Raise a ``ValueError`` for attributes that no fit sets; kernels do not check the steps."""
         super().check_loaded()
         bounds = getattr(self, "steps_indptr_", None)
         n_queries = self.indptr_.size - 1
@@ -256,7 +257,7 @@ class BoostedRefiner(Refiner):
             raise ValueError("steps_ must hold finite numbers.")
         states = getattr(self, "states_", None)
         if not isinstance(states, np.ndarray) or states.shape != (n_rounds + n_queries, N_COLUMNS):
-            raise ValueError("states_ must have a line for every round, and one more for every query.")
+            raise ValueError("states_ must have a row for every round, and one more for every query.")
         if self.confidence_.size != n_queries:
             raise ValueError(f"confidence_ must have {n_queries} numbers.")
         if self.estimators_ is not None:
@@ -278,45 +279,44 @@ class BoostedRefiner(Refiner):
 class MultiplicativeRefiner(BoostedRefiner):
     """Refines a ranking with feedback: boosts weak classifiers for the base ranker and the feedback at once (MRR).
 
-    Of the documents of a query with base scores g, (Jin, Valizadegan and Li 2008)
+    For the documents of a query with base scores g (Jin, Valizadegan and Li 2008),
 
-        W_ij = 1 / (1 + exp(-λ (g_i - g_j)))           how sure the base ranker is that i is better than j
-        T_ij = 1 - η/2 for feedback pairs, else η/2    how sure the feedback is
+        W_ij = 1 / (1 + exp(-λ (g_i - g_j)))           confidence of the base ranker that i is better than j
+        T_ij = 1 - η/2 for feedback pairs, else η/2    confidence of the feedback
 
     and the scores ``F = Σ α f`` minimise ``L_p = (Σ W_ij exp(F_j - F_i)) (Σ T_ij exp(F_j - F_i))``. In each round f, 1
     for some documents and 0 for the others, is the weak classifier that agrees best with the documents' weights ``w_i =
     Σ_j γ_ij - γ_ji``, γ being the terms of both sums, each divided by its sum; and ``α = ½ ln(μ/ν)``, μ and ν being the
-    sums of γ over the pairs that f orders rightly and wrongly. It ends when no weak classifier helps.
+    sums of γ over the pairs that f orders right and wrong. The fit ends when no weak classifier lowers the objective.
 
-    Each query is learned on its own, so that ``predict`` ranks documents of the queries of ``fit`` only. No matrix over
-    pairs is made: time and memory are O(n).
+    Each query is learned separately, so that ``predict`` ranks documents of the queries of ``fit`` only. Time and
+    memory are O(n): no matrix over pairs is built.
 
     Parameters
     ----------
     n_rounds : int, default=50
-        Rounds at most.
+        Maximum number of rounds.
     eta : float, default=0.02
-        η, the share of the feedback that may be wrong, from 0 to 1: larger for clicks than for judgements. All n² pairs
-        have it, so that it also weighs the few judged pairs of a long list against the rest. With the paper's ½ ten
-        judgements hardly move anything; from 0.2 down to 0.01 the documents that were not judged are ranked equally
-        well on OHSUMED, MQ2008 and MSLR, but those judged relevant come first only at the lower end.
+        η, the share of the feedback that may be wrong, from 0 to 1: larger for clicks than for judgements. It applies
+        to all n² pairs, so that it also sets the weight of the few judged pairs of a long list. With the paper's ½, ten
+        judgements change little. On OHSUMED, MQ2008 and MSLR, values from 0.01 to 0.2 rank the documents that were not
+        judged equally well, but documents judged relevant come first only with small values.
     confidence : float or None, default=None
-        λ, how far the base scores are to be trusted: 0 not at all. None: one over the standard deviation of the ten
-        best base scores of the query; 0 where these are equal.
+        λ, the confidence in the base scores; 0 ignores them. None takes one over the standard deviation of the ten best
+        base scores of the query, or 0 if these are equal.
     estimator : classifier or None, default=None
         Any classifier of scikit-learn, fitted in every round to the signs of the weights w, with their sizes as
-        weights. None takes the best of all decision stumps (feature, threshold, side), which is exact and by far the
-        fastest.
+        weights. None takes the best of all decision stumps (feature, threshold, side), which is exact and fastest.
     sample_size : int, "paper" or None, default=None
-        Documents drawn by their weights on which ``estimator`` is trained without weights; ``"paper"``: a fifth of them
-        and at least 20. None trains on all.
+        Number of documents drawn by their weights, on which ``estimator`` is fitted without weights; ``"paper"`` draws
+        a fifth of them and at least 20. None fits to all documents.
     random_state : int, RandomState or None, default=None
-        For samples and estimators that draw.
+        Seed of the samples and of estimators with a ``random_state``.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_docs,)
-        Refined scores of the rows of ``fit``: F, and among documents of equal F the order of the base ranker.
+        Refined scores F of the rows of ``fit``; ties are broken by the base ranker.
     history_ : dict
         For each query id the objective ``"L_p"``, its factors ``"err_w"`` and ``"err_t"``, and ``"alpha"``,
         ``"theta"``, ``"mu"``, ``"nu"``, each an array over the rounds; ``"start"`` is the objective before them.
@@ -328,15 +328,15 @@ class MultiplicativeRefiner(BoostedRefiner):
         the fields ``"feature"``, ``"weight"`` (α), ``"threshold"`` and ``"is_above"``, and are 1 where ``(x[feature] >
         threshold) == is_above``. Other classifiers have only ``"weight"``.
     estimators_ : list or None
-        The classifiers of all rounds, where there was an ``estimator``; ``save`` says which of them a file can hold.
+        The classifiers of all rounds, if there was an ``estimator``; see ``save`` for those that a file can hold.
     steps_indptr_, states_ : ndarrays
-        Bounds of the rounds of each query, and what ``history_`` is made of.
+        Bounds of the steps of each query, and the numbers of ``history_``.
     base_scores_ : ndarray of shape (n_docs,)
     base_column_ : int or None
-        The column of X that the base scores are.
+        The column of X with the base scores.
     indptr_, row_keys_, has_ids_ : ndarrays and bool
-        By which ``predict`` finds the rows of ``fit`` again: bounds of the queries, hashes of rows, and whether there
-        were query ids.
+        Used by ``predict`` to find the rows of ``fit``: bounds of the queries, hashes of rows, and whether there were
+        query ids.
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
@@ -377,14 +377,14 @@ class MultiplicativeRefiner(BoostedRefiner):
 class LinearRefiner(BoostedRefiner):
     """Refines a ranking with feedback by the weighted sum of both errors, ``Σ (γ W_ij + T_ij) exp(F_j - F_i)`` (LRR).
 
-    The same rounds as those of :class:`MultiplicativeRefiner`, but with a weight γ to choose, where that one balances
-    the two by itself: the baseline of its paper.
+    The baseline in the paper of :class:`MultiplicativeRefiner`, with the same rounds but a weight γ to choose, which
+    that one does not need.
 
     Parameters
     ----------
     gamma : float, default=0.1
-        γ ≥ 0, the weight of the base ranker. The paper tries 0.1 to 10; with ten judgements of a list of 100 or more,
-        the smallest is by far the best of these.
+        γ ≥ 0, the weight of the base ranker. The paper tries 0.1 to 10; with ten judgements of a list of 100 or more
+        documents, 0.1 is the best of these.
     n_rounds, eta, confidence, estimator, sample_size, random_state : as in ``MultiplicativeRefiner``
 
     Attributes
@@ -435,8 +435,8 @@ class LinearRefiner(BoostedRefiner):
         return float(self.gamma) * history[:, 4] + history[:, 5]
 
 
-def _spelled(stumps: list[tuple[int, float, bool]], names: list[str]) -> list[str]:
-    """Stumps as text, such as ``bm25 > 3.25``; with all digits where four do not tell them apart."""
+def stump_texts(stumps: list[tuple[int, float, bool]], names: list[str]) -> list[str]:
+    """Return stumps as text, such as ``bm25 > 3.25``; with all digits if two are equal in four digits."""
     short = [f"{names[feature]} {'>' if side else '≤'} {limit:.4g}" for feature, limit, side in stumps]
     return [
         text if short.count(text) == 1 else f"{names[feature]} {'>' if side else '≤'} {limit!r}"

@@ -1,4 +1,4 @@
-"""Feedback on the documents of queries: labels of some of them, or pairs of which the first is the better one."""
+"""Judgements of documents: labels or pairs as the feedback of refiners, and pinned documents."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from plackett.validation import check_labels, check_not_masked, check_number, ch
 
 
 class QueryFeedback(NamedTuple):
-    """The pairs i ≻ j of one query, for kernels, which number its documents in some order.
+    """The pairs i ≻ j of one query, as kernels take them.
 
-    Those of labels are ``judged``, the judged documents by rising label, and the bounds of the labels in it; others are
-    the pairs ``better[k] ≻ worse[k]``.
+    Pairs from labels are given by ``judged``, the judged documents by ascending label, and the bounds of the label
+    levels in it. Other pairs are ``better[k] ≻ worse[k]``.
     """
 
     judged: np.ndarray
@@ -30,9 +30,9 @@ class Judgements:
     ----------
     queries : Queries
     labels : ndarray of shape (n_docs,) or None
-        NaN where a document was not judged.
+        NaN for documents that were not judged.
     pairs : ndarray of shape (n_pairs, 2) or None
-        Rows ``(better, worse)``; a pair that is given twice counts once.
+        Rows ``(better, worse)``; a repeated pair counts once.
     """
 
     def __init__(self, queries: Queries, labels: np.ndarray | None = None, pairs: np.ndarray | None = None):
@@ -45,7 +45,7 @@ class Judgements:
         self._bounds = np.searchsorted(query_of[by_query, 0], np.arange(queries.n_queries + 1))
 
     def of(self, query: int, order: np.ndarray) -> QueryFeedback:
-        """Those of one query, whose documents are numbered by their places in ``order``."""
+        """Return the feedback on one query, its documents numbered by their places in ``order``."""
         first, last = self._indptr[query], self._indptr[query + 1]
         place = np.empty(order.size, dtype=np.int64)
         place[order] = np.arange(order.size)
@@ -60,14 +60,14 @@ class Judgements:
 
 
 def as_relevance(labels: np.ndarray, relevant_from: float | None) -> np.ndarray:
-    """1 for labels from a threshold on, 0 for others, NaN where there is none; without a threshold the labels."""
+    """Return 1 for labels of at least ``relevant_from``, 0 for others, NaN for NaN; the labels themselves for None."""
     if relevant_from is None:
         return labels
     return np.where(np.isnan(labels), np.nan, labels >= check_number(relevant_from, "relevant_from"))
 
 
 def check_pairs(pairs: Any, queries: Queries) -> np.ndarray:
-    """Pairs of row numbers, as the rows were given, as pairs of grouped rows."""
+    """Return pairs of row numbers of X as pairs of grouped rows."""
     for part in (pairs, *(pairs if isinstance(pairs, tuple) else ())):
         check_not_masked(part, "pairs")
     if isinstance(pairs, tuple) and len(pairs) == 2:
@@ -108,18 +108,18 @@ def check_pairs(pairs: Any, queries: Queries) -> np.ndarray:
 
 
 def pin_judged(scores: Any, labels: Any, *, qid: Any = None, relevant_from: float = 1.0) -> np.ndarray:
-    """The scores, but documents judged relevant above all others of their query, and those judged otherwise below.
+    """Return scores with documents judged relevant above all others of their query, and other judged ones below.
 
-    A refiner learns from judgements for the sake of the documents that nobody judged; stumps over features need not
-    bring every judged one to its place. Where users shall find again what they have marked, this does. Documents that
-    were not judged keep their scores. Judged ones are ordered by their labels, those of equal labels by their scores.
+    A refiner learns from judgements to rank documents that were not judged, and may not move every judged document to
+    the place of its label. Use this function to show judged documents where their labels put them. Documents that were
+    not judged keep their scores. Judged ones are ordered by their labels, then by their scores.
 
     Parameters
     ----------
     scores : array-like of shape (n_docs,)
         Of a refiner (``scores_``), or of any ranker.
     labels : array-like of shape (n_docs,)
-        What the refiner was told: NaN where a document was not judged.
+        As in ``fit`` of the refiner: NaN for documents that were not judged.
     qid : iterable of hashable ids, one per row, default=None
         None means that all rows are one list.
     relevant_from : float, default=1.0
@@ -135,8 +135,8 @@ def pin_judged(scores: Any, labels: Any, *, qid: Any = None, relevant_from: floa
     array([ 0.7, -0.8,  1.9,  0.4])
     """
     relevant_from = check_number(relevant_from, "relevant_from")
-    told = check_labels(labels, name="labels", allow_nan=True)
-    answer = check_scores(scores, told.size).astype(np.float64)
+    labels = check_labels(labels, name="labels", allow_nan=True)
+    answer = check_scores(scores, labels.size).astype(np.float64)
     if not answer.size:
         return answer
     queries = Queries(np.zeros((answer.size, 0)), qid=qid)
@@ -144,16 +144,16 @@ def pin_judged(scores: Any, labels: Any, *, qid: Any = None, relevant_from: floa
         own = queries.rows_of(place)
         lowest, highest = answer[own].min(), answer[own].max()
         for is_moved, edge, sign in (
-            (told[own] >= relevant_from, highest, 1.0),  # a NaN is neither
-            (told[own] < relevant_from, lowest, -1.0),
+            (labels[own] >= relevant_from, highest, 1.0),  # a NaN is neither
+            (labels[own] < relevant_from, lowest, -1.0),
         ):
             moved = own[is_moved]
-            places = _places(sign * told[moved], sign * answer[moved])
+            places = _places(sign * labels[moved], sign * answer[moved])
             answer[moved] = edge + sign * max(1.0, 1e-9 * abs(edge)) * (1.0 + places)
     return answer
 
 
 def _places(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """From 0 upwards by label, then by score; equal in both is equal."""
+    """Return places from 0 by label, then by score; equal in both have the same place."""
     _, places = np.unique(np.column_stack([labels, scores]), axis=0, return_inverse=True)
     return places.reshape(-1).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Rocchio's relevance feedback, as a baseline of ranking refinement."""
+"""Rocchio's relevance feedback, the baseline of ranking refinement."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from plackett.rankers.refinement.base import Refiner, map_queries
 from plackett.rankers.refinement.judgements import Judgements
 from plackett.validation import check_number, is_sparse
 
-SHORTEST = 1e-300  # column: one over its length must be a number
+SHORTEST = 1e-300  # of a column whose inverse length is finite
 
 
 class RocchioRefiner(Refiner):
-    """Ranks the documents of a query by their likeness to the relevant ones less that to the others (Rocchio 1971).
+    """Ranks the documents of a query by their similarity to relevant ones minus that to others (Rocchio 1971).
 
-    ``Q = alpha · mean of the relevant - beta · mean of the not relevant``, and a document scores ``x · Q``. Columns are
-    scaled to unit length within the query, and the base score is one column more, unless it is a column already. With
-    relevant judgements only, or with others only, Q is that mean alone; without any the base ranker's order stays.
+    ``Q = alpha · mean of the relevant - beta · mean of the not relevant``, and the score of a document is ``x · Q``.
+    Columns are scaled to unit length within the query, and the base score is a further column, unless it is a column
+    already. With only relevant or only other judgements, Q is that mean alone; without any, the order stays.
 
     Parameters
     ----------
     alpha : float, default=2.0
     beta : float, default=1.0
-        At least 0. Jin, Valizadegan and Li (2008) try 1 to 10. With as much weight on the others as on the relevant,
-        documents that were not judged rank worse on OHSUMED, MQ2008 and MSLR; more than twice as much changes little.
+        At least 0. Jin, Valizadegan and Li (2008) try 1 to 10. On OHSUMED, MQ2008 and MSLR, documents that were not
+        judged rank worse with ``alpha = beta``; more than ``alpha = 2 beta`` changes little.
     relevant_from : float, default=1.0
-        The smallest label that is relevant.
+        Smallest relevant label.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_docs,)
-        Refined scores of the rows of ``fit``; equal ones in the order of the base ranker.
+        Refined scores of the rows of ``fit``; ties are broken by the base ranker.
     coef_ : ndarray of shape (n_queries, n_features) or (n_queries, n_features + 1)
-        Q of each query for columns as they come, the base score last if it is none of them: scaling is in it.
+        Q of each query for unscaled columns; the base score is last if it is not a column of X.
     query_ids_, base_scores_, base_column_, indptr_, row_keys_, has_ids_ : as in ``MultiplicativeRefiner``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
@@ -64,7 +64,7 @@ class RocchioRefiner(Refiner):
 
     def _feedback(self, X: Any, y: Any, pairs: Any, queries: Queries) -> Judgements:
         if pairs is not None:
-            raise ValueError("RocchioRefiner needs relevant and other documents: give labels as y, not pairs.")
+            raise ValueError("RocchioRefiner needs labels: give y, not pairs.")
         return super()._feedback(X, y, pairs, queries)
 
     def _refine(self, queries: Queries, base: np.ndarray, feedback: Judgements) -> np.ndarray:
@@ -82,12 +82,12 @@ class RocchioRefiner(Refiner):
         return self._names() if self.base_column_ is not None else [*self._names(), "base score"]
 
     def _table(self, rows: np.ndarray, base: np.ndarray) -> np.ndarray:
-        """Features with the base score, once."""
+        """Return the features, with the base score unless it is one of them."""
         rows = rows.astype(np.float64)
         return rows if self.base_column_ is not None else np.column_stack([rows, base])
 
     def _query_vector(self, table: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Q, divided by the lengths of the columns: once for the documents in it, once for those that it scores."""
+        """Return Q for unscaled columns: divided by their lengths twice, for the judged and the scored documents."""
         sizes = np.abs(table).max(axis=0)
         sizes[sizes == 0.0] = 1.0
         with np.errstate(over="ignore"):
@@ -98,11 +98,11 @@ class RocchioRefiner(Refiner):
             column = int(extreme[0])
             raise ValueError(
                 f"{self._column_names()[column]} has values up to {sizes[column]:.3g}, which cannot be scaled to unit "
-                "length. Multiply it by a constant: that changes nothing else."
+                "length. Multiply it by a constant; the scores stay the same."
             )
         scaled = table / lengths
         answer = np.zeros(table.shape[1])
-        is_relevant = labels >= self.relevant_from  # a NaN is neither
+        is_relevant = labels >= self.relevant_from  # NaN is neither
         is_other = labels < self.relevant_from
         if is_relevant.any():
             answer += self.alpha * scaled[is_relevant].mean(axis=0)
@@ -113,15 +113,15 @@ class RocchioRefiner(Refiner):
     def _score_query(self, place: int, rows: np.ndarray, base: np.ndarray | None) -> np.ndarray:
         if base is None:
             raise ValueError(
-                f"some documents of query {self.query_ids_.tolist()[place]!r} were not in fit; give base_score too: it "
-                "is one of the features by which RocchioRefiner scores."
+                f"some documents of query {self.query_ids_.tolist()[place]!r} were not in fit. Give base_score, which "
+                "is one of the features of RocchioRefiner."
             )
         return self._table(rows, base) @ self.coef_[place]
 
     def explain(
         self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None, base_score: Any = None
     ) -> Explanation:
-        """What each feature, the base score among them, adds to each document's score, relative to its list's mean.
+        """Return what each feature and the base score add to each document's score, relative to its list's mean.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class RocchioRefiner(Refiner):
         )  # fmt: skip
 
     def check_loaded(self) -> None:
-        """Refuse what a file may say but no fit leaves behind."""
+        """Raise a ``ValueError`` for attributes that no fit sets."""
         super().check_loaded()
         coef = getattr(self, "coef_", None)
         n_columns = self.n_features_in_ + (self.base_column_ is None)

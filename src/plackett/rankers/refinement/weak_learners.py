@@ -1,4 +1,4 @@
-"""The rounds of ranking refinement for one query: with exact decision stumps, or with any classifier."""
+"""Boosting rounds of a refiner for one query, with exact decision stumps or any classifier."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ STUMP_FIELDS = [("feature", np.int64), *CLASSIFIER_FIELDS, ("threshold", np.floa
 N_COLUMNS = 6  # of a history: α, θ, μ, ν, err_w, err_t
 DRAWS = 100  # of a sample, until both classes are in it
 TOP = 10  # documents that set the scale of the base scores
-NO_SPREAD = 1e-12  # of computed scores, relative to their size: rounding, not an opinion
+NO_SPREAD = 1e-12  # of computed scores, relative to their size: rounding errors
 LEAF = -1
 
 
 def confidence_of(base: np.ndarray, *, is_column: bool = False) -> float:
-    """λ: one over the standard deviation of the ten best base scores; 0 where these are equal.
+    """Return λ: one over the standard deviation of the ten best base scores; 0 if these are equal.
 
-    Values of a column are equal only where they are the same; other scores are sums, which may differ by rounding.
+    Values of a column are compared exactly; other scores are sums, which may differ by rounding.
     """
     best = np.partition(base, base.size - TOP)[-TOP:] if base.size > TOP else base
-    best = 0.5 * best  # so that the difference of two huge ones stays a number
+    best = 0.5 * best  # so that the difference of two huge scores does not overflow
     size = np.abs(best).max()
     if best.max() - best.min() <= (0.0 if is_column else NO_SPREAD * size):
         return 0.0
-    deviation = float(size * np.std((best - best.max()) / size))  # neither tiny nor huge scores leave the range
+    deviation = float(size * np.std((best - best.max()) / size))  # without overflow or underflow
     return 0.5 / deviation if deviation > 1e-300 else 0.0
 
 
@@ -52,7 +52,7 @@ class BasePairs:
     base : ndarray of shape (n_docs,)
         Base scores.
     confidence : float or None
-        λ; None: see :func:`confidence_of`.
+        λ; None takes that of :func:`confidence_of`.
     is_column : bool, default=False
         Whether the base scores are values of a column of X.
 
@@ -60,9 +60,9 @@ class BasePairs:
     ----------
     confidence : float
     order : ndarray of shape (n_docs,)
-        The documents by rising base score, as kernels number them.
+        The documents by ascending base score, as kernels number them.
     powers : ndarray of shape (n_docs, 20)
-        By which each exponential falls from one document to the next.
+        Factors of each exponential from one document to the next.
     """
 
     def __init__(self, base: np.ndarray, confidence: float | None = None, *, is_column: bool = False):
@@ -79,7 +79,7 @@ class BasePairs:
         _native.rankers.fill_powers(steps, self.powers)
 
     def times(self, vector: np.ndarray) -> np.ndarray:
-        """``W @ vector``."""
+        """Return ``W @ vector``."""
         values = np.ascontiguousarray(vector[self.order], dtype=np.float64)
         product, unused = np.empty_like(values), np.empty_like(values)
         _native.rankers.multiply_base_pairs(self.powers, values, values, product, unused)
@@ -89,7 +89,7 @@ class BasePairs:
 
 
 class Rounds(NamedTuple):
-    """What the rounds of a query found, and the scores that they give its documents, in the order of its rows.
+    """The steps of a query, and the scores of its documents in the order of its rows.
 
     Row t of ``history`` is the state after t rounds: α, θ, μ and ν of the round, err_w and err_t after it.
     """
@@ -103,14 +103,14 @@ class Rounds(NamedTuple):
 def boost_stumps(
     rows: np.ndarray, base: BasePairs, feedback: QueryFeedback, n_rounds: int, eta: float, gamma: float
 ) -> Rounds:
-    """At most ``n_rounds`` rounds, each with the stump that has the largest θ of all."""
+    """Run at most ``n_rounds`` rounds, each with the stump of the largest θ."""
     n_docs = rows.shape[0]
-    varying = np.flatnonzero(rows.min(axis=0) < rows.max(axis=0))  # of terms, say, most are in no document of a list
+    varying = np.flatnonzero(rows.min(axis=0) < rows.max(axis=0))  # most terms are in no document of a list
     if varying.size < rows.shape[1]:
         rows = rows[:, varying]
     columns = np.ascontiguousarray(rows[base.order].T, dtype=np.float64)
     order = np.empty(columns.shape, dtype=np.uint32)
-    for feature, values in enumerate(columns):  # one by one, as places are twice as wide before they are stored
+    for feature, values in enumerate(columns):  # one by one: argsort returns int64, twice the size of order
         order[feature] = np.argsort(values)
     is_step = np.empty(order.shape, dtype=np.bool_)
     _native.rankers.mark_steps(columns, order, is_step)
@@ -141,7 +141,7 @@ def boost_classifier(
     sample_size: int | None,
     draws: np.random.Generator,
 ) -> Rounds:
-    """The same with a clone of ``estimator`` in every round, fitted to the signs of the documents' weights."""
+    """Run rounds with a clone of ``estimator`` in each, fitted to the signs of the documents' weights."""
     rows, n_docs = rows[base.order], rows.shape[0]
     up, down, pulls = np.ones(n_docs), np.ones(n_docs), np.empty(n_docs)
     base_up, base_down, parts = np.empty(n_docs), np.empty(n_docs), np.empty((4, n_docs))
@@ -176,7 +176,7 @@ def boost_classifier(
 
 
 def votes(classifier: Any, rows: np.ndarray) -> np.ndarray:
-    """Whether a fitted classifier puts each row into class 1; kernels trust that there is one answer per row."""
+    """Return whether a fitted classifier predicts class 1 for each row; an error if it has not one answer per row."""
     classes = np.asarray(classifier.predict(rows))
     if classes.shape != (rows.shape[0],):
         raise ValueError(
@@ -187,13 +187,13 @@ def votes(classifier: Any, rows: np.ndarray) -> np.ndarray:
 
 
 def takes_weights(estimator: Any) -> bool:
-    """Whether a classifier can be fitted to weighted documents."""
+    """Return whether a classifier can be fitted to weighted documents."""
     return has_fit_parameter(estimator, "sample_weight")
 
 
 def _fitted(estimator: Any, rows: np.ndarray, pulls: np.ndarray, sample_size: int | None, draws: Any) -> Any:
     fresh = clone(estimator)
-    for name in sorted(fresh.get_params()):  # of its parts too: the answer is then the same for any number of threads
+    for name in sorted(fresh.get_params()):  # of nested estimators, too: results do not depend on the number of threads
         if name == "random_state" or name.endswith("__random_state"):
             fresh.set_params(**{name: int(draws.integers(2**31 - 1))})
     weights, classes = np.abs(pulls), (pulls > 0.0).astype(np.int64)
@@ -208,7 +208,9 @@ def _fitted(estimator: Any, rows: np.ndarray, pulls: np.ndarray, sample_size: in
 
 @models.register
 class SavedTree(BaseEstimator):
-    """A fitted decision tree of scikit-learn that predicts what it predicted, and nothing else.
+    """A fitted decision tree of scikit-learn as plain arrays, which can only predict.
+
+    Model files hold trees in this form: compiled trees do not check what they read.
 
     Attributes
     ----------
@@ -217,7 +219,7 @@ class SavedTree(BaseEstimator):
     left_, right_ : ndarray of shape (n_nodes,)
         The next nodes, of larger numbers.
     classes_ : ndarray of shape (n_nodes,)
-        The class of the rows that end in a leaf.
+        The class of rows that reach a leaf.
     """
 
     features_: np.ndarray
@@ -228,46 +230,46 @@ class SavedTree(BaseEstimator):
 
     @classmethod
     def of(cls, classifier: Any) -> SavedTree:
-        """The same tree as that of a fitted classifier."""
-        tree, kept = classifier.tree_, cls()
+        """Return the tree of a fitted classifier."""
+        tree, saved = classifier.tree_, cls()
         is_leaf = tree.children_left < 0
-        kept.features_ = np.where(is_leaf, LEAF, tree.feature).astype(np.int64)
-        kept.thresholds_ = np.where(is_leaf, 0.0, tree.threshold)
-        kept.left_, kept.right_ = (side.astype(np.int64) for side in (tree.children_left, tree.children_right))
-        kept.classes_ = classifier.classes_[tree.value[:, 0, :].argmax(axis=1)].astype(np.int64)
-        return kept
+        saved.features_ = np.where(is_leaf, LEAF, tree.feature).astype(np.int64)
+        saved.thresholds_ = np.where(is_leaf, 0.0, tree.threshold)
+        saved.left_, saved.right_ = (side.astype(np.int64) for side in (tree.children_left, tree.children_right))
+        saved.classes_ = classifier.classes_[tree.value[:, 0, :].argmax(axis=1)].astype(np.int64)
+        return saved
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row."""
+        """Return the class of each row."""
         rows = np.asarray(X, dtype=np.float32)
-        node, on_the_way = np.zeros(rows.shape[0], dtype=np.int64), np.arange(rows.shape[0])
+        node, moving = np.zeros(rows.shape[0], dtype=np.int64), np.arange(rows.shape[0])
         while True:
-            on_the_way = on_the_way[self.features_[node[on_the_way]] != LEAF]
-            if not on_the_way.size:
+            moving = moving[self.features_[node[moving]] != LEAF]
+            if not moving.size:
                 return self.classes_[node]
-            here = node[on_the_way]
-            goes_left = rows[on_the_way, self.features_[here]] <= self.thresholds_[here]
-            node[on_the_way] = np.where(goes_left, self.left_[here], self.right_[here])
+            here = node[moving]
+            goes_left = rows[moving, self.features_[here]] <= self.thresholds_[here]
+            node[moving] = np.where(goes_left, self.left_[here], self.right_[here])
 
     def check_loaded(self) -> None:
-        """Refuse what is no tree: every way must end."""
+        """Raise a ``ValueError`` for arrays that are not a tree."""
         for name in ("features_", "left_", "right_", "classes_"):
             check_vector(self, name, np.int64)
         check_vector(self, "thresholds_")
         n_nodes = self.features_.size
         others = (self.thresholds_, self.left_, self.right_, self.classes_)
         if not n_nodes or any(vector.size != n_nodes for vector in others):
-            raise ValueError("a tree must have as many thresholds, ways and classes as nodes, and at least one.")
+            raise ValueError("a tree must have a threshold, two children and a class per node, and at least one node.")
         inner = np.flatnonzero(self.features_ != LEAF)
         for side in (self.left_, self.right_):
             if (side[inner] <= inner).any() or (side[inner] >= n_nodes).any():
-                raise ValueError("the nodes of a tree must lead to later ones.")
+                raise ValueError("the children of a node of a tree must have larger numbers.")
         if self.features_.min() < LEAF:
             raise ValueError("the features of a tree must be columns.")
 
 
 def as_saved(classifier: Any) -> Any:
-    """What a model file can hold in place of a fitted classifier: a tree as arrays, others as they are."""
-    from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier  # here, for it takes long to import
+    """Return a fitted classifier as a model file can hold it: a tree as arrays, others unchanged."""
+    from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier  # slow to import
 
     return SavedTree.of(classifier) if type(classifier) in (DecisionTreeClassifier, ExtraTreeClassifier) else classifier

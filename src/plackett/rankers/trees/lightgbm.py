@@ -19,7 +19,7 @@ from plackett.rankers.refinement.base_score import (
     column_values,
     grouped_base_score,
     is_column,
-    is_known_elsewhere,
+    scores_any_rows,
 )
 from plackett.rankers.trees.base import NO_SPLIT, FlatBoostedTrees, Lists, names_in, plain_rows, whole_labels
 from plackett.rankers.trees.lightgbm_text import read_trees
@@ -156,7 +156,7 @@ class LightGBMTrees(FlatBoostedTrees):
         -------
         self
         """
-        if eval_set is not None and base_score is not None and not is_known_elsewhere(base_score):
+        if eval_set is not None and base_score is not None and not scores_any_rows(base_score):
             raise ValueError(
                 "base_score is one score per row of X, so the rows of eval_set have none. Give a column, a ranker, a "
                 "model or a run, which score them too."
