@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from plackett.exceptions import DataFormatError
-from plackett.text import build_index, open_index, storage
+from plackett.text import build_index, open_index
+from plackett.text.index import INDEX_FILE
 from tests.fuzz.mutations import mutate_array, mutate_bytes, mutate_json, one_of
 from tests.fuzz.outcomes import our_errors
 from tests.storage.containers import array_in, parts_of, signed, with_array
@@ -32,7 +33,7 @@ def seeds():
             n_docs = len(one_field if texts is one_field else TEXTS["body"])
             docid, links = [f"d{k}" for k in range(n_docs)], [[0, 1]] if positions else None
             build_index(texts, docid=docid, positions=positions, links=links).save(folder)
-            contents.append((folder / storage.INDEX_FILE).read_bytes())
+            contents.append((folder / INDEX_FILE).read_bytes())
     return contents
 
 
@@ -53,7 +54,7 @@ def mutate(seeds, rng):
 def read(path):
     with tempfile.TemporaryDirectory(dir=path.parent) as name:
         folder = Path(name)
-        (folder / storage.INDEX_FILE).write_bytes(path.read_bytes())
+        (folder / INDEX_FILE).write_bytes(path.read_bytes())
         with our_errors():
             index = open_index(folder)
             index.search("boats on the sea")

@@ -47,7 +47,7 @@ def draft_of(path: str | os.PathLike) -> Iterator[BinaryIO]:
             os.fchmod(file.fileno(), stat.S_IMODE(os.stat(target).st_mode))
         yield file
     finally:
-        if os.path.lexists(draft) and _is_same(file.fileno(), draft):
+        if _is_same(file.fileno(), draft):
             os.unlink(draft)  # before its lock is released
         with contextlib.suppress(OSError):  # a full disk: an earlier flush has raised already
             file.close()
@@ -82,7 +82,7 @@ def draft_folder(path: str | os.PathLike) -> Iterator[str]:
     try:
         yield draft
     finally:
-        if os.path.lexists(draft) and _is_same(handle, draft):
+        if _is_same(handle, draft):
             shutil.rmtree(draft, ignore_errors=True)
         os.close(handle)
 
@@ -127,11 +127,14 @@ def _draft_names(path: str | os.PathLike) -> Iterator[str]:
 
 def _take(handle: int, draft: str) -> bool:
     """Lock a new draft; return False if another process deleted it as abandoned before it was locked."""
-    return _locked(handle) is not False and os.path.lexists(draft) and _is_same(handle, draft)
+    return _locked(handle) is not False and _is_same(handle, draft)
 
 
 def _is_same(handle: int, path: str) -> bool:
-    return os.path.samestat(os.fstat(handle), os.lstat(path))
+    try:
+        return os.path.samestat(os.fstat(handle), os.lstat(path))
+    except FileNotFoundError:  # deleted by another writer
+        return False
 
 
 def _remove_if_abandoned(path: str) -> None:
