@@ -47,10 +47,8 @@ def strict_lists(job: Job) -> StrictLists:
         return StrictLists(folds, "MQ2008-list", True)
     systems = datasets.load(SYSTEMS, job.folder)
     assert isinstance(systems, Queries)
-    folds = [
-        Fold(*(with_strict_order(part, systems) for part in datasets.load_fold(STAND_IN, number, job.folder)))
-        for number in numbers
-    ]
+    published = [datasets.load_fold(STAND_IN, number, job.folder) for number in numbers]
+    folds = [Fold(*(with_strict_order(part, systems) for part in fold if part is not None)) for fold in published]
     return StrictLists(folds, f"MQ2008 in the order of 25 systems, lists of {SHORTEST} documents and more", False)
 
 
@@ -59,7 +57,9 @@ def best_on_validation(rankers: Iterable[Any], fold: Fold, loss: Callable[[Any, 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the papers use few iterations or loose thresholds
         fitted = [one.fit(fold.train) for one in rankers]
-    return min(fitted, key=lambda one: loss(one, fold.validation))
+    validation = fold.validation
+    assert validation is not None
+    return min(fitted, key=lambda one: loss(one, validation))
 
 
 def with_strict_order(queries: Queries, systems: Queries) -> Queries:

@@ -184,7 +184,7 @@ N_DRAWS = 200
 def on_first_rows(fold: Fold, job: Job) -> Outcomes:
     """Return ListNet and RankSVM on the first ten rows of each query, and random orders of the first 3, 5 and 10."""
     chosen = with_validation(fold)
-    parts = Fold(*(_as_queries(first_rows(part, METRICS[-1])) for part in chosen))
+    parts = Fold(*(_as_queries(first_rows(part, METRICS[-1])) for part in chosen if part is not None))
     found = {}
     for name, known_as in BASELINES.items():
         best = _best([ranker(known_as)], parts, METRICS[-1])
