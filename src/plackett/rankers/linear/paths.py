@@ -14,7 +14,7 @@ from plackett.validation import check_numbers
 if TYPE_CHECKING:
     from plackett.rankers.linear.ranker import LinearRanker
 
-DEFAULT_L2 = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+DEFAULT_L2: tuple[float, ...] = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 
 
 @dataclass
