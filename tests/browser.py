@@ -1,4 +1,4 @@
-"""A real browser for tests of pages: headless Chromium, through selenium. Skipped where either is missing."""
+"""A real browser for tests of pages: headless Chromium, through selenium. Tests are skipped if either is missing."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 DRIVER = shutil.which("chromedriver")
 FLAGS = [
     "--headless=new",
-    "--no-sandbox",  # a continuous integration machine runs as root
+    "--no-sandbox",  # continuous integration runs as root
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
@@ -18,7 +18,7 @@ FLAGS = [
     "--disable-sync",
     "--window-size=1200,900",
 ]
-# the ink of an element, and the paper behind it
+# the text colour of an element, and its background colour
 COLOURS = """
 const element = document.querySelector(arguments[0]);
 const ink = element.namespaceURI.endsWith("svg") ? getComputedStyle(element).fill : getComputedStyle(element).color;
@@ -30,7 +30,7 @@ return [ink, paper()];
 
 
 def start_browser(folder: Path):
-    """A browser that keeps its profile in ``folder``; it is the caller's to quit."""
+    """Return a browser that keeps its profile in ``folder``; the caller must quit it."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     if CHROMIUM is None or DRIVER is None:
         pytest.skip("chromium and chromedriver are not installed (Debian: chromium, chromium-driver)")
@@ -56,7 +56,7 @@ def media(browser, kind, scheme, motion="no-preference"):
 
 
 def contrast(ink, paper):
-    """The ratio of WCAG 2: 1 for the same colour, 21 for black on white."""
+    """Return the contrast ratio of WCAG 2: 1 for the same colour, 21 for black on white."""
 
     def luminance(colour):
         parts = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]

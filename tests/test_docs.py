@@ -1,4 +1,4 @@
-"""What the pages and docstrings show is what the code prints: every example is run, every table compared."""
+"""Examples in pages and docstrings run and print what is shown, and tables have the values of the code."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def blocks_of(page: Path) -> Iterator[Block]:
 
 
 class Runner(doctest.DocTestRunner):
-    """A runner that skips what needs a package of an extra that is not installed, and names it."""
+    """A runner that skips examples which need a package that is not installed, and lists the package."""
 
     def report_unexpected_exception(self, out, test, example, exc_info):
         error = exc_info[1]
@@ -83,7 +83,7 @@ def run_doctest(test: doctest.DocTest) -> None:
 
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
-    """Run a command line in the page's folder and return what a terminal would show; ``$?`` is the one before."""
+    """Run a command line in the page's folder and return its terminal output; ``$?`` is the previous exit status."""
     tools, folder = tmp_path / "tools", tmp_path / "page"
     tools.mkdir()
     folder.mkdir()
@@ -96,7 +96,7 @@ def shell(tmp_path, monkeypatch):
     environment = {
         **os.environ,
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONUNBUFFERED": "1",  # standard output and error in the order in which they were written
+        "PYTHONUNBUFFERED": "1",  # keeps the order of standard output and standard error
         "PYTHONUTF8": "1",
         "COLUMNS": "80",
         "TERM": "dumb",
@@ -123,7 +123,7 @@ def shell(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_shows_what_the_code_prints(page, shell):
-    """Python blocks with ``>>>`` and console blocks with ``$`` run in order; a block with a caption is a file."""
+    """Run Python blocks with ``>>>`` and console blocks with ``$`` in order; a block with a caption is a file."""
     names: dict[str, object] = {}
     for block in blocks_of(page):
         if "caption" in block.options:
@@ -134,7 +134,7 @@ def test_page_shows_what_the_code_prints(page, shell):
             run_doctest(examples)
             names = examples.globs
         elif block.language == "python":
-            compile(block.text, f"{page.name}, line {block.line}", "exec")  # a sketch: at least it is Python
+            compile(block.text, f"{page.name}, line {block.line}", "exec")  # without a prompt: it must compile
         elif block.language == "console":
             if os.name == "nt":
                 pytest.skip("the shell examples need a POSIX shell")
@@ -145,7 +145,7 @@ def test_page_shows_what_the_code_prints(page, shell):
 
 
 def commands_of(text: str) -> Iterator[tuple[str, str]]:
-    """Command lines behind ``$``, each with the output shown below it."""
+    """Yield the command lines after ``$``, each with the output shown below it."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, shown = part.partition("\n")
         yield command, shown
@@ -165,7 +165,7 @@ def test_docstrings_show_what_the_code_prints(name, tmp_path, monkeypatch):
 
 
 def table_of(page: str, heading: str) -> list[list[str]]:
-    """The cells of the first Markdown table below a heading, its head and rule left out."""
+    """Return the cells of the first Markdown table below a heading, without its header."""
     text = (DOCS / page).read_text(encoding="utf-8")
     section = text.partition(f"\n## {heading}\n")[2]
     assert section, f"{page} has no section {heading!r}"

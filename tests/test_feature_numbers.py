@@ -1,4 +1,4 @@
-"""A feature is called by its name, or by its number in the file; arrays without a file count from 0."""
+"""Messages call a feature by its name, or by its number in the file; columns of arrays count from 0."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_labels_and_columns_lead_to_each_other():
         "feature " + "9" * 9999,
     ]
     assert [find_column(one, 3, None, 1) for one in unknown] == [None] * len(unknown)
-    assert find_column("feature 1", 3, None, None) is None  # an array has no numbers of a file
+    assert find_column("feature 1", 3, None, None) is None  # an array has no feature numbers
 
 
 @pytest.mark.parametrize("first_index", [0, 1])

@@ -1,4 +1,4 @@
-"""What importing costs, and that the public names are there."""
+"""Importing is fast and loads little, and the public names exist."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ def run(code, *words):
 
 
 def loaded(code, heavy, *words):
-    """Which of the packages a process has imported after the code, in which the command may end it."""
+    """Return which of the packages a process has imported after it ran the code, which may exit."""
     code = f"import sys\ntry:\n    {code}\nexcept SystemExit: pass\nprint([m for m in {heavy} if m in sys.modules])"
     return run(code, *words).splitlines()[-1]
 
@@ -39,7 +39,7 @@ def test_importing_loads_nothing_heavy():
 
 
 def test_asking_the_command_for_help_loads_nothing_heavy():
-    heavy = [name for name in HEAVY if name not in ("rich", "pydantic")]  # which draw it
+    heavy = [name for name in HEAVY if name not in ("rich", "pydantic")]  # typer uses them for the help
     assert loaded("from plackett.cli import main; main()", heavy, "--help") == "[]"
 
 
@@ -54,7 +54,7 @@ def test_commands_that_need_no_ranker_load_nothing_heavy(verb, tmp_path):
     data.write_text("2 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n")
     scores.write_text("1\n2\n")
     words = [data] if verb == "info" else [data, scores, "--reference-scores"]
-    heavy = [name for name in HEAVY if name != "pydantic"]  # in which recent versions of typer check words
+    heavy = [name for name in HEAVY if name != "pydantic"]  # recent versions of typer use pydantic
     assert loaded("from plackett.cli import main; main()", heavy, verb, *words) == "[]"
 
 

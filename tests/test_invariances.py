@@ -1,4 +1,4 @@
-"""The order of rows, the names of queries and the way rows are stored change no result, for every registered ranker."""
+"""No result of a registered ranker depends on the order of rows, the names of queries or the storage of rows."""
 
 import functools
 import gzip
@@ -14,7 +14,7 @@ from scipy import sparse
 
 import plackett as pk
 
-SETTINGS = {  # that make a fit fast, or its result well defined
+SETTINGS = {  # for a fast fit, or a well-defined result
     "neural": {"n_epochs": 2, "random_state": 0, "normalize": "maxabs"},
     "trees": {"n_rounds": 5},
     "lambdarank": {"n_rounds": 5},
@@ -25,7 +25,7 @@ SETTINGS = {  # that make a fit fast, or its result well defined
     "query-dependent": {"tol": 1e-6, "l2": 0.1, "n_neighbors": 4},
     "indv-svm": {"tol": 1e-6, "l2": 0.1, "new_queries": "uniform"},
 }
-FOLLOWS_ROWS = ("prank", "neural", "trees", "lambdarank", "rank:ndcg")  # a fit takes the rows in their order
+FOLLOWS_ROWS = ("prank", "neural", "trees", "lambdarank", "rank:ndcg")  # the fit depends on the order of rows
 # BLAS and PyTorch sum a row differently at another place of the matrix, in double and in single precision
 ROUNDS = {"kernel": 1e-11, "kernel-cs-listmle": 1e-11, "neural": 1e-5}
 SPARSE_SUM = 1e-12  # sums over the stored values only, in another order than over whole rows
@@ -33,13 +33,13 @@ METRICS = ["ndcg@3", "ndcg", "dcg@2", "map", "p@2", "recall@2", "mrr", "err@3", 
            "persistence@2", "mean_ndcg", "sharp_ndcg"]  # fmt: skip
 N_FEATURES = 4
 
-# rows come from a seed, so that there is little to shrink
+# rows are drawn from a seed, so that hypothesis has little to shrink
 few = functools.partial(settings, derandomize=True, deadline=None, database=None, phases=[Phase.generate])
 
 
 @st.composite
 def judged_lists(draw, least=1, most=5):
-    """Features, labels and query numbers of short lists: one document, ties everywhere, constant columns, float32."""
+    """Draw features, labels and query numbers of short lists: one document, many ties, constant columns, float32."""
     lengths = draw(st.lists(st.integers(1, 6), min_size=(n := draw(st.integers(least, most))), max_size=n))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_docs = sum(lengths)
@@ -64,7 +64,7 @@ NAMES = {
 
 
 def same_in(kind, X, folder):
-    """The same rows, stored in another way."""
+    """Return the same rows in another storage format."""
     if kind == "memmap":
         np.save(folder / "rows.npy", X)
         return np.load(folder / "rows.npy", mmap_mode="r")
@@ -85,13 +85,13 @@ def made(name):
 
 def fitted(name, X, labels, qid):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # data of the sort that nothing can be learned from are wanted here
+        warnings.simplefilter("ignore")  # data without anything to learn are intended
         return made(name).fit(X, labels, qid=qid)
 
 
 @functools.cache
 def ready(name):
-    """The ranker, fitted once."""
+    """Return the ranker, fitted once."""
     rng = np.random.default_rng(3)
     qid = np.repeat(np.arange(8), [1, 6, 3, 5, 2, 6, 4, 5])
     X = rng.normal(size=(qid.size, N_FEATURES)) * (rng.random((qid.size, N_FEATURES)) < 0.8)
@@ -101,7 +101,7 @@ def ready(name):
 
 
 def assert_same(found, expected, error=0.0):
-    """Equal to the last bit, or up to an error relative to the largest."""
+    """Assert that values are bit-identical, or equal up to an error relative to the largest."""
     if error:
         np.testing.assert_allclose(found, expected, rtol=0, atol=error * max(1.0, np.abs(expected).max()))
     else:
@@ -196,7 +196,7 @@ def test_no_reading_depends_on_files_pipes_or_compression(tmp_path_factory, list
 
 
 def through_a_pipe(text):
-    """What ``read_letor`` reads from a pipe that is filled meanwhile."""
+    """Return what ``read_letor`` reads from a pipe while it is written."""
     read_end, write_end = os.pipe()
 
     def write():

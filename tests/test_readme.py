@@ -1,4 +1,4 @@
-"""The README's table is what the code computes; its example runs with the docs (test_docs.py)."""
+"""The README's table has the values of the code; its example runs with the docs (test_docs.py)."""
 
 import re
 from pathlib import Path

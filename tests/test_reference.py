@@ -1,4 +1,4 @@
-"""The API reference against the classes: every attribute is listed under its own name, and exists."""
+"""The API reference lists every attribute of the classes by its name, and every listed attribute exists."""
 
 import ast
 import importlib.util
@@ -24,13 +24,13 @@ def conf():
 
 
 def class_names():
-    """The classes of the reference."""
+    """Return the classes of the reference."""
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8") if (ROOT / "docs").is_dir() else ""
     return re.findall(r"autoclass:: (\S+)", text)
 
 
 def attributes_of(cls, conf):
-    """The names in the section "Attributes" of a docstring."""
+    """Return the names in the section "Attributes" of a docstring."""
     entries = conf.attributes((inspect.getdoc(cls) or "").splitlines())[1]
     return [name for names, *_ in entries for name in names]
 
@@ -41,7 +41,7 @@ def test_the_names_that_a_type_checker_sees_are_the_public_ones():
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                assert alias.asname == alias.name  # without it the name is private to a type checker
+                assert alias.asname == alias.name  # without "as" the name is private for type checkers
                 seen[alias.name] = node.module
     assert {*seen, "__version__"} == set(pk.__all__)
     for name, module in seen.items():
@@ -67,7 +67,7 @@ def lists():
     return pk.datasets.make_web_like(6, 8, 4, random_state=0)
 
 
-SETTINGS = {  # several fits where an attribute depends on a parameter
+SETTINGS = {  # several fits if an attribute depends on a parameter
     "LinearRanker": [{"max_iter": 500}, {"loss": "hinge"}],
     "KernelRanker": [{}, {"loss": "hinge"}],
     "AdaRank": [{"n_rounds": 3}],
@@ -85,7 +85,7 @@ NEEDED |= dict.fromkeys(("TreeRanker", "LightGBMRanker"), "lightgbm")
 
 
 def learned(cls, setting, lists):
-    """The public attributes that end in an underscore once an estimator has been fitted."""
+    """Return the public attributes of a fitted estimator that end in an underscore."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(lists.X, columns=[f"f{column}" for column in range(lists.n_features)])
     estimator = cls(**setting)

@@ -1,4 +1,4 @@
-"""Rows of one query that do not stand together: every answer is in the order of the rows as they were given."""
+"""Rows of a query need not be contiguous: every result is in the order of the given rows."""
 
 import numpy as np
 import pytest
@@ -135,7 +135,7 @@ def test_folds_selection_and_comparison_take_mixed_rows(sorted_set, mixed):
 
 def test_files_keep_the_order_of_their_rows(tmp_path, mixed):
     pk.write_letor(mixed, tmp_path / "mixed.txt")
-    for options in ({}, {"cache": True}, {"cache": True}):  # as text, making a cache, from the cache
+    for options in ({}, {"cache": True}, {"cache": True}):  # from text, while writing a cache, from the cache
         read = pk.read_letor(tmp_path / "mixed.txt", **options)
         np.testing.assert_array_equal(read.X, mixed.X)
         np.testing.assert_array_equal(read.y, mixed.y)
@@ -157,14 +157,14 @@ def coarse_lists(n_queries=18, seed=0):
 
 
 def sorted_lists(sign, **options):
-    """The same rows, the best of each query first (-1) or last (1)."""
+    """Return the same rows, the best of each query first (-1) or last (1)."""
     X, labels, qid = coarse_lists(**options)
     rows = np.lexsort((X[:, 2], sign * labels, qid))
     return pk.Queries(X[rows], labels[rows], qid, docid=[f"d{row}" for row in rows])
 
 
 class Coarse(BaseEstimator):
-    """Scores that tie: a column, divided and rounded down."""
+    """Return scores with ties: a column, divided and rounded down."""
 
     def __init__(self, step=1):
         self.step = step

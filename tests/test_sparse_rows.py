@@ -147,7 +147,7 @@ def test_every_format_of_the_same_rows_gives_the_same_scores_with_every_normalis
             with pytest.raises(ValueError, match=r"(X is sparse|a sparse X).*zeros do not stay zeros.*X\.toarray\(\)"):
                 fast(name, **params).fit(sparse.csr_matrix(X), Y, qid=QID)
             continue
-        first = sparse.csr_matrix(X) if name == "rank:ndcg" else X  # XGBoost takes what is not stored as missing
+        first = sparse.csr_matrix(X) if name == "rank:ndcg" else X  # XGBoost reads unstored values as missing
         dense = fast(name, **params).fit(first, Y, qid=QID).predict(first, qid=QID)
         for make in FORMATS:
             found = fast(name, **params).fit(make(X), Y, qid=QID).predict(make(X), qid=QID)
@@ -156,7 +156,7 @@ def test_every_format_of_the_same_rows_gives_the_same_scores_with_every_normalis
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
 def test_values_of_sparse_rows_must_be_one_array_of_real_numbers(form):
-    if form != "coo":  # of which scipy refuses it
+    if form != "coo":  # scipy itself rejects this for COO
         rows = sparse.random(6, 3, density=0.9, format=form, random_state=0)
         rows.data = rows.data.reshape(-1, 1)
         with pytest.raises(ValueError, match="damaged sparse matrix: its values must be one array"):
@@ -167,6 +167,6 @@ def test_values_of_sparse_rows_must_be_one_array_of_real_numbers(form):
 
 def test_lists_of_rows_must_have_a_value_for_every_column_number():
     rows = sparse.lil_matrix(np.arange(1, 13.0).reshape(4, 3))
-    rows.data[2] = rows.data[2][:1]  # scipy would fill the others with whatever is in memory
+    rows.data[2] = rows.data[2][:1]  # scipy would fill the others with uninitialised memory
     with pytest.raises(ValueError, match="a row has another number of values than of column numbers"):
         pk.Queries(rows)

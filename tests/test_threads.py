@@ -1,4 +1,4 @@
-"""The pool that kernels share."""
+"""The shared thread pool of the kernels."""
 
 import multiprocessing
 import threading
@@ -104,7 +104,7 @@ def hold_blas_limit(is_in, is_let_go):
 
 @pytest.mark.parametrize("first_out", [0, 1])
 def test_overlapping_blas_limits_leave_what_was_there_before(two_blas_threads, first_out):
-    _threads._release_control(_threads._blas_controller())  # the fixture's thread holds no block of its own
+    _threads._release_control(_threads._blas_controller())  # the thread of the fixture has no block
     entered, let_go = ([threading.Event() for _ in range(2)] for _ in range(2))
     threads = []
     for place in range(2):

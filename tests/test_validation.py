@@ -1,4 +1,4 @@
-"""Checks on what comes from outside."""
+"""Checks of input."""
 
 import warnings
 

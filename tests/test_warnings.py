@@ -1,4 +1,4 @@
-"""Warnings are recorded by the thread that gives them, and the process is left as it was."""
+"""Warnings are recorded by the thread that issues them, and the warning filters of the process are unchanged."""
 
 import threading
 import warnings
@@ -83,8 +83,8 @@ def test_blocks_may_be_nested_and_others_warnings_come_after_the_block():
 
 def test_concurrent_comparisons_leave_the_process_its_warnings():
     data = pk.datasets.make_web_like(12, 5, 3, random_state=0)
-    pk.cross_validate("regression", data, cv=2, metrics="map")  # imports modules, which may bring filters of their own
-    before, fitted = state(), pk.LinearRanker().fit(data)  # whose columns have names, which predict compares
+    pk.cross_validate("regression", data, cv=2, metrics="map")  # imports modules that may add filters
+    before, fitted = state(), pk.LinearRanker().fit(data)  # its columns have names, which predict compares
     barrier = threading.Barrier(3)
 
     def work():

@@ -1,4 +1,4 @@
-"""How arrays reach kernels: as they are, or not at all."""
+"""Arrays are passed to kernels without conversion, or rejected."""
 
 import os
 import subprocess
@@ -127,7 +127,7 @@ def test_nothing_is_converted(arguments, words):
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_an_array_may_begin_anywhere(kind):
-    """Vector code must not add in another order where an array does not begin at a multiple of a register's size."""
+    """The order of sums must not depend on the alignment of an array."""
     rng = np.random.default_rng(0)
     X, coef = rng.normal(size=(7, 37)).astype(kind), rng.normal(size=37)
     answers = []

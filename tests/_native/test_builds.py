@@ -1,4 +1,4 @@
-"""The two builds against each other: kernels agree to 1e-12, fits to 1e-6."""
+"""The two builds agree: kernels to 1e-12, fits to 1e-6."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Compiled models of target queries: one solver for both types of documents, and wrong arrays refused."""
+"""Compiled models of target queries: one solver for both types of documents, and wrong arrays are rejected."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ TARGETS = neighbors(([0, 1, 2, 3], [1.6, 1.2, 0.8, 0.4]), ([2, 0], [3.0, 1.0]))
 def test_documents_in_float32_are_solved_in_float64(loss, monkeypatch):
     monkeypatch.setattr(
         "plackett.rankers.query_dependent.local_fits.LARGEST_ROTATION", 0
-    )  # turned documents would be rounded
+    )  # rotated documents would be rounded
     it = Lists(lengths=(9, 40, 7, 12))
     single = it.X.astype(np.float32)
     found, expected = (

@@ -1,4 +1,4 @@
-"""Compiled pairwise losses where the losses' own tests do not look: fused passes, ranges of scores, NaN."""
+"""Compiled pairwise losses, beyond the tests of the losses: fused passes, ranges of scores, NaN."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ LOSSES.append(PairwiseSmoothedHinge(0.3))
 
 
 def some_lists():
-    """Short lists, long ones whose halves cross, one with a single label, and an empty one."""
+    """Return short lists, long ones with crossings, one with a single label, and an empty one."""
     rng = np.random.default_rng(0)
     return literal.lists_of(
         rng.integers(0, 3, 7),

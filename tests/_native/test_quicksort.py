@@ -1,11 +1,11 @@
-"""The unstable order of ranx: that of numba's own argsort, document by document."""
+"""The unstable order of ranx equals that of numba's argsort, document by document."""
 
 import numpy as np
 import pytest
 
 from plackett import _native
 
-numba = pytest.importorskip("numba")  # a peer, which ranx brings
+numba = pytest.importorskip("numba")  # a dependency of ranx
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,7 @@ def numbas_order():
 
 
 def our_order(scores):
-    """The labels are the numbers of the documents."""
+    """Return the documents in ranked order; their labels are their numbers."""
     order = np.empty(scores.size)
     bounds, lengths = np.array([0, scores.size]), np.array([scores.size])
     _native.metrics.rank_labels_by_quicksort(scores, np.arange(scores.size, dtype=float), bounds, lengths, 0, 1, order)

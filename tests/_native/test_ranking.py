@@ -1,4 +1,4 @@
-"""Lists in the order of their scores, by counts or by sorting: the same as a stable sort of the whole list."""
+"""Lists in the order of their scores, by counts or by sorting, equal a stable sort of the whole list."""
 
 import itertools
 
@@ -12,7 +12,7 @@ SIZES = (0, 1, 2, 3, 15, 16, 17, 100, 250, 511, 512, 513, 700)
 
 def scores_of(kind, rng, size):
     scores = rng.normal(size=size)
-    if kind == "far apart":  # nearly all of them tie in steps of the range
+    if kind == "far apart":  # nearly all of them tie after quantisation
         return np.where(rng.random(size) < 0.05, -1e9, scores)
     if kind == "close":  # different, but equal as float32
         return 1.0 + 1e-12 * scores

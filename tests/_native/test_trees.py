@@ -1,4 +1,4 @@
-"""Sums over trees against a walk node by node: few rows and many, dense and CSR, missing values, float32 sums."""
+"""Sums over trees equal a traversal node by node: few rows and many, dense and CSR, missing values, float32 sums."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ N_FEATURES = 5
 
 
 def grown(seed, n_trees=7):
-    """Random trees of 1 to 9 leaves in flat arrays: starts, features, thresholds, left, right, values, zeros_left."""
+    """Return random trees of 1 to 9 leaves: starts, features, thresholds, left, right, values, zeros_left."""
     rng = np.random.default_rng(seed)
     starts, nodes = [0], []
     for tree in range(n_trees):

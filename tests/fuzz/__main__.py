@@ -1,4 +1,4 @@
-"""Mutate files of a kind and count what reading them leads to."""
+"""Mutate files of a kind and count the outcomes of reading them."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ FLOATS = (0.0, -0.0, 0.5, 1e-300, 1e300, -1e300, float("nan"), float("inf"), flo
 
 
 def one_of(values, rng):
-    """One of some values, each as likely."""
+    """Return one of some values, with equal probabilities."""
     return values[int(rng.integers(len(values)))]
 
 
 def mutate_bytes(content: bytes, rng: np.random.Generator, others: list[bytes] = ()) -> bytes:
-    """The content after one to four random changes; ``others`` lend parts."""
+    """Return the content after one to four random changes; parts may come from ``others``."""
     data = bytearray(content)
     for _ in range(int(rng.integers(1, 5))):
         place = int(rng.integers(len(data) + 1))
@@ -51,7 +51,7 @@ def mutate_bytes(content: bytes, rng: np.random.Generator, others: list[bytes] =
 
 
 def mutate_json(value, rng: np.random.Generator):
-    """A JSON value with one part replaced, dropped, doubled or moved."""
+    """Return a JSON value with one part replaced, dropped, doubled or moved."""
     paths = list(_paths(value))
     path = one_of(paths, rng)
     if not path:
@@ -108,7 +108,7 @@ def _other_value(value, rng):
 
 
 def mutate_array(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """An array with other values, another shape or another type."""
+    """Return an array with other values, another shape or another type."""
     array = array.copy()
     change = int(rng.integers(9))
     if change <= 3 and array.size:

@@ -1,4 +1,4 @@
-"""Caches of LETOR text and Parquet; also such as were changed and signed again, whose checksums are right."""
+"""Caches of LETOR text and Parquet, also changed ones with correct checksums."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def read(path):
         header, _ = parts_of(path.read_bytes())
         options, made_from = header["header"]["options"], header["header"]["made_from"]
         queries = cache.load(path, made_from, options)
-    except Exception as error:  # readers of the cache then read the file that it was made from
+    except Exception as error:  # readers of the cache fall back to the source file
         raise ValueError("unusable") from error
     with our_errors():
         queries.describe()

@@ -1,4 +1,4 @@
-"""Text indexes, also such as were changed and signed again."""
+"""Text indexes, also changed ones with correct checksums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model files: those of every ranker."""
+"""Model files of every ranker."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ RATINGS = {user: {item: float((user * item) % 5) for item in range(user % 3, 6)}
 
 
 def ranker(name, **params):
-    """A ranker of the registry with little to do."""
+    """Return a ranker of the registry with parameters for a fast fit."""
     known = registry.parameters(name)
     return pk.ranker(name, **{key: value for key, value in FAST.items() if key in known}, **params)
 
 
 @functools.cache
 def fitted():
-    """Models of every kind."""
+    """Return models of every kind."""
     models = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -84,7 +84,7 @@ def other_array(directory, body, rng):
     name = one_of(list(directory["arrays"]), rng)
     try:
         array = array_in(directory, body, name)
-    except Exception:  # it was changed before; numpy raises many kinds
+    except Exception:  # an earlier mutation broke it; numpy raises many kinds of errors
         return directory, body
     return with_array(directory, body, name, mutate_array(array, rng))
 
@@ -103,5 +103,5 @@ def read(path):
                     model.explain(rows[:6], qid=QID[:6])
         if hasattr(model, "save"):
             model.save(io.BytesIO())
-    except ValueError as error:  # what does not go together is told as after a fit
+    except ValueError as error:  # inconsistent input raises the same error as after a fit
         raise ModelFormatError(str(path), str(error)) from error

@@ -1,4 +1,4 @@
-"""Files whose single byte says how reading them ends: the runner is tested with it."""
+"""Files of one byte that determines the outcome of reading them, for tests of the runner."""
 
 from __future__ import annotations
 

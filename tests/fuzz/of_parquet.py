@@ -1,4 +1,4 @@
-"""Parquet files as ``write_parquet`` makes them: a changed one must not be read with other values."""
+"""Parquet files of ``write_parquet``: a changed one must not be read with other values."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def read(path):
         queries = pk.read_parquet(path)
     content = [queries.X, queries.y, queries.qid, queries.docid, queries.feature_names]
     found = hashlib.sha256(repr([None if part is None else np.asarray(part).tolist() for part in content]).encode())
-    if len(_known()) < len(seeds()):  # the seeds themselves are read first
+    if len(_known()) < len(seeds()):  # read the seeds themselves first
         _known().append(found.hexdigest())
     assert found.hexdigest() in _known(), "read with other values"
 
 
 @functools.cache
 def _known():
-    """The digests of the seeds."""
+    """Return the digests of the seeds."""
     return []

@@ -1,4 +1,4 @@
-"""Results of a comparison: a damaged one is never an error, it is made again."""
+"""Results of a comparison: a damaged one is computed again, without an error."""
 
 from __future__ import annotations
 

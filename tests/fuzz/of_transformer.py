@@ -1,4 +1,4 @@
-"""Model files with the transformers and weak learners of scikit-learn that plackett keeps."""
+"""Model files with the transformers and weak learners of scikit-learn that plackett can save."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LEARNERS = [
 
 @functools.cache
 def fitted():
-    """Rankers with every transformer, and refiners with every weak learner."""
+    """Return rankers with every transformer, and refiners with every weak learner."""
     models = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

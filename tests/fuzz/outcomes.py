@@ -1,4 +1,4 @@
-"""Which errors are ours."""
+"""Distinguish errors that plackett raises from those of other packages."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import traceback
 
 
 class Foreign(Exception):
-    """A ValueError that we did not raise: whatever had it, numpy or Python, was given what it cannot take."""
+    """A ValueError of numpy or Python, which received an invalid argument from plackett."""
 
 
 @contextlib.contextmanager
 def our_errors():
-    """Let a ValueError pass only if a statement of ours raised it."""
+    """Let a ValueError pass only if a statement of plackett raised it."""
     try:
         yield
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""Runs mutated inputs in a process of their own and counts the outcomes.
+"""Read mutated inputs in a separate process and count the outcomes.
 
-An input is known by its kind, seed and number. A process that ends or hangs is replaced, and the run goes on behind the
-input that it had.
+An input is identified by its kind, seed and number. A process that ends or hangs is replaced, and the run continues
+after its input.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ import numpy as np
 
 import tests.fuzz
 
-FINE = ("read", "refused")  # without an error, with one of ours
-SECONDS = 5  # of computing, for one input
-PATIENCE = 60  # of waiting, as other processes may have the processor
-SLACK = 200 << 20  # bytes of memory besides ten times the input
+FINE = ("read", "refused")  # without an error, or with one of plackett
+SECONDS = 5  # processor time of one input
+PATIENCE = 60  # wall time of one input, as other processes may use the processor
+SLACK = 200 << 20  # bytes of memory in addition to ten times the input
 REPOSITORY = Path(tests.fuzz.__path__[0]).parents[1]
 
 
 def kind_names() -> list[str]:
-    """The kinds of file that have a fuzzer."""
+    """Return the kinds of file that have a fuzzer."""
     return sorted(m.name.removeprefix("of_") for m in pkgutil.iter_modules(tests.fuzz.__path__) if m.name[:3] == "of_")
 
 
 def kind_of(name: str):
-    """The module of a kind of file."""
+    """Return the module of a kind of file."""
     return importlib.import_module(f"tests.fuzz.of_{name}")
 
 
 def mutated(kind, seeds: list[bytes], seed: int, number: int) -> bytes:
-    """The input of this number."""
+    """Return the input with this number."""
     return kind.mutate(seeds, np.random.default_rng([seed, number]))
 
 
@@ -49,8 +49,8 @@ def run(name: str, count: int, *, seed: int = 0, first: int = 0, keep: Path | No
     Returns
     -------
     Counter
-        Of ``read``, ``refused`` (an error of ours), ``foreign`` (another error), ``memory`` (more than ten times the
-        input and 200 MB), ``hang`` (more than 5 seconds of computing) and ``signal``.
+        Of ``read``, ``refused`` (an error of plackett), ``foreign`` (another error), ``memory`` (more than ten times
+        the input and 200 MB), ``hang`` (more than 5 seconds of processor time) and ``signal``.
     """
     kind, outcomes = kind_of(name), Counter()
     seeds = kind.seeds()
@@ -76,7 +76,7 @@ def run(name: str, count: int, *, seed: int = 0, first: int = 0, keep: Path | No
 
 
 def _results(name: str, folder: str, seed: int, first: int, last: int):
-    """Numbers, outcomes and details, until the process has done its work, ends or hangs."""
+    """Yield numbers, outcomes and details, until the process has finished, ends or hangs."""
     command = [sys.executable, "-m", "tests.fuzz.worker", name, folder, str(seed), str(first), str(last)]
     paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PLACKETT_NUM_THREADS": "1"}

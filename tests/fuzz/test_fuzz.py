@@ -1,4 +1,4 @@
-"""A short run of every fuzzer, and the runner on a reader that does everything that it must not."""
+"""A short run of every fuzzer, and the runner on a reader with every kind of failure."""
 
 from __future__ import annotations
 

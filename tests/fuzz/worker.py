@@ -16,7 +16,7 @@ from tests.fuzz.runner import SECONDS, SLACK, kind_of, mutated
 
 def main() -> None:
     name, folder, seed, first, last = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
-    answers, sys.stdout = os.dup(1), sys.stderr  # what is printed by others does not mix with the answers
+    answers, sys.stdout = os.dup(1), sys.stderr  # other output must not mix with the results
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -25,7 +25,7 @@ def main() -> None:
     in_memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="plackett-fuzz-", dir=in_memory) as own:
         path = Path(own, f"input{kind.SUFFIX}")
-        for content in seeds:  # loads what reading takes, without limits
+        for content in seeds:  # import everything that reading needs, without limits
             path.write_bytes(content)
             kind.read(path)
         for number in range(first, last):
@@ -37,9 +37,9 @@ def main() -> None:
 
 def _outcome(kind, path: Path, size: int) -> str:
     room = 10 * size + SLACK
-    Path("/proc/self/clear_refs").write_text("5")  # the peak is measured from here on
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak memory
     status = _status()
-    _limit(resource.RLIMIT_AS, status["VmSize"] + room + (1 << 30))  # address space that is never used costs nothing
+    _limit(resource.RLIMIT_AS, status["VmSize"] + room + (1 << 30))  # unused address space costs nothing
     used = resource.getrusage(resource.RUSAGE_SELF)
     _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + SECONDS + 1)
     try:
@@ -59,12 +59,12 @@ def _outcome(kind, path: Path, size: int) -> str:
 
 
 def _limit(what: int, most: int) -> None:
-    with contextlib.suppress(ValueError):  # the hard limit is lower: then that one holds
+    with contextlib.suppress(ValueError):  # the hard limit is lower and applies
         resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
 
 
 def _status() -> dict[str, int]:
-    """Sizes of this process in bytes."""
+    """Return sizes of this process in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return {line.partition(":")[0]: int(line.split()[1]) << 10 for line in lines if line.endswith(" kB")}
 
