@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plackett.rankers.refinement.boosted import MultiplicativeRefiner
 from plackett.rankers.refinement.judgements import pin_judged
 
 
@@ -46,3 +47,20 @@ def test_without_judgements_nothing_moves():
 def test_what_makes_no_sense_is_refused(scores, labels, params, message):
     with pytest.raises(ValueError, match=message):
         pin_judged(scores, labels, **params)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([(0, 99)], "pairs names row 99, but X has rows 0 to 3"),
+        ([(-1, 0)], "pairs names row -1"),
+        ([(2, 2)], "pairs prefers row 2 to itself"),
+        ([(0, 3)], "pairs prefers row 0 of query 'a' to row 3 of query 'b'"),
+        ([(0.0, 1.0)], "row numbers"),
+        ([(0, 1, 2)], "row numbers"),
+        (([0, 1], [2]), "two lists of row numbers of the same length"),
+    ],
+)
+def test_pairs_that_are_none(pairs, message):
+    with pytest.raises(ValueError, match=message):
+        MultiplicativeRefiner().fit(np.eye(4), base_score=0, qid=list("aaab"), pairs=pairs)
