@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from plackett._threads import map_blocks
-from plackett.metrics.judged import JudgedLists
-from plackett.metrics.scratch import thread_scratch
+from plackett.metrics.judged import JudgedLists, thread_scratch
 
 if TYPE_CHECKING:
     from plackett.metrics.measure import Measure

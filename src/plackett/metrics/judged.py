@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,12 +14,14 @@ from plackett import _native
 from plackett._threads import map_blocks, n_threads, query_blocks
 from plackett.data.grouping import group_rows
 from plackett.data.queries import Queries
-from plackett.metrics.scratch import Scratch
 from plackett.metrics.ties import TIES, tie_keys
 from plackett.validation import check_choice, check_levels, check_positive_int, check_scores
 
 DOCS_PER_BLOCK = 1 << 18
 LARGEST_CUTOFF = 2**53  # beyond it numbers of documents are not exact in float64
+LARGEST_KEPT = 1 << 22  # bytes of one array; a block with one very long list may need more, and then allocates it
+
+_thread = threading.local()
 
 
 class Ranked(NamedTuple):
@@ -196,8 +200,8 @@ class JudgedLists:
             ranked = self._empty(f"ranked {ties}", self.labels.size, np.float64)
             group_end = self._empty(f"ends {ties}", self._n_group_ends if ties == "average" else 0, np.int32)
             if ties == "quicksort":
-                columns = (self.scores, self.labels, self.indptr, self.n_ranked)
-                self._run(lambda first, last: _native.metrics.rank_labels_by_quicksort(*columns, first, last, ranked))
+                quick = (self.scores, self.labels, self.indptr, self.n_ranked)
+                self._run(lambda first, last: _native.metrics.rank_labels_by_quicksort(*quick, first, last, ranked))
             else:
                 keys, order = tie_keys(self, ties), self._sorted_long()
                 columns = (self.scores, self.labels, keys, self.indptr, self.n_ranked, order, ties == "average")
@@ -287,3 +291,34 @@ def check_empty(empty: object) -> None:
         isinstance(empty, (int, float, np.number)) and not isinstance(empty, bool) and float(empty) in (0.0, 1.0)
     ):
         raise ValueError(f'empty={empty!r} is not known; choose "skip" (NaN, left out of means), 0 or 1.')
+
+
+# --- Scratch arrays ---------------------------------------------------------------------------------------------------
+# A thread reuses them for all its blocks: touching the pages of a new large array costs more than computing a measure.
+
+
+class Scratch:
+    """Arrays by name and dtype. An array is valid until the same one is requested again."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[str, type], np.ndarray] = {}
+
+    def empty(self, name: str, size: int, dtype: type) -> np.ndarray:
+        """Return an uninitialised array."""
+        array = self._arrays.get((name, dtype))
+        if array is None or array.size < size:
+            array = np.empty(size, dtype=dtype)
+            if array.nbytes <= LARGEST_KEPT:
+                self._arrays[name, dtype] = array
+        return array[:size]
+
+
+@contextlib.contextmanager
+def thread_scratch() -> Iterator[Scratch]:
+    """Yield the scratch arrays of this thread; a nested call gets new ones."""
+    scratch = getattr(_thread, "scratch", None) or Scratch()
+    _thread.scratch = None
+    try:
+        yield scratch
+    finally:
+        _thread.scratch = scratch

@@ -5,12 +5,12 @@ import threading
 import numpy as np
 
 import plackett as pk
-from plackett.metrics import scratch as module
-from plackett.metrics.scratch import Scratch, thread_scratch
+from plackett.metrics import judged
+from plackett.metrics.judged import Scratch, thread_scratch
 
 
 def test_an_array_is_reused_unless_it_is_too_small_or_too_large(monkeypatch):
-    monkeypatch.setattr(module, "LARGEST_KEPT", 800)
+    monkeypatch.setattr(judged, "LARGEST_KEPT", 800)
     scratch = Scratch()
     first = scratch.empty("ranked", 100, np.float64)
     assert np.shares_memory(first, scratch.empty("ranked", 40, np.float64))
