@@ -1,4 +1,4 @@
-"""Compare reading 300 MB of MSLR-like LETOR text with comments with scikit-learn, XGBoost and the cache."""
+"""Measure the reader on 300 MB of LETOR text as in MSLR-WEB, against scikit-learn, XGBoost and the cache."""
 
 from __future__ import annotations
 

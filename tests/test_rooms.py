@@ -12,7 +12,7 @@ import plackett
 
 PACKAGE = Path(plackett.__file__).parent
 
-# rooms that stand side by side share a place and do not import from each other
+# rooms in the same place of the order do not import from each other
 ORDER = [
     {
         "exceptions",
@@ -94,7 +94,7 @@ MODULES = {module_of(path): path for path in FILES}
 def test_a_room_imports_only_from_rooms_to_its_left(path):
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     if parts == ("__init__",):
-        return  # the package's front door may name every room
+        return  # the top-level module may import from every room
     own = parts[0]
     assert own in PLACE, f"{own} has no place in the order of the rooms"
     for module in imports_of(path):
@@ -104,7 +104,7 @@ def test_a_room_imports_only_from_rooms_to_its_left(path):
         assert room in PLACE, f"{path} imports {module}, which has no place in the order of the rooms"
         is_left = PLACE[room] < PLACE[own] or (own in FOUNDATION and room in FOUNDATION)
         is_left = is_left or room == f"_{own}"  # the kernels of a room that is one file
-        assert is_left, f"{path} imports {module}: {room} stands to the right of {own}, or beside it"
+        assert is_left, f"{path} imports {module}: {room} is to the right of {own}, or in the same place"
 
 
 def test_the_test_sees_the_imports_it_is_about():
@@ -140,7 +140,7 @@ def defined_in(path):
 
 
 def used_attributes(path):
-    """The attributes that a file reads or writes by name, ``getattr`` and its kin included."""
+    """Return the attributes that a file reads or writes by name, ``getattr`` and similar functions included."""
     for node in nodes_of(path):
         if isinstance(node, ast.Attribute):
             yield node.attr
