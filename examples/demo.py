@@ -71,7 +71,7 @@ def train_and_compare(train, validation, test):
 def compare_and_report(data):
     """Compare some of the rankers on folds, with significance tests, and write the report."""
     begin = time.perf_counter()
-    print(f"\nSome of them again on all {len(data)} queries by three folds, settings chosen on validation queries:\n")
+    print(f"\nSome of them on all {len(data)} queries in three folds, hyperparameters chosen on validation queries:\n")
     comparison = pk.compare(CONTESTANTS, data, cv=3, metrics=["ndcg@10", "map", "err@10"])
     print(comparison)
     REPORT.parent.mkdir(exist_ok=True)
@@ -124,7 +124,7 @@ def search_and_judge(query):
     labels = np.array([said.get(name, np.nan) for name in names])
     refiner = pk.MultiplicativeRefiner().fit(found, labels, base_score="bm25_whole")
     print("\nThe user judges " + ", ".join(f"{name} {'+' if label else '-'}" for name, label in said.items()))
-    print("The first results after that; documents that share terms with these have moved:\n")
+    print("The first results after that; documents with similar features have moved:\n")
     order = np.argsort(-refiner.scores_)
     show_first(index, query, names[order])
     print(f"\nWhat moved {names[order[0]]} most:")
