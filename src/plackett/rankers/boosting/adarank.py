@@ -136,7 +136,8 @@ class AdaRank(Boosted, LinearScores):
         cooldown = self.cooldown or min(LONGEST_COOLDOWN, max(1, queries.n_features // FEATURES_PER_ROUND))
         counted = weights[target.is_counted]
         P = counted / max(counted.sum(), 1e-300)
-        coef, steps = np.zeros(queries.n_features), []
+        coef = np.zeros(queries.n_features)
+        steps: list[tuple[int, float]] = []
         best, n_best, risen, n_risen = -np.inf, 0, -np.inf, 0  # the training measure and rounds, of the best and by tol
         with monitor.run("n_rounds", self.n_rounds, ("feature", "alpha", "edge", "train"), shown=("train",)):
             reason = None if counted.any() else monitor.stop("no query has orders of different values")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -43,7 +43,9 @@ class Refiner(Ranker):
     has_ids_: bool
     scores_: np.ndarray
 
-    def fit(self, X: Any, y: Any = None, *, base_score: Any, qid: Any = None, pairs: Any = None) -> Any:
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, *, base_score: Any, qid: Any = None, pairs: Any = None
+    ) -> Self:
         """Refine the ranking of each query.
 
         Parameters
@@ -69,7 +71,17 @@ class Refiner(Ranker):
         return self._fit(X, y, qid=qid, base_score=base_score, pairs=pairs)
 
     def _prepare_fit(
-        self, X: Any, y: Any, qid: Any, *_: Any, base_score: Any = None, pairs: Any = None
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        sample_weight: Any,
+        eval_set: Any,
+        eval_metric: Any,
+        *,
+        base_score: Any = None,
+        pairs: Any = None,
+        **details: Any,
     ) -> tuple[RefinementSet, FitMonitor]:
         queries = self._check_queries(X, None, qid, needs_labels=False, reset=True)
         self.has_ids_ = qid is not None or isinstance(X, Queries)
@@ -77,8 +89,8 @@ class Refiner(Ranker):
         self.base_column_ = column_number(base_score, queries) if is_column(base_score) else None
         return RefinementSet(queries, base, self._feedback(X, y, pairs, queries)), FitMonitor()
 
-    def _learn(self, training: RefinementSet, monitor: FitMonitor, **_: Any) -> None:
-        queries, base, _ = training
+    def _learn(self, training: RefinementSet, monitor: FitMonitor, **details: Any) -> None:
+        queries, base = training.queries, training.base
         self.query_ids_, self.indptr_, self.n_queries_ = queries.ids, queries.indptr, queries.n_queries
         self.base_scores_ = base
         self.row_keys_ = np.concatenate(map_queries(queries, lambda _, rows: row_keys(rows)))
