@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 
 import plackett as pk
+from plackett.data.docids import docids_of_comments
 from plackett.data.preprocessing.scaling import get_normalizer
-from plackett.data.text_column import docids_of_comments
 from plackett.validation import check_csr
 
 N_DOCS, N_FEATURES = 20_000, 136

@@ -8,7 +8,7 @@ import numpy as np
 
 import plackett as pk
 from plackett.evaluation.significance import bootstrap_columns, randomisation_columns
-from plackett.metrics.judged import JudgedLists
+from plackett.metrics.judged_lists import JudgedLists
 
 TRIO = ["ndcg@10", "map", "mrr"]
 GRADED = ["ndcg", "dcg", "err@10", "mean-ndcg", "sharp-ndcg", "wpd"]

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from plackett.metrics.judged import JudgedLists
+from plackett.metrics.judged_lists import JudgedLists
 
 SIZES = (0, 1, 2, 3, 15, 16, 17, 100, 250, 511, 512, 513, 700)
 

@@ -311,7 +311,7 @@ def test_results_do_not_depend_on_the_size_of_blocks(monkeypatch, convention):
         "convention": convention,
     }
     whole = pk.evaluate(labels, scores, **arguments).values
-    monkeypatch.setattr("plackett.metrics.judged.DOCS_PER_BLOCK", 40)
+    monkeypatch.setattr("plackett.metrics.judged_lists.DOCS_PER_BLOCK", 40)
     assert np.array_equal(pk.evaluate(labels, scores, **arguments).values, whole, equal_nan=True)
 
 

@@ -8,7 +8,7 @@ import pytest
 import plackett as pk
 from plackett.metrics import Measure
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
-from plackett.metrics.judged import judge
+from plackett.metrics.judged_lists import judge
 from plackett.metrics.registry import KINDS
 
 

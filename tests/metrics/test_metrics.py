@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from plackett import _threads, metrics
 from plackett.metrics import Measure
-from plackett.metrics.judged import judge
+from plackett.metrics.judged_lists import judge
 from tests.metrics import literal
 
 MAX_LABEL = 4
@@ -174,7 +174,7 @@ def test_shuffling_rows_changes_only_the_order_of_the_output(metric, keywords, s
 
 @pytest.mark.parametrize(("metric", "keywords"), ALL, ids=lambda value: getattr(value, "__name__", ""))
 def test_results_do_not_depend_on_the_number_of_threads(metric, keywords, monkeypatch):
-    monkeypatch.setattr("plackett.metrics.judged.DOCS_PER_BLOCK", 50)
+    monkeypatch.setattr("plackett.metrics.judged_lists.DOCS_PER_BLOCK", 50)
     labels, scores, qid = random_lists(np.random.default_rng(5), n_queries=60, score_levels=6)
     results = []
     for n in (1, 2, 5):

@@ -13,7 +13,7 @@ from plackett.rankers.registry import ENTRIES
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
-    from plackett.rankers.linear.paths import L2Path
+    from plackett.rankers.linear.l2_path import L2Path
 
 DEFAULT_RANKER = "listmle"
 FLAGS = {  # parameters of rankers with their own options

@@ -10,10 +10,11 @@ import numpy as np
 
 from plackett.data.column_roles import warn_of_frame
 from plackett.data.describe import Description, describe
+from plackett.data.docids import docids_of_comments
 from plackett.data.grouping import as_objects, check_is_no_column, group_rows
 from plackett.data.query_lists import Levels as Levels
 from plackett.data.query_lists import QueryLists as QueryLists
-from plackett.data.text_column import TextColumn, as_str_array, docids_of_comments
+from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.mapped import is_mapped, stack_rows, take_rows
 from plackett.validation import as_csr, check_labels, check_not_masked, count_of, feature_labels, is_sparse, plain
 
@@ -148,7 +149,7 @@ class Queries:
         values = [None if one is None else take(one, rows) for one in (self.X, self.y)]
         texts = [None if one is None else one[rows] for one in (self.document_ids, self.comments)]
         others |= {"feature_names": self.feature_names, "first_index": self.first_index}
-        return Queries.from_groups(*values, ids, indptr, docid=texts[0], comments=texts[1], **others)
+        return Queries.from_groups(values[0], values[1], ids, indptr, docid=texts[0], comments=texts[1], **others)
 
     def as_given(self) -> Queries:
         """Return the same data in the order of the input; rows are moved on first use."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from plackett import _native
 from plackett.storage.mapped import stack_rows, take_bytes
 
-_DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
 _SMALL = 1 << 20  # bytes that may be wasted
 _AT_ONCE = 1 << 13  # texts
-_WASTE = 100  # bytes of a str array for a byte of text
+WASTE = 100  # bytes of a str array for a byte of text
 
 
 class TextColumn:
@@ -96,34 +93,10 @@ class TextColumn:
         return f"TextColumn({len(self):,} texts)"
 
 
-def docids_of_comments(comments: TextColumn) -> np.ndarray:
-    """Return the document name in each comment: the word after ``docid =``, else the whole comment, stripped.
-
-    An array of str; of Python strings if a long name would make the array too wide.
-    """
-    bounds = np.ascontiguousarray(comments.bounds)
-    spans = np.empty((len(comments), 2), dtype=np.int64)
-    longest = int(_native.data.docid_spans(comments.buffer, bounds, spans))
-    others = {int(row): _docid_of(comments[row]) for row in np.flatnonzero(spans[:, 0] < 0)}
-    longest = max([longest, 1, *map(len, others.values())])
-    if 4 * longest * len(comments) > _WASTE * (int(bounds[-1] - bounds[0]) + len(comments)):
-        return as_str_array([_docid_of(comment) for comment in comments])
-    names = np.zeros(len(comments), dtype=f"U{longest}")
-    _native.data.copy_spans(comments.buffer, spans, names.view(np.uint32).reshape(len(comments), longest))
-    for row, name in others.items():
-        names[row] = name
-    return names
-
-
-def _docid_of(comment: str) -> str:
-    match = _DOCID.match(comment)
-    return match.group(1) if match else comment.strip()
-
-
 def as_str_array(names: list[str]) -> np.ndarray:
     """Return texts as an array of str; of Python strings if a long one would make the array too wide."""
     width = max(map(len, names), default=1)
-    if 4 * width * len(names) > _SMALL and 4 * width * len(names) > _WASTE * (sum(map(len, names)) + len(names)):
+    if 4 * width * len(names) > _SMALL and 4 * width * len(names) > WASTE * (sum(map(len, names)) + len(names)):
         array = np.empty(len(names), dtype=object)
         array[:] = names
         return array

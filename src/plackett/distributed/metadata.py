@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.data.list_checks import has_differences
+from plackett.data.list_warnings import has_differences
 from plackett.distributed.loading import LoadedPart
 from plackett.validation import count_of, feature_number, plain
 

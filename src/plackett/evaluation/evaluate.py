@@ -12,13 +12,13 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett._tables import Column, Table, csv_text, json_value, plain_id
-from plackett.data.list_checks import warn_of_one_list
+from plackett.data.list_warnings import warn_of_one_list
 from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
 from plackett.data.trec import Qrels, Run, join
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, best_single_features, random_values
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
-from plackett.metrics.judged import JudgedLists, judge, mean_of_counted
+from plackett.metrics.judged_lists import JudgedLists, judge, mean_of_counted
 from plackett.metrics.measure import Measure, split_measures
 from plackett.validation import check_labels, check_scores, count_of
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from plackett.data.queries import Queries
 from plackett.metrics.conventions import Convention
-from plackett.metrics.judged import JudgedLists, mean_of_counted
+from plackett.metrics.judged_lists import JudgedLists, mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.validation import check_csr, feature_label, is_sparse
 

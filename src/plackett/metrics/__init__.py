@@ -4,7 +4,7 @@ from plackett.metrics.binary import average_precision, precision, recall, recipr
 from plackett.metrics.conventions import CONVENTIONS, Convention
 from plackett.metrics.graded import dcg, err, mean_ndcg, ndcg, sharp_ndcg, wpd
 from plackett.metrics.measure import Measure
-from plackett.metrics.order import exact, kendall, mre, persistence
+from plackett.metrics.whole_order import exact, kendall, mre, persistence
 
 __all__ = [
     "CONVENTIONS",

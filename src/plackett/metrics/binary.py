@@ -6,7 +6,7 @@ import numpy as np
 
 from plackett import _native
 from plackett.metrics.graded import SHORT_LISTS
-from plackett.metrics.judged import JudgedLists, check_cutoff, fill_empty, judge
+from plackett.metrics.judged_lists import JudgedLists, check_cutoff, fill_empty, judge
 from plackett.metrics.registry import measure_kind
 from plackett.metrics.ties import TIES
 from plackett.validation import check_choice

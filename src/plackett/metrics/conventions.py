@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from plackett._threads import map_blocks
-from plackett.metrics.judged import JudgedLists, thread_scratch
+from plackett.metrics.judged_lists import JudgedLists, thread_scratch
 
 if TYPE_CHECKING:
     from plackett.metrics.measure import Measure

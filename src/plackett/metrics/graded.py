@@ -12,7 +12,7 @@ import numpy as np
 
 from plackett import _native
 from plackett.metrics.discounts import discounts, position_weights
-from plackett.metrics.judged import JudgedLists, check_cutoff, fill_empty, judge
+from plackett.metrics.judged_lists import JudgedLists, check_cutoff, fill_empty, judge
 from plackett.metrics.registry import measure_kind
 from plackett.validation import check_choice
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from plackett.metrics import binary, graded, order  # noqa: F401  they fill the registry
+from plackett.metrics import whole_order as order  # noqa: F401  they fill the registry
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
-from plackett.metrics.judged import JudgedLists, check_cutoff, check_empty, judge
+from plackett.metrics.judged_lists import JudgedLists, check_cutoff, check_empty, judge
 from plackett.metrics.registry import ALIASES, KINDS, MeasureKind
 from plackett.storage.models.registry import register_text
 

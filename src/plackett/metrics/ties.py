@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from plackett.metrics.judged import JudgedLists
+    from plackett.metrics.judged_lists import JudgedLists
 
 # "average" takes the expectation over all orders: the kernels compute it exactly from groups of equal scores
 TIES = ("stable", "average", "worst", "best", "trec", "quicksort")

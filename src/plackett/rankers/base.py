@@ -36,13 +36,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from plackett._warnings import without
 from plackett.data.column_roles import warn_of_frame
 from plackett.data.grouping import check_is_no_column
-from plackett.data.list_checks import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
+from plackett.data.list_warnings import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
 from plackett.data.preprocessing.blocks import fit_transform, transform
 from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
 from plackett.data.queries import Queries, QueryLists
 from plackett.exceptions import DataWarning, warn
 from plackett.losses import get_loss
-from plackett.metrics.judged import JudgedLists
+from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.arguments import check_argument_names, check_is_loaded
 from plackett.rankers.monitor import DEFAULT_METRIC, FitMonitor, ValidationSet

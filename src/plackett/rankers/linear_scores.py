@@ -13,7 +13,7 @@ from plackett.data.queries import Queries
 from plackett.data.query_blocks import values_from
 from plackett.rankers.base import Normalized, check_loaded_columns
 from plackett.scorers.linear import LinearScorer
-from plackett.storage.models.checks import check_vector
+from plackett.storage.models.array_checks import check_vector
 
 MOST_VALUES = 1 << 17  # largest array that is scored at once, on one thread
 KERNEL_TYPES = (np.dtype(np.float64), np.dtype(np.float32))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.metrics.judged import JudgedLists, mean_of_counted
+from plackett.metrics.judged_lists import JudgedLists, mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.solvers.base import INTERRUPTED
 

@@ -14,7 +14,7 @@ from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.reference_scores import RANDOM_ORDER, random_values
 from plackett.evaluation.significance import TIE
 from plackett.metrics.conventions import CONVENTIONS
-from plackett.metrics.judged import JudgedLists, mean_of_counted
+from plackett.metrics.judged_lists import JudgedLists, mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.report.svg import BAD, GOOD, INK, LEVELS, MUTED, N_LEVELS, PAPER, SERIES, drawing, inline_svg, thinned
 from plackett.report.tables import by_rank

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from plackett import _native
 from plackett._threads import map_blocks
 from plackett.storage import models
-from plackett.storage.models.checks import check_vector
+from plackett.storage.models.array_checks import check_vector
 from plackett.validation import is_sparse
 
 LEAF = -1

@@ -10,7 +10,7 @@ import plackett as pk
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.contestants import Contestant, as_contestants, contestant_of
 from plackett.evaluation.select.grids import DEFAULT_GRIDS, candidates_of, default_grid, with_params
-from plackett.rankers.linear.paths import DEFAULT_L2
+from plackett.rankers.linear.l2_path import DEFAULT_L2
 from plackett.rankers.registry import PEERS
 
 

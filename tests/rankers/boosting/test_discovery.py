@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from plackett.data.queries import QueryLists
-from plackett.metrics.order import kendall
+from plackett.metrics.whole_order import kendall
 from plackett.rankers.boosting.discovery import CENTRES, Discovery, count_label_pairs, find_centres, find_signs
 from tests.rankers.boosting.feature_lists import slow_centres, slow_keys, slow_pairs, slow_ranks
 

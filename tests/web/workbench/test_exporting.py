@@ -16,7 +16,7 @@ from plackett.web.records import Judgement, Preference
 from plackett.web.workbench import exporting
 from plackett.web.workbench.exporting import FORMATS, escape_id, export_judgements, unescape_id
 from plackett.web.workbench.importing import read_judgements
-from plackett.web.workbench.pool import pool_judgements
+from plackett.web.workbench.pooled_judgements import pool_judgements
 from plackett.web.workbench.refining import refine
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

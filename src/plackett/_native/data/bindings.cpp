@@ -2,9 +2,9 @@
 #include "core/bind.hpp"
 #include "data/letor.hpp"
 #include "data/letor_write.hpp"
-#include "data/normalize.hpp"
+#include "data/scaling.hpp"
 #include "data/sparse_check.hpp"
-#include "data/text_column.hpp"
+#include "data/docids.hpp"
 
 namespace plackett {
 

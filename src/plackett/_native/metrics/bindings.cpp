@@ -2,7 +2,7 @@
 #include "core/bind.hpp"
 #include "metrics/binary.hpp"
 #include "metrics/graded.hpp"
-#include "metrics/order.hpp"
+#include "metrics/whole_order.hpp"
 #include "metrics/ranking.hpp"
 
 namespace plackett {

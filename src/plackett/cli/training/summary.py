@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
-    from plackett.rankers.linear.paths import L2Path
+    from plackett.rankers.linear.l2_path import L2Path
 
 FEATURES_SHOWN = 5
 STEPS = {"n_rounds": "round", "n_epochs": "epoch", "cycles": "step"}  # parameter -> unit of a fit

@@ -9,8 +9,9 @@ import numpy as np
 
 from plackett import _native
 from plackett._threads import map_blocks, n_threads
+from plackett.data.docids import docids_of_comments
 from plackett.data.queries import Queries
-from plackett.data.text_column import TextColumn, docids_of_comments
+from plackett.data.text_column import TextColumn
 from plackett.storage.opening import write_bytes
 from plackett.validation import check_choice, check_csr, is_sparse, plain
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from plackett.data.grouping import group_rows
-from plackett.data.parquet.arrange import joined
 from plackett.data.parquet.cache import read_mapped
 from plackett.data.parquet.rows import ParquetRows, opened
+from plackett.data.parquet.sort_by_query import joined
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataFormatError

@@ -24,8 +24,8 @@ from plackett.data.column_roles import (
     warn_of_columns,
 )
 from plackett.data.frames import COLUMNS_LISTED, columns_in_words
+from plackett.data.parquet.checksums import Sums
 from plackett.data.parquet.pages import check_pages, chunks_of
-from plackett.data.parquet.sums import Sums
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import parquet_in_pipe, value_in_path

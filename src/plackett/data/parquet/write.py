@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plackett.data.parquet.arrange import arrange
 from plackett.data.parquet.part_writer import PartWriter, check_layout
 from plackett.data.parquet.read import has_column, rows_of
+from plackett.data.parquet.sort_by_query import arrange
 from plackett.data.queries import Queries
 from plackett.storage.file_names import files_of
 from plackett.validation import check_positive_int

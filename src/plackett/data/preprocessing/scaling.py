@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from plackett import _native
 from plackett._threads import map_blocks, query_blocks
 from plackett.data.grouping import check_is_no_column, group_rows
-from plackett.data.list_checks import naming_columns, warn_of_one_list
+from plackett.data.list_warnings import naming_columns, warn_of_one_list
 from plackett.validation import as_csr, check_choice, check_finite, check_not_masked, is_sparse
 
 VALUES_PER_BLOCK = 1 << 18

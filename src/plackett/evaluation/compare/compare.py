@@ -18,7 +18,7 @@ from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, random_values
 from plackett.evaluation.store.versions import code_versions
 from plackett.metrics.conventions import Convention
-from plackett.metrics.judged import JudgedLists
+from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 
 

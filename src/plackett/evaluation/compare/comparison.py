@@ -16,7 +16,7 @@ from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import Evaluation, find_metric
 from plackett.evaluation.reference_scores import BEST_FEATURE
 from plackett.evaluation.significance import Difference, corrected, differences
-from plackett.metrics.judged import mean_of_counted
+from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.validation import count_of
 

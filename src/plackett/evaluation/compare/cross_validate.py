@@ -18,7 +18,7 @@ from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.evaluation.select.grids import Grid
 from plackett.evaluation.select.selection import in_words
 from plackett.metrics.conventions import Convention
-from plackett.metrics.judged import mean_of_counted
+from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.validation import count_of
 

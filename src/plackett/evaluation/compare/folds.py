@@ -32,7 +32,7 @@ from plackett.evaluation.store.fingerprints import data_fingerprint
 from plackett.evaluation.store.identity import NotIdentifiable, identity_of
 from plackett.evaluation.store.results import Record, ResultCache, ResultStore, has_kinds
 from plackett.metrics.conventions import Convention, get_convention
-from plackett.metrics.judged import JudgedLists
+from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.monitor import is_better
 from plackett.storage.mapped import by_reference

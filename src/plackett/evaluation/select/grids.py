@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from plackett.evaluation import estimators
 from plackett.losses import get_loss
-from plackett.rankers.linear.paths import DEFAULT_L2
+from plackett.rankers.linear.l2_path import DEFAULT_L2
 from plackett.rankers.registry import known_name
 
 Grid = Mapping[str, Any] | Sequence[Mapping[str, Any]]

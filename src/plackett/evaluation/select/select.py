@@ -23,7 +23,7 @@ from plackett.evaluation.store.fingerprints import data_fingerprint
 from plackett.evaluation.store.identity import identity_of
 from plackett.evaluation.store.results import ResultCache, ResultStore
 from plackett.metrics.conventions import Convention, get_convention
-from plackett.metrics.judged import mean_of_counted
+from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.rankers.monitor import is_better
 from plackett.validation import check_seed, count_of

@@ -8,7 +8,7 @@ import numpy as np
 
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
-from plackett.metrics.judged import JudgedLists
+from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import TrainingSet
 from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_edge

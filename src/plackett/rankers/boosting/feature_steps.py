@@ -24,7 +24,7 @@ from plackett.rankers.boosting.discovery import (
     find_signs,
 )
 from plackett.rankers.monitor import FitMonitor
-from plackett.storage.models.checks import check_vector
+from plackett.storage.models.array_checks import check_vector
 from plackett.validation import check_choice, check_positive_int, feature_labels
 
 FEATURE, MIXTURE, BEFORE = 0, 1, 2  # what enters a step of BL-FeatureRank

@@ -11,7 +11,7 @@ from plackett import _native
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.losses.pairwise import NORMALIZERS, pair_counts
-from plackett.metrics.judged import JudgedLists
+from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Normalized, TrainingSet, check_loaded_columns
 from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_edge

@@ -26,7 +26,7 @@ from plackett.scorers.kernel import (
     settle_gamma,
 )
 from plackett.scorers.linear import LinearScorer
-from plackett.storage.models.checks import check_vector
+from plackett.storage.models.array_checks import check_vector
 from plackett.validation import (
     check_choice,
     check_number,

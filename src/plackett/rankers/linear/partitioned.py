@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plackett.data.list_checks import nothing_to_learn
+from plackett.data.list_warnings import nothing_to_learn
 from plackett.data.preprocessing.scaling import QueryNormalizer
 from plackett.data.queries import Queries
 from plackett.distributed.inputs import PartitionedInput

@@ -13,7 +13,7 @@ from plackett.rankers.base import TrainingSet
 from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.monitor import FitMonitor
 from plackett.scorers.linear import LinearScorer
-from plackett.storage.models.checks import check_vector
+from plackett.storage.models.array_checks import check_vector
 from plackett.validation import check_positive_int, is_sparse, largest_values
 
 NO_MISTAKES = "an epoch without mistakes"

@@ -14,8 +14,8 @@ from plackett.metrics.measure import Measure
 from plackett.objective.objective import Objective
 from plackett.objective.penalties import L2
 from plackett.rankers.base import NO_LABELS, TrainingSet, as_seed
+from plackett.rankers.linear.l2_path import L2Path, fit_path
 from plackett.rankers.linear.partitioned import prepare_parts
-from plackett.rankers.linear.paths import L2Path, fit_path
 from plackett.rankers.linear.solve import choose_solver, minimize
 from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.monitor import FitMonitor
@@ -169,7 +169,7 @@ class LinearRanker(LinearScores):
         X, y, qid, sample_weight, eval_set, eval_metric : as in ``fit``
             With a validation set, ``best`` of the path is the ranker that is best there.
         l2 : array-like of floats, default=None
-            None takes ``plackett.rankers.linear.paths.DEFAULT_L2``.
+            None takes ``plackett.rankers.linear.l2_path.DEFAULT_L2``.
 
         Returns
         -------

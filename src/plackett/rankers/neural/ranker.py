@@ -19,7 +19,7 @@ from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.tied_scores import tie_equal_rows
 from plackett.scorers.net_shape import LAYERS, NetShape
 from plackett.scorers.plain_net import PlainNet
-from plackett.storage.models.checks import check_vector
+from plackett.storage.models.array_checks import check_vector
 from plackett.validation import check_choice, check_number, check_positive_int, is_sparse, plain
 
 OPTIMIZERS = ("adam", "lbfgs")

@@ -12,7 +12,7 @@ from plackett._threads import query_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.query_dependent.table import QueryTable, check_loaded_columns
 from plackett.scorers.linear import LinearScorer
-from plackett.storage.models.checks import check_vector
+from plackett.storage.models.array_checks import check_vector
 from plackett.validation import (
     check_choice,
     check_positive_int,

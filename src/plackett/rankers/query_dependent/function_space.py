@@ -17,7 +17,7 @@ from plackett.scorers.kernel import (
     landmark_scorer,
     settle_gamma,
 )
-from plackett.storage.models.checks import check_matrix
+from plackett.storage.models.array_checks import check_matrix
 from plackett.validation import check_number, count_of, is_sparse
 
 

@@ -20,7 +20,7 @@ from plackett.rankers.query_dependent.local_fits import LocalFits, Solutions
 from plackett.rankers.query_dependent.neighbors import Neighbors, mixed
 from plackett.rankers.query_dependent.targets import Targets, score_lists
 from plackett.rankers.query_dependent.weights import QueryWeights
-from plackett.storage.models.checks import check_matrix, check_vector
+from plackett.storage.models.array_checks import check_matrix, check_vector
 from plackett.validation import check_choice, check_number, check_numbers, count_of, largest_values
 
 MOST_MODELS_KEPT = 10_000  # of queries that were not in fit

@@ -23,7 +23,7 @@ from plackett.rankers.query_dependent.neighbors import (
     search,
 )
 from plackett.rankers.query_dependent.table import QueryTable, check_loaded_columns
-from plackett.storage.models.checks import check_matrix
+from plackett.storage.models.array_checks import check_matrix
 from plackett.validation import check_choice, check_number, check_positive_int, count_of
 
 WEIGHTS = ("uniform", "individual", "knn", "gaussian", "epanechnikov", "tricube", "rectangular")

@@ -15,7 +15,7 @@ from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.refinement.base_score import column_number, column_values, grouped_base_score, is_column
 from plackett.rankers.refinement.judgements import Judgements, check_pairs
 from plackett.rankers.tied_scores import break_ties, places_of, row_keys
-from plackett.storage.models.checks import check_vector
+from plackett.storage.models.array_checks import check_vector
 from plackett.validation import check_labels, feature_labels, is_sparse, plain
 
 DOCS_PER_BLOCK = 2048

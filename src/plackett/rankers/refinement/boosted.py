@@ -32,7 +32,7 @@ from plackett.rankers.refinement.weak_learners import (
     takes_weights,
     votes,
 )
-from plackett.storage.models.checks import check_vector
+from plackett.storage.models.array_checks import check_vector
 from plackett.validation import check_number, check_positive_int, plain
 
 SMALLEST_SAMPLE = 20

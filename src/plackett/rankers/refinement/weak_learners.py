@@ -12,7 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 from plackett import _native
 from plackett.rankers.refinement.judgements import QueryFeedback
 from plackett.storage import models
-from plackett.storage.models.checks import check_vector
+from plackett.storage.models.array_checks import check_vector
 
 TIE, LARGEST_SUM = _native.rankers.TIE, _native.rankers.LARGEST_SUM
 MULTIPLICATIVE = -1.0  # in place of γ

@@ -22,7 +22,7 @@ from plackett.data.trec import Qrels, Run, write_qrels, write_trec_run
 from plackett.validation import check_choice
 from plackett.web.collections.base import Collection
 from plackett.web.records import Judged, Judgement, Preference
-from plackett.web.workbench.pool import NO_DOCUMENTS, graded_hits, pool_judgements
+from plackett.web.workbench.pooled_judgements import NO_DOCUMENTS, graded_hits, pool_judgements
 from plackett.web.workbench.refining import refined_scores
 
 FORMATS = ("json", "qrels", "letor", "run")

@@ -21,7 +21,7 @@ from plackett.rankers.linear.ranker import LinearRanker
 from plackett.validation import count_of
 from plackett.web.collections.base import Collection
 from plackett.web.records import Judged, Judgement, Preference
-from plackett.web.workbench.pool import graded_hits, pool_judgements
+from plackett.web.workbench.pooled_judgements import graded_hits, pool_judgements
 from plackett.web.workbench.refining import labels_of_pairs
 
 METRICS = ("ndcg@5", "ndcg@10", "map")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from plackett import _native
-from plackett.metrics.judged import JudgedLists, check_cutoff, fill_empty, judge
+from plackett.metrics.judged_lists import JudgedLists, check_cutoff, fill_empty, judge
 from plackett.metrics.registry import measure_kind
 
 

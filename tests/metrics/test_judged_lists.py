@@ -5,8 +5,8 @@ import threading
 import numpy as np
 
 import plackett as pk
-from plackett.metrics import judged
-from plackett.metrics.judged import Scratch, thread_scratch
+from plackett.metrics import judged_lists as judged
+from plackett.metrics.judged_lists import Scratch, thread_scratch
 
 
 def test_an_array_is_reused_unless_it_is_too_small_or_too_large(monkeypatch):
