@@ -122,6 +122,10 @@ def to_frame(
     label, qid, docid : str
         Names of these columns; labels and document names appear only if the queries have them.
 
+    Returns
+    -------
+    data frame of the backend
+
     Examples
     --------
     >>> to_frame(Queries([[0.5], [0.25]], y=[1, 0], qid=[7, 7], feature_names=["bm25"]))

@@ -89,6 +89,17 @@ def read_queries(paths: Any, **options: Any) -> Queries:
     paths : path, folder, pattern or sequence of these
     **options
         Arguments of ``read_letor`` or ``read_parquet``.
+
+    Returns
+    -------
+    Queries
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> size = Path("train.txt").write_text("1 qid:7 1:0.5 2:0.25")
+    >>> read_queries("train.txt")
+    Queries(1 query, 1 document, 2 features, labels 1..1)
     """
     files = files_of(paths)
     reader = _reader_of(files)

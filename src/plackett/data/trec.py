@@ -211,6 +211,11 @@ def read_qrels(source: str | os.PathLike | IO) -> Qrels:
     source : path, ``"-"`` for standard input, or file object
         Plain or compressed (gzip, xz, bzip2, Zstandard).
 
+    Returns
+    -------
+    Qrels
+        Rows in the order of the file.
+
     Examples
     --------
     >>> import io
@@ -244,6 +249,11 @@ def read_trec_run(source: str | os.PathLike | IO) -> Run:
     source : path, ``"-"`` for standard input, or file object
         Plain or compressed (gzip, xz, bzip2, Zstandard).
 
+    Returns
+    -------
+    Run
+        Rows in the order of the file.
+
     Examples
     --------
     >>> import io
@@ -274,10 +284,22 @@ def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:
 
     A path is replaced only when everything was written; names that end in .gz, .xz, .bz2 or .zst are compressed.
 
+    Parameters
+    ----------
+    qrels : Qrels
+    target : path, ``"-"`` for standard output, or file object
+
     Raises
     ------
     ValueError
         If a label is not a whole number: trec_eval and other tools reject or truncate it. Use ``qrels.rounded()``.
+
+    Examples
+    --------
+    >>> import sys
+    >>> write_qrels(Qrels(["301", "301"], ["d7", "d2"], [1, 0]), sys.stdout)
+    301 0 d7 1
+    301 0 d2 0
     """
     _check_writable(qrels.qid, qrels.docid, iteration=qrels.iteration)
     for row in np.flatnonzero((qrels.labels != np.floor(qrels.labels)) | (np.abs(qrels.labels) > LARGEST_LABEL))[:1]:

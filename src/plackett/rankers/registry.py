@@ -95,7 +95,17 @@ PEERS: dict[str, Entry] = {  # by the name of the package
 
 
 def ranker_names() -> list[str]:
-    """Return the names that :func:`ranker` takes, besides ``"lightgbm"``, ``"xgboost"`` and ``"catboost"``."""
+    """Return the names that :func:`ranker` takes, besides ``"lightgbm"``, ``"xgboost"`` and ``"catboost"``.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> ranker_names()[:3]
+    ['listmle', 'p-listmle', 'listnet']
+    """
     return list(ENTRIES)
 
 
@@ -169,6 +179,14 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
     ------
     ModelFormatError
         If the file is not a model, is damaged, or needs a class or parameter that this version does not have.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(10, 5, 3, random_state=0)
+    >>> pk.LinearRanker(l2=0.01).fit(data).save("linear.plackett")
+    >>> load("linear.plackett")
+    LinearRanker(l2=0.01)
     """
     from plackett.storage import models
 

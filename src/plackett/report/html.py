@@ -40,6 +40,14 @@ def write_report(comparison: Comparison, path: str | os.PathLike, *, title: str 
     -------
     Path
         The written file.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(10, 5, 3, random_state=0)
+    >>> comparison = pk.compare("regression,listmle", data, cv=2, metrics="ndcg@10")
+    >>> write_report(comparison, "report.html").name
+    'report.html'
     """
     text = report_html(comparison, title=title)
     target = Path(path)

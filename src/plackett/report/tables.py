@@ -35,6 +35,14 @@ def tables(comparison: Comparison) -> list[Table]:
     list of Table
         Each with ``name``, ``title``, ``to_text()``, ``to_markdown()``, ``to_latex()``, ``to_csv()``, ``to_html()`` and
         ``to_dict()``, without empty tables.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(10, 5, 3, random_state=0)
+    >>> comparison = pk.compare("regression,listmle", data, cv=2, metrics="ndcg@10")
+    >>> [table.name for table in tables(comparison)][:2]
+    ['summary', 'baseline']
     """
     every = (
         summary_table(comparison),

@@ -30,7 +30,24 @@ _OPERAND = 'a word, a phrase in quotes, NOT or "("'
 
 
 class BooleanSyntaxError(ValueError):
-    """A Boolean query that cannot be parsed; the error is at ``position`` (characters from 0) of ``query``."""
+    """A Boolean query that cannot be parsed.
+
+    Attributes
+    ----------
+    query : str
+    position : int
+        Where the error is in the query, in characters from 0.
+    message : str
+        The problem, without the excerpt of the query that the text of the error shows.
+
+    Examples
+    --------
+    >>> try:
+    ...     parse_boolean("wings AND")
+    ... except BooleanSyntaxError as error:
+    ...     print(error.position, error.message)
+    9 at character 10: expected a word, a phrase in quotes, NOT or "(", found the end of the query
+    """
 
     def __init__(self, query: str, position: int, message: str):
         self.query, self.position, self.message = query, position, message

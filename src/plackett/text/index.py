@@ -59,6 +59,15 @@ class TextIndex:
     urls : TextColumn or None
     has_positions : bool
         Whether the order of words was stored, which phrases need.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> index = pk.text.build_index(["red apples", "green apples and pears"], docid=["a", "b"])
+    >>> index.n_docs, index.fields
+    (2, ('body',))
+    >>> index.search("pears").docid.tolist()
+    ['b']
     """
 
     def __init__(self, analyser: Analyser, fields: Sequence[str], arrays: Mapping[str, np.ndarray], n_docs: int):
@@ -352,6 +361,13 @@ def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:
     Returns
     -------
     TextIndex
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> pk.text.build_index(["red apples", "green apples and pears"]).save("fruit")
+    >>> open_index("fruit")
+    TextIndex(2 documents, 4 terms, fields body)
     """
     header, arrays = open_folder(folder, verify=verify)
     try:

@@ -27,7 +27,20 @@ _work = threading.local()
 
 
 class Hit(NamedTuple):
-    """A document that was found."""
+    """A document that was found.
+
+    Attributes
+    ----------
+    docid : str
+    score : float
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> hit = pk.text.build_index(["red apples", "green pears"]).search("pears")[0]
+    >>> hit.docid, round(hit.score, 3)
+    ('1', 0.693)
+    """
 
     docid: str
     score: float
@@ -42,6 +55,15 @@ class Hits:
     scores : ndarray of float
     places : ndarray of int
         Places of the documents in the index.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> hits = pk.text.build_index(["red apples", "green pears", "apples"]).search("apples")
+    >>> hits
+    Hits(2 documents)
+    >>> [docid for docid, score in hits]
+    ['2', '0']
     """
 
     def __init__(self, docid: np.ndarray, scores: np.ndarray, places: np.ndarray):

@@ -93,6 +93,13 @@ class BM25:
     idf : {"lucene", "robertson"}, default="lucene"
         ``ln(1 + (N − df + ½) / (df + ½))``, or without the 1, which is negative for terms in more than half of the
         documents.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> index = pk.text.build_index(["red apples", "green apples and pears"])
+    >>> index.search("pears apples", ranker=BM25(k1=0.9)).scores.round(3)
+    array([0.817, 0.196])
     """
 
     k1: float = 1.2
@@ -121,6 +128,13 @@ class VectorSpace:
     ----------
     idf : {"smooth", "plain"}, default="smooth"
         ``ln((1 + N) / (1 + df)) + 1``, or ``ln(N / (1 + df))``, which is 0 or negative for a term in all documents.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> index = pk.text.build_index(["red apples", "green apples and pears"])
+    >>> index.search("pears apples", ranker=VectorSpace()).scores.round(3)
+    array([0.775, 0.336])
     """
 
     idf: str = "smooth"
@@ -151,6 +165,13 @@ class JelinekMercer:
     ----------
     lam : float, default=0.1
         λ, above 0 and at most 1.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> index = pk.text.build_index(["red apples", "green apples and pears"])
+    >>> index.search("pears apples", ranker=JelinekMercer(lam=0.5)).scores.round(3)
+    array([-2.325, -3.101])
     """
 
     lam: float = 0.1
@@ -178,6 +199,13 @@ class Dirichlet:
     ----------
     mu : float, default=2000
         μ, above 0.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> index = pk.text.build_index(["red apples", "green apples and pears"])
+    >>> index.search("pears apples", ranker=Dirichlet(mu=10)).scores.round(3)
+    array([-2.422, -2.667])
     """
 
     mu: float = 2000.0
@@ -205,6 +233,13 @@ class AbsoluteDiscounting:
     ----------
     delta : float, default=0.7
         δ, above 0 and at most 1.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> index = pk.text.build_index(["red apples", "green apples and pears"])
+    >>> index.search("pears apples", ranker=AbsoluteDiscounting()).scores.round(3)
+    array([-2.395, -2.81 ])
     """
 
     delta: float = 0.7
@@ -235,6 +270,15 @@ RANKERS: Mapping[str, type[Ranker]] = {
 
 def get_ranker(ranker: str | Ranker) -> Ranker:
     """Return a ranker by name with its defaults, or the ranker itself.
+
+    Parameters
+    ----------
+    ranker : str or ranker
+        "bm25", "vector-space", "lm-jm", "lm-dirichlet", "lm-absolute", or an object such as ``BM25(k1=0.9)``.
+
+    Returns
+    -------
+    BM25, VectorSpace, JelinekMercer, Dirichlet or AbsoluteDiscounting
 
     Examples
     --------

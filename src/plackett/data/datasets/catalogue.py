@@ -52,6 +52,13 @@ class DatasetInfo:
         Folders the set is looked for in, below the user's folder; their last parts alone will do too.
     source, licence, note : str
         Where to get it, what may be done with it, what to mind.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> dataset = pk.datasets.info("mq2008")
+    >>> dataset.kind, dataset.label_range, dataset.parts
+    ('queries', (0, 2), ('S1', 'S2', 'S3', 'S4', 'S5'))
     """
 
     name: str

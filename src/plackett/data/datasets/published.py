@@ -34,7 +34,18 @@ FOLD_FILES = {
 
 
 class FoldParts(NamedTuple):
-    """The parts S1..S5 that a fold trains, validates and tests on."""
+    """The parts S1..S5 that a fold trains, validates and tests on.
+
+    Attributes
+    ----------
+    train : tuple of str
+    validation, test : str
+
+    Examples
+    --------
+    >>> fold_parts(3).train
+    ('S3', 'S4', 'S5')
+    """
 
     train: tuple[str, ...]
     validation: str
@@ -42,7 +53,22 @@ class FoldParts(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """One fold: three sets of queries; published folds always have validation queries."""
+    """One fold: three sets of queries; published folds always have validation queries.
+
+    Attributes
+    ----------
+    train : Queries
+    validation : Queries or None
+    test : Queries
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> lists = pk.datasets.make_web_like(10, 5, 3, random_state=0)
+    >>> train, validation, test = Fold(lists[:6], lists[6:8], lists[8:])
+    >>> test
+    Queries(2 queries, 10 documents, 3 features, labels 0..3)
+    """
 
     train: Queries
     validation: Queries | None
@@ -51,6 +77,10 @@ class Fold(NamedTuple):
 
 def names() -> list[str]:
     """Return the names of the known data sets.
+
+    Returns
+    -------
+    list of str
 
     Examples
     --------
@@ -69,6 +99,10 @@ def info(name: str, *, version: str | None = None) -> DatasetInfo:
         One of `names`.
     version : str, default=None
         One of the set's ``versions``; None means the first of them.
+
+    Returns
+    -------
+    DatasetInfo
 
     Examples
     --------
@@ -90,6 +124,16 @@ def info(name: str, *, version: str | None = None) -> DatasetInfo:
 
 def fold_parts(fold: int) -> FoldParts:
     """Return the parts of fold 1..5 as in LETOR: train on three, validate on the next, test on the one after.
+
+    Parameters
+    ----------
+    fold : int
+        From 1 to 5.
+
+    Returns
+    -------
+    FoldParts
+        Named tuple (train, validation, test) of names of parts.
 
     Examples
     --------
@@ -127,6 +171,19 @@ def load(
         One of ``info(name).versions``; None means the first of them.
     cache : bool, default=False
         Keep a binary copy beside each LETOR file, which reads faster the next time.
+
+    Returns
+    -------
+    Queries, Ratings or TextCollection
+        Queries have the feature names of ``info(name)`` if they are known.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> Path("MQ2008").mkdir()
+    >>> size = Path("MQ2008/S1.txt").write_text("1 qid:10 1:0.5 46:0.2")
+    >>> load("mq2008", ".", part="S1")
+    Queries(1 query, 1 document, 46 features, labels 1..1)
     """
     dataset = info(name, version=version)
     if part is not None:
@@ -160,6 +217,18 @@ def locate(name: str, folder: str | PathLike | None = None, *, version: str | No
     name : str
     folder, version
         As for `load`.
+
+    Returns
+    -------
+    list of Path
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> Path("ml-100k").mkdir()
+    >>> size = Path("ml-100k/u.data").write_text("")
+    >>> [path.name for path in locate("movielens-100k", ".")]
+    ['u.data']
     """
     dataset = info(name, version=version)
     return _locate(dataset, folder, dataset.parts) if dataset.kind == "queries" else [_locate_file(dataset, folder)]
@@ -184,6 +253,16 @@ def load_fold(
     -------
     Fold
         Named tuple (train, validation, test) of Queries.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> Path("MQ2007").mkdir()
+    >>> for part in range(1, 6):
+    ...     size = Path(f"MQ2007/S{part}.txt").write_text(f"1 qid:{part} 1:0.5 46:0.2")
+    >>> fold = load_fold("mq2007", 1, ".")
+    >>> [queries.ids.tolist() for queries in fold]
+    [[1, 2, 3], [4], [5]]
     """
     dataset = info(name, version=version)
     if not dataset.n_folds:

@@ -28,7 +28,18 @@ MAX_PAIRS = 10_000_000  # in memory
 
 
 class Judgements(NamedTuple):
-    """Judged documents: each (qid, docid, label) once, seen ``times`` times, from sources of noise ``eta``."""
+    """Judged documents: each (qid, docid, label) once, seen ``times`` times, from sources of noise ``eta``.
+
+    Attributes
+    ----------
+    qid, docid, label, times, eta : ndarray of shape (n_judgements,)
+
+    Examples
+    --------
+    >>> judged = Feedback.from_judgements([7, 7, 7], ["a", "b", "a"], [1, 0, 1]).judgements
+    >>> judged.docid.tolist(), judged.times.tolist()
+    (['a', 'b'], [2, 1])
+    """
 
     qid: np.ndarray
     docid: np.ndarray
@@ -38,7 +49,18 @@ class Judgements(NamedTuple):
 
 
 class Preferences(NamedTuple):
-    """Preferred documents: each (qid, better, worse) once, seen ``times`` times, from sources of noise ``eta``."""
+    """Preferred documents: each (qid, better, worse) once, seen ``times`` times, from sources of noise ``eta``.
+
+    Attributes
+    ----------
+    qid, better, worse, times, eta : ndarray of shape (n_preferences,)
+
+    Examples
+    --------
+    >>> preferred = Feedback.from_pairs([7, 7], ["a", "a"], ["b", "b"]).preferences
+    >>> preferred.better.tolist(), preferred.times.tolist()
+    (['a'], [2])
+    """
 
     qid: np.ndarray
     better: np.ndarray
@@ -68,6 +90,12 @@ class Feedback:
     ========================================  =====  ==============================
 
     The percentages are those of ``joachims2005``, against explicit judgements of the results as shown.
+
+    Parameters
+    ----------
+    judgements : Judgements
+    preferences : Preferences
+        Repeated statements are merged in both.
 
     Attributes
     ----------

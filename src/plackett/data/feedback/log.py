@@ -51,6 +51,11 @@ def read_feedback(
     eta : float in [0, 1], default=None
         Noise of the log; None means that of each source.
 
+    Returns
+    -------
+    Feedback
+        Empty for an empty log.
+
     Examples
     --------
     >>> import io

@@ -116,6 +116,12 @@ class Movies:
     title : ndarray of str of shape (n_movies,)
     genres : ndarray of bool of shape (n_movies, n_genres)
     genre_names : list of str
+
+    Examples
+    --------
+    >>> import io
+    >>> read_movies(io.StringIO("1::Toy Story (1995)::Animation|Comedy")).genres
+    array([[ True,  True]])
     """
 
     def __init__(self, item: np.ndarray, title: np.ndarray, genres: np.ndarray, genre_names: list[str]):
@@ -135,6 +141,11 @@ def read_movielens(source: str | os.PathLike | IO) -> Ratings:
     ----------
     source : path, ``"-"`` for standard input, or file object
         Plain or compressed (gzip, xz, bzip2, Zstandard).
+
+    Returns
+    -------
+    Ratings
+        In the order of the file.
 
     Examples
     --------
@@ -172,6 +183,11 @@ def read_movies(source: str | os.PathLike | IO, genre_names: list[str] | None = 
     genre_names : list of str, default=None
         Names of the genre columns. None means the 19 of ``u.genre`` for ``u.item``, and for the others the genres that
         occur, by name; there a film may have other genres than those given, which are left out.
+
+    Returns
+    -------
+    Movies
+        In the order of the file.
 
     Examples
     --------

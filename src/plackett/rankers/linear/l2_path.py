@@ -31,6 +31,14 @@ class L2Path:
     n_iter : ndarray of shape (n,)
     measure : Measure or None
     validation : ndarray of shape (n,), or None without a validation set
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(20, 10, 4, random_state=0)
+    >>> path = pk.LinearRanker().l2_path(data, l2=[1.0, 0.1])
+    >>> path.l2, path.coef.shape
+    (array([1. , 0.1]), (2, 4))
     """
 
     l2: np.ndarray

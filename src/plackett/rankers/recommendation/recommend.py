@@ -28,6 +28,13 @@ class Recommendations(NamedTuple):
         Expected ratings by personality diagnosis.
     base_rank : ndarray of int
         Places in the list of personality diagnosis alone, from 1.
+
+    Examples
+    --------
+    >>> ratings = {"ann": {"alien": 5, "brazil": 1, "solaris": 5}, "eve": {"alien": 4, "brazil": 2}}
+    >>> found = recommend(ratings, (["alien", "brazil", "solaris"], [[1], [0], [1]]), "eve", min_ratings=1)
+    >>> found.item.tolist(), found.base_rank.tolist()
+    (['solaris'], [1])
     """
 
     item: np.ndarray

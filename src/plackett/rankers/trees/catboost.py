@@ -33,6 +33,14 @@ class CatBoostRanker(BoostedTrees):
         All rounds.
     n_rounds_, n_iter_, stop_reason_, history_, best_iteration_, best_score_ : as in ``TreeRanker``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(20, 10, 4, random_state=0)
+    >>> ranker = CatBoostRanker(n_rounds=5, depth=3).fit(data)  # doctest: +SKIP
+    >>> ranker.predict(data).shape  # doctest: +SKIP
+    (200,)
     """
 
     package = "catboost"

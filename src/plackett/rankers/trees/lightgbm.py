@@ -390,6 +390,14 @@ class LightGBMRanker(LightGBMTrees):
     n_rounds_, n_iter_, stop_reason_, history_, best_iteration_, best_score_ : as in ``TreeRanker``
     feature_importances_ : ndarray of shape (n_features,)
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(20, 10, 4, random_state=0)
+    >>> ranker = LightGBMRanker(n_rounds=5, num_leaves=4).fit(data)
+    >>> ranker.n_rounds_, ranker.predict(data).shape
+    (5, (200,))
     """
 
     known_params: ClassVar = GROWTH | OF_LAMBDARANK
