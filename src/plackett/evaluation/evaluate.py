@@ -375,7 +375,30 @@ def _notes_on_empty(measures: list[Measure], n_empty: dict[str, int], convention
 
 
 def evaluate_every_convention(labels: Any, scores: Any, **arguments: Any) -> dict[str, Evaluation | str]:
-    """Return the result of ``evaluate`` under each convention; where a convention does not apply, the reason."""
+    """Return the result of ``evaluate`` under each convention; where a convention does not apply, the reason.
+
+    Parameters
+    ----------
+    labels, scores
+        As in :func:`evaluate`.
+    **arguments
+        Further arguments of :func:`evaluate`, except ``convention``.
+
+    Returns
+    -------
+    dict of str to Evaluation or str
+        By name of the convention; a str is the message of the ValueError that ``evaluate`` raised.
+
+    Examples
+    --------
+    >>> results = evaluate_every_convention([0, 1], [0.5, 0.5], qid=[7, 7], metrics="mrr")
+    >>> results["standard"].mean()  # (1/1 + 1/2) / 2: both orders of the tie
+    {'mrr': 0.75}
+    >>> results["lightgbm"].mean()  # ties keep the order of the rows
+    {'mrr': 0.5}
+    >>> results["trec"]
+    'ties="trec" orders equal scores by document id, but there are no ids. Give docid, or choose another rule for ties.'
+    """
     results: dict[str, Evaluation | str] = {}
     for name in CONVENTIONS:
         try:

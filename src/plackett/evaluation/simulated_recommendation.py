@@ -67,6 +67,18 @@ def recommendation(
     -------
     FeedbackResult
         With residual lists only; ``result.queries`` has the users as query ids and the items as document ids.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plackett import MultiplicativeRefiner
+    >>> ratings = np.array([[5, 5, 1, 1], [1, 1, 5, 5], [5, 4, 1, 2], [2, 1, 4, 5]])  # users × items
+    >>> genre = np.array([[1], [1], [0], [0]])
+    >>> print(recommendation(ratings, genre, MultiplicativeRefiner(), n_train_users=2, n_given=1, metrics="map"))
+    list: ranking         map
+    residual: base     1.0000
+    residual: refined  1.0000
+      p-value          1.0000
     """
     check_positive_int(n_train_users, "n_train_users")
     check_positive_int(n_given, "n_given")

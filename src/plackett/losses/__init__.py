@@ -72,7 +72,17 @@ _BY_NAME = {loss.name: loss for loss in _CLASSES}
 
 
 def loss_names() -> list[str]:
-    """Return the names of the losses, for ``loss=``."""
+    """Return the names of the losses, for ``loss=``.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> "listmle" in loss_names()
+    True
+    """
     return list(_BY_NAME)
 
 

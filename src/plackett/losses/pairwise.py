@@ -109,8 +109,17 @@ class PairwiseSmoothedHinge(_CurvedHinge):
     Parameters
     ----------
     width : float, default=1.0
+        Width of the parabola, above 0.
     normalize : {"pairs", "all", "none"}, default="pairs"
         As in :class:`PairwiseHinge`.
+
+    Examples
+    --------
+    >>> from plackett import Queries
+    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
+    >>> value, slope = PairwiseSmoothedHinge(normalize="none").value_and_slope([3.0, 1.0, 0.25], data)
+    >>> value, slope  # of the margins 2, 2.75 and 0.75 the last alone is below 1: 0.25² / 2
+    (0.03125, array([ 0.  , -0.25,  0.25]))
     """
 
     name = "smoothed-hinge"
@@ -140,6 +149,14 @@ class PairwiseSquaredHinge(_CurvedHinge):
     ----------
     normalize : {"pairs", "all", "none"}, default="pairs"
         As in :class:`PairwiseHinge`.
+
+    Examples
+    --------
+    >>> from plackett import Queries
+    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
+    >>> value, slope = PairwiseSquaredHinge(normalize="none").value_and_slope([3.0, 1.0, 0.25], data)
+    >>> value, slope  # of the margins 2, 2.75 and 0.75 the last alone is below 1: 0.25²
+    (0.0625, array([ 0. , -0.5,  0.5]))
     """
 
     name = "squared-hinge"
@@ -161,6 +178,14 @@ class PairwiseLogistic(_Pairwise, CompiledCurvature):
     ----------
     normalize : {"pairs", "all", "none"}, default="pairs"
         As in :class:`PairwiseHinge`.
+
+    Examples
+    --------
+    >>> from plackett import Queries
+    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
+    >>> value, slope = PairwiseLogistic(normalize="none").value_and_slope([0.0, 0.0, 0.0], data)
+    >>> round(value, 4), slope  # three pairs with margin 0: 3 log 2
+    (2.0794, array([-1.,  0.,  1.]))
     """
 
     name = "logistic"
@@ -179,6 +204,14 @@ class PairwiseExponential(_Pairwise, CompiledCurvature):
     ----------
     normalize : {"pairs", "all", "none"}, default="pairs"
         As in :class:`PairwiseHinge`.
+
+    Examples
+    --------
+    >>> from plackett import Queries
+    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
+    >>> value, slope = PairwiseExponential(normalize="none").value_and_slope([0.0, 0.0, 0.0], data)
+    >>> value, slope  # three pairs with margin 0: 3 e^0
+    (3.0, array([-2.,  0.,  2.]))
     """
 
     name = "exponential"
@@ -197,6 +230,14 @@ class PairwisePsi(_Pairwise):
     ----------
     normalize : {"pairs", "all", "none"}, default="pairs"
         As in :class:`PairwiseHinge`.
+
+    Examples
+    --------
+    >>> from plackett import Queries
+    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
+    >>> value, slope = PairwisePsi(normalize="none").value_and_slope([3.0, 1.0, 1.25], data)
+    >>> value, slope  # of the margins 2, 1.75 and -0.25 the last alone is below 1, and counts 1
+    (1.0, array([0., 0., 0.]))
     """
 
     name = "psi"

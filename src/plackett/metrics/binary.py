@@ -98,7 +98,9 @@ def _reciprocal_rank(
 def precision(
     labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, short_lists="pad", docid=None
 ) -> np.ndarray:
-    """Share of relevant documents among the first k of each query; divided by k even if the list is shorter.
+    """Return the share of relevant documents among the first k of each query.
+
+    A list shorter than k is divided by k, unless ``short_lists`` says otherwise.
 
     Parameters
     ----------
@@ -108,6 +110,10 @@ def precision(
         A list shorter than k is divided by k, counts 0 (LETOR 3.0's script), or is divided by its length (XGBoost).
     labels, scores, qid, k, ties, empty, docid
         As in :func:`ndcg`. ``k=None`` divides by the length of the list.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -120,7 +126,16 @@ def precision(
 
 
 def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
-    """Share of each query's relevant documents that are among the first k. Parameters as in :func:`precision`.
+    """Return the share of each query's relevant documents that are among the first k.
+
+    Parameters
+    ----------
+    labels, scores, qid, k, relevant_from, ties, empty, docid
+        As in :func:`precision`. ``k=None`` counts the whole list.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -134,7 +149,9 @@ def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average",
 def average_precision(
     labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, denominator="relevant", docid=None
 ) -> np.ndarray:
-    """Mean, over the relevant documents of each query, of the precision at their positions; 0 for those beyond k.
+    """Return the mean precision at the positions of the relevant documents of each query.
+
+    The precision at positions beyond k counts 0.
 
     Parameters
     ----------
@@ -143,7 +160,11 @@ def average_precision(
     ties : as in :func:`ndcg`, and "together"
         "together": tied documents arrive at once, as in scikit-learn's ``average_precision_score``.
     labels, scores, qid, k, relevant_from, empty, docid
-        As in :func:`precision`.
+        As in :func:`precision`. ``k=None`` counts the whole list.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -158,9 +179,16 @@ def average_precision(
 def reciprocal_rank(
     labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, docid=None
 ) -> np.ndarray:
-    """One over the position of the first relevant document of each query; 0 if it is beyond k.
+    """Return one over the position of the first relevant document of each query; 0 if it is beyond k.
 
-    Parameters as in :func:`precision`.
+    Parameters
+    ----------
+    labels, scores, qid, k, relevant_from, ties, empty, docid
+        As in :func:`precision`. ``k=None`` counts the whole list.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------

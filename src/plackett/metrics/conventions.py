@@ -23,24 +23,31 @@ class Convention:
 
     A measure with its own convention is computed by that one.
 
-    Attributes
+    Parameters
     ----------
     name, summary : str
-    ties : str
+    ties : str, default="average"
         The rule that orders equal scores. It does not apply to ``kendall`` and ``wpd``, which no tool has: there equal
         scores are averaged unless ``rules`` or the measure say otherwise.
-    empty : "skip", 0 or 1
+    empty : {0, 1, "skip"}, default=0
         The value of queries that are too short or have no relevant document.
-    rules : dict of str to dict
+    rules : dict of str to dict, default={}
         Parameters by measure; those under ``"*"`` apply to every measure that has them.
-    is_single_precision : bool
-        Whether the tool stores scores as float32, so that close scores tie.
-    cutoffs : dict of str to int
+    cutoffs : dict of str to int, default={}
         The default cut-off, by measure.
-    largest_label : int or None
+    largest_label : int, default=None
         The tool rejects labels that are not integers from 0 (gdeval: also below) to this one; None: it accepts all.
-    is_complete : bool
+    is_single_precision : bool, default=False
+        Whether the tool stores scores as float32, so that close scores tie.
+    is_complete : bool, default=True
         With qrels and a run: whether queries without retrieved documents count.
+
+    Examples
+    --------
+    >>> from plackett.metrics import Measure
+    >>> mine = Convention("mine", "gain y; ties stable", ties="stable", rules={"*": {"gain": "linear"}})
+    >>> Measure("dcg", convention=mine)([3, 0, 1], [0.9, 0.4, 0.1])  # 3 + 1 / log2(4)
+    array([3.5])
     """
 
     name: str

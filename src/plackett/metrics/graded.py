@@ -168,10 +168,18 @@ def _best_label(lists: JudgedLists) -> np.ndarray:
 def dcg(
     labels, scores, *, qid=None, k=None, gain="exponential", discount="log2", ties="average", empty=0, docid=None
 ) -> np.ndarray:
-    """Discounted cumulative gain of each query.
+    """Return the discounted cumulative gain of each query.
 
-    Parameters as in :func:`ndcg`. It has no denominator to scale by, so a label above 1023 raises an error with
-    ``gain="exponential"``.
+    It has no denominator to scale by, so a label above 1023 raises an error with ``gain="exponential"``.
+
+    Parameters
+    ----------
+    labels, scores, qid, k, gain, discount, ties, empty, docid
+        As in :func:`ndcg`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -195,7 +203,7 @@ def ndcg(
     short_lists="pad",
     docid=None,
 ) -> np.ndarray:
-    """Normalised discounted cumulative gain of each query, by default with gain ``2**label - 1``.
+    """Return the normalised discounted cumulative gain of each query, by default with gain ``2**label - 1``.
 
     Ties are averaged over all their orders, so that the order of the rows does not matter. A query without relevant
     documents counts 0. The gain of a label of 0 or less is 0. Large labels do not overflow: gains are computed relative
@@ -241,7 +249,16 @@ def ndcg(
 def mean_ndcg(
     labels, scores, *, qid=None, gain="exponential", discount="log2", ties="average", empty=0, docid=None
 ) -> np.ndarray:
-    """Mean over k = 1, 2, …, n of NDCG@k of each query: LETOR's "MeanNDCG". Parameters as in :func:`ndcg`.
+    """Return the mean over k = 1, 2, …, n of NDCG@k of each query: LETOR's "MeanNDCG".
+
+    Parameters
+    ----------
+    labels, scores, qid, gain, discount, ties, empty, docid
+        As in :func:`ndcg`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -253,10 +270,20 @@ def mean_ndcg(
 
 
 def err(labels, scores, *, qid=None, k=None, max_label=None, ties="average", empty=0, docid=None) -> np.ndarray:
-    """Expected reciprocal rank of each query: the reader stops at a document with probability R.
+    """Return the expected reciprocal rank of each query: the reader stops at a document with probability R.
 
-    ``R = (2**label - 1) / 2**max_label``; ``max_label`` defaults to the largest label of all queries. Other
-    parameters as in :func:`ndcg`. Under ``ties="average"`` a group of d tied documents costs O(d · min(d, k)).
+    ``R = (2**label - 1) / 2**max_label``. Under ``ties="average"`` a group of d tied documents costs O(d · min(d, k)).
+
+    Parameters
+    ----------
+    max_label : float, default=None
+        The largest possible label; None takes the largest label of all queries.
+    labels, scores, qid, k, ties, empty, docid
+        As in :func:`ndcg`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -268,9 +295,18 @@ def err(labels, scores, *, qid=None, k=None, max_label=None, ties="average", emp
 
 
 def sharp_ndcg(labels, scores, *, qid=None, gain="exponential", ties="average", empty=0, docid=None) -> np.ndarray:
-    """Σ (n − position) · gain of each query over its best possible value: NDCG with a linear discount.
+    """Return Σ (n − position) · gain of each query over its best possible value: NDCG with a linear discount.
 
-    Parameters as in :func:`ndcg`. A query with no relevant document, or with a single document, is empty.
+    A query with no relevant document, or with a single document, is empty.
+
+    Parameters
+    ----------
+    labels, scores, qid, gain, ties, empty, docid
+        As in :func:`ndcg`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -293,11 +329,11 @@ def wpd(
     empty=0,
     docid=None,
 ) -> np.ndarray:
-    """Weighted pairwise disagreement of each query: Σ over y_i > y_j of D(i, j), where i does not score above j.
+    """Return the weighted pairwise disagreement of each query: Σ of D(i, j) over its misordered pairs.
 
-    ``D = gain_i − gain_j``, gains relative to the query's largest. Where i and j have the same score, half of D counts:
-    the expectation over their orders. The paper counts all of it (``ties="worst"``); other rules as in :func:`ndcg`.
-    Lower is better.
+    A pair is misordered if ``y_i > y_j`` but i does not score above j. ``D = gain_i − gain_j``, gains relative to the
+    query's largest. Where i and j have the same score, half of D counts: the expectation over their orders. The paper
+    counts all of it (``ties="worst"``). Lower is better.
 
     Parameters
     ----------
@@ -306,6 +342,14 @@ def wpd(
         share the mean weight of their positions.
     normalize : bool, default=False
         Divide by the ideal of :func:`sharp_ndcg`: the value is then ``1 - sharp_ndcg``.
+    empty : {0, 1, "skip"}, default=0
+        The value of a query with a single document or, without ``weights``, with no relevant one; "skip" gives NaN.
+    labels, scores, qid, gain, ties, docid
+        As in :func:`ndcg`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------

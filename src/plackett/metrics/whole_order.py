@@ -42,12 +42,22 @@ def _exact(lists: JudgedLists, *, ties: str = "average") -> np.ndarray:
 
 
 def kendall(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.ndarray:
-    """Kendall distance of each query: the share of all n(n − 1)/2 pairs that labels and scores order oppositely.
+    """Return the Kendall distance of each query: the share of all pairs that labels and scores order oppositely.
 
-    A pair with equal labels is never discordant; one with equal scores counts half, the expectation over its orders, so
-    that constant scores are as far from the labels as a random order. Kendall's own distance does not count such pairs
-    (``ties="best"``); other rules as in :func:`ndcg`. 0 is a perfect order; lower is better. A list with fewer than two
-    documents is empty. O(n log n).
+    There are n(n − 1)/2 pairs. A pair with equal labels is never discordant; one with equal scores counts half, the
+    expectation over its orders, so that constant scores are as far from the labels as a random order. Kendall's own
+    distance does not count such pairs (``ties="best"``). 0 is a perfect order; lower is better. O(n log n).
+
+    Parameters
+    ----------
+    empty : {0, 1, "skip"}, default=0
+        The value of a list with fewer than two documents; "skip" gives NaN.
+    labels, scores, qid, ties, docid
+        As in :func:`ndcg`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -58,10 +68,19 @@ def kendall(labels, scores, *, qid=None, ties="average", empty=0, docid=None) ->
 
 
 def mre(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.ndarray:
-    """Mis-ranking error of each query: share of all pairs in which the document ranked later has the larger label.
+    """Return the mis-ranking error of each query: the share of all pairs that are ranked against their labels.
 
     The same as :func:`kendall`, except in conventions in which equal scores keep the order of the rows. Lower is
     better.
+
+    Parameters
+    ----------
+    labels, scores, qid, ties, empty, docid
+        As in :func:`kendall`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -72,9 +91,22 @@ def mre(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.
 
 
 def persistence(labels, scores, *, qid=None, k, ties="average", empty=0, docid=None) -> np.ndarray:
-    """Share of the true top k of each query that the ranking keeps in its top k, divided by ``min(k, n)``.
+    """Return the share of the true top k of each query that the ranking keeps in its top k, divided by ``min(k, n)``.
 
     Where equal labels make the true top k ambiguous, the expectation over all choices is taken.
+
+    Parameters
+    ----------
+    k : int
+        Cut-off; required.
+    empty
+        Has no effect: every list has a value.
+    labels, scores, qid, ties, docid
+        As in :func:`ndcg`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -85,9 +117,20 @@ def persistence(labels, scores, *, qid=None, k, ties="average", empty=0, docid=N
 
 
 def exact(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.ndarray:
-    """1 if the whole order of a query is right, else 0: one minus the permutation 0-1 loss.
+    """Return 1 for each query whose whole order is right, else 0: one minus the permutation 0-1 loss.
 
-    Documents with equal labels may stand in any order.
+    Documents with equal labels may stand in any order. Equal scores count by the share of their orders that are right.
+
+    Parameters
+    ----------
+    empty
+        Has no effect: every list has a value.
+    labels, scores, qid, ties, docid
+        As in :func:`ndcg`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------

@@ -30,12 +30,37 @@ _BY_NAME = {solver.name: solver for solver in _CLASSES}
 
 
 def solver_names() -> list[str]:
-    """Return the names that ``solver=`` takes, besides ``"auto"``."""
+    """Return the names that ``solver=`` takes, besides ``"auto"``.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> solver_names()
+    ['lbfgs', 'newton', 'sgd', 'newton-diag']
+    """
     return list(_BY_NAME)
 
 
 def get_solver(solver: Any) -> Solver:
-    """Return the solver with this name and default parameters; a solver object is returned unchanged."""
+    """Return the solver with this name and default parameters; a solver object is returned unchanged.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        A name of :func:`solver_names`, or an object.
+
+    Returns
+    -------
+    Solver
+
+    Examples
+    --------
+    >>> get_solver("lbfgs")
+    LBFGS()
+    """
     if isinstance(solver, Solver):
         return solver
     if isinstance(solver, str) and solver in _BY_NAME:

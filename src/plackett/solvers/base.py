@@ -69,7 +69,25 @@ class Minimizable(Protocol):
 
 @dataclass
 class Step:
-    """The state after an iteration, as passed to a callback."""
+    """The state after an iteration, as passed to a callback.
+
+    Attributes
+    ----------
+    iteration : int
+        Number of the iteration, from 1.
+    coef : ndarray of shape (size,)
+    value : float
+        The objective at ``coef``.
+    gradient_norm : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def callback(step):
+    ...     return "value below 0.1" if step.value < 0.1 else None
+    >>> callback(Step(iteration=3, coef=np.zeros(2), value=0.05, gradient_norm=0.2))
+    'value below 0.1'
+    """
 
     iteration: int
     coef: np.ndarray
@@ -83,7 +101,26 @@ Callback = Callable[[Step], str | None]
 
 @dataclass
 class Result:
-    """The coefficients that a solver found, and why it stopped."""
+    """The coefficients that a solver found, and why it stopped.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (size,)
+    value : float
+        The objective at ``coef``.
+    gradient_norm : float
+    n_iter : int
+    n_evaluations : int
+        Number of evaluations of the objective.
+    stop_reason : str
+    is_converged : bool
+    n_products : int
+        Number of products of the curvature with a vector.
+    is_interrupted : bool
+        Whether Ctrl-C stopped the solver; ``coef`` is then the best so far.
+    details : dict
+        Values of a single solver, such as ``{"duality_gap": 1e-5}``.
+    """
 
     coef: np.ndarray
     value: float

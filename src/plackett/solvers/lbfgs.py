@@ -31,6 +31,13 @@ class LBFGS(Solver):
     ----------
     memory : int, default=20
         Number of past steps from which the curvature is estimated.
+
+    Examples
+    --------
+    >>> from plackett import LinearRanker
+    >>> ranker = LinearRanker("squared-hinge", l2=2.0, solver=LBFGS(memory=5))
+    >>> ranker.fit([[1.0], [0.0]], [1, 0], qid=[7, 7]).coef_.round(4)  # (1 - w)² + w² is least at 0.5
+    array([0.5])
     """
 
     name = "lbfgs"

@@ -26,6 +26,13 @@ class Newton(Solver):
     the solver counts as converged when the duality gap, which bounds the distance to the minimum, is at most ``tol``
     times the minimum: ``tol=1e-3`` gives a value within a thousandth of the best. The result's ``details`` hold the
     ``"duality_gap"``.
+
+    Examples
+    --------
+    >>> from plackett import LinearRanker
+    >>> ranker = LinearRanker("squared-hinge", l2=2.0, solver=Newton())
+    >>> ranker.fit([[1.0], [0.0]], [1, 0], qid=[7, 7]).coef_.round(4)  # (1 - w)² + w² is least at 0.5
+    array([0.5])
     """
 
     name = "newton"

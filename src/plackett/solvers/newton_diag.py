@@ -25,6 +25,13 @@ class NewtonDiagonal(Solver):
     unit_norm : bool, default=True
         Whether coefficients are scaled to unit norm. A start other than 0 is scaled too. From 0, the first step goes
         to the unit sphere in the direction of steepest descent, even if the loss is higher there.
+
+    Examples
+    --------
+    >>> from plackett import LinearRanker
+    >>> ranker = LinearRanker("squared-hinge", l2=2.0, solver=NewtonDiagonal())
+    >>> ranker.fit([[1.0], [0.0]], [1, 0], qid=[7, 7]).coef_  # (1 - w)² + w² at unit norm
+    array([1.])
     """
 
     name = "newton-diag"

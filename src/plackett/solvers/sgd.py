@@ -34,6 +34,13 @@ class SGD(Solver):
         absolute terms. None takes ``tol``.
     decay : float, default=0.0
         Pass ``p``, counted from 0, uses ``learning_rate / (1 + decay * p)``.
+
+    Examples
+    --------
+    >>> from plackett import LinearRanker
+    >>> ranker = LinearRanker("squared-hinge", l2=2.0, solver=SGD(learning_rate=0.1), random_state=0)
+    >>> ranker.fit([[1.0], [0.0]], [1, 0], qid=[7, 7]).coef_.round(1)  # (1 - w)² + w² is least at 0.5
+    array([0.5])
     """
 
     name = "sgd"
