@@ -115,3 +115,22 @@ def test_the_reference_lists_what_a_fit_leaves_and_nothing_else(name, conf, list
 def test_every_estimator_of_the_reference_is_compared():
     estimators = {cls.__name__ for cls in map(resolve_name, class_names()) if hasattr(cls, "fit")}
     assert estimators - {"QueryNormalizer"} == set(SETTINGS)
+
+
+def public_functions():
+    spaces = (pk, pk.metrics, pk.datasets, pk.preprocessing, pk.evaluation, pk.losses, pk.solvers, pk.text)
+    for space in spaces:
+        for name in space.__all__:
+            if inspect.isfunction(getattr(space, name)):
+                yield pytest.param(getattr(space, name), id=f"{space.__name__}.{name}")
+
+
+@pytest.mark.parametrize("function", list(public_functions()))
+def test_every_public_function_documents_parameters_returns_and_an_example(function):
+    doc, signature = inspect.getdoc(function) or "", inspect.signature(function)
+    sections = ["Examples"]
+    if signature.parameters and "Parameters as in" not in doc:
+        sections.append("Parameters")
+    if signature.return_annotation not in (None, "None"):
+        sections.append("Returns")
+    assert [section for section in sections if f"{section}\n{'-' * len(section)}\n" not in doc] == []
