@@ -40,6 +40,7 @@ ORDER = [
     {"reproductions"},
     {"web"},
     {"cli"},
+    {"__main__"},
 ]
 PLACE = {room: place for place, rooms in enumerate(ORDER) for room in rooms}
 FOUNDATION = ORDER[0]

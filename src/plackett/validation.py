@@ -144,7 +144,7 @@ def check_labels(
 ) -> np.ndarray:
     """Return labels as a contiguous float64 vector of finite numbers, one per document.
 
-    ``row_numbers`` are the rows as the user knows them, where they were moved since.
+    ``row_numbers`` are the row numbers of the input, if rows were moved since.
     """
     vector = _as_numbers(labels, name)
     if n_docs is not None and vector.size != n_docs:
@@ -278,8 +278,8 @@ def check_finite(
 ) -> None:
     """Reject NaN and infinite features; the error names the row and the column of the first one.
 
-    ``first_index`` is as in ``feature_label``; ``row_numbers`` are the rows as the user knows them, where they were
-    moved since.
+    ``first_index`` is as in ``feature_label``; ``row_numbers`` are the row numbers of the input, if rows were moved
+    since.
     """
     if is_sparse(X):
         bad = np.flatnonzero(~np.isfinite(X.data))

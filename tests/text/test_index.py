@@ -184,7 +184,7 @@ def test_every_damaged_byte_of_an_array_is_noticed(tmp_path):
         damaged = bytearray(content)
         damaged[entry["offset"]] ^= 1
         path.write_bytes(damaged)
-        with pytest.raises(DataFormatError, match=r"index\.plackett: the file is damaged: .* Build the index anew"):
+        with pytest.raises(DataFormatError, match=r"index\.plackett: the file is damaged: .* Build the index again"):
             open_index(tmp_path)
 
 
@@ -202,7 +202,7 @@ def test_an_index_of_another_version_is_refused(tmp_path):
     path = tmp_path / INDEX_FILE
     directory, body = parts_of(path.read_bytes())
     path.write_bytes(signed(directory | {"version": 2}, body))
-    with pytest.raises(DataFormatError, match=r"it has version 2 of the format .* Build the index anew"):
+    with pytest.raises(DataFormatError, match=r"it has version 2 of the format .* Build the index again"):
         open_index(tmp_path)
 
 

@@ -65,7 +65,7 @@ def compare(
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
 ) -> None:
-    """Compare rankers: settings chosen on validation queries, measured on test queries, with p-values."""
+    """Compare rankers: hyperparameters chosen on validation queries, measures on test queries, p-values."""
     if as_json + as_csv + as_markdown + as_latex > 1:
         raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
     if per_query and not (as_json or as_csv):
@@ -222,7 +222,7 @@ def _csv(result: Comparison, *, per_query: bool) -> str:
 
 
 def _show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> None:
-    """The result in the form that was asked for, and the remarks where it does not hold them."""
+    """Print the result in a format, and its remarks if the format has no place for them."""
     from plackett.cli.shared import output
 
     if form == "json":

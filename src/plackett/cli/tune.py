@@ -52,7 +52,7 @@ def tune(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
 ) -> None:  # fmt: skip
-    """Evaluate settings of a ranker on held-out queries; print the results, and save the best."""
+    """Evaluate candidate hyperparameters on held-out queries; print the results, and save the best."""
     if validation is not None and folds is not None:
         raise typer.BadParameter("give either --validation or --folds.")
     if folds is not None and folds < 2:
@@ -125,7 +125,7 @@ def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Conte
 def _check_search(
     contestant: Contestant, metric: str, convention: str, method: str, trials: int | None, seed: int
 ) -> int:
-    """Return the largest number of settings; raise for wrong options before any data are read."""
+    """Return the largest number of candidates; raise for wrong options before any data are read."""
     from plackett.cli.shared import measures
     from plackett.evaluation.select.search import search_candidates
     from plackett.metrics.conventions import get_convention

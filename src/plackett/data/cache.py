@@ -84,7 +84,7 @@ class CacheFile:
         try:
             return load(self.path, self._signatures, self._options, self._dtype)
         except ChecksumError:
-            warn(f"the cache {self.path} is damaged; it is built anew.", DataWarning)
+            warn(f"the cache {self.path} is damaged; it is rebuilt.", DataWarning)
         except Exception:  # any failure falls back to the files
             pass
         return None

@@ -67,7 +67,7 @@ NAMES_DIFFER = "X (does not have valid|has) feature names"  # as scikit-learn wa
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a fit, after the best iteration so far was kept."""
+    """Ctrl-C during a fit, after what it had found so far was kept."""
 
 
 class TrainingSet(NamedTuple):
@@ -164,7 +164,7 @@ class Ranker(BaseEstimator, ABC):
             self.n_iter_, self.stop_reason_, self.history_ = monitor.n_iter, monitor.stop_reason, monitor.history
             self.best_iteration_, self.best_score_ = monitor.best_iteration, monitor.best_score
         if monitor.is_interrupted:
-            raise Interrupted("the fit was interrupted; its best iteration so far was kept.")
+            raise Interrupted("the fit was interrupted; what it had found so far was kept.")
 
     def check_parameters(self) -> None:
         """Raise a ``ValueError`` for parameters without a meaning, as ``fit`` does before it looks at data."""
@@ -380,7 +380,7 @@ class Ranker(BaseEstimator, ABC):
     def _check_queries(self, X: Any, y: Any, qid: Any, *, needs_labels: bool = True, reset: bool = False) -> Queries:
         """Check outside arrays and group them by query; ``reset`` in ``fit``, which learns the columns.
 
-        ``row_order`` of the answer leads back to the order of the rows as they were given.
+        ``row_order`` of the result restores to the order of the rows as they were given.
         """
         given = X if isinstance(X, Queries) else None
         if given is not None:

@@ -124,7 +124,13 @@ class FitMonitor:
         except KeyboardInterrupt:
             self.stop(INTERRUPTED)
 
-    def record(self, scores: Callable[[], np.ndarray] | None = None, state: Any = None, **values: float) -> str | None:
+    def record(
+        self,
+        scores: Callable[[], np.ndarray] | None = None,
+        state: Any = None,
+        may_be_best: bool = True,
+        **values: float,
+    ) -> str | None:
         """Record an iteration; return the reason to stop after it, or None.
 
         Parameters
@@ -133,6 +139,8 @@ class FitMonitor:
             Returns the scores of the validation queries; called only if there are some.
         state : object, default=None
             What restores this iteration; a copy is kept if it is the best so far.
+        may_be_best : bool, default=True
+            Whether the iteration is a model that may be kept.
         **values : float
             Entries of the history.
         """
@@ -143,7 +151,7 @@ class FitMonitor:
             self.history[name].append(value)
         if validation is not None and mean is not None:
             self.history[str(validation.measure)].append(mean)
-            if is_better(mean, self.best_score, validation.measure):
+            if may_be_best and is_better(mean, self.best_score, validation.measure):
                 self.best_iteration, self.best_score, self.best_state = self.n_iter, mean, copy.copy(state)
         self._progress.advance(self._message() if self._is_shown else "")
         if self.patience is None or self.best_iteration is None or self.n_iter - self.best_iteration < self.patience:

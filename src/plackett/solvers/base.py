@@ -1,7 +1,7 @@
 """The interface of solvers, and the parts that they share: objective, search, result and stop reasons.
 
-A solver knows no queries and no measures. It sees an objective: a value and a gradient by the coefficients, and
-curvature where the objective has it.
+A solver does not depend on queries or measures. It minimises an objective: a value and a gradient by the
+coefficients, and curvature if the objective has it.
 """
 
 from __future__ import annotations

@@ -228,13 +228,14 @@ class Container:
     def _read_directory(self, kind: str) -> tuple[int, bytes]:
         head = self._read(0, len(MAGIC))
         if head != MAGIC:
-            what = "is empty" if not head else "begins like a pickle" if head[0] == 0x80 else "is another kind of file"
+            other = "is another kind of file, or one of an earlier development version"
+            what = "is empty" if not head else "begins like a pickle" if head[0] == 0x80 else other
             raise ContainerError(f"this is not a {kind}: it {what}. Nothing in it was run.")
         if self.size < len(MAGIC) + _TAIL.size:
             raise ContainerError("the file is damaged: its end is missing.")
         start, length, checksum, magic = _TAIL.unpack(self._read(self.size - _TAIL.size, _TAIL.size))
         if magic != MAGIC or start + length + _TAIL.size != self.size:
-            raise ContainerError("the file is damaged: its end is missing.")
+            raise ContainerError("the file is damaged: its end is missing, or bytes follow it.")
         text = self._read(start, length)
         if _digest(text) != checksum:
             raise ContainerError("the file is damaged: the checksum of its directory is wrong.")

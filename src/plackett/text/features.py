@@ -31,8 +31,6 @@ FIELD_FEATURES = (
     *_SCORES,
 )
 QUERY_FEATURES = ("query_terms", "query_idf")
-LINK_FEATURES = ("pagerank", "inlinks", "outlinks")
-URL_FEATURES = ("url_slashes", "url_length")
 
 
 def letor_features(

@@ -376,7 +376,7 @@ def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:
     except (KeyError, TypeError, ValueError, IndexError) as error:
         problem = f"{type(error).__name__}: {error}"
     if problem:
-        raise DataFormatError(str(folder), None, f"the index does not fit together ({problem}). Build it anew.")
+        raise DataFormatError(str(folder), None, f"the index does not fit together ({problem}). Build it again.")
     return index
 
 
@@ -461,12 +461,16 @@ def open_folder(folder: str | os.PathLike, *, verify: bool = True) -> tuple[dict
         raise FileNotFoundError(f"{place} does not exist; build_index(...).save(folder) makes an index.")
     path = place / INDEX_FILE
     if not path.is_file():
-        raise DataFormatError(str(place), None, f"it holds no {INDEX_FILE}, so it is not an index.")
+        raise DataFormatError(
+            str(place),
+            None,
+            f"it holds no {INDEX_FILE}, so it is not an index. Build one with plackett index, or build_index and save.",
+        )
     try:
         with open_container(path, KIND, VERSION, verify=verify) as container:
             return container.header, {name: container.mapped(name, "r") for name in container.arrays}
     except ContainerError as error:
-        raise DataFormatError(str(path), None, f"{error} Build the index anew.") from error
+        raise DataFormatError(str(path), None, f"{error} Build the index again.") from error
 
 
 def check_fields(fields: Sequence[str], known: Sequence[str]) -> list[str]:

@@ -60,9 +60,6 @@ class Postings:
         """``cf / Σcf``, the probability of each term in the collection."""
         return self.cf / max(int(self.cf.sum()), 1)
 
-    def term_of_postings(self) -> np.ndarray:
-        return np.repeat(np.arange(self.n_terms), self.df)
-
     def docs_of(self, term: int) -> np.ndarray:
         """Return the documents with a term, in rising order."""
         return self.docs[self.indptr[term] : self.indptr[term + 1]]

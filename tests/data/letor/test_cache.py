@@ -196,7 +196,7 @@ def test_a_large_cache_whose_pages_were_lost_is_built_anew(tmp_path, parses):
     whole = cache.read_bytes()
     half = len(whole) // 2
     cache.write_bytes(whole[: half // 2] + bytes(half) + whole[half // 2 + half :])
-    with pytest.warns(DataWarning, match="is damaged; it is built anew"):
+    with pytest.warns(DataWarning, match="is damaged; it is rebuilt"):
         assert_same(read_letor(path, cache=True), expected)
     assert len(parses) == 3
 

@@ -201,18 +201,18 @@ def test_patience_keeps_the_best_plane_and_says_how_far_it_is_from_the_minimum()
 def test_ctrl_c_leaves_the_planes_so_far(monkeypatch):
     measure, n_planes = MarginOfAveragePrecision.__call__, iter(range(99))
 
-    def three_times(self, coef):
-        if next(n_planes) == 3:
+    def six_times(self, coef):
+        if next(n_planes) == 6:
             raise KeyboardInterrupt
         return measure(self, coef)
 
-    monkeypatch.setattr(MarginOfAveragePrecision, "__call__", three_times)
+    monkeypatch.setattr(MarginOfAveragePrecision, "__call__", six_times)
     ranker = SVMMap(C=10.0, relevant_from=2, tol=1e-6)
-    with pytest.raises(KeyboardInterrupt, match="its best iteration so far was kept"):
+    with pytest.raises(KeyboardInterrupt, match="what it had found so far was kept"):
         ranker.fit(X, Y, qid=QID, eval_set=HELD_OUT)
     monkeypatch.undo()
     assert ranker.stop_reason_ == "interrupted"
-    assert {len(values) for values in ranker.history_.values()} == {ranker.n_iter_} == {3}
+    assert {len(values) for values in ranker.history_.values()} == {ranker.n_iter_} == {6}
     assert ranker.coef_.tolist() == after(ranker.best_iteration_).tolist()
 
 
@@ -362,3 +362,10 @@ def test_columns_too_large_for_the_penalty_are_reported_and_never_taken_as_solve
     with pytest.warns(ConvergenceWarning, match="scale the columns"):
         large = SVMMap().fit(1e8 * features, is_relevant, qid=qid)
     assert large.objective_ / 100 - large.violation_ <= small.objective_ / 100  # its penalty is next to nothing
+
+
+def test_an_iteration_without_coefficients_is_never_the_best():
+    validation = X, np.zeros(len(Y)), QID  # every model has the same measure
+    ranker = SVMMap(C=10.0).fit(X, Y, qid=QID, eval_set=validation)
+    assert ranker.coef_.any()
+    assert ranker.best_iteration_ > 1

@@ -247,7 +247,7 @@ class Interrupting(losses.ListMLE):
 def test_ctrl_c_keeps_the_trees_so_far(eval_set):
     Interrupting.calls = 0
     ranker = pk.TreeRanker(Interrupting(), **FEW)
-    with pytest.raises(Interrupted, match="its best iteration so far was kept"):
+    with pytest.raises(Interrupted, match="what it had found so far was kept"):
         ranker.fit(TRAIN, eval_set=eval_set)
     assert (ranker.stop_reason_, ranker.n_iter_) == ("interrupted", 3)
     assert {len(values) for values in ranker.history_.values()} == {3}

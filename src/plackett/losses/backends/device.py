@@ -290,7 +290,7 @@ def _fused_values_and_slope(
 
 
 def _fused_labels(loss: Any, like: torch.Tensor, lists: QueryLists) -> tuple[torch.Tensor, ...]:
-    """Return order, bounds, and the weight and mass of each place; drawn anew where ties are broken at random."""
+    """Return order, bounds, and the weight and mass of each place; drawn at every call if ties are broken at random."""
 
     def make() -> tuple[torch.Tensor, ...]:
         labels = loss._levels(lists)

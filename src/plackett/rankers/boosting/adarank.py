@@ -74,7 +74,8 @@ class AdaRank(Boosted, LinearScores):
         The rounds that were kept, in order: ``"feature"`` (its column) and ``"weight"`` (α, negative where the feature
         ranks in ascending order).
     feature_weights_ : ndarray of shape (n_features,)
-        The sum of α for each feature, equal to ``coef_``.
+        The sum of α for each feature, equal to ``coef_``. If ``normalize`` makes other columns, one value for each of
+        these.
     n_iter_ : int
         Rounds that were made.
     stop_reason_ : str

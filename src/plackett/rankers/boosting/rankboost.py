@@ -63,7 +63,8 @@ class RankBoost(Boosted, Normalized):
     steps_ : structured array of shape (n_steps,)
         The rounds that were kept, in order: ``"feature"`` (its column), ``"weight"`` (α) and ``"threshold"``.
     feature_weights_ : ndarray of shape (n_features,)
-        The sum of ``|α|`` over the thresholds of each feature.
+        The sum of ``|α|`` over the thresholds of each feature. If ``normalize`` makes other columns, one value for each
+        of these.
     n_iter_ : int
         Rounds that were made.
     stop_reason_ : str

@@ -160,7 +160,10 @@ class SVMMap(LinearScores):
 
         def record(step: PlaneStep) -> str | None:
             scores = None if scorer is None else lambda: scorer.scores(step.coef)
-            return monitor.record(scores, step.coef, objective=self.C * step.value, violation=step.violation)
+            may_be_best = bool(step.coef.any())  # the first planes leave all coefficients at 0
+            return monitor.record(
+                scores, step.coef, may_be_best, objective=self.C * step.value, violation=step.violation
+            )
 
         result = None
         with one_blas_thread(), monitor.run("max_iter", self.max_iter, ("objective", "violation")):

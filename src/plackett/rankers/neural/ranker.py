@@ -56,7 +56,7 @@ class NeuralRanker(Normalized):
     learning_rate : float, default=5e-3
         Step size of Adam.
     batch_size : int or None, default=16
-        Queries per step of Adam; None takes all of them at once. Batches are drawn anew in every epoch.
+        Queries per step of Adam; None takes all of them at once. Batches are drawn in every epoch.
     n_epochs : int, default=100
         Passes over the queries, or iterations of L-BFGS.
     tol : float, default=1e-4

@@ -135,7 +135,7 @@ def minimize_by_batches(
     n_epochs: int,
     rng: np.random.Generator,
 ) -> None:
-    """Minimise by Adam over batches of queries, drawn anew in every epoch."""
+    """Minimise by Adam over batches of queries, drawn in every epoch."""
     try:
         adam = Adam(fit.net.penalised, fit.net.free, learning_rate=learning_rate, l2=fit.l2)
         for _ in range(n_epochs):

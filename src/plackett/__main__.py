@@ -1,0 +1,5 @@
+"""Run the command: ``python -m plackett``."""
+
+from plackett.cli import main
+
+main()
