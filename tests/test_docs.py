@@ -227,7 +227,7 @@ def test_table_of_measures_is_that_of_the_code():
 
 
 def test_every_measure_has_its_formula_on_the_page():
-    formulas = {row[0].split("`")[1] for row in table_of("metrics.md", "What each measure computes")}
+    formulas = {row[0].split("`")[1] for row in table_of("metrics.md", "Definitions")}
     assert formulas == set(KINDS)
 
 

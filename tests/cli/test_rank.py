@@ -209,4 +209,4 @@ def test_a_kernel_ranker_ranks_but_explains_nothing(run, lists):
     np.testing.assert_allclose([float(line) for line in done.stdout.split()], fitted.predict(lists[24:]))
     done = run("explain", "kernel.plackett", "test.txt", "--query", "26")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert done.stderr.startswith("plackett: error: KernelRanker cannot explain its scores feature by feature: a ")
+    assert done.stderr.startswith("plackett: error: KernelRanker cannot explain its scores by features: a ")

@@ -4,11 +4,9 @@ import gzip
 import io
 import lzma
 import math
-import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,16 +19,6 @@ from plackett.data.letor.read import read_letor
 from plackett.exceptions import DataFormatError
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE | re.ASCII)
-
-
-@pytest.fixture(scope="session")
-def real_data():
-    """The folder with the real data sets, or a skip that says where it was looked for."""
-    given_folder = os.environ.get("PLACKETT_DATA")
-    folder = Path(given_folder) if given_folder else Path(__file__).resolve().parents[2].parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip(f"the real data sets are not in {folder}; set PLACKETT_DATA to their folder")
-    return folder
 
 
 @pytest.fixture(params=["large chunks", "tiny chunks"])
@@ -573,8 +561,8 @@ def test_any_text_is_read_as_the_slow_reader_reads_it_or_refused_at_the_same_lin
         ("letor2-ohsumed", "S?.txt.gz", 16140, 106, 25),
     ],
 )
-def test_real_sets_have_their_published_sizes(real_data, folder, files, n_rows, n_queries, n_features):
-    paths = sorted((real_data / folder).glob(files))
+def test_real_sets_have_their_published_sizes(shared_data, folder, files, n_rows, n_queries, n_features):
+    paths = sorted((shared_data / folder).glob(files))
     data = read_letor(paths)
     assert (data.n_docs, data.n_queries, data.n_features) == (n_rows, n_queries, n_features)
     text = b"".join(gzip.decompress(path.read_bytes()) for path in paths[:1])

@@ -201,18 +201,18 @@ def test_patience_keeps_the_best_plane_and_says_how_far_it_is_from_the_minimum()
 def test_ctrl_c_leaves_the_planes_so_far(monkeypatch):
     measure, n_planes = MarginOfAveragePrecision.__call__, iter(range(99))
 
-    def six_times(self, coef):
-        if next(n_planes) == 6:
+    def ten_times(self, coef):
+        if next(n_planes) == 10:
             raise KeyboardInterrupt
         return measure(self, coef)
 
-    monkeypatch.setattr(MarginOfAveragePrecision, "__call__", six_times)
+    monkeypatch.setattr(MarginOfAveragePrecision, "__call__", ten_times)
     ranker = SVMMap(C=10.0, relevant_from=2, tol=1e-6)
     with pytest.raises(KeyboardInterrupt, match="what it had found so far was kept"):
         ranker.fit(X, Y, qid=QID, eval_set=HELD_OUT)
     monkeypatch.undo()
     assert ranker.stop_reason_ == "interrupted"
-    assert {len(values) for values in ranker.history_.values()} == {ranker.n_iter_} == {6}
+    assert {len(values) for values in ranker.history_.values()} == {ranker.n_iter_} == {10}
     assert ranker.coef_.tolist() == after(ranker.best_iteration_).tolist()
 
 
