@@ -42,8 +42,11 @@ def test_all_tell_how_the_fit_went(ranker):
         assert {len(values) for values in fitted.history_.values()} == {fitted.n_iter_}
     assert (alone.best_iteration_, alone.best_score_) == (None, None)
     values = watched.history_["map(relevant_from=2)"]
-    assert watched.best_score_ == max(values)
-    assert watched.best_iteration_ == 1 + int(np.argmax(values))
+    first = 0
+    if isinstance(ranker, pk.SVMMap):  # without coefficients at first, which all measure the same and are not kept
+        first = next(place for place, value in enumerate(values) if value != values[0])
+    assert watched.best_score_ == max(values[first:])
+    assert watched.best_iteration_ == 1 + first + int(np.argmax(values[first:]))
 
 
 @of_every_ranker

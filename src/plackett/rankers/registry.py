@@ -81,7 +81,7 @@ ENTRIES: dict[str, Entry] = {
     "lambdarank": Entry("LightGBMRanker", "LightGBM's boosted trees by its own objective"),
     "rank:ndcg": Entry("XGBoostRanker", "XGBoost's boosted trees by its own objective"),
     "trees": Entry("TreeRanker", "LightGBM's boosted trees with any loss"),
-    "neural": Entry("NeuralRanker", "small neural net with any loss, optionally with attention over lists"),
+    "neural": Entry("NeuralRanker", "small neural net with any loss; attention is optional"),
     "linear": Entry("LinearRanker", "linear scores with any loss"),
     "kernel": Entry("KernelRanker", "kernel scores with any loss"),
     "query-dependent": Entry("QueryDependentRanker", "a pairwise model for each query, with any weights"),
