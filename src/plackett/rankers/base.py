@@ -403,8 +403,8 @@ class Ranker(BaseEstimator, ABC):
         if reset and given is None and hasattr(X, "columns"):
             warn_of_frame(X)
         is_compared = new_names is not None and getattr(self, "feature_names_", None) is not None  # below
-        named = naming_columns(X) if given is None else contextlib.nullcontext()
-        with without(NAMES_DIFFER) if is_compared else contextlib.nullcontext(), named:
+        naming = naming_columns(X) if given is None else contextlib.nullcontext()
+        with without(NAMES_DIFFER) if is_compared else contextlib.nullcontext(), naming:
             rows = validate_data(
                 self,
                 as_csr(X) if is_sparse(X) else X,

@@ -131,7 +131,7 @@ class FeatureSteps(Boosted):
                 if replay is not None:
                     replay.apply(steps[-1])
                 scores = None if replay is None else lambda: replay.scores
-                if monitor.record(scores, **dict(zip(state.names, state.measures(), strict=True))):
+                if monitor.record(scores, None, True, **dict(zip(state.names, state.measures(), strict=True))):
                     break
         self._keep_steps(steps[: monitor.n_kept])
 
