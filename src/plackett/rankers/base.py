@@ -1,4 +1,4 @@
-"""Base class of the rankers: one ``fit`` for all of them, checked inputs, scoring by a measure, saving.
+"""Base class of the rankers: one ``fit`` for all of them, scoring by a measure, saving.
 
 How a ranker fills in the template of ``fit``:
 
@@ -30,40 +30,21 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from plackett._warnings import without
-from plackett.data.column_roles import warn_of_frame
-from plackett.data.grouping import check_is_no_column
-from plackett.data.list_warnings import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
 from plackett.data.preprocessing.blocks import fit_transform, transform
 from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
 from plackett.data.queries import Queries, QueryLists
 from plackett.exceptions import DataWarning, warn
-from plackett.losses import get_loss
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.rankers.arguments import check_argument_names, check_is_loaded
+from plackett.rankers.inputs import QueryInputs, check_argument_names, check_query_weights
 from plackett.rankers.monitor import DEFAULT_METRIC, FitMonitor, ValidationSet
 from plackett.storage import models
 from plackett.storage.models.sklearn_estimators import is_sklearn, n_columns_of
-from plackett.validation import (
-    as_csr,
-    check_finite,
-    check_labels,
-    check_not_masked,
-    check_numbers,
-    check_positive_int,
-    check_scores,
-    count_of,
-    feature_labels,
-    feature_number,
-    is_sparse,
-)
+from plackett.validation import check_positive_int, check_scores
 
 NO_LABELS = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # for checks of the parameters of a loss alone
-NAMES_DIFFER = "X (does not have valid|has) feature names"  # as scikit-learn warns
 
 
 class Interrupted(KeyboardInterrupt):
@@ -81,24 +62,20 @@ class TrainingSet(NamedTuple):
         return None if self.weights is None else np.repeat(self.weights, np.diff(self.queries.indptr))
 
 
-class Ranker(BaseEstimator, ABC):
+class Ranker(QueryInputs, ABC):
     """Base class of the rankers: scikit-learn estimators whose rows belong to queries.
 
     Pipelines and searches pass ``qid`` on once metadata routing is enabled
     (``sklearn.set_config(enable_metadata_routing=True)``).
     """
 
-    takes_loss_objects: ClassVar[bool] = False  # whether ``loss`` may be an object with its own parameters
-
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}
 
-    loss: Any
     patience: int | None
     history_: Any
     _scoring_methods: ClassVar[tuple[str, ...]] = ("predict", "_predict_grouped")
-    _id_for_one_list: ClassVar[str] = repr(ONE_LIST)  # as an error suggests it
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -202,7 +179,7 @@ class Ranker(BaseEstimator, ABC):
         """Check the training data; rules for missing values belong here too."""
         queries = self._check_queries(X, y, qid, reset=True)
         self.n_queries_ = queries.n_queries
-        return TrainingSet(queries, self._check_query_weights(sample_weight, queries))
+        return TrainingSet(queries, check_query_weights(sample_weight, queries))
 
     def _scale(self, training: Any, validation: Queries | None, **details: Any) -> tuple[Any, Queries | None]:
         """Transform training and validation queries."""
@@ -262,7 +239,7 @@ class Ranker(BaseEstimator, ABC):
                 "metadata routing: sklearn.set_config(enable_metadata_routing=True).",
                 DataWarning,
             )
-        weights = self._check_query_weights(sample_weight, queries)
+        weights = check_query_weights(sample_weight, queries)
         measure = Measure.parse(metric)
         scores = check_scores(self._predict_grouped(queries, **predict_params), queries.n_docs)
         values = measure.values(JudgedLists.of_queries(queries, scores, with_docid=measure.rules.needs_docid(measure)))
@@ -291,11 +268,6 @@ class Ranker(BaseEstimator, ABC):
         check_is_fitted(self)
         queries = self._check_queries(X, None, qid, needs_labels=False)
         return queries.in_row_order(self._predict_grouped(queries))
-
-    @property
-    def depends_on_list(self) -> bool:
-        """Whether the score of a document depends on the other documents of its list, so that ``predict`` needs qid."""
-        return False
 
     @abstractmethod
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
@@ -349,174 +321,9 @@ class Ranker(BaseEstimator, ABC):
             if not all(isinstance(one, str) for one in names):
                 raise ValueError(f"{name} must hold texts.")
 
-    # --- Inputs -------------------------------------------------------------------------------------------------------
-
-    def check(self, X: Any, y: Any = None, *, qid: Any = None, needs_labels: bool = False) -> Queries:
-        """Return rows as this ranker takes them: checked against those of ``fit`` and grouped by query.
-
-        Parameters
-        ----------
-        X, y, qid : as in ``score``
-        needs_labels : bool, default=False
-            Whether missing labels are an error; without it labels are ignored.
-
-        Returns
-        -------
-        Queries
-            Its ``in_row_order`` puts values back into the order of the rows given.
-        """
-        check_is_fitted(self)
-        return self._check_queries(X, y, qid, needs_labels=needs_labels)
-
-    def _check_explained(self, X: Any, qid: Any, docid: Any) -> tuple[Queries, Any]:
-        """Return the checked rows of ``explain``, and the names of the documents, by default those of a ``Queries``."""
-        queries = self.check(X, qid=qid)
-        return queries, X.docid if isinstance(X, Queries) and docid is None else docid
-
     def predicts_as(self, cls: type[Ranker]) -> bool:
         """Return whether scores are computed as in ``cls``, and not by a method that overrides one of its."""
         return all(getattr(type(self), name) is getattr(cls, name) for name in cls._scoring_methods)
-
-    def _check_queries(self, X: Any, y: Any, qid: Any, *, needs_labels: bool = True, reset: bool = False) -> Queries:
-        """Check outside arrays and group them by query; ``reset`` in ``fit``, which learns the columns.
-
-        ``row_order`` of the result restores to the order of the rows as they were given.
-        """
-        given = X if isinstance(X, Queries) else None
-        if given is not None:
-            if y is not None or qid is not None:
-                raise ValueError("X is a Queries, which has its labels and qid; give neither y nor qid.")
-            X, y = given.grouped.X, given.grouped.y
-            if needs_labels and y is None:
-                raise ValueError(
-                    f"X is a Queries without labels, which {type(self).__name__} needs: Queries(X, y, qid)."
-                )
-        else:
-            check_is_loaded(X, type(self).__name__, is_fit=reset)
-            check_not_masked(X, "X")
-            check_is_no_column(qid, X)
-            if qid is None and not reset:
-                self._refuse_missing_qid()
-        if needs_labels and y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        new_names = given.feature_names if given is not None else _columns_of(X)
-        if reset and given is None and hasattr(X, "columns"):
-            warn_of_frame(X)
-        is_compared = new_names is not None and getattr(self, "feature_names_", None) is not None  # below
-        naming = naming_columns(X) if given is None else contextlib.nullcontext()
-        with without(NAMES_DIFFER) if is_compared else contextlib.nullcontext(), naming:
-            rows = validate_data(
-                self,
-                as_csr(X) if is_sparse(X) else X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=(np.float64, np.float32),
-                order="C",
-                ensure_all_finite=False,  # checked below, with the position in the message
-            )
-        names, first_index = self._names_of(given), None if given is None else given.first_index
-        if reset:
-            self.feature_names_, self.first_index_ = names, first_index
-        elif new_names is not None:
-            self._check_names(new_names)
-        numbers = None if given is None or given.is_grouped else given.row_order
-        check_finite(rows, names, first_index=first_index, row_numbers=numbers)
-        labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
-        if given is not None:
-            rows_of = given.grouped
-            named = {
-                "docid": rows_of.document_ids,
-                "comments": rows_of.comments,
-            }  # measures may break ties by them
-            queries = Queries.from_groups(
-                rows,
-                labels,
-                given.ids,
-                rows_of.indptr,
-                feature_names=names,
-                first_index=first_index,
-                row_order=numbers,
-                **named,
-            )
-        else:
-            queries = Queries(rows, labels, qid, feature_names=names).grouped
-        if reset and needs_labels:
-            warn_of_lists(queries.lists, has_qid=given is not None or qid is not None, is_pointwise=self._is_pointwise)
-        return queries
-
-    @property
-    def _is_pointwise(self) -> bool:
-        """Whether documents are learned one by one, so that labels may be equal within queries."""
-        return self.takes_loss_objects and get_loss(self.loss).is_pointwise
-
-    def _refuse_missing_qid(self) -> None:
-        """Raise an error for rows without qid if scores depend on the list."""
-        n_queries = getattr(self, "n_queries_", 1)
-        if n_queries > 1 and self.depends_on_list:
-            raise ValueError(
-                f"qid is missing. This {type(self).__name__} was fitted on {n_queries:,} queries and scores a document "
-                f"by its list. Give one id per row, in score and explain as in predict(X, qid=qid). Are all rows one "
-                f"list? predict(X, qid={self._id_for_one_list}). Pipelines pass qid on: pipeline.predict(X, qid=qid); "
-                "so do searches: search.best_estimator_.predict(X, qid=qid)."
-            )
-
-    def _check_names(self, names: list[str]) -> None:
-        """Compare the column names of a ``Queries`` with those of ``fit``, as scikit-learn does for data frames."""
-        known = self.feature_names_
-        if known is not None and names != known:
-            place = next(place for place, (one, other) in enumerate(zip(names, known, strict=True)) if one != other)
-            number = feature_number(place, getattr(self, "first_index_", None))
-            raise ValueError(
-                f"The feature names should match those that were passed during fit: {number} is "
-                f"{names[place]!r} but was {known[place]!r}."
-            )
-
-    @property
-    def feature_labels(self) -> list[str] | None:
-        """Names of the columns of ``fit``, or their numbers in the file; None for arrays."""
-        first_index = getattr(self, "first_index_", None)  # models of earlier versions have none
-        if self.feature_names_ is None and first_index is None:
-            return None
-        return feature_labels(self.n_features_in_, self.feature_names_, first_index)
-
-    def _names_of(self, given: Queries | None) -> list[str] | None:
-        if given is not None and given.feature_names is not None:
-            return given.feature_names
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
-
-    def _check_eval_set(self, eval_set: Any) -> Queries | None:
-        """Return checked validation queries; None without an ``eval_set``."""
-        if eval_set is None:
-            return None
-        if isinstance(eval_set, Queries):
-            return self._check_queries(eval_set, None, None)
-        if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 3:
-            raise ValueError("eval_set must be a Queries or a tuple (X, y, qid).")
-        X, y, qid = eval_set
-        queries = self._check_queries(X, y, ONE_LIST if qid is None else qid)
-        if qid is None:
-            warn_of_one_list(queries.n_docs, "eval_set")
-        return queries
-
-    def _check_query_weights(self, sample_weight: Any, queries: Queries) -> np.ndarray | None:
-        """Return one weight per query, from one per query or one per row; None if all are equal."""
-        if sample_weight is None:
-            return None
-        weights = check_numbers(sample_weight, "sample_weight")
-        if weights.size == queries.n_docs:
-            rows = weights if queries.row_order is None else weights[queries.row_order]
-            weights = rows[queries.indptr[:-1]]
-            if (rows != np.repeat(weights, np.diff(queries.indptr))).any():
-                raise ValueError("sample_weight differs within a query; a query is weighted as a whole.")
-        elif weights.size != queries.n_queries:
-            raise ValueError(
-                f"sample_weight has {count_of(weights.size, 'value')}; one per query ({queries.n_queries:,}) or one "
-                f"per row ({queries.n_docs:,}) is needed."
-            )
-        if weights.min() < 0 or weights.max() <= 0:
-            raise ValueError("sample_weight must not be negative, and not all weights may be zero.")
-        return weights / weights.max()  # their sum must not overflow
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -564,10 +371,6 @@ class Normalized(Ranker):
 @functools.cache
 def _default_patience(cls: type) -> int | None:
     return inspect.signature(cls).parameters["patience"].default
-
-
-def _columns_of(X: Any) -> list[str] | None:
-    return [str(name) for name in X.columns] if hasattr(X, "columns") else None
 
 
 def check_loaded_normalizer(ranker: Normalized, n_given: int) -> int:

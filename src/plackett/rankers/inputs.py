@@ -1,0 +1,283 @@
+"""Checks of the inputs of rankers: rows, qid, labels, weights, argument names."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from types import FunctionType
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from plackett._warnings import without
+from plackett.data.column_roles import warn_of_frame
+from plackett.data.grouping import check_is_no_column
+from plackett.data.list_warnings import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
+from plackett.data.queries import Queries
+from plackett.losses import get_loss
+from plackett.validation import (
+    as_csr,
+    check_finite,
+    check_labels,
+    check_not_masked,
+    check_numbers,
+    count_of,
+    feature_labels,
+    feature_number,
+    is_sparse,
+)
+
+NAMES_DIFFER = "X (does not have valid|has) feature names"  # as scikit-learn warns
+CHECKED = ("fit", "predict", "score", "explain")
+_READ = (
+    "Read the files first, with read_parquet or read_letor (cache=True where they may be larger than memory), and give "
+    "the Queries."
+)
+_IN_PARTS = " Only LinearRanker fits {what} part by part."
+_OTHER_NAMES = ("group", "groups", "group_id", "query_id")  # of LightGBM, XGBoost, CatBoost and scikit-learn
+
+
+class QueryInputs(BaseEstimator):
+    """An estimator whose rows belong to queries, and which checks them against the columns of ``fit``."""
+
+    takes_loss_objects: ClassVar[bool] = False  # whether ``loss`` may be an object with its own parameters
+
+    loss: Any
+    feature_names_: list[str] | None
+    n_features_in_: int
+    _id_for_one_list: ClassVar[str] = repr(ONE_LIST)  # as an error suggests it
+
+    @property
+    def depends_on_list(self) -> bool:
+        """Whether the score of a document depends on the other documents of its list, so that ``predict`` needs qid."""
+        return False
+
+    def check(self, X: Any, y: Any = None, *, qid: Any = None, needs_labels: bool = False) -> Queries:
+        """Return rows as this ranker takes them: checked against those of ``fit`` and grouped by query.
+
+        Parameters
+        ----------
+        X, y, qid : as in ``score``
+        needs_labels : bool, default=False
+            Whether missing labels are an error; without it labels are ignored.
+
+        Returns
+        -------
+        Queries
+            Its ``in_row_order`` puts values back into the order of the rows given.
+        """
+        check_is_fitted(self)
+        return self._check_queries(X, y, qid, needs_labels=needs_labels)
+
+    def _check_explained(self, X: Any, qid: Any, docid: Any) -> tuple[Queries, Any]:
+        """Return the checked rows of ``explain``, and the names of the documents, by default those of a ``Queries``."""
+        queries = self.check(X, qid=qid)
+        return queries, X.docid if isinstance(X, Queries) and docid is None else docid
+
+    def _check_queries(self, X: Any, y: Any, qid: Any, *, needs_labels: bool = True, reset: bool = False) -> Queries:
+        """Check outside arrays and group them by query; ``reset`` in ``fit``, which learns the columns.
+
+        ``row_order`` of the result restores to the order of the rows as they were given.
+        """
+        given = X if isinstance(X, Queries) else None
+        if given is not None:
+            if y is not None or qid is not None:
+                raise ValueError("X is a Queries, which has its labels and qid; give neither y nor qid.")
+            X, y = given.grouped.X, given.grouped.y
+            if needs_labels and y is None:
+                raise ValueError(
+                    f"X is a Queries without labels, which {type(self).__name__} needs: Queries(X, y, qid)."
+                )
+        else:
+            check_is_loaded(X, type(self).__name__, is_fit=reset)
+            check_not_masked(X, "X")
+            check_is_no_column(qid, X)
+            if qid is None and not reset:
+                self._refuse_missing_qid()
+        if needs_labels and y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        new_names = given.feature_names if given is not None else _columns_of(X)
+        if reset and given is None and hasattr(X, "columns"):
+            warn_of_frame(X)
+        is_compared = new_names is not None and getattr(self, "feature_names_", None) is not None  # below
+        naming = naming_columns(X) if given is None else contextlib.nullcontext()
+        with without(NAMES_DIFFER) if is_compared else contextlib.nullcontext(), naming:
+            rows = validate_data(
+                self,
+                as_csr(X) if is_sparse(X) else X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=(np.float64, np.float32),
+                order="C",
+                ensure_all_finite=False,  # checked below, with the position in the message
+            )
+        names, first_index = self._names_of(given), None if given is None else given.first_index
+        if reset:
+            self.feature_names_, self.first_index_ = names, first_index
+        elif new_names is not None:
+            self._check_names(new_names)
+        numbers = None if given is None or given.is_grouped else given.row_order
+        check_finite(rows, names, first_index=first_index, row_numbers=numbers)
+        labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
+        if given is not None:
+            rows_of = given.grouped
+            queries = Queries.from_groups(
+                rows,
+                labels,
+                given.ids,
+                rows_of.indptr,
+                feature_names=names,
+                first_index=first_index,
+                row_order=numbers,
+                docid=rows_of.document_ids,  # measures may break ties by it
+                comments=rows_of.comments,
+            )
+        else:
+            queries = Queries(rows, labels, qid, feature_names=names).grouped
+        if reset and needs_labels:
+            warn_of_lists(queries.lists, has_qid=given is not None or qid is not None, is_pointwise=self._is_pointwise)
+        return queries
+
+    @property
+    def _is_pointwise(self) -> bool:
+        """Whether documents are learned one by one, so that labels may be equal within queries."""
+        return self.takes_loss_objects and get_loss(self.loss).is_pointwise
+
+    def _refuse_missing_qid(self) -> None:
+        """Raise an error for rows without qid if scores depend on the list."""
+        n_queries = getattr(self, "n_queries_", 1)
+        if n_queries > 1 and self.depends_on_list:
+            raise ValueError(
+                f"qid is missing. This {type(self).__name__} was fitted on {n_queries:,} queries and scores a document "
+                f"by its list. Give one id per row, in score and explain as in predict(X, qid=qid). Are all rows one "
+                f"list? predict(X, qid={self._id_for_one_list}). Pipelines pass qid on: pipeline.predict(X, qid=qid); "
+                "so do searches: search.best_estimator_.predict(X, qid=qid)."
+            )
+
+    def _check_names(self, names: list[str]) -> None:
+        """Compare the column names of a ``Queries`` with those of ``fit``, as scikit-learn does for data frames."""
+        known = self.feature_names_
+        if known is not None and names != known:
+            place = next(place for place, (one, other) in enumerate(zip(names, known, strict=True)) if one != other)
+            number = feature_number(place, getattr(self, "first_index_", None))
+            raise ValueError(
+                f"The feature names should match those that were passed during fit: {number} is "
+                f"{names[place]!r} but was {known[place]!r}."
+            )
+
+    @property
+    def feature_labels(self) -> list[str] | None:
+        """Names of the columns of ``fit``, or their numbers in the file; None for arrays."""
+        first_index = getattr(self, "first_index_", None)  # models of earlier versions have none
+        if self.feature_names_ is None and first_index is None:
+            return None
+        return feature_labels(self.n_features_in_, self.feature_names_, first_index)
+
+    def _names_of(self, given: Queries | None) -> list[str] | None:
+        if given is not None and given.feature_names is not None:
+            return given.feature_names
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def _check_eval_set(self, eval_set: Any) -> Queries | None:
+        """Return checked validation queries; None without an ``eval_set``."""
+        if eval_set is None:
+            return None
+        if isinstance(eval_set, Queries):
+            return self._check_queries(eval_set, None, None)
+        if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 3:
+            raise ValueError("eval_set must be a Queries or a tuple (X, y, qid).")
+        X, y, qid = eval_set
+        queries = self._check_queries(X, y, ONE_LIST if qid is None else qid)
+        if qid is None:
+            warn_of_one_list(queries.n_docs, "eval_set")
+        return queries
+
+
+def _columns_of(X: Any) -> list[str] | None:
+    return [str(name) for name in X.columns] if hasattr(X, "columns") else None
+
+
+def check_query_weights(sample_weight: Any, queries: Queries) -> np.ndarray | None:
+    """Return one weight per query, from one per query or one per row; None if all are equal."""
+    if sample_weight is None:
+        return None
+    weights = check_numbers(sample_weight, "sample_weight")
+    if weights.size == queries.n_docs:
+        rows = weights if queries.row_order is None else weights[queries.row_order]
+        weights = rows[queries.indptr[:-1]]
+        if (rows != np.repeat(weights, np.diff(queries.indptr))).any():
+            raise ValueError("sample_weight differs within a query; a query is weighted as a whole.")
+    elif weights.size != queries.n_queries:
+        raise ValueError(
+            f"sample_weight has {count_of(weights.size, 'value')}; one per query ({queries.n_queries:,}) or one "
+            f"per row ({queries.n_docs:,}) is needed."
+        )
+    if weights.min() < 0 or weights.max() <= 0:
+        raise ValueError("sample_weight must not be negative, and not all weights may be zero.")
+    return weights / weights.max()  # their sum must not overflow
+
+
+def check_argument_names(cls: type) -> None:
+    """Wrap the methods of ``cls`` that take qid, to raise an error with advice for qid by position or other names."""
+    for name in CHECKED:
+        method = cls.__dict__.get(name)
+        if isinstance(method, FunctionType):
+            setattr(cls, name, _with_advice(method))
+
+
+def _with_advice(method: FunctionType) -> Any:
+    code, name = method.__code__, method.__name__
+    by_place = code.co_varnames[1 : code.co_argcount]
+    known = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    call = f"{name}({', '.join(by_place)}, qid="
+
+    @functools.wraps(method)
+    def checked(self: Any, *args: Any, **given: Any) -> Any:
+        if len(args) > len(by_place) and "qid" in known:
+            raise TypeError(
+                f"{name} takes {' and '.join(by_place)} by position and all else by name; for query ids: {call}qid)."
+            )
+        for other in _OTHER_NAMES:
+            if other in given and other not in known:
+                X = args[0] if args else given.get("X")
+                raise TypeError(f"{name} has no argument {other!r}. {_advice(call, other, given[other], X)}")
+        return method(self, *args, **given)
+
+    return checked
+
+
+def _advice(call: str, name: str, values: Any, X: Any) -> str:
+    if name != "group" or _length(values) == _length(X):
+        return f"Query ids are named qid: {call}{name})."
+    ids = f"np.repeat(np.arange(len({name})), {name})"
+    return f"It takes one query id per row, not the sizes of the queries: {call}{ids})."
+
+
+def _length(values: Any) -> int | None:
+    shape = getattr(values, "shape", None)
+    if shape is not None:
+        return shape[0] if len(shape) else None
+    return len(values) if hasattr(values, "__len__") else None
+
+
+def check_is_loaded(X: Any, ranker: str, *, is_fit: bool) -> None:
+    """Reject paths, lists of ``Queries`` and Dask collections in place of X, with advice; Dask is not imported."""
+    first = X[0] if isinstance(X, (list, tuple)) and X else X
+    if isinstance(first, (str, os.PathLike)):
+        came, remedy, in_parts = f"the path {os.fspath(first)!r}", _READ, "files"
+    elif isinstance(first, Queries) and first is not X:
+        came, remedy, in_parts = "a Queries", "Join them: Queries.concat(X).", "a list of them"
+    elif hasattr(first, "__dask_graph__") or type(first).__module__.partition(".")[0] == "distributed":
+        came, remedy, in_parts = f"a Dask {type(first).__name__}", "Compute it first.", "Dask collections"
+    elif first is X and isinstance(X, (list, tuple)):
+        raise ValueError(f"X is an empty {type(X).__name__}; {ranker} needs rows of features.")
+    else:
+        return
+    if first is not X:
+        came = f"a {type(X).__name__} of {count_of(len(X), 'item')}, of which the first is {came}"
+    hint = _IN_PARTS.format(what=in_parts) if is_fit else ""
+    raise ValueError(f"X is {came}, but {ranker} needs all rows in one place. {remedy}{hint}")
