@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from plackett.data.datasets.catalogue import CATALOGUE, FIVE_PARTS, DatasetInfo
+from plackett.data.datasets.catalogue import FIVE_PARTS, DatasetInfo, catalogue
 from plackett.data.documents import collections as text_collections
 from plackett.data.documents.collections import TextCollection
 from plackett.exceptions import DataFormatError, DatasetNotFoundError, DataWarning
@@ -87,7 +87,7 @@ def names() -> list[str]:
     >>> names()[:4]
     ['mq2007', 'mq2008', 'mq2007-list', 'mq2008-list']
     """
-    return list(dict.fromkeys(dataset.name for dataset in CATALOGUE))
+    return list(dict.fromkeys(dataset.name for dataset in catalogue()))
 
 
 def info(name: str, *, version: str | None = None) -> DatasetInfo:
@@ -115,7 +115,7 @@ def info(name: str, *, version: str | None = None) -> DatasetInfo:
     ('letor3-querylevelnorm', 'letor3-min', 'letor3-null', 'letor2')
     """
     check_choice(name, "name", names())
-    versions = [dataset for dataset in CATALOGUE if dataset.name == name]
+    versions = [dataset for dataset in catalogue() if dataset.name == name]
     if version is None:
         return versions[0]
     check_choice(version, f"{name} version", [dataset.version for dataset in versions])
