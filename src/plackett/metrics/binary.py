@@ -6,7 +6,7 @@ import numpy as np
 
 from plackett import _native
 from plackett.metrics.graded import SHORT_LISTS
-from plackett.metrics.judged_lists import JudgedLists, check_cutoff, fill_empty, judge
+from plackett.metrics.judged_lists import JudgedLists, fill_empty, judge
 from plackett.metrics.registry import measure_kind
 from plackett.metrics.ties import TIES
 from plackett.validation import check_choice
@@ -21,80 +21,11 @@ def _n_relevant(lists: JudgedLists, relevant_from: float) -> np.ndarray:
 
 
 def _hits(lists: JudgedLists, k: int | None, relevant_from: float, ties: str) -> np.ndarray:
-    ranked = lists.ranked(ties)
-    limit = _limit(lists, k)
-    return lists.run(
-        _native.metrics.hits, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, limit, float(relevant_from)
-    )
-
-
-def _limit(lists: JudgedLists, k: int | None) -> int:
-    cutoff = check_cutoff(k)
-    return int(lists.lengths.max(initial=0)) if cutoff is None else cutoff
+    limit, threshold = lists.limit(k), float(relevant_from)
+    return lists.run(_native.metrics.hits, *lists.ranked(ties), lists.indptr, lists.n_ranked, limit, threshold)
 
 
 @measure_kind("p", "precision", "prec", cutoff="optional")
-def _precision(
-    lists: JudgedLists,
-    *,
-    k: int | None = None,
-    relevant_from: float = 1.0,
-    short_lists: str = "pad",
-    ties: str = "average",
-) -> np.ndarray:
-    check_choice(short_lists, "short_lists", (*SHORT_LISTS, "cut"))
-    hits = _hits(lists, k, relevant_from, ties)
-    depth = lists.n_ranked if k is None else np.full(lists.n_queries, _limit(lists, k))
-    if short_lists == "cut":
-        depth = np.minimum(depth, lists.n_ranked)
-    values = np.divide(hits, depth, out=np.zeros_like(hits), where=depth > 0)
-    if short_lists == "zero" and k is not None:
-        values[lists.lengths < depth] = 0.0
-    return np.where(_n_relevant(lists, relevant_from) > 0, values, np.nan)
-
-
-@measure_kind("recall", "r", cutoff="optional")
-def _recall(
-    lists: JudgedLists, *, k: int | None = None, relevant_from: float = 1.0, ties: str = "average"
-) -> np.ndarray:
-    hits, relevant = _hits(lists, k, relevant_from, ties), _n_relevant(lists, relevant_from)
-    return np.divide(hits, relevant, out=np.full_like(hits, np.nan), where=relevant > 0)
-
-
-@measure_kind("map", "ap", "average-precision", cutoff="optional")
-def _average_precision(
-    lists: JudgedLists,
-    *,
-    k: int | None = None,
-    relevant_from: float = 1.0,
-    denominator: str = "relevant",
-    ties: str = "average",
-) -> np.ndarray:
-    check_choice(denominator, "denominator", ("relevant", "reachable"))
-    check_choice(ties, "ties", (*TIES, "together"))
-    ranked = lists.ranked("average" if ties == "together" else ties)
-    limit, relevant = _limit(lists, k), _n_relevant(lists, relevant_from)
-    sums = lists.run(
-        _native.metrics.average_precision, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, relevant,
-        limit, float(relevant_from), ties == "together",
-    )  # fmt: skip
-    if denominator == "reachable":
-        relevant = np.minimum(relevant, limit)
-    return np.divide(sums, relevant, out=np.full_like(sums, np.nan), where=relevant > 0)
-
-
-@measure_kind("mrr", "rr", "reciprocal-rank", cutoff="optional")
-def _reciprocal_rank(
-    lists: JudgedLists, *, k: int | None = None, relevant_from: float = 1.0, ties: str = "average"
-) -> np.ndarray:
-    ranked = lists.ranked(ties)
-    relevant = _n_relevant(lists, relevant_from)
-    return lists.run(
-        _native.metrics.reciprocal_rank, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, relevant,
-        _limit(lists, k), float(relevant_from),
-    )  # fmt: skip
-
-
 def precision(
     labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, short_lists="pad", docid=None
 ) -> np.ndarray:
@@ -121,10 +52,18 @@ def precision(
     array([0.5])
     """
     lists = judge(labels, scores, qid, docid)
-    values = _precision(lists, k=k, relevant_from=relevant_from, short_lists=short_lists, ties=ties)
-    return fill_empty(values, empty)
+    check_choice(short_lists, "short_lists", (*SHORT_LISTS, "cut"))
+    hits = _hits(lists, k, relevant_from, ties)
+    depth = lists.n_ranked if k is None else np.full(lists.n_queries, lists.limit(k))
+    if short_lists == "cut":
+        depth = np.minimum(depth, lists.n_ranked)
+    values = np.divide(hits, depth, out=np.zeros_like(hits), where=depth > 0)
+    if short_lists == "zero" and k is not None:
+        values[lists.lengths < depth] = 0.0
+    return fill_empty(np.where(_n_relevant(lists, relevant_from) > 0, values, np.nan), empty)
 
 
+@measure_kind("recall", "r", cutoff="optional")
 def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
     """Return the share of each query's relevant documents that are among the first k.
 
@@ -143,9 +82,11 @@ def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average",
     array([0.5])
     """
     lists = judge(labels, scores, qid, docid)
-    return fill_empty(_recall(lists, k=k, relevant_from=relevant_from, ties=ties), empty)
+    hits, relevant = _hits(lists, k, relevant_from, ties), _n_relevant(lists, relevant_from)
+    return fill_empty(np.divide(hits, relevant, out=np.full_like(hits, np.nan), where=relevant > 0), empty)
 
 
+@measure_kind("map", "ap", "average-precision", cutoff="optional")
 def average_precision(
     labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, denominator="relevant", docid=None
 ) -> np.ndarray:
@@ -172,10 +113,20 @@ def average_precision(
     array([0.8333])
     """
     lists = judge(labels, scores, qid, docid)
-    values = _average_precision(lists, k=k, relevant_from=relevant_from, denominator=denominator, ties=ties)
-    return fill_empty(values, empty)
+    check_choice(denominator, "denominator", ("relevant", "reachable"))
+    check_choice(ties, "ties", (*TIES, "together"))
+    ranked = lists.ranked("average" if ties == "together" else ties)
+    limit, relevant = lists.limit(k), _n_relevant(lists, relevant_from)
+    sums = lists.run(
+        _native.metrics.average_precision, *ranked, lists.indptr, lists.n_ranked, relevant, limit,
+        float(relevant_from), ties == "together",
+    )  # fmt: skip
+    if denominator == "reachable":
+        relevant = np.minimum(relevant, limit)
+    return fill_empty(np.divide(sums, relevant, out=np.full_like(sums, np.nan), where=relevant > 0), empty)
 
 
+@measure_kind("mrr", "rr", "reciprocal-rank", cutoff="optional")
 def reciprocal_rank(
     labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, docid=None
 ) -> np.ndarray:
@@ -196,4 +147,8 @@ def reciprocal_rank(
     array([0.5])
     """
     lists = judge(labels, scores, qid, docid)
-    return fill_empty(_reciprocal_rank(lists, k=k, relevant_from=relevant_from, ties=ties), empty)
+    ranked, relevant, limit = lists.ranked(ties), _n_relevant(lists, relevant_from), lists.limit(k)
+    values = lists.run(
+        _native.metrics.reciprocal_rank, *ranked, lists.indptr, lists.n_ranked, relevant, limit, float(relevant_from)
+    )
+    return fill_empty(values, empty)

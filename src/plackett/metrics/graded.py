@@ -1,12 +1,9 @@
 """Measures of graded labels: DCG, NDCG, ERR, sharp-NDCG and weighted pairwise disagreement.
 
-Each ``_name`` takes :class:`JudgedLists` and marks empty queries by NaN; each public function takes arrays.
 ``ties.py`` has the rules for equal scores.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -23,117 +20,13 @@ LARGEST_EXPONENT = 1023
 
 def _limits(lists: JudgedLists, k: int | None, discount: str) -> tuple[int, np.ndarray]:
     """Return the cut-off as a number, and the discounts up to it."""
-    longest = int(lists.lengths.max(initial=0))
-    limit = check_cutoff(k)
-    return (longest if limit is None else limit), discounts(discount, longest if limit is None else min(limit, longest))
+    limit = lists.limit(k)
+    return limit, discounts(discount, min(limit, lists.limit(None)))
 
 
 def _is_linear(gain: str) -> bool:
     check_choice(gain, "gain", GAINS)
     return gain == "linear"
-
-
-@measure_kind("dcg", cutoff="optional")
-def _dcg(
-    lists: JudgedLists,
-    *,
-    k: int | None = None,
-    gain: str = "exponential",
-    discount: str = "log2",
-    ties: str = "average",
-) -> np.ndarray:
-    limit, weights = _limits(lists, k, discount)
-    if gain == "exponential" and lists.labels.max(initial=0.0) > LARGEST_EXPONENT:
-        raise ValueError(
-            f"dcg with gain 2**label overflows: a label is {lists.labels.max():g}, above {LARGEST_EXPONENT}. "
-            'Use ndcg, which divides first, or gain="linear".'
-        )
-    ranked = lists.ranked(ties)
-    values = lists.run(
-        _native.metrics.dcg,
-        ranked.labels,
-        ranked.group_end,
-        lists.indptr,
-        lists.n_ranked,
-        limit,
-        _is_linear(gain),
-        weights,
-    )
-    if np.isinf(values).any():
-        raise ValueError('dcg overflows: the gains of a query are too large to be summed. Use ndcg, or gain="linear".')
-    return np.where(_best_label(lists) > 0, values, np.nan)
-
-
-@measure_kind("ndcg", cutoff="optional")
-def _ndcg(
-    lists: JudgedLists,
-    *,
-    k: int | None = None,
-    gain: str = "exponential",
-    discount: str = "log2",
-    short_lists: str = "pad",
-    ties: str = "average",
-) -> np.ndarray:
-    limit, weights = _limits(lists, k, discount)
-    check_choice(short_lists, "short_lists", SHORT_LISTS)
-    ranked, ideal = lists.ranked(ties), lists.ideal(check_cutoff(k))
-    return lists.run(
-        _native.metrics.ndcg, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, ideal.labels, ideal.indptr,
-        limit, _is_linear(gain), weights, k is not None and short_lists == "zero",
-    )  # fmt: skip
-
-
-@measure_kind("mean-ndcg", "meanndcg", cutoff="none")
-def _mean_ndcg(
-    lists: JudgedLists, *, gain: str = "exponential", discount: str = "log2", ties: str = "average"
-) -> np.ndarray:
-    _, weights = _limits(lists, None, discount)
-    ranked, ideal = lists.ranked(ties), lists.ideal(None)
-    return lists.run(
-        _native.metrics.mean_ndcg, ranked.labels, ranked.group_end, lists.indptr, lists.n_ranked, ideal.labels,
-        _is_linear(gain), weights,
-    )  # fmt: skip
-
-
-@measure_kind("err", cutoff="optional")
-def _err(
-    lists: JudgedLists, *, k: int | None = None, max_label: float | None = None, ties: str = "average"
-) -> np.ndarray:
-    cutoff = check_cutoff(k)
-    largest = lists.largest_label
-    top = largest if max_label is None else float(max_label)
-    if largest > top:
-        raise ValueError(f"max_label={top:g} but a label is {largest:g}; err needs the largest possible label.")
-    ranked = lists.ranked(ties)
-    limit = int(lists.lengths.max(initial=0)) if cutoff is None else cutoff
-    return lists.run(
-        _native.metrics.err,
-        ranked.labels,
-        ranked.group_end,
-        lists.indptr,
-        lists.n_ranked,
-        _best_label(lists),
-        limit,
-        top,
-    )
-
-
-@measure_kind("sharp-ndcg", cutoff="none")
-def _sharp_ndcg(lists: JudgedLists, *, gain: str = "exponential", ties: str = "average") -> np.ndarray:
-    return _disagreement(lists, gain, None, ties, is_ratio=True, normalize=True)
-
-
-@measure_kind("wpd", cutoff="none", higher_is_better=False)
-def _wpd(
-    lists: JudgedLists,
-    *,
-    gain: str = "exponential",
-    weights: str | Callable | None = None,
-    normalize: bool = False,
-    ties: str = "average",
-) -> np.ndarray:
-    check_choice(normalize, "normalize", (True, False))
-    return _disagreement(lists, gain, weights, ties, is_ratio=False, normalize=normalize)
 
 
 def _disagreement(lists: JudgedLists, gain, weights, ties: str, *, is_ratio: bool, normalize: bool) -> np.ndarray:
@@ -146,16 +39,7 @@ def _disagreement(lists: JudgedLists, gain, weights, ties: str, *, is_ratio: boo
             _native.metrics.level_means(ideal, lists.indptr, alpha, 0, lists.n_queries, worth)
     elif lists.n_queries:
         _native.metrics.relative_gains(ideal, lists.indptr, is_linear, 0, lists.n_queries, worth)
-    return lists.run(
-        _native.metrics.disagreement,
-        ranked.labels,
-        ranked.group_end,
-        lists.indptr,
-        ideal,
-        worth,
-        is_ratio,
-        bool(normalize),
-    )
+    return lists.run(_native.metrics.disagreement, *ranked, lists.indptr, ideal, worth, is_ratio, bool(normalize))
 
 
 def _best_label(lists: JudgedLists) -> np.ndarray:
@@ -165,6 +49,7 @@ def _best_label(lists: JudgedLists) -> np.ndarray:
     return best
 
 
+@measure_kind("dcg", cutoff="optional")
 def dcg(
     labels, scores, *, qid=None, k=None, gain="exponential", discount="log2", ties="average", empty=0, docid=None
 ) -> np.ndarray:
@@ -187,9 +72,20 @@ def dcg(
     array([3.5])
     """
     lists = judge(labels, scores, qid, docid)
-    return fill_empty(_dcg(lists, k=k, gain=gain, discount=discount, ties=ties), empty)
+    limit, weights = _limits(lists, k, discount)
+    if gain == "exponential" and lists.labels.max(initial=0.0) > LARGEST_EXPONENT:
+        raise ValueError(
+            f"dcg with gain 2**label overflows: a label is {lists.labels.max():g}, above {LARGEST_EXPONENT}. "
+            'Use ndcg, which divides first, or gain="linear".'
+        )
+    ranked = lists.ranked(ties)
+    values = lists.run(_native.metrics.dcg, *ranked, lists.indptr, lists.n_ranked, limit, _is_linear(gain), weights)
+    if np.isinf(values).any():
+        raise ValueError('dcg overflows: the gains of a query are too large to be summed. Use ndcg, or gain="linear".')
+    return fill_empty(np.where(_best_label(lists) > 0, values, np.nan), empty)
 
 
+@measure_kind("ndcg", cutoff="optional")
 def ndcg(
     labels,
     scores,
@@ -242,10 +138,17 @@ def ndcg(
     array([0.964])
     """
     lists = judge(labels, scores, qid, docid)
-    values = _ndcg(lists, k=k, gain=gain, discount=discount, short_lists=short_lists, ties=ties)
+    limit, weights = _limits(lists, k, discount)
+    check_choice(short_lists, "short_lists", SHORT_LISTS)
+    ranked, ideal = lists.ranked(ties), lists.ideal(check_cutoff(k))
+    values = lists.run(
+        _native.metrics.ndcg, *ranked, lists.indptr, lists.n_ranked, *ideal, limit, _is_linear(gain), weights,
+        k is not None and short_lists == "zero",
+    )  # fmt: skip
     return fill_empty(values, empty)
 
 
+@measure_kind("mean-ndcg", "meanndcg", cutoff="none")
 def mean_ndcg(
     labels, scores, *, qid=None, gain="exponential", discount="log2", ties="average", empty=0, docid=None
 ) -> np.ndarray:
@@ -266,9 +169,15 @@ def mean_ndcg(
     array([0.315])
     """
     lists = judge(labels, scores, qid, docid)
-    return fill_empty(_mean_ndcg(lists, gain=gain, discount=discount, ties=ties), empty)
+    _, weights = _limits(lists, None, discount)
+    ranked, best = lists.ranked(ties), lists.ideal(None).labels
+    values = lists.run(
+        _native.metrics.mean_ndcg, *ranked, lists.indptr, lists.n_ranked, best, _is_linear(gain), weights
+    )
+    return fill_empty(values, empty)
 
 
+@measure_kind("err", cutoff="optional")
 def err(labels, scores, *, qid=None, k=None, max_label=None, ties="average", empty=0, docid=None) -> np.ndarray:
     """Return the expected reciprocal rank of each query: the reader stops at a document with probability R.
 
@@ -291,9 +200,15 @@ def err(labels, scores, *, qid=None, k=None, max_label=None, ties="average", emp
     array([0.7708])
     """
     lists = judge(labels, scores, qid, docid)
-    return fill_empty(_err(lists, k=k, max_label=max_label, ties=ties), empty)
+    limit, largest = lists.limit(k), lists.largest_label
+    top = largest if max_label is None else float(max_label)
+    if largest > top:
+        raise ValueError(f"max_label={top:g} but a label is {largest:g}; err needs the largest possible label.")
+    ranked, best = lists.ranked(ties), _best_label(lists)
+    return fill_empty(lists.run(_native.metrics.err, *ranked, lists.indptr, lists.n_ranked, best, limit, top), empty)
 
 
+@measure_kind("sharp-ndcg", cutoff="none")
 def sharp_ndcg(labels, scores, *, qid=None, gain="exponential", ties="average", empty=0, docid=None) -> np.ndarray:
     """Return Σ (n − position) · gain of each query over its best possible value: NDCG with a linear discount.
 
@@ -314,9 +229,10 @@ def sharp_ndcg(labels, scores, *, qid=None, gain="exponential", ties="average", 
     array([0.8571])
     """
     lists = judge(labels, scores, qid, docid)
-    return fill_empty(_sharp_ndcg(lists, gain=gain, ties=ties), empty)
+    return fill_empty(_disagreement(lists, gain, None, ties, is_ratio=True, normalize=True), empty)
 
 
+@measure_kind("wpd", cutoff="none", higher_is_better=False)
 def wpd(
     labels,
     scores,
@@ -357,4 +273,5 @@ def wpd(
     array([0.3333])
     """
     lists = judge(labels, scores, qid, docid)
-    return fill_empty(_wpd(lists, gain=gain, weights=weights, normalize=normalize, ties=ties), empty)
+    check_choice(normalize, "normalize", (True, False))
+    return fill_empty(_disagreement(lists, gain, weights, ties, is_ratio=False, normalize=normalize), empty)

@@ -157,6 +157,11 @@ class JudgedLists:
     def _empty(self, name: str, size: int, dtype: type) -> np.ndarray:
         return np.empty(size, dtype=dtype) if self._scratch is None else self._scratch.empty(name, size, dtype)
 
+    def limit(self, k: object) -> int:
+        """Return the checked cut-off ``k``; for None the length of the longest list."""
+        cutoff = check_cutoff(k)
+        return int(self.lengths.max(initial=0)) if cutoff is None else cutoff
+
     def keep(self, which: np.ndarray) -> JudgedLists:
         """Return the queries of a mask."""
         rows = np.repeat(which, self.lengths)
@@ -255,7 +260,9 @@ class JudgedLists:
 
 
 def judge(labels: object, scores: object, qid: object = None, docid: object = None) -> JudgedLists:
-    """Return checked arrays of the user, grouped by query."""
+    """Return checked arrays of the user, grouped by query; lists that are passed as ``labels`` are returned."""
+    if isinstance(labels, JudgedLists):
+        return labels
     checked = check_levels(labels)
     values = check_scores(scores, checked.size)
     groups = group_rows(qid, checked.size)

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from plackett.metrics.judged_lists import JudgedLists
+
+NOT_PARAMETERS = ("qid", "docid", "k", "empty")  # of every measure, or given in another way
+Measuring = TypeVar("Measuring", bound=Callable[..., np.ndarray])
 Cutoff = Literal["none", "optional", "required"]
 
 
 @dataclass(frozen=True)
 class MeasureKind:
-    """A family of measures such as NDCG; ``compute(lists, **parameters)`` returns a value per query, NaN if empty."""
+    """A family of measures such as NDCG, with its public function and the defaults of its own parameters."""
 
     name: str
     aliases: tuple[str, ...]
     cutoff: Cutoff
     higher_is_better: bool
-    compute: Callable[..., np.ndarray]
-    defaults: dict[str, object] = field(default_factory=dict)
+    function: Callable[..., np.ndarray]
+    defaults: dict[str, object]
+
+    def compute(self, lists: JudgedLists, **parameters: object) -> np.ndarray:
+        """Return a value per query, NaN if it is empty."""
+        return self.function(lists, None, empty="skip", **parameters)
 
 
 KINDS: dict[str, MeasureKind] = {}
@@ -29,14 +38,17 @@ ALIASES: dict[str, str] = {}
 
 
 def measure_kind(name: str, *aliases: str, cutoff: Cutoff, higher_is_better: bool = True):
-    """Register a function of ``(lists, *, ...)`` as the measure ``name``. Its keywords are the measure's parameters."""
+    """Register a function of ``(labels, scores, *, qid, ...)`` as the measure ``name``.
 
-    def register(compute: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-        keywords = [p for p in inspect.signature(compute).parameters.values() if p.kind is p.KEYWORD_ONLY]
-        defaults = {p.name: p.default for p in keywords if p.name != "k"}
-        KINDS[name] = MeasureKind(name, aliases, cutoff, higher_is_better, compute, defaults)
+    Its other keywords are the measure's parameters. Measures call it with ``JudgedLists`` instead of labels.
+    """
+
+    def register(function: Measuring) -> Measuring:
+        keywords = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        defaults = {p.name: p.default for p in keywords if p.name not in NOT_PARAMETERS}
+        KINDS[name] = MeasureKind(name, aliases, cutoff, higher_is_better, function, defaults)
         for alias in (name, *aliases):
             ALIASES[alias] = name
-        return compute
+        return function
 
     return register

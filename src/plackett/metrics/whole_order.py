@@ -13,34 +13,10 @@ from plackett.metrics.registry import measure_kind
 
 
 def _misordered(lists: JudgedLists, ties: str) -> np.ndarray:
-    ranked = lists.ranked_whole(ties)
-    return lists.run(_native.metrics.misordered, ranked.labels, ranked.group_end, lists.indptr)
+    return lists.run(_native.metrics.misordered, *lists.ranked_whole(ties), lists.indptr)
 
 
 @measure_kind("kendall", cutoff="none", higher_is_better=False)
-def _kendall(lists: JudgedLists, *, ties: str = "average") -> np.ndarray:
-    return _misordered(lists, ties)
-
-
-@measure_kind("mre", cutoff="none", higher_is_better=False)
-def _mre(lists: JudgedLists, *, ties: str = "average") -> np.ndarray:
-    return _misordered(lists, ties)
-
-
-@measure_kind("persistence", cutoff="required")
-def _persistence(lists: JudgedLists, *, k: int, ties: str = "average") -> np.ndarray:
-    if check_cutoff(k) is None:
-        raise ValueError("persistence needs a cut-off, such as k=10: all of a list is always kept.")
-    ranked, ideal = lists.ranked_whole(ties), lists.ideal(None).labels
-    return lists.run(_native.metrics.persistence, ranked.labels, ranked.group_end, lists.indptr, ideal, check_cutoff(k))
-
-
-@measure_kind("exact", cutoff="none")
-def _exact(lists: JudgedLists, *, ties: str = "average") -> np.ndarray:
-    ranked = lists.ranked_whole(ties)
-    return lists.run(_native.metrics.exact, ranked.labels, ranked.group_end, lists.indptr)
-
-
 def kendall(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.ndarray:
     """Return the Kendall distance of each query: the share of all pairs that labels and scores order oppositely.
 
@@ -64,9 +40,10 @@ def kendall(labels, scores, *, qid=None, ties="average", empty=0, docid=None) ->
     >>> kendall([3, 2, 1], [0.9, 0.1, 0.4], qid=[7, 7, 7]).round(4)  # one pair of three
     array([0.3333])
     """
-    return fill_empty(_kendall(judge(labels, scores, qid, docid), ties=ties), empty)
+    return fill_empty(_misordered(judge(labels, scores, qid, docid), ties), empty)
 
 
+@measure_kind("mre", cutoff="none", higher_is_better=False)
 def mre(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.ndarray:
     """Return the mis-ranking error of each query: the share of all pairs that are ranked against their labels.
 
@@ -87,9 +64,10 @@ def mre(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.
     >>> mre([1, 2], [0.5, 0.5], qid=[7, 7])  # in one of two orders
     array([0.5])
     """
-    return fill_empty(_mre(judge(labels, scores, qid, docid), ties=ties), empty)
+    return fill_empty(_misordered(judge(labels, scores, qid, docid), ties), empty)
 
 
+@measure_kind("persistence", cutoff="required")
 def persistence(labels, scores, *, qid=None, k, ties="average", empty=0, docid=None) -> np.ndarray:
     """Return the share of the true top k of each query that the ranking keeps in its top k, divided by ``min(k, n)``.
 
@@ -113,9 +91,15 @@ def persistence(labels, scores, *, qid=None, k, ties="average", empty=0, docid=N
     >>> persistence([4, 3, 2, 1], [0.9, 0.1, 0.2, 0.8], qid=[7] * 4, k=2)
     array([0.5])
     """
-    return fill_empty(_persistence(judge(labels, scores, qid, docid), k=k, ties=ties), empty)
+    lists = judge(labels, scores, qid, docid)
+    if check_cutoff(k) is None:
+        raise ValueError("persistence needs a cut-off, such as k=10: all of a list is always kept.")
+    ranked, ideal = lists.ranked_whole(ties), lists.ideal(None).labels
+    values = lists.run(_native.metrics.persistence, *ranked, lists.indptr, ideal, check_cutoff(k))
+    return fill_empty(values, empty)
 
 
+@measure_kind("exact", cutoff="none")
 def exact(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.ndarray:
     """Return 1 for each query whose whole order is right, else 0: one minus the permutation 0-1 loss.
 
@@ -137,4 +121,5 @@ def exact(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> n
     >>> exact([2, 1, 1], [0.9, 0.1, 0.4], qid=[7, 7, 7])
     array([1.])
     """
-    return fill_empty(_exact(judge(labels, scores, qid, docid), ties=ties), empty)
+    lists = judge(labels, scores, qid, docid)
+    return fill_empty(lists.run(_native.metrics.exact, *lists.ranked_whole(ties), lists.indptr), empty)
