@@ -118,15 +118,15 @@ def test_categories_and_dates_are_ids():
             r"no column 'relevance'\. Its columns are 'qid', 'label', 'bm25', 'length', 'is_title', 'title'",
         ),
         ({"features": ["bm52"]}, r"no column 'bm52'\. Did you mean 'bm25'\?"),
-        ({}, r"these columns are not: 'title' \(String\)\. Name the columns to use"),
-        ({"features": ["title"]}, r"these columns are not: 'title' \(String\)\.$"),
+        ({}, r"these columns are not: 'tags' \(.*\)\. Name the columns to use"),
+        ({"features": ["tags"]}, r"these columns are not: 'tags' \(.*\)\.$"),
         ({"label": "title", "features": ["bm25"]}, "labels must be numbers, but column 'title' is String"),
         ({"features": ["bm25", "bm25"]}, "features names 'bm25' twice"),
     ],
 )
 def test_a_wrong_choice_of_columns_says_what_is_wrong(make, arguments, message):
     with pytest.raises(ValueError, match=message):
-        from_frame(make(COLUMNS | {"title": ["w", "x", "y", "z"]}), **arguments)
+        from_frame(make(COLUMNS | {"title": ["w", "x", "y", "z"], "tags": [["a"], [], ["b"], ["c"]]}), **arguments)
 
 
 @pytest.mark.parametrize("thing", [[1, 2], None, np.zeros((2, 2)), {"qid": [1]}], ids=["list", "none", "array", "dict"])

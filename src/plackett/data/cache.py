@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from plackett.data.categories import Categories
 from plackett.data.queries import Queries
-from plackett.data.text_column import TextColumn
+from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataWarning, warn
 from plackett.storage.checksums import is_verifying
 from plackett.storage.container import (
@@ -31,7 +32,7 @@ from plackett.storage.container import (
     write_container,
 )
 
-KIND, VERSION = "plackett cache", 3  # of the file, and of how readers fill the arrays: raise it when either changes
+KIND, VERSION = "plackett cache", 4  # of the file, and of how readers fill the arrays: raise it when either changes
 _WHOLE_BELOW = 1 << 18  # bytes that are hashed completely; larger files are sampled
 _SAMPLES, _SAMPLE_BYTES = 16, 4096
 # dtypes of the arrays, as numpy writes them; None: that of X, which the caller may know
@@ -105,10 +106,17 @@ class CacheFile:
         return write_container(self.path, KIND, VERSION, mode=mode | 0o600)
 
     def finish(
-        self, writer: ContainerWriter, shape: tuple[int, int], feature_names: list[str] | None, first_index: int | None
+        self,
+        writer: ContainerWriter,
+        shape: tuple[int, int],
+        feature_names: list[str] | None,
+        first_index: int | None,
+        categories: Categories | None = None,
     ) -> None:
         """Write the header and move the cache to its place."""
         described = {"shape": list(shape), "feature_names": feature_names, "first_index": first_index}
+        if categories:
+            described["categories"] = {str(column): names.tolist() for column, names in categories.items()}
         writer.finish({"made_from": self._signatures, "options": self._options, **described})
 
 
@@ -150,7 +158,10 @@ def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype |
         _check_dtypes(container, "<f[48]" if dtype is None else re.escape(dtype.str))
         arrays = {name: container.mapped(name) for name in container.arrays}
     _check(("y" in arrays) == (options.get("label") != "None"))
-    return _assemble(arrays, tuple(header["shape"]), header["feature_names"], header["first_index"])
+    shape = tuple(header["shape"])
+    categories = {int(column): as_str_array(names) for column, names in header.get("categories", {}).items()}
+    _check(all(0 <= column < shape[1] for column in categories))
+    return _assemble(arrays, shape, header["feature_names"], header["first_index"], categories)
 
 
 def _check(is_valid: bool) -> None:
@@ -163,7 +174,9 @@ def _check_dtypes(container: Container, dtype_of_X: str) -> None:
         _check(name in _DTYPES and re.fullmatch(_DTYPES[name] or dtype_of_X, entry.dtype.str) is not None)
 
 
-def _assemble(arrays: dict[str, np.ndarray], shape: tuple[int, int], names: Any, first_index: Any) -> Queries:
+def _assemble(
+    arrays: dict[str, np.ndarray], shape: tuple[int, int], names: Any, first_index: Any, categories: Categories
+) -> Queries:
     """Return queries over the arrays, if these belong together; compiled loops trust their indices."""
     n_docs = shape[0]
     indptr, ids, y = arrays["indptr"], arrays["ids"], arrays.get("y")
@@ -180,7 +193,7 @@ def _assemble(arrays: dict[str, np.ndarray], shape: tuple[int, int], names: Any,
     grouped = Queries.from_groups(
         X, y, ids, indptr, docid=docid if texts is None else texts,
         comments=_texts(arrays, "comments", "comment_bounds", n_docs), feature_names=names,
-        first_index=first_index, row_order=order,
+        first_index=first_index, categories=categories, row_order=order,
     )  # fmt: skip
     return grouped.as_given()
 

@@ -16,6 +16,7 @@ QID_NAMES, ONLY_LABELS = ("qid", "query_id"), ("label", "relevance", "rel", "gra
 OTHER_ROLES = (*QID_NAMES, *ONLY_LABELS)  # a feature with such a name probably has another role
 LABEL_NAMES = (*ONLY_LABELS[1:], "rating", "click", "clicked", "y")
 SMALLEST_FLOAT_ID = 10_000
+SHARE_OF_NAMES = 0.5  # of rows: more different texts than that are no categories
 FEWEST_IDS = 10  # fewer rows are not conclusive
 ROWS_EXAMINED = 1 << 16
 EPOCHS = [(1e9 * unit, 4.2e9 * unit) for unit in (1, 1e3, 1e6, 1e9)]  # seconds to nanoseconds, in 2001 to 2103
@@ -83,4 +84,19 @@ def warn_of_frame(frame: Any) -> None:
         why = resembles(str(name), values) if values.ndim == 1 else None  # duplicate columns are rejected elsewhere
         if why is not None:
             suspects[str(name)] = why
+    warn_of_columns(suspects, remedy="Drop columns that are not features from X.")
+
+
+def resembles_text(codes: np.ndarray, names: np.ndarray | None) -> str | None:
+    """Return why a column of text may be an id or a text to search rather than categories; None if it is fine."""
+    n_values = int((~np.isnan(codes)).sum())
+    if names is None or n_values < FEWEST_IDS or names.size <= n_values * SHARE_OF_NAMES:
+        return None
+    return f"holds {names.size:,} different texts in {n_values:,} rows, like an id or a title"
+
+
+def warn_of_texts(columns: dict[str, tuple[np.ndarray, np.ndarray | None]]) -> None:
+    """Warn about columns of categories, given by name as codes and names, that look like ids or free text."""
+    found = {name: resembles_text(*column) for name, column in columns.items()}
+    suspects = {name: why for name, why in found.items() if why is not None}
     warn_of_columns(suspects, remedy="Drop columns that are not features from X.")

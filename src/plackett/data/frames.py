@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plackett._optional import import_optional
+from plackett.data.categories import Categories, decode_column, encode_column, is_category
 from plackett.data.column_roles import (
     COMMENT,
     DOCID,
@@ -19,6 +20,7 @@ from plackett.data.column_roles import (
     docid_column,
     names_and_first_index,
     resembles,
+    resembles_text,
     warn_of_columns,
 )
 from plackett.data.grouping import as_objects
@@ -51,15 +53,16 @@ def from_frame(
         Column of the document names. "docid" means the first existing column of docid, doc_id, document_id, docno and
         id, if any. None: the documents have no names.
     features : sequence of str, default=None
-        Columns of X, in this order. None takes all other columns in the order of the frame; they must be numeric.
-        Columns with the name of a document id, and times, are then left out with a ``DataWarning``. The warning also
-        names columns that look like ids or times: whole numbers, different in all rows or in the range of timestamps.
+        Columns of X, in this order. None takes all other columns in the order of the frame. Columns of text or
+        categories become codes, whose names are in ``categories``. Columns with the name of a document id, and times,
+        are left out by default with a ``DataWarning``. The warning also names columns that look like ids, times or
+        free text: whole numbers or texts that differ in most rows, or numbers in the range of timestamps.
 
     Returns
     -------
     Queries
-        X is float32 if all feature columns are, else float64; nulls become NaN. ``from_frame(to_frame(queries))`` gives
-        the same queries, except that sparse features become dense.
+        X is float32 if all numeric feature columns are, else float64; nulls become NaN. Booleans become 0 and 1.
+        ``from_frame(to_frame(queries))`` gives the same queries, except that sparse features become dense.
 
     Examples
     --------
@@ -83,25 +86,32 @@ def from_frame(
     times = [name for name in others if schema[name].is_temporal()]
     chosen = [name for name in others if name not in ids + times] if features is None else list(features)
     _check_columns(named + chosen, list(schema))
-    _check_numeric(chosen, schema, features is None)
+    _check_types(chosen, schema, features is None)
     table = table.select(list(dict.fromkeys(named + chosen)))
     if isinstance(table, nw.LazyFrame):
         table = table.collect()
+    X, categories = _as_matrix(table, chosen, schema, nw)
     if features is None:
         first = table.head(ROWS_EXAMINED)
-        found = {name: resembles(name, first[name].drop_nulls().to_numpy()) for name in chosen}
+        found = {
+            name: resembles_text(X[:, place], categories.get(place))
+            if is_category(schema[name])
+            else resembles(name, first[name].drop_nulls().to_numpy())
+            for place, name in enumerate(chosen)
+        }
         suspects = {name: why for name, why in found.items() if why is not None}
         remedy = "Choose the columns to use: features=[...]."
         warn_of_columns(suspects, left_out=ids, times=times, remedy=remedy)
     names, first_index = names_and_first_index(chosen)
     return Queries(
-        _as_matrix(table, chosen, schema, nw),
+        X,
         None if label is None else _as_labels(table, label, schema, nw),
         _as_ids(table, qid),
         docid=None if docid is None else _as_ids(table, docid),
         feature_names=names,
         comments=None if comment is None else table[comment].to_list(),
         first_index=first_index,
+        categories=categories,
     )
 
 
@@ -116,7 +126,8 @@ def to_frame(
     ----------
     queries : Queries
         Sparse features become dense. Columns without a name are called ``"feature 21"`` by their number in the file,
-        or ``"column 20"``. Comments of LETOR files are in the column ``letor_comment``.
+        or ``"column 20"``. Comments of LETOR files are in the column ``letor_comment``. Codes of categories become
+        categorical columns of their names.
     backend : {"pandas", "polars", "pyarrow"}, default="pandas"
         Or any other eager backend of narwhals.
     label, qid, docid : str
@@ -146,7 +157,11 @@ def to_frame(
     check_feature_names(names, columns, "to_frame(..., qid=...).")
     check_csr(queries.X)
     X = queries.X.toarray() if is_sparse(queries.X) else queries.X
-    columns |= {name: np.ascontiguousarray(X[:, place]) for place, name in enumerate(names)}
+    known = queries.categories or {}
+    columns |= {
+        name: decode_column(X[:, place], known[place], backend) if place in known else np.ascontiguousarray(X[:, place])
+        for place, name in enumerate(names)
+    }
     try:
         return nw.from_dict(columns, backend=backend).to_native()
     except (TypeError, ValueError) as error:
@@ -185,28 +200,42 @@ def columns_in_words(wanted: str, present: list[str]) -> str:
     return f"Its columns are {', '.join(map(repr, present[:COLUMNS_LISTED])) or 'none'}{more}."
 
 
-def _check_numeric(features: list[str], schema: dict, chosen_by_us: bool) -> None:
+def _check_types(features: list[str], schema: dict, chosen_by_us: bool) -> None:
     if len(set(features)) < len(features):
         twice = next(name for place, name in enumerate(features) if name in features[:place])
         raise ValueError(f"features names {twice!r} twice.")
-    other = [name for name in features if not (schema[name].is_numeric() or str(schema[name]) == "Boolean")]
+    other = [name for name in features if not (_is_number(schema[name]) or is_category(schema[name]))]
     if other:
         listed = ", ".join(f"{name!r} ({schema[name]})" for name in other[:COLUMNS_LISTED])
         more = f" and {len(other) - COLUMNS_LISTED} more" if len(other) > COLUMNS_LISTED else ""
         hint = " Name the columns to use: features=[...]." if chosen_by_us else ""
-        raise ValueError(f"features must be numeric, but these columns are not: {listed}{more}.{hint}")
+        raise ValueError(
+            f"features must be numbers, text or categories, but these columns are not: {listed}{more}.{hint}"
+        )
 
 
-def _as_matrix(table: Any, features: list[str], schema: dict, nw: Any) -> np.ndarray:
-    is_float32 = bool(features) and all(schema[name] == nw.Float32 for name in features)
+def _is_number(dtype: Any) -> bool:
+    return dtype.is_numeric() or str(dtype) == "Boolean"
+
+
+def _as_matrix(table: Any, features: list[str], schema: dict, nw: Any) -> tuple[np.ndarray, Categories]:
+    """Return the features, and the categories of columns of text."""
+    numbers = [name for name in features if not is_category(schema[name])]
+    is_float32 = bool(numbers) and all(schema[name] == nw.Float32 for name in numbers)
     X = np.empty((len(table), len(features)), dtype=np.float32 if is_float32 else np.float64)
+    categories = {}
     for place, name in enumerate(features):
-        X[:, place] = _as_floats(table[name], nw.Float32 if is_float32 else nw.Float64)
-    return X
+        if is_category(schema[name]):
+            X[:, place], names = encode_column(table[name])
+            if names.size:
+                categories[place] = names
+        else:
+            X[:, place] = _as_floats(table[name], nw.Float32 if is_float32 else nw.Float64)
+    return X, categories
 
 
 def _as_labels(table: Any, label: str, schema: dict, nw: Any) -> np.ndarray:
-    if not (schema[label].is_numeric() or str(schema[label]) == "Boolean"):
+    if not _is_number(schema[label]):
         raise ValueError(f"labels must be numbers, but column {label!r} is {schema[label]}.")
     return _as_floats(table[label], nw.Float64)
 

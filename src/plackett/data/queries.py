@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from plackett.data.column_roles import warn_of_frame
+from plackett._optional import import_optional
+from plackett.data.categories import (
+    Categories,
+    check_categories,
+    encode_column,
+    has_categories,
+    is_category,
+    merge_categories,
+    recode,
+    same_categories,
+)
+from plackett.data.column_roles import warn_of_frame, warn_of_texts
 from plackett.data.describe import Description, describe
 from plackett.data.docids import docids_of_comments
 from plackett.data.grouping import as_objects, check_is_no_column, group_rows
@@ -16,7 +27,16 @@ from plackett.data.query_lists import Levels as Levels
 from plackett.data.query_lists import QueryLists as QueryLists
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.mapped import is_mapped, stack_rows, take_rows
-from plackett.validation import as_csr, check_labels, check_not_masked, count_of, feature_labels, is_sparse, plain
+from plackett.validation import (
+    as_csr,
+    check_labels,
+    check_not_masked,
+    count_of,
+    feature_labels,
+    feature_number,
+    is_sparse,
+    plain,
+)
 
 
 class Queries:
@@ -43,6 +63,10 @@ class Queries:
     first_index : {0, 1}, default=None
         The number of the first column in the file that the rows come from. Messages and explanations then name a column
         as the file does, "feature 21". None for arrays, whose columns are named "column 20", counted from 0.
+    categories : dict from columns to sequences of str, default=None
+        Names of the categories of columns, by position or feature name, for an array X that holds their codes: 0 for
+        the first name, 1 for the second; NaN where the value is missing. Columns of a data frame that hold text or
+        categories are encoded like this: text in sorted order, a categorical column in its own.
 
     Attributes
     ----------
@@ -55,6 +79,8 @@ class Queries:
         Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``. Raises ValueError if the rows of a query are not adjacent;
         ``grouped.indptr`` always exists.
     feature_names, first_index : as given
+    categories : dict of int to ndarray of str, or None
+        Names of the categories of each column that holds codes, by its position.
     row_order : ndarray of shape (n_docs,) or None
         The input row of each row of ``grouped``; None if the input was grouped.
 
@@ -83,9 +109,11 @@ class Queries:
         feature_names: Sequence[str] | None = None,
         comments: Sequence[str] | None = None,
         first_index: int | None = None,
+        categories: Mapping[Any, Sequence[str]] | None = None,
     ):
         check_is_no_column(qid, X)
-        rows, names = as_rows(X)
+        rows, names, found = encode_rows(X)
+        feature_names = _check_names(feature_names if feature_names is not None else names, rows.shape[1])
         groups = group_rows(qid, rows.shape[0])
         labels = None if y is None else check_labels(y, rows.shape[0], allow_nan=True)
         names_of_docs = None if docid is None else _as_docid(docid, rows.shape[0])
@@ -97,8 +125,9 @@ class Queries:
             indptr=groups.indptr,
             docid=names_of_docs,
             comments=notes,
-            feature_names=_check_names(feature_names if feature_names is not None else names, rows.shape[1]),
+            feature_names=feature_names,
             first_index=first_index,
+            categories=found if categories is None else check_categories(categories, rows, feature_names),
             row_order=groups.order,
             is_grouped=groups.order is None,
         )
@@ -108,15 +137,18 @@ class Queries:
         self.X, self.document_ids, self.comments = X, docid, comments
         self.y = None if y is None else _writable(y)
 
-    def _describe(self, *, ids, indptr, feature_names, first_index, row_order, is_grouped: bool) -> None:
+    def _describe(
+        self, *, ids, indptr, feature_names, first_index, categories, row_order, is_grouped: bool
+    ) -> None:  # fmt: skip
         """Set the attributes that do not depend on the order of the rows."""
         self.ids, self._indptr, self.feature_names = ids, _writable(indptr), feature_names
         self.first_index, self.row_order, self.is_grouped = first_index, row_order, is_grouped
+        self.categories: Categories | None = categories or None
 
     @classmethod
     def from_groups(
-        cls, X, y, ids, indptr, *, docid=None, comments=None, feature_names=None, first_index=None, row_order=None,
-        is_grouped=True,
+        cls, X, y, ids, indptr, *, docid=None, comments=None, feature_names=None, first_index=None, categories=None,
+        row_order=None, is_grouped=True,
     ) -> Queries:  # fmt: skip
         """Return queries from rows whose groups are known; the caller has checked all values.
 
@@ -126,7 +158,7 @@ class Queries:
         queries = cls.__new__(cls)
         queries._set(
             X=X, y=y, ids=ids, indptr=indptr, docid=docid, comments=comments, feature_names=feature_names,
-            first_index=first_index, row_order=row_order, is_grouped=is_grouped,
+            first_index=first_index, categories=categories, row_order=row_order, is_grouped=is_grouped,
         )  # fmt: skip
         return queries
 
@@ -148,7 +180,9 @@ class Queries:
         take = _slice_rows if isinstance(rows, slice) else take_rows
         values = [None if one is None else take(one, rows) for one in (self.X, self.y)]
         texts = [None if one is None else one[rows] for one in (self.document_ids, self.comments)]
-        others |= {"feature_names": self.feature_names, "first_index": self.first_index}
+        others |= {
+            "feature_names": self.feature_names, "first_index": self.first_index, "categories": self.categories,
+        }  # fmt: skip
         return Queries.from_groups(values[0], values[1], ids, indptr, docid=texts[0], comments=texts[1], **others)
 
     def as_given(self) -> Queries:
@@ -158,7 +192,7 @@ class Queries:
         given = Queries.__new__(Queries)
         given._describe(
             ids=self.ids, indptr=self._indptr, feature_names=self.feature_names, first_index=self.first_index,
-            row_order=self.row_order, is_grouped=False,
+            categories=self.categories, row_order=self.row_order, is_grouped=False,
         )  # fmt: skip
         given._regrouped = self
         return given
@@ -345,7 +379,8 @@ class Queries:
     def concat(parts: Sequence[Queries]) -> Queries:
         """Return all rows of ``parts``, one part after the other; no query id may occur in two parts.
 
-        The parts must have the same columns; all or none of them must have labels, document names and comments.
+        The parts must have the same columns; all or none of them must have labels, document names and comments. Where
+        their categories differ, the new names of later parts follow those of earlier ones.
         """
         parts = list(parts)
         if not parts:
@@ -356,6 +391,10 @@ class Queries:
                 raise ValueError(f"part {number} has {part.n_features} features but part 0 has {first.n_features}.")
             if part.feature_names != first.feature_names:
                 raise ValueError(f"part {number} names its features differently from part 0.")
+            if set(part.categories or ()) != set(first.categories or ()):
+                column = min(set(part.categories or ()) ^ set(first.categories or ()))
+                which = feature_number(column, first.first_index, first.feature_names)
+                raise ValueError(f"{which} holds categories in only one of parts 0 and {number}.")
             for name, field in (("y", "y"), ("docid", "document_ids"), ("comments", "comments")):
                 if (getattr(part, field) is None) != (getattr(first, field) is None):
                     raise ValueError(f"either all parts or none must have {name}; parts 0 and {number} differ.")
@@ -369,8 +408,13 @@ class Queries:
         starts = [part._indptr[:-1] + shift for part, shift in zip(parts, shifts, strict=True)]
         is_grouped = all(part.is_grouped for part in parts)
         orders = [np.arange(part.n_docs) if part.is_grouped else part.row_order for part in parts]
+        categories = first.categories
+        rows = [part.X for part in parts]
+        if categories is not None and not all(same_categories(part.categories, categories) for part in parts[1:]):
+            categories = merge_categories([part.categories for part in parts])
+            rows = [recode(part.X, part.categories, categories) for part in parts]
         return Queries.from_groups(
-            stack_rows([part.X for part in parts]),
+            stack_rows(rows),
             None if first.y is None else stack_rows([part.labels for part in parts]),
             ids,
             np.append(np.concatenate(starts), sum(part.n_docs for part in parts)).astype(np.int64),
@@ -378,18 +422,19 @@ class Queries:
             comments=_concat_comments(parts),
             feature_names=first.feature_names,
             first_index=first.first_index if len({part.first_index for part in parts}) == 1 else None,
+            categories=categories,
             row_order=None if is_grouped else np.concatenate([o + s for o, s in zip(orders, shifts, strict=True)]),
             is_grouped=is_grouped,
         )
 
     def replace(self, **columns: Any) -> Queries:
-        """Return these queries with other ``X``, ``y``, ``docid``, ``comments`` or ``feature_names``.
+        """Return these queries with other ``X``, ``y``, ``docid``, ``comments``, ``feature_names`` or ``categories``.
 
         Rows keep their order. The caller has checked the values.
         """
         kept = {
             "X": self.X, "y": self.y, "docid": self.document_ids, "comments": self.comments,
-            "feature_names": self.feature_names, "first_index": self.first_index,
+            "feature_names": self.feature_names, "first_index": self.first_index, "categories": self.categories,
         }  # fmt: skip
         values = {**kept, **columns}
         return Queries.from_groups(
@@ -424,6 +469,32 @@ class Queries:
         elif np.isfinite(self.y).any():
             parts.append(f"labels {np.nanmin(self.y):g}..{np.nanmax(self.y):g}")
         return f"Queries({', '.join(parts)})"
+
+
+def encode_rows(X: Any) -> tuple[Any, list[str] | None, Categories | None]:
+    """Return X as in ``as_rows`` and its column names, after encoding text; and the categories, None for arrays."""
+    if not (hasattr(X, "columns") and (hasattr(X, "to_numpy") or hasattr(X, "schema"))):
+        return *as_rows(X), None
+    if not has_categories(X):
+        return *as_rows(X), {}
+    nw = import_optional("narwhals", extra="frames", needed_for="Encoding columns of text")
+    table = nw.from_native(X, eager_only=True)
+    coded = {place: table[name] for place, name in enumerate(table.columns) if is_category(table.schema[name])}
+    if not coded:
+        return *as_rows(X), {}
+    numbers = [name for place, name in enumerate(table.columns) if place not in coded]
+    rows = np.empty((len(table), len(table.columns)))
+    categories = {}
+    if numbers:
+        rest, _ = as_rows(table.select(numbers).to_native())
+        rows = rows.astype(rest.dtype)
+        rows[:, [place for place in range(rows.shape[1]) if place not in coded]] = rest
+    for place, column in coded.items():
+        rows[:, place], known = encode_column(column)
+        if known.size:
+            categories[place] = known
+    warn_of_texts({str(column.name): (rows[:, place], categories.get(place)) for place, column in coded.items()})
+    return rows, [str(name) for name in table.columns], categories
 
 
 def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
@@ -475,7 +546,8 @@ def _as_floats(rows: np.ndarray, names: list[str] | None) -> np.ndarray:
         except (TypeError, ValueError) as error:
             which = f"column {column}" if names is None else f'column {column} ("{names[column]}")'
             raise ValueError(
-                f"{which} of X has values that are not numbers: {error}. Leave it out, or make it numbers."
+                f"{which} of X has values that are not numbers: {error}. Leave it out, or pass a data frame: its "
+                "columns of text become categories."
             ) from None
     raise AssertionError("a table is numbers if all of its columns are")
 

@@ -205,7 +205,7 @@ def test_wrong_columns_are_named(tmp_path):
         read(good, features=["bm25", "bm25"])
     with pytest.raises(TypeError, match="features is one text"):
         read(good, features="bm25")
-    with pytest.raises(ValueError, match=r"features must be numbers.*'url' \(.*string\), 'list' \(list.*features="):
+    with pytest.raises(ValueError, match=r"features must be numbers or text.*: 'list' \(list.*features="):
         read(good | {"url": ["a", "b"], "list": [[1.0], [2.0]]})
     with pytest.raises(ValueError, match="labels must be numbers, but column 'label' is string"):
         read(good | {"label": ["bad", "good"]})

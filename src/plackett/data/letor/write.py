@@ -77,6 +77,10 @@ def write_letor(
     """
     if not isinstance(queries, Queries):
         raise TypeError(f"queries is {type(queries).__name__}; write_letor needs a Queries.")
+    if queries.categories is not None:
+        raise ValueError(
+            "LETOR files hold numbers, but some columns hold categories. Use write_parquet, which keeps them."
+        )
     check_choice(plain(first_index), "first_index", (1, 0))
     check_csr(queries.X)
     rows = _Rows(

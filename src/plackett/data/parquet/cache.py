@@ -82,7 +82,7 @@ def _build(cache: CacheFile, rows: ParquetRows) -> None:
             row += n
         writer.add("ids", ids.ids())
         writer.add("indptr", ids.indptr())
-        cache.finish(writer, shape, rows.feature_names, rows.first_index)
+        cache.finish(writer, shape, rows.feature_names, rows.first_index, rows.categories)
 
 
 class _Ids:

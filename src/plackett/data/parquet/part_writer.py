@@ -12,6 +12,7 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett._threads import query_blocks
+from plackett.data.categories import as_dictionary
 from plackett.data.column_roles import check_feature_names
 from plackett.data.parquet.checksums import SummedFile
 from plackett.data.parquet.rows import METADATA
@@ -91,11 +92,12 @@ class PartWriter:
             target = os.path.join(self._folder, f"part-{self._n_files:05d}.parquet")
         file = SummedFile(self._file.enter_context(write_bytes(target)))
         ids = [name for name in (self._layout.qid, self._layout.docid) if name in self._schema.names]
+        coded = [field.name for field in self._schema if str(field.type).startswith("dictionary")]
         writer = self._parquet.ParquetWriter(
             file,
             self._schema,
             compression=self._layout.compression,
-            use_dictionary=ids[:1],  # scores and counts seldom repeat, names never
+            use_dictionary=ids[:1] + coded,  # scores and counts seldom repeat, names never
             write_statistics=ids[:1],
             data_page_size=PAGE_BYTES,
             write_page_checksum=True,
@@ -149,11 +151,15 @@ def _as_table(queries: Queries, layout: Layout) -> Any:
         columns[layout.label] = pa.array(queries.y, from_pandas=True)  # not judged: null
     check_feature_names(names, columns, "write_parquet(..., qid=...).")
     X = queries.X.toarray() if is_sparse(queries.X) else queries.X
-    columns |= {name: pa.array(column) for name, column in zip(names, np.ascontiguousarray(X.T), strict=True)}
-    noted = {
+    known = queries.categories or {}
+    for place, (name, column) in enumerate(zip(names, np.ascontiguousarray(X.T), strict=True)):
+        columns[name] = as_dictionary(column, known[place], pa) if place in known else pa.array(column)
+    noted: dict[str, Any] = {
         "features": "unnamed" if queries.feature_names is None else "named",
         "first_index": queries.first_index,
     }
+    if known:
+        noted["categories"] = {names[place]: own.tolist() for place, own in known.items()}
     return pa.table(columns).replace_schema_metadata({METADATA: json.dumps(noted).encode()})
 
 

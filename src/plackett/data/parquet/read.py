@@ -45,10 +45,11 @@ def read_parquet(
         Column of the document names. "docid" means the first existing column of docid, doc_id, document_id, docno and
         id, if any.
     features : sequence of str, default=None
-        Columns of X, in this order. None takes all other columns, in the order of the first file; they must be
-        numbers. Columns with the name of a document id, and times, are then left out with a ``DataWarning``. The
-        warning also names columns that look like ids or times: whole numbers, different in all rows or in the range of
-        timestamps.
+        Columns of X, in this order. None takes all other columns, in the order of the first file. Columns of text
+        become codes, whose names are in ``categories``: as ``write_parquet`` noted them, else sorted, after one more
+        pass over these columns. Columns with the name of a document id, and times, are left out by default with a
+        ``DataWarning``. The warning also names columns that look like ids or times: whole numbers, different in all
+        rows or in the range of timestamps.
     cache : bool or path, default=False
         True writes the arrays to a file beside the (first) one, a path to that folder, and maps them into memory: X may
         be larger than memory, and the next call reads the cache only. The rows of a query must be adjacent, as
@@ -60,7 +61,7 @@ def read_parquet(
     Returns
     -------
     Queries
-        X is float32 if all feature columns are, else float64; nulls become NaN.
+        X is float32 if all numeric feature columns are, else float64; nulls become NaN.
 
     Examples
     --------
@@ -131,6 +132,7 @@ def _in_memory(rows: ParquetRows) -> Queries:
         docid=docid,
         feature_names=rows.feature_names,
         first_index=rows.first_index,
+        categories=rows.categories,
         row_order=order,
         is_grouped=order is None,
     )

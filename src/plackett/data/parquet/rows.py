@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._optional import import_optional
+from plackett.data.categories import Categories, as_names
 from plackett.data.column_roles import (
     ID_NAMES,
     OTHER_ROLES,
@@ -68,7 +69,8 @@ class ParquetRows:
     features : list of str
     feature_names : the same, or None if ``write_parquet`` generated the names
     first_index : the number of the first feature in the LETOR file that the rows came from, or None
-    dtype : float32 if all feature columns are, else float64
+    categories : names of the categories of columns of text, by the position of the column
+    dtype : float32 if all numeric feature columns are, else float64
     has_text_ids : whether query ids are text rather than whole numbers
     label, docid : names of the columns, or None
     """
@@ -89,6 +91,7 @@ class ParquetRows:
         self.docid: str | None = docid
         self._folder_ids: dict[str, Any] = {}  # query ids that are in the names of folders, by file
         kinds: dict[str, str] = {}
+        noted = []
         for place, path in enumerate(self._files):
             with opened(path) as file:
                 schema = file.schema_arrow
@@ -98,9 +101,11 @@ class ParquetRows:
                     self._compare(path, schema, is_default=features is None)
                 self._check_types(path, schema, kinds, is_default=features is None)
                 self.n_rows += _count_rows(path, file, row_groups)
+                noted.append(_noted(schema).get("categories"))
         self.dtype = np.dtype(np.float32 if kinds["features"] == "float" else np.float64)
         self._check_size()
         self.has_text_ids = kinds["ids"] == "text"
+        self.categories = self._find_categories(noted)
 
     def _check_size(self) -> None:
         """Reject files that declare far more rows than their size allows."""
@@ -159,12 +164,15 @@ class ParquetRows:
 
     def _check_types(self, path: str, schema: Any, kinds: dict[str, str], *, is_default: bool) -> None:
         types = {name: schema.field(name).type for name in schema.names if schema.names.count(name) == 1}
-        other = [name for name in self.features if _kind(types[name]) not in ("float", "number")]
+        coded = {name for name in self.features if _kind_of_ids(types[name]) == "text"}
+        other = [name for name in self.features if name not in coded and _kind(types[name]) not in ("float", "number")]
         if other:
             listed = ", ".join(f"{name!r} ({types[name]})" for name in other[:COLUMNS_LISTED])
             more = f" and {len(other) - COLUMNS_LISTED} more" if len(other) > COLUMNS_LISTED else ""
             hint = " Name the columns to use: features=[...]." if is_default else ""
-            raise ValueError(f"{path}: features must be numbers, but these columns are not: {listed}{more}.{hint}")
+            raise ValueError(
+                f"{path}: features must be numbers or text, but these columns are not: {listed}{more}.{hint}"
+            )
         if self.label is not None and _kind(types[self.label]) not in ("float", "number"):
             raise ValueError(f"{path}: labels must be numbers, but column {self.label!r} is {types[self.label]}.")
         if path in self._folder_ids:
@@ -178,8 +186,36 @@ class ParquetRows:
                 f"{path}: column {self.qid!r} is {types[self.qid]}, but in {self._files[0]} it holds "
                 f"{'text' if kinds['ids'] == 'text' else 'whole numbers'}. Ids must be of one kind."
             )
-        is_float32 = bool(self.features) and all(_kind(types[name]) == "float" for name in self.features)
+        for name in self.features:
+            kind = "text" if name in coded else "number"
+            if kinds.setdefault(f"feature {name}", kind) != kind:
+                raise ValueError(f"{path}: column {name!r} is {types[name]}, but in {self._files[0]} it is not.")
+        self._coded = [name for name in self.features if name in coded]
+        numbers = [name for name in self.features if name not in coded]
+        is_float32 = bool(numbers) and all(_kind(types[name]) == "float" for name in numbers)
         kinds["features"] = "float" if is_float32 and kinds.get("features", "float") == "float" else "number"
+
+    def _find_categories(self, noted: list[Any]) -> Categories | None:
+        """Return the names of categories: as ``write_parquet`` noted them in all files, else those found, sorted."""
+        names = {}
+        for name in self._coded:
+            lists = [one.get(name) if isinstance(one, dict) else None for one in noted]
+            if (
+                type(lists[0]) is list
+                and all(type(text) is str for text in lists[0])
+                and lists.count(lists[0]) == len(lists)
+            ):
+                names[name] = as_names(lists[0], f"{self.name}: column {name!r}")
+        unknown: dict[str, set[str]] = {name: set() for name in self._coded if name not in names}
+        if unknown:
+            for path, _, table in self._tables(list(unknown), MAX_ROWS, row_groups=None):
+                with _naming(path):
+                    for name, found in unknown.items():
+                        found.update(_texts(table.column(name)).unique().drop_null().to_pylist())
+        for name, found in unknown.items():
+            names[name] = as_names(sorted(found), f"{self.name}: column {name!r}")
+        places = {place: names[name] for place, name in enumerate(self.features) if name in names}
+        return {place: own for place, own in places.items() if own.size} or None
 
     def warn_of_columns(self) -> None:
         """Warn about columns that resemble ids or times in the first rows, and about those left out as such."""
@@ -190,7 +226,9 @@ class ParquetRows:
                 name for name in self.features if str(file.schema_arrow.field(name).type).startswith(("int", "uint"))
             ]
         whole += [name for name in self.features if name in OTHER_ROLES and name not in whole]
-        table = next(self._tables(whole, ROWS_EXAMINED), (None, 0, None))[2] if whole else None
+        table = (
+            next(self._tables(whole, ROWS_EXAMINED, row_groups=self._row_groups), (None, 0, None))[2] if whole else None
+        )
         found = (
             {}
             if table is None
@@ -207,24 +245,26 @@ class ParquetRows:
         """Yield all rows, in order."""
         named = [name for name in (self.label, self.qid, self.docid) if name is not None]
         width = max(1, len(self.features) * self.dtype.itemsize)
-        for path, row, table in self._tables(named + self.features, BATCH_BYTES // width):
+        for path, row, table in self._tables(named + self.features, BATCH_BYTES // width, row_groups=self._row_groups):
             with _naming(path):
                 batch = self._as_batch(path, row, table)
             yield batch
 
     def runs(self) -> Iterator[tuple[np.ndarray | list[str], np.ndarray]]:
         """Yield the query ids of all rows as runs of equal ids, and their lengths; no other column is read."""
-        for path, row, table in self._tables([self.qid], MAX_ROWS):
+        for path, row, table in self._tables([self.qid], MAX_ROWS, row_groups=self._row_groups):
             with _naming(path):
                 runs = _runs(self._query_ids(path, row, table), path)
             yield runs
 
-    def _tables(self, columns: list[str], n_rows: int) -> Iterator[tuple[str, int, Any]]:
+    def _tables(
+        self, columns: list[str], n_rows: int, *, row_groups: tuple[int, int] | None
+    ) -> Iterator[tuple[str, int, Any]]:
         """Yield the file, the number of the first row in it, and about ``n_rows`` rows of these columns."""
         for path in self._files:
-            with opened(path, columns, self._row_groups) as file:
-                first, last = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
-                expected = _count_rows(path, file, self._row_groups)
+            with opened(path, columns, row_groups) as file:
+                first, last = (0, file.num_row_groups) if row_groups is None else row_groups
+                expected = _count_rows(path, file, row_groups)
                 row = start = _count_rows(path, file, (0, first))
                 for table in file.iter_batches(
                     min(MAX_ROWS, max(MIN_ROWS, n_rows)),
@@ -248,7 +288,10 @@ class ParquetRows:
 
     def _as_batch(self, path: str, row: int, table: Any) -> Batch:
         X = np.empty((table.num_rows, len(self.features)), dtype=self.dtype)
-        values = [_as_floats(table.column(name)) for name in self.features]
+        values = [
+            self._codes(path, place, table.column(name)) if name in self._coded else _as_floats(table.column(name))
+            for place, name in enumerate(self.features)
+        ]
         step = max(1, (1 << 18) // max(1, X.shape[1] * X.itemsize))  # rows that fit into the cache of the processor
         for start in range(0, X.shape[0], step):
             for place, column in enumerate(values):
@@ -260,6 +303,19 @@ class ParquetRows:
             names = _ids(table.column(self.docid), self.docid, path, row)
             docid = _as_numbers(names, path) if _kind_of_ids(names.type) == "number" else _as_texts(names)
         return Batch(X, labels, ids, lengths, docid)
+
+    def _codes(self, path: str, place: int, column: Any) -> np.ndarray:
+        """Return the codes of a column of text, NaN where it is null."""
+        import pyarrow
+        import pyarrow.compute as compute
+
+        texts = _texts(column)
+        known = (self.categories or {}).get(place, np.zeros(0, str))
+        found = compute.index_in(texts, value_set=pyarrow.array(known.tolist(), type=pyarrow.large_string()))
+        if found.null_count != texts.null_count:
+            reason = f"column {self.features[place]!r} has texts that are not among its noted categories."
+            raise DataFormatError(path, None, reason)
+        return found.cast("float64").to_numpy(zero_copy_only=False)
 
 
 @contextmanager
@@ -368,6 +424,13 @@ def _kind_of_ids(type_: Any) -> str | None:
     if types.is_integer(type_):
         return "number"
     return "text" if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_) else None
+
+
+def _texts(column: Any) -> Any:
+    """Return a column of text as one of large strings, decoded from a dictionary."""
+    import pyarrow.types as types
+
+    return (column.dictionary_decode() if types.is_dictionary(column.type) else column).cast("large_string")
 
 
 def _as_floats(column: Any) -> np.ndarray:

@@ -53,6 +53,7 @@ class _Plan:
     def __init__(self, rows: ParquetRows):
         self._places: dict = {}
         self.feature_names, self.first_index = rows.feature_names, rows.first_index
+        self.categories = rows.categories
         sizes = np.zeros(0, dtype=np.int64)
         last, n_runs = -1, 0
         for run_ids, lengths in rows.runs():
@@ -158,6 +159,7 @@ def _as_queries(pieces: list[_Piece], plan: _Plan) -> Queries:
         docid=docid,
         feature_names=plan.feature_names,
         first_index=plan.first_index,
+        categories=plan.categories,
     )
 
 

@@ -1,0 +1,189 @@
+"""Categories: columns of X that hold codes, and the names that the codes stand for.
+
+``Queries.categories`` is a dictionary from the position of a column to the array of its names, or None. The column
+holds the position of the name, 0, 1, ..., and NaN where the value is missing, so that X stays numeric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett.data.text_column import as_str_array
+from plackett.validation import count_of, feature_number, is_sparse
+
+Categories = dict[int, np.ndarray]
+MAX_NAMES = 1 << 24  # codes are exact in float32
+
+
+def check_categories(
+    categories: Mapping[Any, Sequence[str]] | None, X: Any, feature_names: Sequence[str] | None
+) -> Categories | None:
+    """Return the categories by column, sorted; None if there are none. X must hold codes in these columns."""
+    if not categories:
+        return None
+    if not isinstance(categories, Mapping):
+        raise TypeError(f"categories must be a dict from columns to names, not {type(categories).__name__}.")
+    checked = {}
+    for key, names in categories.items():
+        column = _column_of(key, X.shape[1], feature_names)
+        known = checked[column] = as_names(names, feature_number(column, None, feature_names))
+        codes = column_of(X, column)
+        codes = codes[~np.isnan(codes)]
+        if ((codes < 0) | (codes >= known.size) | (codes != np.floor(codes))).any():
+            raise ValueError(
+                f"{feature_number(column, None, feature_names)} of X holds categories: expected NaN or codes from 0 to "
+                f"{known.size - 1}, positions in the list of its {count_of(known.size, 'name')}."
+            )
+    return dict(sorted(checked.items()))
+
+
+def _column_of(key: Any, n_features: int, feature_names: Sequence[str] | None) -> int:
+    if feature_names is not None and key in feature_names:
+        return list(feature_names).index(key)
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < n_features:
+        return int(key)
+    raise ValueError(f"categories names column {key!r}, but X has {count_of(n_features, 'column')} and none is it.")
+
+
+def as_names(names: Any, column: str) -> np.ndarray:
+    """Return the names of the categories of a column as an array of text, each once."""
+    texts = [name if isinstance(name, str) else str(name) for name in np.asarray(names, dtype=object).ravel().tolist()]
+    if len(texts) > MAX_NAMES:
+        raise ValueError(f"{column} has {len(texts):,} categories; at most {MAX_NAMES:,} are possible.")
+    if len(set(texts)) < len(texts):
+        seen: set[str] = set()
+        twice = next(text for text in texts if text in seen or seen.add(text))  # type: ignore[func-returns-value]
+        raise ValueError(f"{column} has the category {twice!r} twice.")
+    return as_str_array(texts)
+
+
+def column_of(X: Any, column: int) -> np.ndarray:
+    """Return a column of X, dense or sparse, as a vector."""
+    return X[:, [column]].toarray().ravel() if is_sparse(X) else X[:, column]
+
+
+# --- Columns of frames ------------------------------------------------------------------------------------------------
+
+
+def is_category(dtype: Any) -> bool:
+    """Return whether a column of this narwhals dtype holds categories."""
+    return str(dtype).partition("(")[0] in ("String", "Categorical", "Enum")
+
+
+def has_categories(frame: Any) -> bool:
+    """Return whether a data frame may have columns of text or categories, by their dtypes."""
+    if hasattr(frame, "schema") and hasattr(frame, "column_names"):  # a pyarrow table
+        return any(str(kind).startswith(("string", "large_string", "dictionary")) for kind in frame.schema.types)
+    kinds = getattr(frame, "dtypes", ())
+    kinds = kinds.tolist() if hasattr(kinds, "tolist") else list(kinds)
+    return any(getattr(kind, "kind", None) == "O" or is_category(kind) for kind in kinds)
+
+
+def encode_column(column: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the codes of a narwhals column as floats, NaN where it is null, and the names.
+
+    Text is sorted; a categorical column keeps the order of its categories, also those that do not occur. (The
+    categories of a polars Categorical have no order of their own and are sorted, too.)
+    """
+    array = column.to_arrow()
+    is_sorted = str(column.dtype) == "Categorical" and "polars" not in str(column.implementation).lower()
+    return encode_arrow(array, keep_order=is_sorted or str(column.dtype).startswith("Enum"))
+
+
+def encode_arrow(array: Any, *, keep_order: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return codes and names of a pyarrow array of text or of a dictionary."""
+    pa = import_optional("pyarrow", extra="frames", needed_for="Reading categories")
+    if isinstance(array, pa.ChunkedArray):
+        array = array.unify_dictionaries().combine_chunks()
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    values, codes = array.dictionary, array.indices.cast("float64").to_numpy(zero_copy_only=False)
+    names = as_names(values.to_pylist(), "a column")
+    if keep_order:
+        return codes, names
+    used = np.zeros(names.size, dtype=bool)
+    used[codes[~np.isnan(codes)].astype(np.int64)] = True
+    order = np.argsort(names, kind="stable")
+    order = order[used[order]]
+    place = np.full(names.size + 1, np.nan)  # the last one is that of null
+    place[order] = np.arange(order.size)
+    codes = np.where(np.isnan(codes), names.size, codes).astype(np.int64)
+    return place[codes], names[order]
+
+
+def decode_column(codes: np.ndarray, names: np.ndarray, backend: str) -> Any:
+    """Return the names of codes as a categorical column of a backend: pandas, polars, pyarrow; else a list of texts."""
+    places = np.where(np.isnan(codes), -1, codes).astype(np.int64)
+    if backend == "pandas":
+        import pandas
+
+        return pandas.Categorical.from_codes(places, categories=names.tolist())  # type: ignore[arg-type]
+    texts = np.append(names.astype(object), None)[places]
+    if backend == "polars":
+        import polars
+
+        return polars.Series(values=texts.tolist(), dtype=polars.Enum(names.tolist()))
+    if backend == "pyarrow":
+        import pyarrow
+
+        return as_dictionary(codes, names, pyarrow)
+    return texts.tolist()
+
+
+def as_dictionary(codes: np.ndarray, names: np.ndarray, pa: Any) -> Any:
+    """Return codes and names as a dictionary array of pyarrow."""
+    indices = pa.array(np.where(np.isnan(codes), 0, codes).astype(np.int32), mask=np.isnan(codes))
+    return pa.DictionaryArray.from_arrays(indices, pa.array(names.tolist(), type=pa.large_string()))
+
+
+# --- Codes of other names ---------------------------------------------------------------------------------------------
+
+
+def same_categories(one: Categories | None, other: Categories | None) -> bool:
+    """Return whether the same columns hold the same names in the same order."""
+    one, other = one or {}, other or {}
+    return one.keys() == other.keys() and all(np.array_equal(names, other[column]) for column, names in one.items())
+
+
+def merge_categories(parts: Sequence[Categories | None]) -> Categories | None:
+    """Return the names of all parts by column: those of the first part, then the new ones of the next."""
+    if parts[0] is None:
+        return None
+    merged = {}
+    for column in parts[0]:
+        names = dict.fromkeys(name for part in parts if part is not None for name in part[column].tolist())
+        merged[column] = as_str_array(list(names))
+    return merged
+
+
+def recode(X: Any, given: Categories, known: Categories) -> Any:
+    """Return X with the codes of ``known`` in place of those of ``given``; NaN where a name is not known.
+
+    X is copied if a code changes.
+    """
+    changes = {}
+    for column, names in given.items():
+        if not np.array_equal(names, known[column][: names.size]):
+            place = {name: code for code, name in enumerate(known[column].tolist())}
+            changes[column] = np.array([place.get(name, np.nan) for name in names.tolist()] + [np.nan])
+    if not changes:
+        return X
+    if is_sparse(X):
+        return _recode_sparse(X, changes)
+    rows = np.array(X)
+    for column, codes in changes.items():
+        found = rows[:, column]
+        rows[:, column] = codes[np.where(np.isnan(found), codes.size - 1, found).astype(np.int64)]
+    return rows
+
+
+def _recode_sparse(X: Any, changes: dict[int, np.ndarray]) -> Any:
+    rows = X.tolil(copy=True)
+    for column, codes in changes.items():
+        found = column_of(X, column)
+        rows[:, column] = codes[np.where(np.isnan(found), codes.size - 1, found).astype(np.int64)].reshape(-1, 1)
+    return rows.tocsr()
