@@ -45,6 +45,8 @@ class QueryInputs(BaseEstimator):
 
     takes_loss_objects: ClassVar[bool] = False  # whether ``loss`` may be an object with its own parameters
 
+    takes_categories: ClassVar[bool] = False  # whether columns of ``Queries.categories`` are learned as such
+
     loss: Any
     feature_names_: list[str] | None
     n_features_in_: int
@@ -115,6 +117,9 @@ class QueryInputs(BaseEstimator):
                 ensure_all_finite=False,  # checked below, with the position in the message
             )
         names, first_index = self._names_of(given), None if given is None else given.first_index
+        if given is not None and given.categories is not None and not self.takes_categories:
+            listed = ", ".join(feature_number(column, first_index, names) for column in given.categories)
+            raise ValueError(f"X holds categories in {listed}, and {type(self).__name__} takes numbers only.")
         if reset:
             self.feature_names_, self.first_index_ = names, first_index
         elif new_names is not None:
@@ -134,6 +139,7 @@ class QueryInputs(BaseEstimator):
                 row_order=numbers,
                 docid=rows_of.document_ids,  # measures may break ties by it
                 comments=rows_of.comments,
+                categories=given.categories,
             )
         else:
             queries = Queries(rows, labels, qid, feature_names=names).grouped
