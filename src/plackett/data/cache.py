@@ -24,10 +24,10 @@ from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataWarning, warn
 from plackett.storage.checksums import is_verifying
 from plackett.storage.container import (
-    ChecksumError,
     Container,
     ContainerError,
     ContainerWriter,
+    OutdatedError,
     open_container,
     write_container,
 )
@@ -81,13 +81,14 @@ class CacheFile:
         self._signatures = [signature(path) for path in paths]
 
     def load(self) -> Queries | None:
-        """Return the queries over the cache; None, with a warning for a damaged file, if it cannot be used."""
+        """Return the queries over the cache; None if it is missing or outdated, and with a warning if it is damaged."""
         try:
             return load(self.path, self._signatures, self._options, self._dtype)
-        except ChecksumError:
-            warn(f"the cache {self.path} is damaged; it is rebuilt.", DataWarning)
-        except Exception:  # any failure falls back to the files
+        except (FileNotFoundError, NotADirectoryError, OutdatedError):
             pass
+        except Exception as error:  # any failure falls back to the files
+            what = f"cannot be read ({error.strerror})" if isinstance(error, OSError) else "is damaged"
+            warn(f"the cache {self.path} {what}; it is rebuilt.", DataWarning)
         return None
 
     def is_outdated(self) -> bool:
@@ -147,12 +148,12 @@ def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype |
     Raises
     ------
     ContainerError
-        If the cache is of other files or options, or not valid; ChecksumError where bytes of arrays changed.
+        If the cache is damaged; OutdatedError if it is of other files, other options or another version.
     """
     with open_container(path, KIND, VERSION, verify=False) as container:
         header = container.header
         if header["made_from"] != made_from or header["options"] != options:
-            raise ContainerError("the cache is of other files, or of other options.")
+            raise OutdatedError("the cache is of other files, or of other options.")
         if is_verifying():
             container.verify()
         _check_dtypes(container, "<f[48]" if dtype is None else re.escape(dtype.str))

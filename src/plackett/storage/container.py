@@ -42,8 +42,8 @@ class ContainerError(ValueError):
     """A file is not a container of the expected kind and version, or it is damaged."""
 
 
-class ChecksumError(ContainerError):
-    """The arrays of a container are not those that were written."""
+class OutdatedError(ContainerError):
+    """A container has another version, or was made from something else; it need not be damaged."""
 
 
 @dataclass
@@ -219,7 +219,7 @@ class Container:
         if found != kind:
             raise ContainerError(f"this is not a {kind}: it is a {shown(found)}.")
         if type(found_version) is not int or found_version != version:
-            raise ContainerError(
+            raise OutdatedError(
                 f"it has version {shown(found_version)} of the format and was written by plackett "
                 f"{shown(self.plackett)}; plackett {__version__} reads version {version}."
             )
@@ -273,7 +273,7 @@ class Container:
     def verify(self) -> None:
         """Compare all bytes with their checksums."""
         if block_sums(self._file, self._end) != self._blocks:
-            raise ChecksumError("the file is damaged: its checksums are wrong.")
+            raise ContainerError("the file is damaged: its checksums are wrong.")
 
     def array(self, name: str) -> np.ndarray:
         """Return an array, read into memory."""
@@ -306,7 +306,7 @@ def open_container(source: Any, kind: str, version: int, *, verify: bool | None 
     Raises
     ------
     ContainerError
-        ``ChecksumError`` where only the arrays are damaged.
+        ``OutdatedError`` for another version.
     """
     with contextlib.ExitStack() as stack:
         file = source if isinstance(source, io.BytesIO) else stack.enter_context(open(source, "rb"))

@@ -22,6 +22,7 @@ from plackett.exceptions import DataFormatError, DataWarning
 from plackett.storage import container
 from plackett.storage.atomic import draft_of
 from plackett.storage.mapped import Spill, is_mapped
+from tests.storage.containers import parts_of, signed
 
 TEXT = b"2 qid:1 1:0.5 3:0.25 #docid = a\n0 qid:2 2:1 #docid = b\n1 qid:1 1:7 #docid = c\n"
 
@@ -165,15 +166,27 @@ def test_a_cache_is_as_private_as_the_most_private_of_its_files(path):
     assert caches(path.parent)[0].stat().st_mode & 0o777 == 0o640
 
 
-def test_a_torn_cache_is_built_anew(path, parses):
+def test_a_truncated_cache_is_rebuilt_with_a_warning(path, parses):
     expected = built(path)
     (cache,) = caches(path.parent)
     whole = cache.read_bytes()
     for n in (0, 5, 128, len(whole) // 2, len(whole) - 1):
         cache.write_bytes(whole[:n])
-        assert_same(read_letor(path, cache=True), expected)
+        with pytest.warns(DataWarning, match="is damaged; it is rebuilt"):
+            assert_same(read_letor(path, cache=True), expected)
         assert cache.read_bytes() == whole
     assert len(parses) == 7
+
+
+def test_a_cache_of_another_version_is_rebuilt_without_a_warning(path, parses):
+    expected = built(path)
+    (cache,) = caches(path.parent)
+    whole = cache.read_bytes()
+    directory, body = parts_of(whole)
+    cache.write_bytes(signed(directory | {"version": directory["version"] + 1}, body))
+    assert_same(read_letor(path, cache=True), expected)
+    assert cache.read_bytes() == whole
+    assert len(parses) == 3
 
 
 @pytest.mark.filterwarnings("ignore:the cache .* is damaged")
@@ -208,7 +221,8 @@ def test_a_foreign_file_in_place_of_the_cache_is_never_trusted(path, parses):
     np.save(foreign, np.array([{"a": 1}], dtype=object), allow_pickle=True)
     for content in (foreign.getvalue(), b"x" * 10_000, container.MAGIC * 500):
         cache.write_bytes(content)
-        assert_same(read_letor(path, cache=True), expected)
+        with pytest.warns(DataWarning, match="is damaged; it is rebuilt"):
+            assert_same(read_letor(path, cache=True), expected)
     other = path.with_name("other.txt")
     other.write_bytes(b"1 qid:9 1:1\n")
     read_letor(other, cache=True)
@@ -216,10 +230,11 @@ def test_a_foreign_file_in_place_of_the_cache_is_never_trusted(path, parses):
     assert_same(read_letor(path, cache=True), expected)
     cache.unlink()
     cache.mkdir()
-    with pytest.warns(DataWarning, match="could not be written"):
+    with pytest.warns(DataWarning, match="could not be written"), pytest.warns(DataWarning, match="cannot be read"):
         assert_same(read_letor(path, cache=True), expected)
 
 
+@pytest.mark.filterwarnings("ignore:the cache .* is damaged")
 def test_a_header_that_lies_about_its_arrays_is_not_believed(path, parses, monkeypatch):
     expected = built(path)
     (cache,) = caches(path.parent)

@@ -11,6 +11,7 @@ from plackett.data.parquet import rows as parquet_rows
 from plackett.data.parquet.read import read_parquet
 from plackett.data.parquet.write import write_parquet
 from plackett.data.sources import read_queries
+from plackett.exceptions import DataWarning
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -98,7 +99,8 @@ def test_what_changed_is_read_again(tmp_path, builds):
     (cache,) = caches(tmp_path)
     content = cache.read_bytes()
     cache.write_bytes(content[: len(content) // 2])
-    assert_same(read_parquet(tmp_path / "data.parquet", cache=True), made()[:3])
+    with pytest.warns(DataWarning, match="is damaged; it is rebuilt"):
+        assert_same(read_parquet(tmp_path / "data.parquet", cache=True), made()[:3])
     assert len(builds) == 3
 
 

@@ -64,7 +64,7 @@ def read_letor(
         True writes the arrays to a file beside the (first) text, a path to that folder, and maps them into memory, so
         that the text may be larger than memory. The next call with the same options reads the cache instead of the
         text; its arrays are mapped copy-on-write. The cache is rebuilt if the options, the size, the time of change or
-        a hash of samples of a file differ, or if a checksum of the cache is wrong (``PLACKETT_VERIFY=0`` in the
+        a hash of samples of a file differ, and with a warning if the cache is damaged (``PLACKETT_VERIFY=0`` in the
         environment skips the checksums). If it cannot be written, a warning says so and the text is read into memory.
 
     Returns

@@ -53,8 +53,8 @@ def read_parquet(
     cache : bool or path, default=False
         True writes the arrays to a file beside the (first) one, a path to that folder, and maps them into memory: X may
         be larger than memory, and the next call reads the cache only. The rows of a query must be adjacent, as
-        ``write_parquet`` writes them. The cache is rebuilt if the files have changed or if it is damaged;
-        ``PLACKETT_VERIFY=0`` in the environment skips its checksums.
+        ``write_parquet`` writes them. The cache is rebuilt if the files have changed, and with a warning if it is
+        damaged; ``PLACKETT_VERIFY=0`` in the environment skips its checksums.
     row_groups : (first, last), default=None
         The row groups of a single file to read, ``last`` exclusive.
 
