@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import plackett as pk
+from plackett.exceptions import DataWarning
 
 RANKERS = [
     pk.LinearRanker(),
@@ -71,19 +72,27 @@ def test_patience_needs_an_eval_set(ranker):
         clone(ranker).set_params(patience=3).fit(DATA)
 
 
-@pytest.mark.parametrize(
-    "ranker",
-    [ranker for ranker in RANKERS if not isinstance(ranker, (pk.FeatureRank, pk.BLFeatureRank, pk.DiffRank))],
-    ids=lambda ranker: type(ranker).__name__,
-)
-def test_a_validation_set_on_which_the_measure_has_no_value_changes_nothing(ranker):
+TREES = [pk.TreeRanker(n_rounds=5), pk.LightGBMRanker(n_rounds=5), pk.XGBoostRanker(n_rounds=5)]
+OTHERS = [*TREES, pk.NeuralRanker(hidden=(4,), n_epochs=3, random_state=0)]  # CatBoost stops by its own measure
+
+
+@pytest.mark.parametrize("ranker", [*RANKERS, *OTHERS], ids=lambda ranker: type(ranker).__name__)
+def test_the_last_iteration_is_kept_if_the_measure_has_no_value_on_the_validation_set(ranker):
+    if hasattr(ranker, "import_package"):
+        pytest.importorskip(ranker.package)
     empty = pk.Queries(HELD_BACK.X, np.zeros(HELD_BACK.n_docs), HELD_BACK.qid)
-    watched = clone(ranker).fit(DATA, eval_set=empty, eval_metric="map(empty=skip)")
+    watched = clone(ranker).set_params(patience=1)
+    with pytest.warns(
+        DataWarning, match=r"map\(empty=skip\) has no value on .*the last iteration is kept"
+    ):
+        watched.fit(DATA, eval_set=empty, eval_metric="map(empty=skip)")
     alone = clone(ranker).fit(DATA)
     assert np.isnan(watched.history_["map(empty=skip)"]).all()
     assert (watched.best_iteration_, watched.best_score_) == (None, None)
     assert watched.n_iter_ == alone.n_iter_
-    if not isinstance(ranker, pk.AdaRank):  # alone, it keeps the round that is best on the training set
+    if isinstance(ranker, pk.AdaRank):  # alone, it keeps the round that is best on the training set
+        assert len(alone.steps_) < len(watched.steps_) == watched.n_iter_
+    else:
         np.testing.assert_array_equal(watched.predict(DATA), alone.predict(DATA))
 
 

@@ -105,7 +105,8 @@ class Ranker(QueryInputs, ABC):
         sample_weight : array-like, default=None
             One weight per query (in order of first appearance) or per row (constant within a query).
         eval_set : Queries or tuple (X, y, qid), default=None
-            Validation queries, measured after every iteration; the best iteration is kept.
+            Validation queries, measured after every iteration; the best iteration is kept. If the measure has no value
+            in any iteration, a warning says so and the last iteration is kept.
         eval_metric : str or Measure, default=None
             Any measure of this library; None takes ``"ndcg@10"``.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data.queries import Queries
+from plackett.exceptions import DataWarning, warn
 from plackett.metrics.judged_lists import JudgedLists, mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.solvers.base import INTERRUPTED
@@ -44,7 +45,8 @@ class FitMonitor:
     """Records the iterations of a fit and decides when it stops early.
 
     With validation queries the best iteration is the one to keep. ``patience`` iterations without a better value end
-    the fit; None never ends it early.
+    the fit; None never ends it early. If the measure is NaN in every iteration, the fit does not stop early, the last
+    iteration is kept, and a ``DataWarning`` says so.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ class FitMonitor:
         Iterations recorded.
     history : dict of lists
         One entry per iteration for each name, and for the validation measure.
-    best_iteration, best_score : int and float, or None without a validation set
+    best_iteration, best_score : int and float, or None without a value of the validation set
     best_state : object
         What ``record`` was given as ``state`` in the best iteration.
     stop_reason : str
@@ -123,6 +125,12 @@ class FitMonitor:
                 yield
         except KeyboardInterrupt:
             self.stop(INTERRUPTED)
+        if self.validation is not None and self.n_iter and np.isnan(self.history[str(self.validation.measure)]).all():
+            warn(
+                f"{self.validation.measure} has no value on the validation set: no query counts, or scores overflowed. "
+                "There was no early stopping, and the last iteration is kept. Check the labels of eval_set.",
+                DataWarning,
+            )
 
     def record(
         self,

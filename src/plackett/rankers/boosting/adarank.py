@@ -172,7 +172,7 @@ class AdaRank(Boosted, LinearScores):
                     reason = monitor.stop("the training measure no longer rises")
                 P = counted * np.exp(-values)
                 P /= P.sum()
-        self._keep_steps(steps[: n_best if monitor.best_iteration is None else monitor.best_iteration])
+        self._keep_steps(steps[: n_best if monitor.validation is None else monitor.n_kept])
         self.coef_, self.intercept_ = np.zeros(queries.n_features), 0.0
         np.add.at(self.coef_, self.steps_["feature"], self.steps_["weight"])
 
