@@ -89,10 +89,19 @@ def draft_folder(path: str | os.PathLike) -> Iterator[str]:
 
 @contextlib.contextmanager
 def new_folder(path: str | os.PathLike) -> Iterator[str]:
-    """Yield a temporary folder that is moved to ``path`` at the end; after an error nothing is left."""
+    """Yield a temporary folder that is moved to ``path`` at the end; after an error nothing is left.
+
+    If another process has written to ``path`` in the meantime, its files stay and a ``FileExistsError`` is raised.
+    """
     with draft_folder(path) as draft:
         yield draft
-        os.replace(draft, path)
+        try:
+            os.replace(draft, path)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise
+            reason = "another process wrote to it in the meantime; its files were kept. Write to another folder"
+            raise FileExistsError(errno.EEXIST, reason, os.fspath(path)) from error
 
 
 def remove_abandoned(paths: Iterable[str | os.PathLike]) -> None:

@@ -342,6 +342,23 @@ def test_a_full_disk_is_told_with_the_name_of_the_target(tmp_path, monkeypatch, 
     assert os.listdir(tmp_path) == []
 
 
+def test_a_folder_that_another_process_fills_in_the_meantime_is_kept(tmp_path, monkeypatch):
+    target, real = tmp_path / "data", pq.ParquetWriter.write_table
+
+    def overtaken(self, *args, **kwargs):
+        monkeypatch.setattr(pq.ParquetWriter, "write_table", real)
+        write_parquet(made()[:3], target, partitions=2)
+        return real(self, *args, **kwargs)
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", overtaken)
+    with pytest.raises(
+        FileExistsError, match=r"another process wrote to it.*files were kept\..*data'$"
+    ):
+        write_parquet(made(), target, partitions=2)
+    assert os.listdir(tmp_path) == ["data"]
+    assert_same(read_parquet(target), made()[:3])
+
+
 def test_an_empty_folder_is_filled(tmp_path):
     (tmp_path / "empty").mkdir()
     write_parquet(made(), tmp_path / "empty", partitions=2)
