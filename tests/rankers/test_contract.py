@@ -82,9 +82,7 @@ def test_the_last_iteration_is_kept_if_the_measure_has_no_value_on_the_validatio
         pytest.importorskip(ranker.package)
     empty = pk.Queries(HELD_BACK.X, np.zeros(HELD_BACK.n_docs), HELD_BACK.qid)
     watched = clone(ranker).set_params(patience=1)
-    with pytest.warns(
-        DataWarning, match=r"map\(empty=skip\) has no value on .*the last iteration is kept"
-    ):
+    with pytest.warns(DataWarning, match=r"map\(empty=skip\) has no value on .*the last iteration is kept"):
         watched.fit(DATA, eval_set=empty, eval_metric="map(empty=skip)")
     alone = clone(ranker).fit(DATA)
     assert np.isnan(watched.history_["map(empty=skip)"]).all()

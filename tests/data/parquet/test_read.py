@@ -351,9 +351,7 @@ def test_a_folder_that_another_process_fills_in_the_meantime_is_kept(tmp_path, m
         return real(self, *args, **kwargs)
 
     monkeypatch.setattr(pq.ParquetWriter, "write_table", overtaken)
-    with pytest.raises(
-        FileExistsError, match=r"another process wrote to it.*files were kept\..*data'$"
-    ):
+    with pytest.raises(FileExistsError, match=r"another process wrote to it.*files were kept\..*data'$"):
         write_parquet(made(), target, partitions=2)
     assert os.listdir(tmp_path) == ["data"]
     assert_same(read_parquet(target), made()[:3])
