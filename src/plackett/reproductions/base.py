@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +257,11 @@ def _without_data(item: Item) -> Table:
     where = f"Give --data FOLDER or set {VARIABLE} to the folder that holds {names}."
     row = Row(item.title, None, None, Verdict.NOT_COMPARABLE, f"the data set is missing: {names}")
     return Table(item.title, where, "none", (row,))
+
+
+def printed(paper: str) -> dict[str, Any]:
+    """Return the numbers that a paper prints, from the package's data file of that name."""
+    return tomllib.loads((resources.files(__package__) / "printed" / f"{paper}.toml").read_text("utf-8"))
 
 
 def gap_and_p(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ FEATURES_PER_ROUND = 4
 LONGEST_COOLDOWN = 10
 
 
+@dataclass(eq=False, repr=False)
 class AdaRank(Boosted, LinearScores):
     """Boosts single features towards a measure: scores are ``X @ coef_`` (Xu and Li 2007).
 
@@ -93,25 +95,14 @@ class AdaRank(Boosted, LinearScores):
     >>> scores = ranker.predict(data.X, qid=data.qid)
     """
 
-    def __init__(
-        self,
-        metric: Any = "map",
-        n_rounds: int = 500,
-        tol: float | None = 1e-4,
-        patience: int | None = None,
-        directions: str = "both",
-        cooldown: int | None = None,
-        normalize: Any = None,
-        verbose: bool = False,
-    ):
-        self.metric = metric
-        self.n_rounds = n_rounds
-        self.tol = tol
-        self.patience = patience
-        self.directions = directions
-        self.cooldown = cooldown
-        self.normalize = normalize
-        self.verbose = verbose
+    metric: Any = "map"
+    n_rounds: int = 500
+    tol: float | None = 1e-4
+    patience: int | None = None
+    directions: str = "both"
+    cooldown: int | None = None
+    normalize: Any = None
+    verbose: bool = False
 
     @property
     def _n_columns(self) -> int:

@@ -86,13 +86,8 @@ class DiffRank(FeatureSteps):
         patience: int | None = 50,
         verbose: bool = False,
     ):
-        self.n_intervals = n_intervals
-        self.discovery = discovery
-        self.centre = centre
-        self.cycles = cycles
+        super().__init__(n_intervals, discovery, centre, cycles, patience, verbose)
         self.top_k = top_k
-        self.patience = patience
-        self.verbose = verbose
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Explanation:
         """Return what each feature adds to each document's score, ``α_m h_m``, relative to the mean of its list.

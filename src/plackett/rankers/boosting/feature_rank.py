@@ -81,22 +81,6 @@ class FeatureRank(FeatureSteps):
     >>> ranks = ranker.predict(data.X, qid=data.qid)  # scores depend on the list
     """
 
-    def __init__(
-        self,
-        n_intervals: int = 8,
-        discovery: str = "quasi-knn",
-        centre: str = "mean",
-        cycles: int = 1,
-        patience: int | None = 50,
-        verbose: bool = False,
-    ):
-        self.n_intervals = n_intervals
-        self.discovery = discovery
-        self.centre = centre
-        self.cycles = cycles
-        self.patience = patience
-        self.verbose = verbose
-
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> RankSteps:
         """Return how each step moved each document in the ranking of its list.
 

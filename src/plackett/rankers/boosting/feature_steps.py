@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,17 +105,16 @@ class ExplainedRows(NamedTuple):
     docid: Any
 
 
+@dataclass(eq=False, repr=False)
 class FeatureSteps(Boosted):
     """A ranker that passes over the features and takes one step for each, with ranks within the list."""
 
-    n_intervals: int
-    discovery: str
-    centre: str
-    cycles: int
-    patience: int | None
-    verbose: bool
-    centres_: Any
-    signs_: Any
+    n_intervals: int = 8
+    discovery: str = "quasi-knn"
+    centre: str = "mean"
+    cycles: int = 1
+    patience: int | None = 50
+    verbose: bool = False
 
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
         queries, weights = training
@@ -136,7 +136,8 @@ class FeatureSteps(Boosted):
         self._keep_steps(steps[: monitor.n_kept])
 
     def _discover(self, X: Any, lists: QueryLists, weights: np.ndarray | None) -> None:
-        self.centres_ = self.signs_ = None
+        self.centres_: Any = None
+        self.signs_: Any = None
         if self.discovery == "linear":
             self.signs_ = find_signs(X, lists, weights)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ SMALLEST_BOUND = 1e-15  # of the share of pairs in the wrong order
 _WRONG_PAIRS = Measure("mre", ties="worst")
 
 
+@dataclass(eq=False, repr=False)
 class RankBoost(Boosted, Normalized):
     """Boosts thresholds of features over pairs of documents: scores are ``Σ α [x_feature > threshold]``.
 
@@ -85,27 +87,17 @@ class RankBoost(Boosted, Normalized):
     True
     """
 
+    n_rounds: int = 300
+    n_thresholds: int | None = None
+    alpha: str = "r"
+    pair_weights: str = "pairs"
+    patience: int | None = None
+    normalize: Any = None
+    verbose: bool = False
+
     _scoring_methods: ClassVar[tuple[str, ...]] = (*Boosted._scoring_methods, "contribution")
 
     STEP_FIELDS: ClassVar = [*Boosted.STEP_FIELDS, ("threshold", np.float64)]
-
-    def __init__(
-        self,
-        n_rounds: int = 300,
-        n_thresholds: int | None = None,
-        alpha: str = "r",
-        pair_weights: str = "pairs",
-        patience: int | None = None,
-        normalize: Any = None,
-        verbose: bool = False,
-    ):
-        self.n_rounds = n_rounds
-        self.n_thresholds = n_thresholds
-        self.alpha = alpha
-        self.pair_weights = pair_weights
-        self.patience = patience
-        self.normalize = normalize
-        self.verbose = verbose
 
     @property
     def feature_weights_(self) -> np.ndarray:

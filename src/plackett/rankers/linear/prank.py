@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ NO_MISTAKES = "an epoch without mistakes"
 MAX_LEVELS = 1000  # every step compares all thresholds
 
 
+@dataclass(eq=False, repr=False)
 class PRank(LinearScores):
     """Ranks by ``X @ coef_`` and cuts the scores into label levels by ordered thresholds.
 
@@ -75,21 +77,12 @@ class PRank(LinearScores):
     array([0., 2.])
     """
 
-    def __init__(
-        self,
-        n_epochs: int = 20,
-        average: bool = True,
-        normalize: Any = None,
-        patience: int | None = 5,
-        random_state: Any = None,
-        verbose: bool = False,
-    ):
-        self.n_epochs = n_epochs
-        self.average = average
-        self.normalize = normalize
-        self.patience = patience
-        self.random_state = random_state
-        self.verbose = verbose
+    n_epochs: int = 20
+    average: bool = True
+    normalize: Any = None
+    patience: int | None = 5
+    random_state: Any = None
+    verbose: bool = False
 
     @property
     def _is_pointwise(self) -> bool:

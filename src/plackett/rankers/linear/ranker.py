@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from plackett.solvers import get_solver
 from plackett.validation import check_number, check_positive_int
 
 
+@dataclass(eq=False, repr=False)
 class LinearRanker(LinearScores):
     """Ranks by ``X @ coef_``, with the coefficients that minimise a loss over judged lists.
 
@@ -110,32 +112,19 @@ class LinearRanker(LinearScores):
     >>> scores = ranker.predict(data.X, qid=data.qid)
     """
 
+    loss: Any = "listmle"
+    l2: float = 1e-3
+    solver: Any = "auto"
+    max_iter: int = 500
+    tol: float = 1e-4
+    normalize: Any = None
+    patience: int | None = 10
+    random_state: Any = None
+    verbose: bool = False
+    warm_start: bool = False
+
     takes_loss_objects = True
     takes_parts: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        loss: Any = "listmle",
-        l2: float = 1e-3,
-        solver: Any = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        normalize: Any = None,
-        patience: int | None = 10,
-        random_state: Any = None,
-        verbose: bool = False,
-        warm_start: bool = False,
-    ):
-        self.loss = loss
-        self.l2 = l2
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.normalize = normalize
-        self.patience = patience
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
 
     def _training_set(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> TrainingSet | PartitionedObjective:
         if self.takes_parts and is_in_parts(X):

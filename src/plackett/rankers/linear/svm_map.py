@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ class MarginOfAveragePrecision:
         return loss + float(pulls @ scores), gradient, loss
 
 
+@dataclass(eq=False, repr=False)
 class SVMMap(LinearScores):
     """Ranks by ``X @ coef_``, with the widest margin for average precision (Yue et al. 2007).
 
@@ -124,25 +126,14 @@ class SVMMap(LinearScores):
     'violation below tol'
     """
 
-    def __init__(
-        self,
-        C: float = 100.0,
-        tol: float = 1e-3,
-        relevant_from: float = 1.0,
-        top_k: int | None = None,
-        max_iter: int = 2000,
-        normalize: Any = None,
-        patience: int | None = None,
-        verbose: bool = False,
-    ):
-        self.C = C
-        self.tol = tol
-        self.relevant_from = relevant_from
-        self.top_k = top_k
-        self.max_iter = max_iter
-        self.normalize = normalize
-        self.patience = patience
-        self.verbose = verbose
+    C: float = 100.0
+    tol: float = 1e-3
+    relevant_from: float = 1.0
+    top_k: int | None = None
+    max_iter: int = 2000
+    normalize: Any = None
+    patience: int | None = None
+    verbose: bool = False
 
     def _check_parameters(self) -> None:
         check_number(self.C, "C", above=0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -26,6 +27,7 @@ OPTIMIZERS = ("adam", "lbfgs")
 PRECISIONS = ("float32", "float64", "mixed")
 
 
+@dataclass(eq=False, repr=False)
 class NeuralRanker(Normalized):
     """Ranks by a small net over the features, trained with any loss; needs PyTorch (the extra ``neural``).
 
@@ -107,54 +109,28 @@ class NeuralRanker(Normalized):
     >>> scores = ranker.predict(data.X, qid=data.qid)
     """
 
+    loss: Any = "listmle"
+    hidden: Any = (64, 32)
+    activation: str = "relu"
+    dropout: float = 0.0
+    attention: int = 0
+    heads: int = 4
+    l2: float = 1e-2
+    optimizer: str = "adam"
+    learning_rate: float = 5e-3
+    batch_size: int | None = 16
+    n_epochs: int = 100
+    tol: float = 1e-4
+    precision: str = "float32"
+    device: str = "auto"
+    normalize: Any = "zscore"
+    patience: int | None = 10
+    random_state: Any = None
+    verbose: bool = False
+    warm_start: bool = False
+
     takes_loss_objects = True
     package: ClassVar[str] = "torch"
-
-    weights_: dict[str, np.ndarray]
-    layers_: dict[str, Any]
-    mean_row_: np.ndarray
-
-    def __init__(
-        self,
-        loss: Any = "listmle",
-        hidden: Any = (64, 32),
-        activation: str = "relu",
-        dropout: float = 0.0,
-        attention: int = 0,
-        heads: int = 4,
-        l2: float = 1e-2,
-        optimizer: str = "adam",
-        learning_rate: float = 5e-3,
-        batch_size: int | None = 16,
-        n_epochs: int = 100,
-        tol: float = 1e-4,
-        precision: str = "float32",
-        device: str = "auto",
-        normalize: Any = "zscore",
-        patience: int | None = 10,
-        random_state: Any = None,
-        verbose: bool = False,
-        warm_start: bool = False,
-    ):
-        self.loss = loss
-        self.hidden = hidden
-        self.activation = activation
-        self.dropout = dropout
-        self.attention = attention
-        self.heads = heads
-        self.l2 = l2
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.n_epochs = n_epochs
-        self.tol = tol
-        self.precision = precision
-        self.device = device
-        self.normalize = normalize
-        self.patience = patience
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
 
     @classmethod
     def import_package(cls) -> ModuleType:

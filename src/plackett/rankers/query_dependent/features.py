@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ ROWS_PER_COPY = 4096
 ALIKE = 1e-12  # relative spread up to which means are constant except for rounding
 
 
+@dataclass(eq=False, repr=False)
 class QueryFeatureSource(Parameters):
     """Extracts query features from training queries, and later in the same way from others.
 
@@ -54,27 +56,15 @@ class QueryFeatureSource(Parameters):
         The query features that are scaled: those that are numbers.
     """
 
-    def __init__(
-        self,
-        kind: str = "none",
-        columns: list[int] | None = None,
-        names: list[str] | None = None,
-        n_columns: int = 0,
-        depth: int | None = None,
-        base_column: int | None = None,
-        centre: np.ndarray | None = None,
-        factor: np.ndarray | None = None,
-        scaled: list[int] | None = None,
-    ):
-        self.kind = kind
-        self.columns = columns
-        self.names = names
-        self.n_columns = n_columns
-        self.depth = depth
-        self.base_column = base_column
-        self.centre = centre
-        self.factor = factor
-        self.scaled = scaled
+    kind: str = "none"
+    columns: list[int] | None = None
+    names: list[str] | None = None
+    n_columns: int = 0
+    depth: int | None = None
+    base_column: int | None = None
+    centre: np.ndarray | None = None
+    factor: np.ndarray | None = None
+    scaled: list[int] | None = None
 
     def fit(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from plackett.storage.models.array_checks import check_matrix
 from plackett.validation import check_number, count_of, is_sparse
 
 
+@dataclass(eq=False, repr=False)
 class FunctionSpace(Parameters):
     """Features of documents; scoring functions are linear in them, with the squared length as the penalty.
 
@@ -41,14 +43,10 @@ class FunctionSpace(Parameters):
         Maps kernel values to features; None if they are the features.
     """
 
-    support_: Any
-    factor_: np.ndarray | None
-
-    def __init__(self, kernel: Any = "linear", gamma: Any = "median", degree: float = 3, coef0: float = 1.0):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
+    kernel: Any = "linear"
+    gamma: Any = "median"
+    degree: float = 3
+    coef0: float = 1.0
 
     @property
     def is_linear(self) -> bool:
@@ -62,7 +60,8 @@ class FunctionSpace(Parameters):
     def settle(self, X: Any) -> None:
         """Set the number that gamma stands for."""
         self.gamma_ = median_gamma(X) if self.gamma == "median" else settle_gamma(self.gamma, self.kernel, X)
-        self.support_ = self.factor_ = None
+        self.support_: Any = None
+        self.factor_: np.ndarray | None = None
 
     def fit(self, X: Any, *, landmarks: int | None, random_state: Any, max_bytes: float) -> np.ndarray:
         """Return the features of the training documents."""

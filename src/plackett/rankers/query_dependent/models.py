@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,50 +28,41 @@ MOST_MODELS_KEPT = 10_000  # of queries that were not in fit
 TARGETS_AT_ONCE = 1024
 BYTES_OF_PATH = 1 << 28  # of coefficients along a path that are in memory at a time
 ALL_CONVERGED = "all models converged"
+MAX_BYTES = 2_000_000_000
 
 
+@dataclass(eq=False, repr=False)
 class QueryModels(Normalized):
     """The steps of ``QueryDependentRanker`` from data to models and from models to scores."""
 
-    weights: str
-    n_neighbors: int | str | None
-    n_neighbors_new: int | None
-    bandwidth: float | str
-    query_features: Any
-    scale_query_features: bool
-    query_kernels: Mapping[int | str, Any] | None
-    query_depth: int | None
-    base_column: int | str | None
-    kernel: Any
-    gamma: Any
-    degree: float
-    coef0: float
-    landmarks: int | None
-    function: str
-    loss: str
-    l2: Any
-    solver: str
-    new_queries: str
-    tol: float
-    max_iter: int
-    max_bytes: int
-    n_jobs: int | None
-    random_state: Any
-    verbose: bool
+    weights: str = "gaussian"
+    n_neighbors: int | str | None = "auto"
+    n_neighbors_new: int | None = None
+    bandwidth: float | str = "median"
+    query_features: Any = None
+    scale_query_features: bool = False
+    query_kernels: Mapping[int | str, Any] | None = None
+    query_depth: int | None = None
+    base_column: int | str | None = None
+    kernel: Any = "linear"
+    gamma: Any = "median"
+    degree: float = 3
+    coef0: float = 1.0
+    landmarks: int | None = None
+    function: str = "score"
+    loss: str = "hinge"
+    l2: Any = 1e-3
+    solver: str = "auto"
+    new_queries: str = "neighbors"
+    tol: float = 1e-4
+    max_iter: int = 500
+    normalize: Any = None
+    max_bytes: int = MAX_BYTES
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
 
     _id_for_one_list = "'new'"  # 0 may be a query of fit, which has a model of its own
-
-    query_ids_: np.ndarray
-    coef_: np.ndarray
-    uniform_coef_: np.ndarray | None
-    l2_path_: dict[str, Any] | None
-    n_neighbors_: int | None
-    n_neighbors_path_: dict[str, Any] | None
-    training_rows_: Any
-    training_labels_: Any
-    training_indptr_: Any
-    training_shares_: Any
-    _fits_kept: Any
 
     @property
     def _is_bilinear(self) -> bool:
@@ -197,8 +189,9 @@ class QueryModels(Normalized):
 
     def _keep_training(self, fits: LocalFits) -> None:
         """Keep the training documents, to which models of new queries are fitted, in arrays that can be saved."""
-        self._fits_kept = None
-        self.training_rows_ = self.training_labels_ = self.training_indptr_ = self.training_shares_ = None
+        nothing: Any = None
+        self._fits_kept = self.training_rows_ = self.training_labels_ = nothing
+        self.training_indptr_ = self.training_shares_ = nothing
         self.training_bytes_ = 0
         if self.weights not in ("uniform", "individual") and self.new_queries == "neighbors":
             self._fits_kept = fits

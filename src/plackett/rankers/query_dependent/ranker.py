@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from plackett.validation import check_choice, check_number, check_positive_int, 
 
 SOLVERS = ("auto", "newton", "admm")
 NEW_QUERIES = ("neighbors", "uniform", "random")
-MAX_BYTES = 2_000_000_000
 PRODUCT_KERNELS = ("linear", "rbf", "laplacian")
 
 
@@ -155,62 +153,6 @@ class QueryDependentRanker(QueryModels):
     >>> bool(wrong < 0.5 * pk.metrics.mre(new.y, one.predict(new), qid=new.qid).mean())
     True
     """
-
-    def __init__(
-        self,
-        weights: str = "gaussian",
-        n_neighbors: int | str | None = "auto",
-        n_neighbors_new: int | None = None,
-        bandwidth: float | str = "median",
-        query_features: Any = None,
-        scale_query_features: bool = False,
-        query_kernels: Mapping[int | str, Any] | None = None,
-        query_depth: int | None = None,
-        base_column: int | str | None = None,
-        kernel: Any = "linear",
-        gamma: Any = "median",
-        degree: float = 3,
-        coef0: float = 1.0,
-        landmarks: int | None = None,
-        function: str = "score",
-        loss: str = "hinge",
-        l2: Any = 1e-3,
-        solver: str = "auto",
-        new_queries: str = "neighbors",
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        normalize: Any = None,
-        max_bytes: int = MAX_BYTES,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ):
-        self.weights = weights
-        self.n_neighbors = n_neighbors
-        self.n_neighbors_new = n_neighbors_new
-        self.bandwidth = bandwidth
-        self.query_features = query_features
-        self.scale_query_features = scale_query_features
-        self.query_kernels = query_kernels
-        self.query_depth = query_depth
-        self.base_column = base_column
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.landmarks = landmarks
-        self.function = function
-        self.loss = loss
-        self.l2 = l2
-        self.solver = solver
-        self.new_queries = new_queries
-        self.tol = tol
-        self.max_iter = max_iter
-        self.normalize = normalize
-        self.max_bytes = max_bytes
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,

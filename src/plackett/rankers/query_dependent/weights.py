@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ PAIRS_PER_BLOCK = 1 << 20  # distances in memory at a time
 SMALLEST_SEARCH = 1024  # fewest training queries for which a tree search is faster than all distances
 
 
+@dataclass(eq=False, repr=False)
 class QueryWeights(Parameters):
     """Weights ``π(q_i, q_0)`` of training queries ``q_i`` for a target query ``q_0``, scaled to ``Σ_i π_i = n``.
 
@@ -86,27 +88,14 @@ class QueryWeights(Parameters):
     (array([2, 1]), array([1.5, 1.5]), array([1., 3.]))
     """
 
-    numeric_: np.ndarray | None
-    kernels_: list
-    kernel_columns_: list[int]
-    coded_: list[np.ndarray]
-    levels_: list[np.ndarray | None]
-    _tree: Any = None  # for the search of neighbours; built on first use, never saved
+    weights: str
+    _: KW_ONLY
+    n_neighbors: int | None = None
+    n_neighbors_new: int | None = None
+    bandwidth: float | str = "median"
+    kernels: Mapping[int, Any] | None = None
 
-    def __init__(
-        self,
-        weights: str,
-        *,
-        n_neighbors: int | None = None,
-        n_neighbors_new: int | None = None,
-        bandwidth: float | str = "median",
-        kernels: Mapping[int, Any] | None = None,
-    ):
-        self.weights = weights
-        self.n_neighbors = n_neighbors
-        self.n_neighbors_new = n_neighbors_new
-        self.bandwidth = bandwidth
-        self.kernels = kernels
+    _tree = None  # for the search of neighbours; built on first use, never saved
 
     @property
     def needs_features(self) -> bool:
@@ -120,8 +109,12 @@ class QueryWeights(Parameters):
         """
         self._check_parameters()
         self._tree = None
-        self.n_columns_, self.numeric_ = 0, None
-        self.kernels_, self.kernel_columns_, self.coded_, self.levels_ = [], [], [], []
+        self.n_columns_ = 0
+        self.numeric_: np.ndarray | None = None
+        self.kernels_: list[Any] = []
+        self.kernel_columns_: list[int] = []
+        self.coded_: list[np.ndarray] = []
+        self.levels_: list[np.ndarray | None] = []
         if features is None:
             if self.needs_features:
                 raise ValueError(f"weights={self.weights!r} compares queries by their features, but none were given.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from copy import copy
-from typing import Any, BinaryIO
+from dataclasses import dataclass
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -39,16 +40,18 @@ SMALLEST_SAMPLE = 20
 SHARE_SAMPLED = 5
 
 
+@dataclass(eq=False, repr=False)
 class BoostedRefiner(Refiner):
     """Base of the boosted refiners: ``F = Σ α f``, with one weak classifier f per round."""
 
-    n_rounds: int
-    eta: float
-    confidence: float | None
-    estimator: Any
-    sample_size: int | str | None
-    random_state: Any
-    _loss_name: str
+    n_rounds: int = 50
+    eta: float = 0.02
+    confidence: float | None = None
+    estimator: Any = None
+    sample_size: int | str | None = None
+    random_state: Any = None
+
+    _loss_name: ClassVar[str]
 
     @abstractmethod
     def _gamma(self) -> float:
@@ -351,22 +354,6 @@ class MultiplicativeRefiner(BoostedRefiner):
 
     _loss_name = "L_p"
 
-    def __init__(
-        self,
-        n_rounds: int = 50,
-        eta: float = 0.02,
-        confidence: float | None = None,
-        estimator: Any = None,
-        sample_size: int | str | None = None,
-        random_state: Any = None,
-    ):
-        self.n_rounds = n_rounds
-        self.eta = eta
-        self.confidence = confidence
-        self.estimator = estimator
-        self.sample_size = sample_size
-        self.random_state = random_state
-
     def _gamma(self) -> float:
         return MULTIPLICATIVE
 
@@ -416,13 +403,8 @@ class LinearRefiner(BoostedRefiner):
         sample_size: int | str | None = None,
         random_state: Any = None,
     ):
+        super().__init__(n_rounds, eta, confidence, estimator, sample_size, random_state)
         self.gamma = gamma
-        self.n_rounds = n_rounds
-        self.eta = eta
-        self.confidence = confidence
-        self.estimator = estimator
-        self.sample_size = sample_size
-        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from plackett.validation import check_number, is_sparse
 SHORTEST = 1e-300  # of a column whose inverse length is finite
 
 
+@dataclass(eq=False, repr=False)
 class RocchioRefiner(Refiner):
     """Ranks the documents of a query by their similarity to relevant ones minus that to others (Rocchio 1971).
 
@@ -50,12 +52,9 @@ class RocchioRefiner(Refiner):
     array([1, 3, 0, 2, 4])
     """
 
-    coef_: np.ndarray
-
-    def __init__(self, alpha: float = 2.0, beta: float = 1.0, relevant_from: float = 1.0):
-        self.alpha = alpha
-        self.beta = beta
-        self.relevant_from = relevant_from
+    alpha: float = 2.0
+    beta: float = 1.0
+    relevant_from: float = 1.0
 
     def _check_parameters(self) -> None:
         check_number(self.alpha, "alpha", least=0.0)

@@ -27,14 +27,13 @@ from plackett.reproductions.qsvm import web_search as qsvm_web
 from plackett.reproductions.qsvm.printed import (
     MEASURES,
     METHODS,
+    PRINTED,
     TABLE_1,
     TABLE_2,
     TABLE_3,
     TABLE_4,
     TABLE_5,
     TABLE_6,
-    TABLE_6_IMPROVEMENT,
-    TABLE_6_SECONDS,
     Printed,
 )
 from plackett.reproductions.qsvm.simulations import OPTIONS, Cell, Draws, mean_and_error, simulate
@@ -67,6 +66,10 @@ def _protocol(job: Job) -> str:
         f"{len(_seeds(job))} replications, the best of {len(_strengths(job))} strengths on the validation documents, "
         "then fitted again to training and validation documents."
     )
+
+
+def _notes(item: str) -> tuple[str, ...]:
+    return tuple(PRINTED["notes"][item])
 
 
 # --- Rows -------------------------------------------------------------------------------------------------------------
@@ -125,20 +128,6 @@ def of_orders(where: str, printed: Printed, values: np.ndarray) -> list[Row]:
 QUICK_CELLS = {1: (("I", 0.0), ("II", 0.2), ("III", 0.0), ("IV", 0.1)), 2: (("II", 0.0), ("IV", 0.1))}
 # section 5.1: scenario, share of held-out queries, method that q-SVM improves upon, and by how much of its MRE
 IMPROVEMENTS = (("II", 0.2, "rank-SVM", 0.621), ("II", 0.2, "indv-SVM", 0.711), ("III", 0.0, "kNN-SVM", 0.304))
-NOTES = {
-    1: (
-        "The paper prints coefficients around a mean of one; its own Table 1 needs a mean of zero, as is drawn here.",
-        "Scenario III: the coefficients of the four groups are all but orthogonal and equally long, so that no single "
-        "linear function has an MRE much below arccos(1/2)/π, a third. The .30 and .31 printed for rank-SVM cannot be "
-        "reached, nor the orders that depend on them.",
-        "Likely misprints: kNN-SVM in IV, 1 - ERR at γ = 0 (.60 beside .72 and .74) and 1 - NDCG at γ = 0.1 (.60 "
-        "beside .68 and .72); q-SVM in III, 1 - NDCG at γ = 0.2, the number of γ = 0.1 again.",
-    ),
-    2: (
-        "Likely misprints: rank-SVM in IV, 1 - ERR of .32, .56, .68 and 1 - NDCG of .75, .63, .64 with MRE all but "
-        "constant.",
-    ),
-}
 
 
 def table_1(job: Job) -> Table:
@@ -168,7 +157,7 @@ def _simulated(example: int, table: Mapping[tuple[str, float], Printed], title: 
             own, rival = means[scenario, gamma][[Q, METHODS.index(other)]]
             what = f"{scenario}, γ = {gamma}: improvement of q-SVM over {other} in MRE"
             rows.append(Row.of_number(what, printed_share, float(1 - own / rival), tolerance=TOLERANCE))
-    return Table(title, _protocol(job), CRITERIA, tuple(rows), NOTES[example])
+    return Table(title, _protocol(job), CRITERIA, tuple(rows), _notes(f"Table {example}"))
 
 
 def _with_least(rows: Sequence[Row], printed: Printed, drawn: Draws) -> list[Row]:
@@ -203,10 +192,7 @@ def table_3(job: Job) -> Table:
         f"{_protocol(job)} Independent documents are those of Table 1.",
         f"a mean and two standard errors within {TOLERANCE}; the best by paired t-tests at 5 %",
         tuple(rows),
-        (
-            "The shared part of a query's documents cancels in all differences of linear scores, so that dependent and "
-            "independent documents must give equal results up to chance; the printed numbers differ by up to .16.",
-        ),
+        _notes("Table 3"),
     )
 
 
@@ -249,10 +235,7 @@ def figure_1(job: Job) -> Table:
         f"{_protocol(job)} Noise {', '.join(map(str, noises))}.",
         "a claim is confirmed when paired t-tests over the replications find it at 5 % at all levels of noise",
         tuple(rows),
-        (
-            "Of the 15 neighbours at least five are of other groups. With little noise most of these are of one "
-            "group; with more they mix, which harms kNN-SVM less, until it loses neighbours of the query's own group.",
-        ),
+        _notes("Figure 1"),
     )
 
 
@@ -288,7 +271,7 @@ def table_4(job: Job) -> Table:
         f"minimum; {n_threads()} threads; the paper has eight cores.",
         f"within {NEAR:.0%} of the printed seconds; comparable: at most {ALIKE:g} times as long",
         tuple(rows),
-        ("Pairs are not enumerated here, so that rank-SVM, one model instead of n, is the fastest.",),
+        _notes("Table 4"),
     )
 
 
@@ -346,11 +329,7 @@ def table_5(job: Job) -> Table:
         f"{_protocol(job)} The score of a document is the mean of its preferences over the documents of its list.",
         CRITERIA,
         tuple(rows),
-        (
-            "In print preferences are far behind scores in Example 1, although the paper calls them similar.",
-            "In print, scores in Example 2 are not those of the same cell of Table 2 (kNN-SVM .13 and .14, q-SVM .12 "
-            "and .15).",
-        ),
+        _notes("Table 5"),
     )
 
 
@@ -373,16 +352,16 @@ def table_6(job: Job) -> Table:
         rows += of_means(part, printed, own, WEB_TOLERANCE, "" if lists.is_original else "other data")
         rows += of_orders(part, printed, own)
     means = values.mean(axis=0)[0, 0]
-    for name, printed_share in TABLE_6_IMPROVEMENT.items():
+    for name, printed_share in PRINTED["table_6_improvement"].items():
         what = f"overall: improvement of q-SVM over {name} in MRE"
         share = float(1 - means[Q] / means[METHODS.index(name)])
         if lists.is_original:
             rows.append(Row.of_number(what, printed_share, share, tolerance=TOLERANCE))
         else:
             rows.append(Row.not_comparable(what, printed_share, share, "other data"))
-    for name, printed_seconds, own_seconds in zip(METHODS, TABLE_6_SECONDS, seconds.mean(axis=0), strict=True):
+    for (name, printed_seconds), own in zip(PRINTED["table_6_seconds"].items(), seconds.mean(axis=0), strict=True):
         reason = "all strengths of one replication on one core; the paper has eight, and does not say of what"
-        rows.append(Row.not_comparable(f"seconds: {name}", printed_seconds, float(own_seconds), reason))
+        rows.append(Row.not_comparable(f"seconds: {name}", printed_seconds, float(own), reason))
     data = "Yahoo! challenge" if lists.is_original else "MSLR-WEB10K sample, not the Yahoo! challenge"
     n_docs = "all" if lists.is_original else f"{qsvm_web.ABOUT} random"
     return Table(
@@ -393,7 +372,7 @@ def table_6(job: Job) -> Table:
         "pairs, the .484 printed for random orders would be too much.",
         f"a mean within {WEB_TOLERANCE} on the paper's data; {CRITERIA.partition('; ')[2]}",
         tuple(rows),
-        ("Standard errors are over splits of the same queries: they do not generalise to other queries.",),
+        _notes("Table 6"),
     )
 
 
