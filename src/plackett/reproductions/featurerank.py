@@ -11,27 +11,19 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid
 
 from plackett.data.queries import Queries
-from plackett.evaluation.evaluate import evaluate
 from plackett.rankers.boosting.diff_rank import DiffRank
 from plackett.rankers.boosting.discovery import find_centres
 from plackett.rankers.boosting.feature_rank import BLFeatureRank, FeatureRank
 from plackett.rankers.linear.svm_map import SVMMap
 from plackett.rankers.registry import ranker
+from plackett.reproductions import base
 from plackett.reproductions.base import Item, Job, Paper, Row, Table, gap_and_p
-from plackett.reproductions.strict_orders import NEEDS, StrictLists, best_on_validation, strict_lists
+from plackett.reproductions.strict_orders import NEEDS, StrictLists, strict_lists, values_of_best
 
 Contestant = tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]
 
 # --- Tables 1 and 2, Figure 8 -----------------------------------------------------------------------------------------
 
-PRINTED = {  # Kendall distance and persistence@10 of Table 1, NDCG@1 to 10 of Table 2
-    "DiffRank": (0.180, 0.337, (0.976, 0.973, 0.971, 0.970, 0.970, 0.970, 0.969, 0.969, 0.969, 0.969)),
-    "BL-FeatureRank": (0.196, 0.322, (0.971, 0.968, 0.967, 0.967, 0.966, 0.966, 0.966, 0.966, 0.966, 0.966)),
-    "FeatureRank": (0.208, 0.322, (0.971, 0.968, 0.967, 0.967, 0.966, 0.966, 0.966, 0.966, 0.966, 0.966)),
-    "ListMLE": (0.294, 0.099, (0.861, 0.857, 0.850, 0.850, 0.848, 0.848, 0.847, 0.845, 0.845, 0.844)),
-    "SVM-map": (0.204, 0.207, (0.953, 0.948, 0.947, 0.947, 0.946, 0.947, 0.946, 0.945, 0.944, 0.944)),
-    "RankCosine": (0.448, 0.014, (0.628, 0.617, 0.611, 0.609, 0.608, 0.608, 0.606, 0.606, 0.606, 0.605)),
-}
 LEADER = "DiffRank"
 CUTOFFS = range(1, 11)
 # a tie counts as half an error: with the paper's Kendall distance, which ignores ties, a constant would be perfect
@@ -84,10 +76,7 @@ def tables_1_and_2(job: Job) -> Table:
     """Return three rankers of the paper and three others, by twelve measures."""
     lists = strict_lists(job)
     values = _values(CONTESTANTS, lists, job)
-    printed = {
-        name: dict(zip(MEASURES, (kendall, persistence, *gains), strict=True))
-        for name, (kendall, persistence, gains) in PRINTED.items()
-    }
+    printed = {name: dict(zip(MEASURES, row, strict=True)) for name, row in base.printed("featurerank").items()}
     rows: list[Row] = []
     for column, measure in enumerate(MEASURES):
         is_error = measure == "Kendall distance"
@@ -160,21 +149,9 @@ def _values(contestants: Mapping[str, Contestant], lists: StrictLists, job: Job)
         job.progress(f"  {name}")
         settings = list(ParameterGrid(dict(grid)))
         settings = settings[:: max(1, len(settings) // 4)] if job.is_quick else settings
-        best = [
-            best_on_validation((make(**setting) for setting in settings), fold, _kendall_distance)
-            for fold in lists.folds
-        ]
-        pairs = zip(best, lists.folds, strict=True)
-        answer[name] = np.concatenate([_measured(fitted, fold.test) for fitted, fold in pairs])
+        candidates = [make(**setting) for setting in settings]
+        answer[name] = values_of_best(candidates, lists, list(MEASURES.values()))
     return answer
-
-
-def _kendall_distance(fitted: Any, queries: Queries) -> float:
-    return float(_measured(fitted, queries)[:, 0].mean())
-
-
-def _measured(fitted: Any, queries: Queries) -> np.ndarray:
-    return evaluate(queries, fitted.predict(queries), metrics=list(MEASURES.values())).values
 
 
 def _protocol(lists: StrictLists) -> str:

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.evaluation.evaluate import evaluate
 from plackett.losses import ListMLE, PListMLE
 from plackett.metrics import ndcg
 from plackett.rankers.linear.ranker import LinearRanker
 from plackett.reproductions.base import Item, Job, Paper, Row, Table, gap_and_p
-from plackett.reproductions.strict_orders import NEEDS, best_on_validation, strict_lists
+from plackett.reproductions.strict_orders import NEEDS, strict_lists, values_of_best
 from plackett.solvers import SGD
 
 # --- The worked example, section 3.1 ----------------------------------------------------------------------------------
@@ -90,13 +89,7 @@ def figure_1(job: Job) -> Table:
     values: dict[str, np.ndarray] = {}
     for name, loss in LOSSES.items():
         job.progress(f"  {name}")
-        parts = []
-        for fold in lists.folds:
-            best = best_on_validation(_candidates(loss, job), fold, _loss)
-            parts.append(
-                evaluate(fold.test, best.predict(fold.test), metrics=list(GAINS.values()), convention="paper").values
-            )
-        values[name] = np.concatenate(parts)
+        values[name] = values_of_best(list(_candidates(loss, job)), lists, list(GAINS.values()), "paper")
     rows = []
     for column, gain in enumerate(GAINS):
         own = values["p-ListMLE"][:, column]
@@ -128,11 +121,6 @@ def _improvement(name: str, gain: str, printed: float, own: np.ndarray, other: n
 
 def _passes(job: Job) -> int:
     return 50 if job.is_quick else PASSES
-
-
-def _loss(fitted: LinearRanker, queries: Queries) -> float:
-    metric = GAINS["linear gain"]
-    return -evaluate(queries, fitted.predict(queries), metrics=metric, convention="paper").mean()[metric]
 
 
 def _candidates(loss: str, job: Job) -> Iterator[LinearRanker]:

@@ -8,7 +8,7 @@ features, but lists of 5 to 121 documents.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,7 +18,9 @@ from scipy.stats import rankdata
 from plackett.data import datasets
 from plackett.data.datasets.published import Fold
 from plackett.data.queries import Queries
+from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.exceptions import ConvergenceWarning
+from plackett.metrics.measure import Measure
 from plackett.reproductions.base import Job
 
 ORIGINAL, STAND_IN, SYSTEMS = "mq2008-list", "mq2008", "mq2008-agg"
@@ -52,14 +54,24 @@ def strict_lists(job: Job) -> StrictLists:
     return StrictLists(folds, f"MQ2008 in the order of 25 systems, lists of {SHORTEST} documents and more", False)
 
 
-def best_on_validation(rankers: Iterable[Any], fold: Fold, loss: Callable[[Any, Queries], float]) -> Any:
-    """Return the fitted ranker with the least loss on the validation lists, the first of equals."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the papers use few iterations or loose thresholds
-        fitted = [one.fit(fold.train) for one in rankers]
-    validation = fold.validation
-    assert validation is not None
-    return min(fitted, key=lambda one: loss(one, validation))
+def values_of_best(
+    candidates: Sequence[Any], lists: StrictLists, metrics: Sequence[str], convention: str = "standard"
+) -> np.ndarray:
+    """Return test lists × metrics, in each fold of the candidate with the best first metric on the validation lists."""
+    sign = 1.0 if Measure.parse(metrics[0]).higher_is_better else -1.0
+
+    def measured(fitted: Any, queries: Queries | None) -> Evaluation:
+        assert queries is not None
+        return evaluate(queries, fitted.predict(queries), metrics=metrics, convention=convention)
+
+    parts = []
+    for fold in lists.folds:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the papers use few iterations or loose thresholds
+            fitted = [one.fit(fold.train) for one in candidates]
+        values = [sign * measured(one, fold.validation).mean()[metrics[0]] for one in fitted]
+        parts.append(measured(fitted[int(np.argmax(values))], fold.test).values)
+    return np.concatenate(parts)
 
 
 def with_strict_order(queries: Queries, systems: Queries) -> Queries:

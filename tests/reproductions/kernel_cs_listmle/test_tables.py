@@ -21,9 +21,9 @@ from plackett.reproductions.kernel_cs_listmle.protocols import (
 )
 
 PRINTED_NUMBERS = sorted(
-    value for table in tables.PRINTED.values() for cells in table.values() for value in cells if value
+    value for table in tables.PRINTED["ndcg"].values() for values in table.values() for value in values
 )
-PRINTED_ITERATIONS = sorted(value for cells in tables.PRINTED_ITERATIONS.values() for value in cells if value)
+PRINTED_ITERATIONS = sorted(value for cells in tables.PRINTED["iterations"].values() for value in cells.values())
 
 
 @pytest.fixture

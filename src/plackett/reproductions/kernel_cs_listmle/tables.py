@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from plackett.reproductions import base
 from plackett.reproductions.base import LEVEL, Item, Job, Paper, Row, Table, gap_and_p
 from plackett.reproductions.kernel_cs_listmle.protocols import (
     BASELINES,
@@ -36,72 +37,21 @@ from plackett.reproductions.kernel_cs_listmle.protocols import (
 
 # --- The thesis's numbers ---------------------------------------------------------------------------------------------
 
-NA = None  # an empty cell
-PRINTED_BASELINES = {  # Table 5.2
-    3: {"ListNet": 0.6028, "RankSVM": 0.4662},
-    5: {"ListNet": 0.6243, "RankSVM": 0.5120},
-    10: {"ListNet": 0.6116, "RankSVM": 0.5325},
-}
-Printed = dict[str, tuple[float | None, ...]]  # by method; columns at.3, at.5, at.10, special
-PRINTED: dict[int, Printed] = {  # Tables 5.3, 5.4 and 5.5: nDCG@3, 5 and 10
-    3: {
-        "Gaussian": (0.5763, 0.5736, 0.5693, 0.5548),
-        "Laplace": (0.5765, 0.5673, 0.5705, 0.5637),
-        "Polynomial": (0.6011, 0.6040, 0.6178, 0.5126),
-        "Tanh": (0.5824, 0.5904, 0.5666, 0.5743),
-        PLAIN: (0.5817, 0.5984, 0.6316, NA),
-    },
-    5: {
-        "Gaussian": (NA, 0.5948, 0.5933, 0.5755),
-        "Laplace": (NA, 0.5882, 0.5984, 0.5850),
-        "Polynomial": (NA, 0.6177, 0.6293, 0.5455),
-        "Tanh": (NA, 0.6058, 0.5947, 0.5986),
-        PLAIN: (NA, 0.6122, 0.6425, NA),
-    },
-    10: {
-        "Gaussian": (NA, NA, 0.5860, 0.5757),
-        "Laplace": (NA, NA, 0.5876, 0.5813),
-        "Polynomial": (NA, NA, 0.6175, 0.5579),
-        "Tanh": (NA, NA, 0.5941, 0.5917),
-        PLAIN: (NA, NA, 0.6276, NA),
-    },
-}
-PRINTED_ITERATIONS: Printed = {  # Table 5.6
-    "Gaussian": (7, 3, 4, 3),
-    "Laplace": (2, 75, 2, 3),
-    "Polynomial": (3, 5, 6, 2),
-    "Tanh": (11, 20, 2, 17),
-    PLAIN: (2, 3, 4, NA),
-}
+PRINTED = base.printed("kernel_cs_listmle")
+NOTES = PRINTED["notes"]
 TABLE_OF = {3: "5.3", 5: "5.4", 10: "5.5"}
-LEADERS = {"at.3": "Polynomial", "at.5": "Polynomial", "at.10": PLAIN, "special": "Tanh"}  # the same for every nDCG@k
-FASTEST = {
-    "at.3": ("Laplace", PLAIN),
-    "at.5": ("Gaussian", PLAIN),
-    "at.10": ("Laplace", "Tanh"),
-    "special": ("Polynomial",),
-}
 TOLERANCE, TOLERANCE_OF_ITERATIONS = 0.02, 2
 FEW = 75  # iterations: the largest number in the thesis
 
 
 def printed(method: str, column: str, k: int) -> float:
-    """Return the printed nDCG@k of a cell."""
-    return _cell(PRINTED[k], method, column)
-
-
-def _cell(table: Printed, method: str, column: str) -> float:
-    value = table[method][list(COLUMNS).index(column)]
-    assert value is not None
-    return value
+    """Return a printed nDCG@k; baselines have no columns."""
+    values = PRINTED["baselines"][method] if method in BASELINES else PRINTED["ndcg"][method][column]
+    return values[METRICS.index(k)]
 
 
 # --- Its own protocol -------------------------------------------------------------------------------------------------
 
-_POWER = (
-    "With 43 test queries the standard error of a difference is about 0.04, more than most of the printed differences: "
-    "most claims are therefore undecided. Only gaps as wide as that between ListNet and RankSVM would show."
-)
 _CLAIMED = (
     "a claim is confirmed when paired t-tests over the test queries find it at 5 %, each alone, not confirmed when one "
     "finds the opposite, else undecided"
@@ -117,7 +67,7 @@ def table_5_2(job: Job) -> Table:
         for k in METRICS:
             for name in BASELINES:
                 value = _mean(found, name, column, k)
-                rows.append(_number(f"{name}, nDCG@{k}, {reading}", PRINTED_BASELINES[k][name], value, job))
+                rows.append(_number(f"{name}, nDCG@{k}, {reading}", printed(name, WHOLE, k), value, job))
             rows.append(_random_order(f"{RANDOM}, nDCG@{k}, {reading}", found, column, k))
         rows += [_above(f"{reading}: ", found, ("ListNet", column), ("RankSVM", column), k) for k in METRICS]
     return Table(
@@ -135,14 +85,7 @@ def tables_by_appendix(job: Job) -> Table:
     """Return Tables 5.3 to 5.6 by the code in the appendix."""
     found = over_folds(job, by_appendix)
     halted = [f"{method} {column}" for (method, column), one in found.items() if one.n_left_out]
-    notes = [
-        "The code differs from the thesis's formulas: pairs count only where the better document stands first in the "
-        "file; differences of features are taken from the wrong entries (a vector recycled down the columns of a "
-        "matrix); the inner derivative is in the denominator of the first and second derivative; a step is the mean "
-        "over all iterations so far; in training a document's score is its own coefficient times the sum of its kernel "
-        "values; Gaussian and Laplace take distances between rows of XXᵀ; the test takes the vanilla kernel whatever "
-        "was trained, and sorts kernel scores from the lowest.",
-    ]
+    notes = [NOTES["appendix"]]
     if halted:
         notes.append(
             f"In the fits {', '.join(halted)} some steps are not finite (kernel values underflow, or exponentials "
@@ -168,10 +111,7 @@ def tables_by_model(job: Job) -> Table:
         f"sphere, until the loss changes by less than 0.001. {PLAIN} is linear. Highest scores first.",
         over_folds(job, by_model),
         job,
-        (
-            "The Laplace formula squares the norm: it is the Gaussian with another width, and with the special "
-            "bandwidth both kernels are equal.",
-        ),
+        (NOTES["model"],),
     )
 
 
@@ -209,7 +149,7 @@ def tables_by_sound_protocol(job: Job) -> Table:
     for k in METRICS:
         for name in BASELINES:
             value = _mean(found, name, WHOLE, k)
-            rows.append(Row.not_comparable(f"Table 5.2: {name}, NDCG@{k}", PRINTED_BASELINES[k][name], value, reason))
+            rows.append(Row.not_comparable(f"Table 5.2: {name}, NDCG@{k}", printed(name, WHOLE, k), value, reason))
     for k in METRICS:
         for method, column in cells():
             if k in metrics_of(column):
@@ -227,7 +167,9 @@ def tables_by_sound_protocol(job: Job) -> Table:
         "that k on validation queries, for special columns l2 alone. Test: NDCG@k of whole lists.",
         f"numbers are not compared; {_CLAIMED}",
         tuple(rows),
-        () if is_original(job) else (f"The validation queries are a quarter of the training queries. {_POWER}",),
+        ()
+        if is_original(job)
+        else (f"The validation queries are a quarter of the training queries. {NOTES['power']}",),
     )
 
 
@@ -259,7 +201,7 @@ def _claims(found: Outcomes, others: Outcomes, baseline_column: str) -> Iterator
 
 def _leads(found: Outcomes, column: str, k: int) -> Row:
     """Return whether the printed winner of a column is above each of the others."""
-    leader = LEADERS[column]
+    leader = PRINTED["leaders"][column]
     rivals = [method for method, where in cells() if where == column and method != leader]
     own = found[leader, column].values[k]
     values = {name: found[name, column].values[k] for name in rivals}
@@ -280,10 +222,7 @@ def _above(prefix: str, found: Outcomes, one: tuple[str, str], other: tuple[str,
     first, second = (found[key].values[k] for key in (one, other))
     gap, p_value = gap_and_p(first, second)
     names = [f"{method} {column}" if method not in BASELINES else method for method, column in (one, other)]
-    in_print = [
-        PRINTED_BASELINES[k][method] if method in BASELINES else printed(method, column, k)
-        for method, column in (one, other)
-    ]
+    in_print = [printed(method, column, k) for method, column in (one, other)]
     contradiction = "; the printed numbers contradict the claim" if in_print[0] < in_print[1] else ""
     return Row.of_gaps(
         f"{prefix}nDCG@{k}: {names[0]} above {names[1]}",
@@ -310,7 +249,7 @@ def _iterations(found: Outcomes) -> Iterator[tuple[str, float, float]]:
     """Yield the rows of Table 5.6: name, printed number and ours."""
     for method, column in cells():
         ours = float(np.mean(found[method, column].iterations))
-        yield f"Table 5.6: {method}, {column}, iterations", _cell(PRINTED_ITERATIONS, method, column), ours
+        yield f"Table 5.6: {method}, {column}, iterations", PRINTED["iterations"][method][column], ours
 
 
 def _claims_on_iterations(found: Outcomes) -> Iterator[Row]:
@@ -323,7 +262,7 @@ def _claims_on_iterations(found: Outcomes) -> Iterator[Row]:
         mean[slowest] <= FEW,
         f"most for {' '.join(slowest)}",
     )
-    for column, expected in FASTEST.items():
+    for column, expected in PRINTED["fastest"].items():
         here = {method: mean[method, where] for method, where in cells() if where == column}
         fastest = [method for method, n in here.items() if n == min(here.values())]
         yield Row.of_claim(
@@ -366,11 +305,7 @@ def _tolerance(job: Job) -> str:
 
 
 def _measure_note(job: Job) -> str:
-    note = (
-        "The thesis's nDCG@k divides by the best order of the k documents that the ranking itself brings up; queries "
-        "whose first k have label 0 count 0."
-    )
-    return note if is_original(job) else f"{note} {_POWER}"
+    return NOTES["measure"] if is_original(job) else f"{NOTES['measure']} {NOTES['power']}"
 
 
 PAPER = Paper(

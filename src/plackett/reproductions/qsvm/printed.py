@@ -40,4 +40,4 @@ def _cells(table: str, *kinds: Callable[[str], Any]) -> dict[Any, Printed]:
 
 TABLE_1, TABLE_2 = (_cells(name, str, float) for name in ("table_1", "table_2"))
 TABLE_3, TABLE_5, TABLE_6 = _cells("table_3", float), _cells("table_5", int, str), _cells("table_6", str)
-TABLE_4 = {tuple(map(int, name.split())): tuple(seconds) for name, seconds in PRINTED["table_4"].items()}
+TABLE_4 = {(n_queries, n_docs): seconds for n_queries, n_docs, *seconds in PRINTED["table_4"]["rows"]}
