@@ -3,6 +3,7 @@ from plackett import exceptions as exceptions
 from plackett import losses as losses
 from plackett import metrics as metrics
 from plackett import solvers as solvers
+from plackett import testing as testing
 from plackett import text as text
 from plackett._threads import set_n_threads as set_n_threads
 from plackett.data import datasets as datasets

@@ -26,7 +26,10 @@ def compare(
     rankers: Annotated[
         list[str],
         typer.Option(
-            "--rankers", "-r", metavar="NAMES", help="Names as for train -r; also lightgbm, xgboost, catboost."
+            "--rankers",
+            "-r",
+            metavar="NAMES",
+            help="As for train -r; lightgbm, xgboost, catboost; your own: module:name.",
         ),
     ],
     folds: Annotated[
@@ -131,15 +134,17 @@ def _parse(metrics: list[str], convention: str, select_by: str | None) -> list[s
 
 
 def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> list[Contestant]:
+    from plackett.cli.shared import own_parts
     from plackett.data.preprocessing.scaling import get_normalizer
     from plackett.evaluation.compare.comparison import BEST
     from plackett.evaluation.compare.contestants import as_contestants
 
+    names = [name for name in (part.strip() for part in rankers.split(",")) if name]
     try:
-        contestants = as_contestants(rankers)
+        contestants = as_contestants([own_parts.ranker(name, "--rankers") for name in names])
         if normalize is not None:
             get_normalizer(normalize)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
     names = [contestant.name for contestant in contestants]
     if baseline not in (None, BEST) and baseline not in names:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from plackett.cli.shared import parameters
+from plackett.cli.shared import own_parts, parameters
 from plackett.rankers.registry import ENTRIES
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def train(
     ranker: Annotated[
         str | None, _option("NAME", f"Ranker, see below ({DEFAULT_RANKER}).", "--ranker", "-r")
     ] = None,
-    loss: Annotated[str | None, _option("NAME", "Loss of linear, kernel, tree, neural ones.", "--loss")] = None,
+    loss: Annotated[
+        str | None, _option("NAME", "Loss of linear, kernel, tree, neural ones; your own: module:name.", "--loss")
+    ] = None,
     l2: Annotated[float | None, _option("X", "Strength of the penalty.", "--l2", min=0.0)] = None,
     solver: Annotated[str | None, _option("NAME", "auto, lbfgs, newton, sgd, newton-diag.", "--solver")] = None,
     max_iter: Annotated[int | None, _option("N", "Maximum number of iterations.", "--max-iter", min=1)] = None,
@@ -101,6 +103,8 @@ def train(
         "random_state": seed,
     }
     params: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if loss is not None:
+        params["loss"] = own_parts.loss(loss, "--loss")
     params.update(_settings(settings or [], params))
     is_tuned = tune_l2 or l2_path is not None
     if validation is None and is_tuned:
@@ -113,6 +117,7 @@ def train(
 
     from plackett.cli.shared import inputs, measures, models, output
     from plackett.cli.training import clusters
+    from plackett.rankers.registry import is_known
 
     clusters.check_options(cluster, local_cluster, data, cache=cache)
     models.check_target(model)
@@ -121,6 +126,10 @@ def train(
         inputs.check_data([validation])
     name = ranker or ("linear" if "loss" in params else DEFAULT_RANKER)
     wanted = measures.parse_measures(metrics or "ndcg@10,map", "--metric")
+    if not is_known(name) and own_parts.is_own(name):
+        raise typer.BadParameter(
+            f"--ranker {name}: plackett cannot save a ranker of your own. Use it in compare or tune."
+        )
     _check_options(name, params, is_tuned=is_tuned)
     has_own_path = name in CHOOSE_L2_IN_FIT
     if is_tuned and has_own_path:

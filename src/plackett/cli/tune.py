@@ -18,7 +18,8 @@ DEFAULT_RANKER = "listmle"
 def tune(
     data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.")],
     ranker: Annotated[
-        str, typer.Option("--ranker", "-r", help="As for train -r; also lightgbm, xgboost, catboost.")
+        str,
+        typer.Option("--ranker", "-r", help="As for train -r; lightgbm, xgboost, catboost; your own: module:name."),
     ] = DEFAULT_RANKER,
     grid: Annotated[
         list[str] | None,
@@ -100,9 +101,9 @@ def tune(
 
 def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Contestant:
     """Return the ranker with its fixed parameters and its grid, or its default grid."""
-    from plackett.cli.shared import parameters
+    from plackett.cli.shared import own_parts, parameters
     from plackett.evaluation.compare.contestants import Contestant, contestant_of
-    from plackett.evaluation.select.grids import check_names, default_grid, with_params
+    from plackett.evaluation.select.grids import check_names, with_params
 
     fixed = parameters.settings_of(settings)
     chosen = None if grid is None else parameters.grid_of(grid)
@@ -110,7 +111,7 @@ def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Conte
         if chosen is not None and param in chosen:
             raise typer.BadParameter(f"--set {param} and --grid {param}: give a parameter in one of them only.")
     try:
-        named = contestant_of(name)
+        named = contestant_of(own_parts.ranker(name, "--ranker"))
         check_names(named.estimator, fixed)
         estimator = with_params(named.estimator, fixed)
         if hasattr(estimator, "check_parameters"):
@@ -118,7 +119,7 @@ def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Conte
     except (TypeError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
     if chosen is None:
-        chosen = {param: values for param, values in default_grid(named.name).items() if param not in fixed}
+        chosen = {param: values for param, values in named.grid.items() if param not in fixed}
     return Contestant(named.name, estimator, chosen)
 
 

@@ -88,7 +88,7 @@ def partition_of(part: LoadedPart, plan: Plan) -> Partition:
     if plan.normalizer is not None:
         scaled.X = transform(plan.normalizer, scaled)
     try:
-        plan.loss.check_labels(scaled.lists)
+        plan.loss.check_fit(scaled.lists)
     except ValueError as error:
         raise ValueError(f"{part.name}: {error}") from error
     if part.weight == 0.0:  # its share is 0; equal weights avoid a division by 0

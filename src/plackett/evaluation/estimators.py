@@ -121,6 +121,8 @@ def fit_copy(
             is_shown = False
         estimator.fit(train, **({"eval_set": validation, "eval_metric": metric} if is_shown else {}))
         return estimator
+    if _package_of(estimator) is not None:
+        train = train.grouped  # packages take sizes of adjacent lists
     stops = _eval_set(estimator, validation) if stops_on_validation(estimator) else {}
     with _group_arguments(train, estimator, "fit") as groups:
         estimator.fit(_rows(estimator, train), train.labels, **groups, **stops)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from plackett._plugins import load_plugin, plugins
+from plackett.losses import own
 from plackett.losses.base import Loss
 from plackett.losses.cost_sensitive import CSListMLE
 from plackett.losses.listmle import ListMLE, PListMLE
 from plackett.losses.listwise import ListNet, RankCosine
+from plackett.losses.own import AbsentLoss
 from plackett.losses.pairwise import (
     PairwiseExponential,
     PairwiseHinge,
@@ -20,6 +23,7 @@ from plackett.losses.pointwise import Squared
 from plackett.losses.transforms import Linear
 
 __all__ = [
+    "AbsentLoss",
     "CSListMLE",
     "Linear",
     "ListMLE",
@@ -72,7 +76,7 @@ _BY_NAME = {loss.name: loss for loss in _CLASSES}
 
 
 def loss_names() -> list[str]:
-    """Return the names of the losses, for ``loss=``.
+    """Return the names of the losses, for ``loss=``: ours, and those of installed packages (``plackett.losses``).
 
     Returns
     -------
@@ -83,15 +87,15 @@ def loss_names() -> list[str]:
     >>> "listmle" in loss_names()
     True
     """
-    return list(_BY_NAME)
+    return [*_BY_NAME, *(name for name in plugins("losses") if name not in _BY_NAME)]
 
 
 def get_loss(loss: Any) -> Loss:
-    """Return the loss of a name, with its default parameters, or the loss itself.
+    """Return the loss of a name, with its default parameters, or a loss object.
 
     Parameters
     ----------
-    loss : str or Loss
+    loss : str, Loss, or object with ``value_and_slope(scores, queries)``
 
     Returns
     -------
@@ -102,10 +106,16 @@ def get_loss(loss: Any) -> Loss:
     >>> get_loss("listnet")
     ListNet()
     """
-    if isinstance(loss, Loss):
-        return loss
-    if isinstance(loss, type) and issubclass(loss, Loss):
-        raise ValueError(f"loss={loss.__name__} is a class; give an object: loss={loss.__name__}().")
     if isinstance(loss, str) and loss in _BY_NAME:
         return _BY_NAME[loss]()
-    raise ValueError(f"loss={loss!r} is not known; choose one of {', '.join(_BY_NAME)}, or give a Loss object.")
+    if isinstance(loss, str) and loss in plugins("losses"):
+        return get_loss(load_plugin("losses", loss)())
+    if isinstance(loss, type) and callable(getattr(loss, "value_and_slope", None)):
+        raise ValueError(f"loss={loss.__name__} is a class; give an object: loss={loss.__name__}().")
+    if isinstance(loss, Loss):
+        return loss
+    if callable(getattr(loss, "value_and_slope", None)):
+        return own.OwnLoss(loss)
+    raise ValueError(
+        f"loss={loss!r} is not known; choose one of {', '.join(loss_names())}, or give an object with value_and_slope."
+    )

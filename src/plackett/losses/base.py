@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,10 @@ import numpy as np
 from plackett import _native
 from plackett._parameters import Parameters
 from plackett.data.queries import Queries, QueryLists
+from plackett.validation import count_of
+
+CHECKED_QUERIES = 5  # those with the widest labels
+STEP = 1e-6  # of a score, for differences
 
 CurvatureProduct = Callable[[np.ndarray], np.ndarray]
 
@@ -30,13 +35,13 @@ def lists_of(queries: Any) -> QueryLists:
 class Loss(Parameters, ABC):
     """Base of the losses.
 
-    A new loss is a class with a ``name`` and ``query_values``, or a ``CompiledLoss``. Listed in ``losses/__init__.py``
-    it works in every ranker, solver and command.
+    A loss of your own derives from this class and has ``value_and_slope``, or ``query_values`` if it is vectorised over
+    queries. Every ranker with the parameter ``loss`` takes it; ``plackett.testing.check_loss`` tests it.
 
     Attributes
     ----------
     name : str
-        The name for users, as in ``loss="listmle"``.
+        The name for users, as in ``loss="listmle"``; a loss that is passed as an object needs none.
     ignores_shifts : bool
         Whether the loss is invariant to a constant added to all scores of a query. If not, linear rankers fit an
         intercept.
@@ -63,16 +68,59 @@ class Loss(Parameters, ABC):
     is_flat_at_zero: bool = False
     is_scale_free: bool = False
 
-    @abstractmethod
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "value_and_slope" in vars(cls):  # what a base class computes in other ways is about another function
+            for name in ("query_values", "curvature_at", "diagonal_at", "bound_at", "has_curvature_product",
+                         "has_curvature_bound"):  # fmt: skip
+                if name not in vars(cls):
+                    setattr(cls, name, vars(Loss)[name])
+
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
         """Return the loss of each query; write the slope into ``slope``.
 
         The arguments are checked: ``scores`` and ``slope`` are contiguous float64 with one entry per document, and
-        ``slope`` is uninitialised.
+        ``slope`` is uninitialised. By default it calls ``value_and_slope`` for one query at a time.
         """
+        if type(self).value_and_slope is Loss.value_and_slope:
+            raise NotImplementedError(f"{type(self).__name__} has neither value_and_slope nor query_values.")
+        values = np.zeros(lists.n_queries)
+        for query, alone in enumerate(lists.keep("queries one by one", lambda: _one_by_one(lists))):
+            rows = slice(int(lists.indptr[query]), int(lists.indptr[query + 1]))
+            if alone.n_docs:
+                values[query], slope[rows] = self._own_value_and_slope(scores[rows], alone)
+        return values
+
+    def _own_value_and_slope(self, scores: np.ndarray, alone: QueryLists) -> tuple[float, np.ndarray]:
+        """Return what ``value_and_slope`` of a user's class returns for one query, checked."""
+        answer = self.value_and_slope(scores, alone)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise ValueError(f"{self!r}: value_and_slope must return (value, slope), not a {type(answer).__name__}.")
+        value, slope = float(answer[0]), np.asarray(answer[1], dtype=np.float64)
+        if slope.shape != scores.shape:
+            raise ValueError(
+                f"{self!r}: value_and_slope returned a slope of shape {slope.shape}, not {scores.shape}, one per score."
+            )
+        if not (np.isfinite(value) and np.isfinite(slope).all()):
+            raise ValueError(
+                f"{self!r}: value_and_slope returned {value} and a slope from {slope.min()} to {slope.max()} for "
+                f"{count_of(scores.size, 'score')} from {scores.min():g} to {scores.max():g}; both must be finite."
+            )
+        return value, slope
 
     def check_labels(self, lists: QueryLists) -> None:
         """Raise for parameters and labels that the loss is not defined for; called once before a fit."""
+
+    def check_fit(self, lists: QueryLists) -> None:
+        """Raise for parameters and labels without a meaning, and for a slope of a user's class that is wrong."""
+        self.check_labels(lists)
+        if self.is_own:
+            check_slope(self, lists)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a user wrote the class, so that ``fit`` tests its slope."""
+        return not type(self).__module__.startswith("plackett.")
 
     @property
     def has_native(self) -> bool:
@@ -137,7 +185,9 @@ class Loss(Parameters, ABC):
         """
         scores, lists = self._checked(scores, queries)
         slope = np.empty(lists.n_docs)
-        value = float(self.query_values(scores, lists, slope).sum())
+        # a user's value_and_slope may call this one of its base class
+        query_values = next(one for cls in type(self).__mro__ if (one := _own_query_values(cls)) is not None)
+        value = float(query_values(self, scores, lists, slope).sum())
         return value, in_row_order(slope, queries)
 
     def curvature_diagonal(self, scores: Any, queries: Queries | QueryLists) -> np.ndarray:
@@ -236,6 +286,45 @@ class Loss(Parameters, ABC):
     def _lacks(self, method: str) -> NotImplementedError:
         reason = "" if self.is_convex else " (it is not convex)"
         return NotImplementedError(f"{self!r} has no {method}{reason}.")
+
+
+def check_slope(loss: Loss, lists: QueryLists) -> None:
+    """Raise a ValueError if the slope of a loss is not the derivative of its value, by differences on a few queries."""
+    if loss.is_random:
+        return
+    spreads = [
+        np.ptp(part) if (part := lists.labels[start:stop]).size else -1.0 for start, stop in pairwise(lists.indptr)
+    ]
+    rng = np.random.default_rng(0)
+    for query in np.argsort(spreads, kind="stable")[::-1][:CHECKED_QUERIES].tolist():
+        alone = lists.part(query, query + 1)
+        if alone.n_docs == 0:
+            continue
+        scores, slope = rng.normal(size=alone.n_docs), np.empty(alone.n_docs)
+        value = float(loss.query_values(scores, alone, slope)[0])
+        direction = rng.normal(size=alone.n_docs)
+        ends = [
+            float(loss.query_values(scores + side * STEP * direction, alone, np.empty(alone.n_docs))[0])
+            for side in (-1, 1)
+        ]
+        measured, told = (ends[1] - ends[0]) / (2 * STEP), float(slope @ direction)
+        noise = 1e-13 * max(abs(value), 1.0) / STEP
+        if not abs(measured - told) <= 1e-3 * max(abs(measured), abs(told)) + noise:
+            raise ValueError(
+                f"the slope of {loss!r} is not the derivative of its value. Along one direction of the scores of a "
+                f"query of {count_of(alone.n_docs, 'document')}, the value changes at a rate of {measured:.6g}, but by "
+                f"the slope at {told:.6g}. plackett.testing.check_loss shows the documents."
+            )
+
+
+def _one_by_one(lists: QueryLists) -> list[QueryLists]:
+    return [lists.part(query, query + 1) for query in range(lists.n_queries)]
+
+
+def _own_query_values(cls: type) -> Any:
+    """Return the ``query_values`` that a class defines, unless it only calls ``value_and_slope``."""
+    found = vars(cls).get("query_values")
+    return None if found is vars(Loss)["query_values"] and cls is not Loss else found
 
 
 def evaluate(compiled: Any, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:

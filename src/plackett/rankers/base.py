@@ -22,6 +22,7 @@ passes them to ``_fit`` by name; ``_scale`` and ``_learn`` receive them.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import inspect
 import os
@@ -36,6 +37,7 @@ from plackett.data.preprocessing.blocks import fit_transform, transform
 from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
 from plackett.data.queries import Queries, QueryLists
 from plackett.exceptions import DataWarning, warn
+from plackett.losses import AbsentLoss, get_loss
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.inputs import QueryInputs, check_argument_names, check_query_weights
@@ -301,7 +303,7 @@ class Ranker(QueryInputs, ABC):
 
         check_is_fitted(self)
         registry.fill()
-        models.save(self, path)
+        models.save(_without_own_loss(self), path)
 
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes of a file that no fit produces."""
@@ -372,6 +374,16 @@ class Normalized(Ranker):
 @functools.cache
 def _default_patience(cls: type) -> int | None:
     return inspect.signature(cls).parameters["patience"].default
+
+
+def _without_own_loss(ranker: Ranker) -> Ranker:
+    """Return the ranker, or a copy with the name of its loss only if a file cannot hold the class of that."""
+    loss = getattr(ranker, "loss", None)
+    if not hasattr(loss, "value_and_slope") or models.name_of(type(loss)) is not None:
+        return ranker
+    saved = copy.copy(ranker)
+    saved.loss = AbsentLoss(repr(get_loss(loss)))
+    return saved
 
 
 def check_loaded_normalizer(ranker: Normalized, n_given: int) -> int:

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from plackett._plugins import load_plugin, plugins
+
 _HOMES = {
     "LinearRanker": "plackett.rankers.linear.ranker",
     "KernelRanker": "plackett.rankers.kernel.ranker",
@@ -97,6 +99,8 @@ PEERS: dict[str, Entry] = {  # by the name of the package
 def ranker_names() -> list[str]:
     """Return the names that :func:`ranker` takes, besides ``"lightgbm"``, ``"xgboost"`` and ``"catboost"``.
 
+    Installed packages add names through the entry points ``plackett.rankers``.
+
     Returns
     -------
     list of str
@@ -106,7 +110,7 @@ def ranker_names() -> list[str]:
     >>> ranker_names()[:3]
     ['listmle', 'p-listmle', 'listnet']
     """
-    return list(ENTRIES)
+    return [*ENTRIES, *(name for name in plugins("rankers") if name not in {**ENTRIES, **PEERS})]
 
 
 def ranker(name: str, **params: Any) -> Any:
@@ -138,6 +142,8 @@ def ranker(name: str, **params: Any) -> Any:
     AdaRank(metric='ndcg@5')
     """
     key = known_name(name)
+    if _is_plugin(key):
+        return load_plugin("rankers", key)(**params)
     entry = _entry(key)
     cls = _class(entry.class_name)
     own = cls._get_param_names()
@@ -160,7 +166,8 @@ def ranker(name: str, **params: Any) -> Any:
 
 def parameters(name: str) -> dict[str, Any]:
     """Return the parameters of the class of ``name`` with their defaults, in the order of its signature."""
-    signature = inspect.signature(_class(_entry(known_name(name)).class_name))
+    key = known_name(name)
+    signature = inspect.signature(load_plugin("rankers", key) if _is_plugin(key) else _class(_entry(key).class_name))
     return {param.name: param.default for param in signature.parameters.values() if param.kind != param.VAR_KEYWORD}
 
 
@@ -209,7 +216,8 @@ def fill() -> None:
     }
     for module, base in bases.items():
         for value in vars(module).values():
-            if isinstance(value, type) and issubclass(value, base) and not getattr(value, "__abstractmethods__", None):
+            is_kind = isinstance(value, type) and issubclass(value, base) and value is not base
+            if is_kind and not getattr(value, "__abstractmethods__", None):
                 models.register(value)
     for class_name, home in {**_HOMES, **_PARTS}.items():
         models.register_home(class_name, home)
@@ -229,13 +237,26 @@ def _entry(key: str) -> Entry:
     return ENTRIES[key] if key in ENTRIES else PEERS[key]
 
 
+def _is_plugin(key: str) -> bool:
+    return key not in ENTRIES and key not in PEERS
+
+
+def is_known(name: str) -> bool:
+    """Return whether :func:`ranker` takes the name."""
+    try:
+        known_name(name)
+    except ValueError:
+        return False
+    return True
+
+
 def known_name(name: Any) -> str:
     """Return the name as tables write it; an error for unknown names lists all."""
     if not isinstance(name, str):
         raise ValueError(f"a ranker is named by a text such as 'listmle', not by {name!r}.")
-    key, names = name.strip().lower().replace("_", "-"), [*ENTRIES, *PEERS]
-    if key in names:
-        return key
+    key, names = name.strip().lower().replace("_", "-"), [*ENTRIES, *PEERS, *plugins("rankers")]
+    if key in names or name in names:
+        return key if key in names else name
     close = difflib.get_close_matches(key, names, n=3)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     raise ValueError(f"there is no ranker {name!r}.{hint} The names are {', '.join(names)}.")

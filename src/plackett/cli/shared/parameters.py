@@ -30,8 +30,15 @@ def settings_of(words: list[str], option: str = "--set") -> dict[str, Any]:
         name, text = split_pair(word, option, "key=value")
         if name in answer:
             raise typer.BadParameter(f"{option} {word}: {name} is given twice.")
-        answer[name] = as_features(name, value_of(text))
+        answer[name] = _as_parameter(name, value_of(text), f"{option} {name}")
     return answer
+
+
+def _as_parameter(name: str, value: Any, option: str) -> Any:
+    """Convert what a user writes for some parameters: features by number, a loss as ``module:name``."""
+    from plackett.cli.shared import own_parts
+
+    return own_parts.loss(value, option) if name == "loss" else as_features(name, value)
 
 
 def as_features(name: str, value: Any) -> Any:
@@ -70,7 +77,7 @@ def grid_of(words: list[str], option: str = "--grid") -> dict[str, Any]:
         answer[name] = (
             _distribution(text, f"{option} {word}")
             if RANGE in text
-            else [as_features(name, one) for one in _listed(text)]
+            else [_as_parameter(name, one, f"{option} {name}") for one in _listed(text)]
         )
     return answer
 

@@ -88,7 +88,7 @@ def default_grid(name: str) -> dict[str, list[Any]]:
     >>> default_grid("listmle")
     {'l2': [1.0, 0.1, 0.01, 0.001, 0.0001], 'patience': [None]}
     """
-    return copy.deepcopy(DEFAULT_GRIDS[known_name(name)])
+    return copy.deepcopy(DEFAULT_GRIDS.get(known_name(name), {}))  # packages add rankers without a grid
 
 
 def candidates_of(estimator: Any, grid: Grid | None) -> list[dict[str, Any]]:

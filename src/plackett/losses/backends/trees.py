@@ -47,7 +47,7 @@ class TreeObjective:
                 f"{loss!r} is random at every pass, but trees need the same slope for the same scores. "
                 'Use ties="breslow" or ties="efron".'
             )
-        loss.check_labels(lists)
+        loss.check_fit(lists)
         self.loss, self.n_docs = loss, lists.n_docs
         self._sizes = np.diff(lists.indptr)
         self._weights = weights

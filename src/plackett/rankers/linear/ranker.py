@@ -181,7 +181,7 @@ class LinearRanker(LinearScores):
         if isinstance(training, PartitionedObjective):
             return training
         loss, queries = get_loss(self.loss), training.queries
-        loss.check_labels(queries.lists)
+        loss.check_fit(queries.lists)
         has_intercept = not loss.ignores_shifts
         return Objective(
             loss,

@@ -141,7 +141,7 @@ class NeuralRanker(Normalized):
         from plackett.rankers.neural.training import at_work, choose_device
 
         loss, queries, device = get_loss(self.loss), training.queries, choose_device(self.device)
-        loss.check_labels(queries.lists)
+        loss.check_fit(queries.lists)
         shape = NetShape.of(self.get_params(deep=False), queries.n_features, has_output_bias=not loss.ignores_shifts)
         batch_size = None if self.optimizer == "lbfgs" else self.batch_size
         share = 1.0 if batch_size is None else min(1.0, batch_size / queries.n_queries)

@@ -1,0 +1,77 @@
+"""Parts of users on the command line: ``module:name`` is an object of a Python module, also of the current folder.
+
+Only the command reads such names. A data or model file never makes plackett import code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import typer
+
+
+def is_own(text: str) -> bool:
+    """Return whether a text has the form ``module:name``."""
+    module, colon, name = text.partition(":")
+    return bool(colon) and name.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def load(text: str, option: str) -> Any:
+    """Return the object ``module:name``; an error says what is missing."""
+    module, _, name = text.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise typer.BadParameter(
+                f"{option} {text}: the module {module} needs {error.name}, which is missing."
+            ) from error
+        file = f"{module.replace('.', '/')}.py"
+        raise typer.BadParameter(
+            f"{option} {text}: there is no module {module}, neither installed nor as {file} in this folder."
+        ) from error
+    except Exception as error:  # any code of the module has run
+        raise typer.BadParameter(
+            f"{option} {text}: importing {module} failed with {type(error).__name__}: {error}"
+        ) from error
+    if not hasattr(found, name):
+        public = [one for one in vars(found) if not one.startswith("_")]
+        raise typer.BadParameter(
+            f"{option} {text}: {module} has no {name}; it has {', '.join(public) or 'no public names'}."
+        )
+    return getattr(found, name)
+
+
+def instance(text: str, option: str) -> Any:
+    """Return the object ``module:name``, or what it returns if it is a class or function, called without arguments."""
+    found = load(text, option)
+    if not isinstance(found, type) and (hasattr(found, "fit") or hasattr(found, "value_and_slope")):
+        return found
+    try:
+        return found()
+    except Exception as error:
+        raise typer.BadParameter(f"{option} {text}: {found!r} cannot be called without arguments: {error}") from error
+
+
+def ranker(text: str, option: str) -> Any:
+    """Return a ranker of a user for ``module:name``; the name of a ranker as it is."""
+    from plackett.rankers.registry import is_known
+
+    return instance(text, option) if is_own(text) and not is_known(text) else text
+
+
+def loss(value: Any, option: str) -> Any:
+    """Return a loss of a user for ``module:name``; any other value as it is."""
+    from plackett.losses import get_loss
+
+    if not isinstance(value, str) or not is_own(value):
+        return value
+    try:
+        return get_loss(instance(value, option))
+    except ValueError as error:
+        raise typer.BadParameter(f"{option} {value}: {error}") from error

@@ -1,0 +1,141 @@
+"""``check_ranker``: tests of an estimator with ``fit(X, y, qid=...)``, on small lists."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+from joblib.externals.loky.backend.reduction import dumps  # as joblib sends objects to worker processes
+from sklearn.base import clone
+
+from plackett.data.datasets import make_web_like
+from plackett.data.queries import Queries
+from plackett.evaluation.estimators import check_estimator, fit_copy, predict
+
+
+def check_ranker(estimator: Any, *, random_state: int = 0) -> None:
+    """Test a ranker of your own: whatever ``compare``, ``select`` and ``cross_validate`` expect of an estimator.
+
+    - It has ``fit``, ``predict`` and ``get_params``; ``clone`` copies its parameters.
+    - ``fit`` changes neither the data nor the parameters, and two fits give the same scores.
+    - ``predict`` gives one finite score per row, in the order of the rows, whatever that order is.
+    - Rows of a query need not be adjacent, ids of queries may be texts, and a query may have one document.
+    - Training rows of different queries may be mixed, which changes the scores by rounding only.
+    - A fitted ranker can be pickled, as worker processes need.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With ``fit(X, y, qid=...)`` or ``fit(queries)``, ``predict`` and ``get_params``. ``random_state=None`` is tested
+        as 0.
+    random_state : int, default=0
+        Seed of the data.
+
+    Raises
+    ------
+    AssertionError
+        At the first test that fails; it says what came and what was expected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.base import BaseEstimator
+    >>> class ByFeature(BaseEstimator):
+    ...     def __init__(self, column=0):
+    ...         self.column = column
+    ...
+    ...     def fit(self, X, y, qid=None):
+    ...         return self
+    ...
+    ...     def predict(self, X, qid=None):
+    ...         return X[:, self.column]
+    >>> check_ranker(ByFeature(column=2))
+    """
+    name = type(estimator).__name__
+    try:
+        check_estimator(estimator)
+    except TypeError as error:
+        raise AssertionError(str(error)) from error
+    estimator = clone(estimator)
+    if estimator.get_params().get("random_state", 0) is None:
+        estimator.set_params(random_state=0)
+    train, test = _data(random_state), _data(random_state + 1)
+    fitted = _fitted(estimator, train, "")
+    scores = _scores(fitted, test, "")
+    if not np.array_equal(scores, _scores(_fitted(estimator, train, ""), test, "")):
+        raise AssertionError(
+            f"two fits of {name} to the same data give different scores. Give it a fixed random_state."
+        )
+    order = np.random.default_rng(random_state).permutation(test.n_docs)
+    _compare(
+        name, scores[order], _scores(fitted, _reordered(test, order), " with rows in another order"), exact=True,
+        why="Scores must follow the rows, also where rows of different queries are mixed.",
+    )  # fmt: skip
+    again = _fitted(estimator, _reordered(train, _mixed(train)), " with rows of different queries mixed")
+    _compare(
+        name, scores, _scores(again, test, ""), exact=False,
+        why="It takes adjacent rows of different queries as one list, or depends on the order of the training rows.",
+    )  # fmt: skip
+    texts = Queries(train.X, train.y, np.array([f"query {one}" for one in train.qid]))
+    _compare(
+        name, scores, _scores(_fitted(estimator, texts, " with texts as qid"), test, ""), exact=False,
+        why="It depends on the ids of queries.",
+    )  # fmt: skip
+    try:
+        copied = pickle.loads(dumps(fitted))
+    except Exception as error:
+        raise AssertionError(f"a fitted {name} cannot be pickled, as worker processes need: {error}") from error
+    _compare(name, scores, _scores(copied, test, " after pickling"), exact=True, why="")
+
+
+def _data(seed: int) -> Queries:
+    """Return 30 queries of 1 to 12 documents, with ids of their own."""
+    whole = make_web_like(30, 12, 4, random_state=seed)
+    sizes = np.append(1, np.random.default_rng(seed).integers(2, 13, size=29))
+    place = np.arange(whole.n_docs) - np.repeat(whole.indptr[:-1], np.diff(whole.indptr))
+    is_kept = place < np.repeat(sizes, np.diff(whole.indptr))
+    return Queries(whole.X[is_kept], whole.labels[is_kept], whole.query_of_row[is_kept] + 1000 * seed)
+
+
+def _mixed(queries: Queries) -> np.ndarray:
+    """Return the rows so that queries alternate, each with its rows in their order."""
+    place = np.arange(queries.n_docs) - np.repeat(queries.indptr[:-1], np.diff(queries.indptr))
+    return np.lexsort((queries.query_of_row, place))
+
+
+def _reordered(queries: Queries, order: np.ndarray) -> Queries:
+    return Queries(queries.X[order], queries.labels[order], queries.qid[order])
+
+
+def _fitted(estimator: Any, train: Queries, when: str) -> Any:
+    name, X, y = type(estimator).__name__, train.X.copy(), train.labels.copy()
+    before = repr(clone(estimator).get_params())
+    try:
+        fitted = fit_copy(estimator, train)
+    except Exception as error:
+        raise AssertionError(f"{name}.fit failed{when}: {type(error).__name__}: {error}") from error
+    if not (np.array_equal(X, train.X) and np.array_equal(y, train.labels)):
+        raise AssertionError(f"{name}.fit changed X or y, which belong to the caller.")
+    if repr(fitted.get_params()) != before:
+        raise AssertionError(f"{name}.fit changed its parameters; keep what it learns in attributes such as coef_.")
+    return fitted
+
+
+def _scores(fitted: Any, test: Queries, when: str) -> np.ndarray:
+    try:
+        return predict(fitted, test)
+    except Exception as error:
+        raise AssertionError(
+            f"{type(fitted).__name__}.predict failed{when}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _compare(name: str, expected: np.ndarray, found: np.ndarray, *, exact: bool, why: str) -> None:
+    spread = max(float(np.ptp(expected)), 1e-300)
+    tolerance = (1e-5 if exact else 1e-3) * spread
+    if np.abs(found - expected).max() > tolerance:
+        row = int(np.argmax(np.abs(found - expected)))
+        raise AssertionError(
+            f"{name}: the score of a document changed from {expected[row]:.9g} to {found[row]:.9g}. {why}".rstrip()
+        )
