@@ -108,7 +108,7 @@ def test_a_list_whose_judged_documents_are_all_of_one_kind_keeps_its_scores_but_
 
 def test_judged_documents_may_keep_their_places_also_where_nothing_was_learned(run, named, lists_folder):
     words = ["refine", "named.txt", "-b", "3", "-f", "qrels.txt", "--relevant-from", "2"]
-    done = run(*words, "--keep")
+    done = run(*words, "--pin-judged")
     told = np.full(named.n_docs, np.nan)
     told[[0, 1, 2, 12, 13]] = [1, 0, 0, 0, 0]
     free = numbers(run(*words).stdout)
@@ -118,16 +118,16 @@ def test_judged_documents_may_keep_their_places_also_where_nothing_was_learned(r
         assert order[: len(best)] == best
         assert sorted(order[-2:]) == worst
     assert done.stderr.splitlines()[-1] == "5 judged documents are put first or last"
-    graded = run(*words[:-2], "--keep").stdout
+    graded = run(*words[:-2], "--pin-judged").stdout
     told[[0, 1, 2, 12, 13]] = [2, 0, 1, 0, 1]
     assert numbers(graded) == pk.pin_judged(numbers(run(*words[:-2]).stdout), told, qid=named.qid).tolist()
     (lists_folder / "pairs.csv").write_text(f"qid,better,worse\n{named.ids[0]},d4,d5\n")
     pairs = ["refine", "named.txt", "-b", "1", "-f", "pairs.csv"]
-    done = run(*pairs, "--keep")
+    done = run(*pairs, "--pin-judged")
     assert done.stdout == run(*pairs).stdout
-    assert done.stderr.splitlines()[-1] == "no document was judged; --keep has no effect"
+    assert done.stderr.splitlines()[-1] == "no document was judged; --pin-judged has no effect"
     (lists_folder / "one.txt").write_text(f"{named.ids[0]} 0 d9 1\n")
-    done = run(*pairs, "-f", "one.txt", "--keep")
+    done = run(*pairs, "-f", "one.txt", "--pin-judged")
     assert np.argmax(numbers(done.stdout)[:12]) == 9
     assert "1 query has labels that are all equal; mrr learns from the preferences alone there\n" in done.stderr
 
@@ -288,8 +288,8 @@ def test_judging_the_first_prints_what_refinement_is_worth(run, named):
     assert shown == [[f"{row['p@2']:.4f}", f"{row['map']:.4f}"] for _, row in result.rows()]
     assert done.stderr.startswith("the base is feature 1\n6 queries, 18 documents judged; p-values: paired t-test\n")
     assert json.loads(run(*words, "--json").stdout) == result.to_dict()
-    kept = relevance_feedback(named, 0, refiners, n_judged=3, metrics=["p@2", "map"], keep=True)
-    assert json.loads(run(*words, "--keep", "--json").stdout) == kept.to_dict() != result.to_dict()
+    kept = relevance_feedback(named, 0, refiners, n_judged=3, metrics=["p@2", "map"], pin_judged=True)
+    assert json.loads(run(*words, "--pin-judged", "--json").stdout) == kept.to_dict() != result.to_dict()
 
 
 def test_pseudo_feedback_has_full_lists_only(run, named):
@@ -316,7 +316,7 @@ def test_pseudo_feedback_has_full_lists_only(run, named):
         ["-f", "qrels.txt", "--strategy", "guessing"],
         ["-f", "qrels.txt", "-m", "map"],
         ["-f", "qrels.txt", "--top", "3"],
-        ["--judge-first", "3", "--pseudo", "--keep"],
+        ["--judge-first", "3", "--pseudo", "--pin-judged"],
         ["-f", "qrels.txt", "--user", "3"],
         ["--judge-first", "3", "--strategy", "clicked-above-next"],
         ["--ratings", "u.data", "--items", "u.item"],
@@ -347,8 +347,8 @@ def test_wrong_usage_ends_with_2(run, named, words):
             "--top requires --user; it cannot be combined with",
         ),
         (
-            ["--ratings", "u.data", "--items", "u.item", "--keep"],
-            "--keep requires --feedback or --judge-first; it",
+            ["--ratings", "u.data", "--items", "u.item", "--pin-judged"],
+            "--pin-judged requires --feedback or --judge-first; it",
         ),
         (["--ratings", "u.data", "--items", "u.item", "--given", "0"], "--given 0: at least 1 is needed."),
         (["--ratings", "u.data", "--items", "u.item", "--seed", "-1"], "--seed -1: at least 0 is needed."),

@@ -52,9 +52,9 @@ def test_tables_are_those_of_a_loop_over_queries(lists):
 def test_judged_documents_keep_the_places_of_their_labels(lists):
     free, kept = (
         relevance_feedback(
-            lists, 1, pk.MultiplicativeRefiner(), n_judged=5, relevant_from=2, metrics="p@1,map", keep=keep
+            lists, 1, pk.MultiplicativeRefiner(), n_judged=5, relevant_from=2, metrics="p@1,map", pin_judged=is_pinned
         )
-        for keep in (False, True)
+        for is_pinned in (False, True)
     )
     assert list(kept.tables["full"]) == ["base", "judged sorted", "refined"]
     labels = (lists.y >= 2).astype(float)
@@ -68,9 +68,9 @@ def test_judged_documents_keep_the_places_of_their_labels(lists):
             np.testing.assert_array_equal(kept.tables["residual"][name][metric], of_rest[metric])
     assert (kept.tables["full"]["refined"]["map"] >= free.tables["full"]["refined"]["map"]).all()
     with pytest.raises(ValueError, match="with pseudo=True there are no judgements"):
-        relevance_feedback(lists, 1, pk.MultiplicativeRefiner(), keep=True, pseudo=True)
+        relevance_feedback(lists, 1, pk.MultiplicativeRefiner(), pin_judged=True, pseudo=True)
     with pytest.raises(ValueError, match='none of them "base" or "judged sorted"'):
-        relevance_feedback(lists, 1, {"judged sorted": pk.MultiplicativeRefiner()}, keep=True)
+        relevance_feedback(lists, 1, {"judged sorted": pk.MultiplicativeRefiner()}, pin_judged=True)
 
 
 @pytest.mark.parametrize("relevant_from", [None, 1])

@@ -19,7 +19,7 @@ BELONGS_TO = {  # option -> the uses that accept it
     "--output": (FEEDBACK,),
     "--run": (FEEDBACK,),
     "--pseudo": (JUDGE_FIRST,),
-    "--keep": (FEEDBACK, JUDGE_FIRST),
+    "--pin-judged": (FEEDBACK, JUDGE_FIRST),
     "--metrics": (JUDGE_FIRST, RATINGS),
     "--train-users": (RATINGS,),
     "--given": (RATINGS,),
@@ -62,7 +62,7 @@ def refine(
         int | None, _option(LISTS, "N", "Trial: labels of DATA judge the first N.", JUDGE_FIRST)
     ] = None,
     pseudo: Annotated[bool, _option(LISTS, "", "Trial: take the first N as relevant.", "--pseudo")] = False,
-    keep: Annotated[bool, _option(LISTS, "", "Pin judged documents first or last.", "--keep")] = False,
+    pin_judged: Annotated[bool, _option(LISTS, "", "Pin judged documents first or last.", "--pin-judged")] = False,
     zero_based: Annotated[bool, _option(LISTS, "", "Feature numbers start at 0.", "--zero-based")] = False,
     cache: Annotated[bool, _option(LISTS, "", "Cache the parsed DATA.", "--cache")] = False,
     ratings: Annotated[
@@ -116,7 +116,7 @@ def refine(
     feedback = [*(feedback or ()), *(judgements or ())]  # an alias
     use = _use_of({
         "DATA": data, "--base": base, FEEDBACK: feedback, "--strategy": strategy, JUDGE_FIRST: judge_first,
-        "--pseudo": pseudo, "--keep": keep, "--zero-based": zero_based, "--cache": cache, RATINGS: ratings,
+        "--pseudo": pseudo, "--pin-judged": pin_judged, "--zero-based": zero_based, "--cache": cache, RATINGS: ratings,
         "--items": items, USER: user, "--top": top, "--min-ratings": min_ratings, "--train-users": train_users,
         "--given": given, "--seed": seed, "--metrics": metrics, "--output": target, "--run": tag,
     })  # fmt: skip
@@ -136,9 +136,9 @@ def refine(
         return
     assert data is not None
     assert base is not None
-    if pseudo and keep:
-        raise typer.BadParameter("--keep pins judged documents; --pseudo has none.")
-    how = {"keep": keep, "as_json": as_json, "zero_based": zero_based, "cache": cache}
+    if pseudo and pin_judged:
+        raise typer.BadParameter("--pin-judged pins judged documents; --pseudo has none.")
+    how = {"pin_judged": pin_judged, "as_json": as_json, "zero_based": zero_based, "cache": cache}
     if feedback:
         refine_lists.refine(data, base, methods, feedback, strategy, target or "-", tag, **how)
         return

@@ -16,7 +16,8 @@ from plackett.evaluation.significance import paired_t
 from plackett.metrics.conventions import Convention
 from plackett.metrics.measure import Measure
 from plackett.rankers.refinement.base_score import as_base_score, is_column
-from plackett.rankers.refinement.judgements import as_relevance, pin_judged
+from plackett.rankers.refinement.judgements import as_relevance
+from plackett.rankers.refinement.judgements import pin_judged as pinned_scores
 from plackett.validation import check_positive_int, count_of
 
 DEFAULT_METRICS = ("p@1", "p@5", "p@10", "ndcg@10", "map")
@@ -125,7 +126,7 @@ def relevance_feedback(
     metrics: Metrics = DEFAULT_METRICS,
     convention: str | Convention = "standard",
     pseudo: bool = False,
-    keep: bool = False,
+    pin_judged: bool = False,
 ) -> FeedbackResult:
     """Judge the first documents of a base ranking, refine it, and evaluate both.
 
@@ -149,10 +150,10 @@ def relevance_feedback(
     pseudo : bool, default=False
         Pseudo-relevance feedback: the first ``n_judged`` documents of the base ranking count as relevant and as many of
         the last as not relevant (of each at most half the list). Only full lists are evaluated.
-    keep : bool, default=False
-        Judged documents keep the places that their labels give them: those judged relevant (1 or more) come first and
-        others last, by :func:`plackett.pin_judged`. One more ranking, "judged sorted", has them around the base
-        ranking: what the judgements are worth without learning anything. Residual lists are the same.
+    pin_judged : bool, default=False
+        Whether documents judged relevant (1 or more) come first and other judged documents last, by
+        :func:`plackett.pin_judged`. One more ranking, "judged sorted", pins them in the base ranking: it shows what
+        the judgements gain without learning. Residual lists are the same.
 
     Returns
     -------
@@ -174,10 +175,8 @@ def relevance_feedback(
     1 query has no relevant document, or is too short, and counts 0 (residual)
     """
     check_positive_int(n_judged, "n_judged")
-    if pseudo and keep:
-        raise ValueError(
-            "keep=True keeps judged documents in their places, but with pseudo=True there are no judgements."
-        )
+    if pseudo and pin_judged:
+        raise ValueError("pin_judged=True pins judged documents, but with pseudo=True there are no judgements.")
     labels = as_relevance(queries.labels, relevant_from)
     lists = _with_labels(queries, labels)
     scores = as_base_score(base, queries)
@@ -188,7 +187,9 @@ def relevance_feedback(
         parts[RESIDUAL] = ~judged
     # a column is passed as such: refiners then know that the base score is among the features
     known = base if is_column(base) else scores
-    return measure_refinements(lists, known, judgements, judged, refiner, parts, metrics, convention, keep=keep)
+    return measure_refinements(
+        lists, known, judgements, judged, refiner, parts, metrics, convention, pin_judged=pin_judged
+    )
 
 
 def measure_refinements(
@@ -202,11 +203,11 @@ def measure_refinements(
     convention: str | Convention,
     notes: Sequence[str] = (),
     *,
-    keep: bool = False,
+    pin_judged: bool = False,
 ) -> FeedbackResult:
     """Evaluate the base and each refinement on each part of the documents."""
     refiners = dict(refiner) if isinstance(refiner, Mapping) else {REFINED: refiner}
-    own = [BASE, SORTED] if keep else [BASE]
+    own = [BASE, SORTED] if pin_judged else [BASE]
     if not refiners or set(own) & set(refiners):
         named = " or ".join(f'"{name}"' for name in own)
         raise ValueError(f"refiner names {sorted(map(str, refiners))}; give at least one, and none of them {named}.")
@@ -216,8 +217,8 @@ def measure_refinements(
         if one is not None:
             unlabelled = _with_labels(queries, None)
             scores[str(name)] = clone(one).fit(unlabelled, judgements, base_score=base).scores_
-        if keep and name != BASE:
-            scores[str(name)] = pin_judged(scores[str(name)], judgements, qid=queries.qid)
+        if pin_judged and name != BASE:
+            scores[str(name)] = pinned_scores(scores[str(name)], judgements, qid=queries.qid)
         for kind, is_measured in parts.items():  # the base comes first: errors are raised before the fits
             lists = _rows(queries, is_measured)
             tables[kind][str(name)] = evaluate(

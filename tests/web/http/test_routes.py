@@ -603,7 +603,7 @@ def test_refine_answers_finite_numbers_whatever_the_list(data):
         "judgements": data.draw(st.dictionaries(docs, st.integers(0, 30))),
         "pairs": data.draw(st.lists(pair, max_size=4)) if n_docs > 1 else [],
         "method": data.draw(st.sampled_from(["multiplicative", "linear", "rocchio"])),
-        "keep": data.draw(st.booleans()),
+        "pin_judged": data.draw(st.booleans()),
     }
     try:
         answer = json.loads(refine_external(RefineRequest.model_validate_json(json.dumps(wish))).model_dump_json())
@@ -640,14 +640,14 @@ def test_refining_an_external_list_pins_with_a_pair(client):
     rng = np.random.default_rng(1)
     request = {
         "docids": list("abcdef"), "features": rng.normal(size=(6, 3)).tolist(), "base_scores": [6, 5, 4, 3, 2, 1],
-        "judgements": {"f": 1, "a": 0.5}, "pairs": [["c", "b"]], "keep": True,
+        "judgements": {"f": 1, "a": 0.5}, "pairs": [["c", "b"]], "pin_judged": True,
     }  # fmt: skip
     answer = client.post(f"{API}/refine", json=request).json()
     assert (answer["order"][0], answer["order"][-1]) == ("f", "a")
 
 
 def test_a_judged_list_pins_with_a_pair(client):
-    target = {"query": "wings", "keep": True}
+    target = {"query": "wings", "pin_judged": True}
     found = client.get(f"{API}/search", params={"q": "wings"}).json()["results"]
     first, second, *_, last = [one["docid"] for one in found]
     client.post(f"{API}/judgements", json={**target, "docid": last, "grade": 1})

@@ -23,7 +23,7 @@ def refine(
     target: str,
     tag: str | None,
     *,
-    keep: bool,
+    pin_judged: bool,
     as_json: bool,
     zero_based: bool,
     cache: bool,
@@ -35,7 +35,8 @@ def refine(
     from plackett.cli.shared import scores as scores_out
     from plackett.data.feedback.clicks import STRATEGIES
     from plackett.rankers.refinement.base_score import as_base_score
-    from plackett.rankers.refinement.judgements import as_relevance, pin_judged
+    from plackett.rankers.refinement.judgements import as_relevance
+    from plackett.rankers.refinement.judgements import pin_judged as pinned_scores
     from plackett.validation import count_of
 
     if strategy is not None and strategy not in STRATEGIES:
@@ -53,11 +54,11 @@ def refine(
     before = as_base_score(ranks_now, queries)
     after = _refined(queries, ranks_now, before, rows, methods)
     echo_base(ranks_now, queries)
-    if keep:
-        after = pin_judged(after, rows.y, qid=queries.qid)
+    if pin_judged:
+        after = pinned_scores(after, rows.y, qid=queries.qid)
         n_judged = int((rows.y == rows.y).sum())
         put = f"{count_of(n_judged, 'judged document is', 'judged documents are')} put first or last"
-        output.note(put if n_judged else "no document was judged; --keep has no effect")
+        output.note(put if n_judged else "no document was judged; --pin-judged has no effect")
     if as_json:
         output.write_json(_as_dict(queries, before, after, rows, methods.names[0]))
     else:

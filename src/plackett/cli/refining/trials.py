@@ -17,7 +17,7 @@ def try_lists(
     metrics: list[str],
     *,
     pseudo: bool,
-    keep: bool,
+    pin_judged: bool,
     as_json: bool,
     zero_based: bool,
     cache: bool,
@@ -31,7 +31,7 @@ def try_lists(
     queries, ranks_now = read_base(base, data, zero_based=zero_based, cache=cache)
     result = relevance_feedback(
         queries, ranks_now, methods.refiners(), n_judged=n_judged, relevant_from=methods.relevant_from,
-        metrics=metrics, pseudo=pseudo, keep=keep,
+        metrics=metrics, pseudo=pseudo, pin_judged=pin_judged,
     )  # fmt: skip
     echo_base(ranks_now, queries)
     _print(result, ("query", "queries"), "document", as_json=as_json)

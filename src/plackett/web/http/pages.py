@@ -53,19 +53,19 @@ def add_pages(app: FastAPI) -> None:
 
 
 def search_page(
-    request: Request, q: str = "", base: str = "", method: str = "", view: str = "", keep: str = ""
+    request: Request, q: str = "", base: str = "", method: str = "", view: str = "", pin_judged: str = ""
 ) -> Response:
     """Return the search box, and the list of the query refined by this user's judgements."""
     bench = _bench(request)
     q, method = q.strip(), method if method in METHODS else METHODS[0]
     base = base or _remembered_base(request, bench)
-    is_pinned = keep == "true"
+    is_pinned = pin_judged == "true"
     found, error = None, None
     if q:
         try:
             _check_query(q)
             k = limits.MAX_K if bench.collection.kind == "letor" else DOCUMENTS
-            options = ListOptions.model_construct(base=base, method=method, keep=is_pinned, k=k)
+            options = ListOptions.model_construct(base=base, method=method, pin_judged=is_pinned, k=k)
             found = bench.searching.search(request.state.credentials.user, q, options)
         except RequestError as raised:
             error = raised
@@ -78,7 +78,7 @@ def search_page(
         base=base if found is None else found.base,
         method=method,
         methods=METHODS,
-        keep=is_pinned,
+        pin_judged=is_pinned,
         view=view if view in VIEWS else VIEWS[0],
         list=found,
         list_json="" if found is None else found.model_dump_json(),

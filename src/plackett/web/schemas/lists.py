@@ -19,7 +19,7 @@ class ListOptions(RequestModel):
         description="A base ranker; empty means the last one of the query, or the default.",
     )
     method: Method = "multiplicative"
-    keep: bool = Field(default=False, description="Whether graded documents are pinned first or last.")
+    pin_judged: bool = Field(default=False, description="Whether graded documents are pinned first or last.")
     k: int = Field(default=50, ge=1, le=MAX_K, description="Number of documents to find and refine.")
     shown: int = Field(default=20, ge=1, le=MAX_K, description="Number of documents in the response.")
     side_by_side: bool = Field(default=False, description="Whether the response has the base order too.")
@@ -98,7 +98,7 @@ class RankedList(BaseModel):
     query: str
     base: str
     method: Method
-    keep: bool
+    pin_judged: bool
     k: int
     n_found: int
     n_judged: int

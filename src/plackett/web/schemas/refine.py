@@ -32,7 +32,7 @@ class RefineRequest(RequestModel):
         default=[], description="Preferences: the first document is preferred to the second."
     )
     method: Method = "multiplicative"
-    keep: bool = Field(default=False, description="Whether graded documents are pinned first or last.")
+    pin_judged: bool = Field(default=False, description="Whether graded documents are pinned first or last.")
 
     @model_validator(mode="after")
     def _check_lengths(self):

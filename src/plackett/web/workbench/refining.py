@@ -225,7 +225,7 @@ def refine_external(request: RefineRequest) -> RefineResponse:
                 raise ValueError(f"a judgement names {named!r}, which is not among the documents.")
         if any(better == worse for better, worse in request.pairs):
             raise ValueError("a document cannot be preferred to itself.")
-        refined = refine(hits, Judged(request.judgements, request.pairs), request.method, request.keep)
+        refined = refine(hits, Judged(request.judgements, request.pairs), request.method, request.pin_judged)
     rows = [row_of[docid] for docid in hits.docid]  # of the request, in base order
     place = np.empty(len(rows), dtype=np.int64)
     place[rows] = np.arange(len(rows))

@@ -113,7 +113,7 @@ class Searching:
         if user_id is not None and query_id is not None:
             state = self._store.state(user_id, query_id)
             judged, can_undo = state.judged, state.can_undo
-        refined = refine(hits, judged, options.method, options.keep)
+        refined = refine(hits, judged, options.method, options.pin_judged)
         place = {row: number for number, row in enumerate(refined.order, 1)}
         labels = self._collection.labels(text)
         in_list = set(hits.docid)
@@ -125,7 +125,7 @@ class Searching:
             query=text,
             base=hits.base,
             method=options.method,
-            keep=options.keep,
+            pin_judged=options.pin_judged,
             k=options.k,
             n_found=len(hits.docid),
             n_judged=len(judged.labels),

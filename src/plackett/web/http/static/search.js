@@ -33,7 +33,7 @@ let shows = 0;  // lists that came with what was written
 
 const view = () => chosen("order");
 const wanted = (shown = Math.max(list.results.length, MORE)) => ({
-  base: list.base, method: list.method, keep: list.keep, k: list.k, shown: Math.min(shown, 200), side_by_side: view() !== "refined",
+  base: list.base, method: list.method, pin_judged: list.pin_judged, k: list.k, shown: Math.min(shown, 200), side_by_side: view() !== "refined",
 });
 
 // Rows are created once from the template of the page, then filled and moved
@@ -185,7 +185,7 @@ if (list) {
   $("#more").addEventListener("click", () => reload(list.results.length + MORE));
   $("#against").addEventListener("change", draw);
   for (const input of $$('input[name="order"]')) input.addEventListener("change", () => look(input.value));
-  for (const input of [...$$('input[name="method"]'), $("#keep")]) input.addEventListener("change", () => reload());
+  for (const input of [...$$('input[name="method"]'), $("#pin-judged")]) input.addEventListener("change", () => reload());
 }
 
 // The list for the current options. Responses to earlier requests are ignored: newer options send their own request,
@@ -197,7 +197,7 @@ async function reload(shown) {
     do {
       judgements = shows;
       list.method = chosen("method");
-      list.keep = $("#keep").checked;
+      list.pin_judged = $("#pin-judged").checked;
       address();
       found = await get(`search?${new URLSearchParams({ q: list.query, ...wanted(shown) })}`);
     } while (turn === turns && judgements !== shows);
@@ -219,7 +219,7 @@ function look(order) {
 }
 
 function address() {
-  const entries = { q: list.query, base: list.base, method: list.method, view: view(), ...(list.keep ? { keep: "true" } : {}) };
+  const entries = { q: list.query, base: list.base, method: list.method, view: view(), ...(list.pin_judged ? { pin_judged: "true" } : {}) };
   history.replaceState(null, "", `/?${new URLSearchParams(entries)}`);
 }
 
