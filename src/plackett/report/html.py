@@ -78,7 +78,7 @@ def report_html(comparison: Comparison, *, title: str | None = None) -> str:
         comparison=comparison,
         metric=comparison.metrics[0],
         headline=[for_display(sentence, 600) for sentence in comparison.headline()],
-        facts=facts(comparison),
+        sizes=sizes(comparison),
         convention=CONVENTIONS.get(comparison.convention),
         tables=every,
         downloads={name: list(downloads(table)) for name, table in every.items()},
@@ -97,14 +97,14 @@ def report_html(comparison: Comparison, *, title: str | None = None) -> str:
     )
 
 
-class Fact(NamedTuple):
-    """A number at the head of the page."""
+class Size(NamedTuple):
+    """A size at the head of the page, such as the number of queries."""
 
     value: str
     name: str
 
 
-def facts(comparison: Comparison) -> list[Fact]:
+def sizes(comparison: Comparison) -> list[Size]:
     """Return the sizes at the head of the page."""
     n_features = comparison.description.get("n_features")
     rows = [
@@ -114,7 +114,7 @@ def facts(comparison: Comparison) -> list[Fact]:
         (n_features, "feature", "features"),
         (comparison.n_folds, "fold", "folds"),
     ]
-    return [Fact(f"{n:,}", one if n == 1 else many) for n, one, many in rows if n is not None]
+    return [Size(f"{n:,}", one if n == 1 else many) for n, one, many in rows if n is not None]
 
 
 class Download(NamedTuple):
