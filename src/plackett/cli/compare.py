@@ -69,17 +69,15 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
 ) -> None:
     """Compare rankers: hyperparameters chosen on validation queries, measures on test queries, p-values."""
-    if as_json + as_csv + as_markdown + as_latex > 1:
-        raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
-    if per_query and not (as_json or as_csv):
+    from plackett.cli.shared import inputs, output, parameters
+
+    form = output.chosen_format(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
+    if per_query and form not in ("json", "csv"):
         raise typer.BadParameter("--per-query requires --json or --csv.")
     if folds is not None and folds != LETOR and not (folds.isdecimal() and int(folds) >= 2):
         raise typer.BadParameter(f"--folds {folds}: give a number of at least 2, or letor.")
     if jobs == 0:
         raise typer.BadParameter("--jobs 0: give a number of at least 1, or -1 for all cores.")
-
-    from plackett.cli.shared import inputs, output, parameters
-
     parameters.check_seed(seed)
     inputs.check_data(data)
     if report is not None:
@@ -110,7 +108,6 @@ def compare(
         if folder is not None:
             output.note(f"finished fits are stored in {folder}; run the same command again to resume.")
         raise
-    form = "json" if as_json else "csv" if as_csv else "markdown" if as_markdown else "latex" if as_latex else "table"
     _show(result, form, per_query=per_query, quiet=quiet)
     if report is not None:  # after the table, so that a failing report does not lose it
         from plackett.report.html import write_report
@@ -135,17 +132,16 @@ def _parse(metrics: list[str], convention: str, select_by: str | None) -> list[s
 
 def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> list[Contestant]:
     from plackett.cli.shared import own_parts
+    from plackett.cli.shared.parameters import usage_errors
     from plackett.data.preprocessing.scaling import get_normalizer
     from plackett.evaluation.compare.comparison import BEST
     from plackett.evaluation.compare.contestants import as_contestants
 
     names = [name for name in (part.strip() for part in rankers.split(",")) if name]
-    try:
+    with usage_errors():
         contestants = as_contestants([own_parts.ranker(name, "--rankers") for name in names])
         if normalize is not None:
             get_normalizer(normalize)
-    except (TypeError, ValueError) as error:
-        raise typer.BadParameter(str(error)) from error
     names = [contestant.name for contestant in contestants]
     if baseline not in (None, BEST) and baseline not in names:
         raise typer.BadParameter(f"--baseline {baseline} is not one of the rankers {', '.join(names)}.")

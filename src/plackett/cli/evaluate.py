@@ -50,8 +50,7 @@ def evaluate(
     """Measure a ranking: a LETOR file and scores, or qrels and a TREC run."""
     from plackett.cli.shared import inputs, measures, output
 
-    if as_json + as_csv + as_markdown + as_latex > 1:
-        raise typer.BadParameter("choose one of --json, --csv, --markdown and --latex.")
+    form = output.chosen_format(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if every_convention and (as_markdown or as_latex or reference_scores or per_query):
         raise typer.BadParameter("--every-convention can only be combined with --json and --csv.")
     if as_csv and reference_scores and not every_convention:
@@ -79,16 +78,12 @@ def evaluate(
     )
     if as_json:
         output.write_json(result.to_dict(per_query=per_query))
-    elif as_csv:
-        output.write(result.to_csv())
-    elif as_markdown:
-        output.write(result.to_markdown())
-    elif as_latex:
-        output.write(result.to_latex())
-    else:
+        return
+    if form == "table":
         output.write_table(result.to_table(per_query=per_query))
-    if not as_json:  # which holds them
-        _print_notes(result)
+    else:
+        output.write(getattr(result, f"to_{form}")())
+    _print_notes(result)
 
 
 def _load(data: str, scores: str, *, is_name: bool, zero_based: bool, cache: bool) -> tuple[Any, Any]:

@@ -29,16 +29,12 @@ def explain(
 
     if (above is None) != (below is None):
         raise typer.BadParameter("--above and --below must be given together.")
-    if as_json and as_csv:
-        raise typer.BadParameter("choose one of --json and --csv.")
+    output.chosen_format(json=as_json, csv=as_csv)
     inputs.check_exists(model)
     inputs.check_data(data)
     ranker = models.load_ranker(model)
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache, needs_labels=False)
-    queries, note = models.fit_columns(queries, ranker.n_features_in_, models.name_of_data(data), f"the model {model}")
-    if note is not None:
-        output.note(note)
-    chosen = _query(queries, query)
+    chosen = _query(models.for_model(queries, ranker, models.name_of_data(data), model), query)
     found = _explanation(ranker, chosen, above, below)
     if as_json:
         output.write_json(found.to_dict())

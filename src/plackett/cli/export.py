@@ -79,11 +79,7 @@ def _read_names(path: str) -> list[str]:
 
 
 def _rows(check: str, ranker: Any, model: str, *, zero_based: bool) -> Queries:
-    from plackett.cli.shared import inputs, models, output
+    from plackett.cli.shared import inputs, models
 
     queries = inputs.load_queries([check], zero_based=zero_based, cache=False)
-    name = models.name_of_data([check])
-    queries, note = models.fit_columns(queries, ranker.n_features_in_, name, f"the model {model}")
-    if note is not None:
-        output.note(note)
-    return queries
+    return models.for_model(queries, ranker, models.name_of_data([check]), model)

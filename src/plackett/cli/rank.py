@@ -27,7 +27,7 @@ def rank(
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
 ) -> None:
     """Score documents with a saved model: one score per row of DATA, in the order of its rows."""
-    from plackett.cli.shared import inputs, measures, models, output
+    from plackett.cli.shared import inputs, measures, models
     from plackett.cli.shared import scores as scores_out
 
     scores_out.check_target(target, tag)
@@ -36,9 +36,7 @@ def rank(
     wanted = measures.parse_measures(metrics) if metrics else None
     ranker = models.load_ranker(model)
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache, needs_labels=wanted is not None)
-    queries, note = models.fit_columns(queries, ranker.n_features_in_, models.name_of_data(data), f"the model {model}")
-    if note is not None:
-        output.note(note)
+    queries = models.for_model(queries, ranker, models.name_of_data(data), model)
     scores = ranker.predict(queries)
     scores_out.write(queries, scores, target, tag)
     if wanted is not None:

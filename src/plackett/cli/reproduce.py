@@ -35,11 +35,8 @@ def reproduce(
     from plackett.reproductions.base import Job, summary
 
     parameters.check_seed(seed)
-
-    try:
+    with parameters.usage_errors():
         found = reproductions.paper(paper)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
     if data is not None:
         inputs.check_exists(data)
         if not Path(data).is_dir():

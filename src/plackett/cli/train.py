@@ -219,10 +219,8 @@ def _check_options(name: str, params: dict[str, Any], *, is_tuned: bool) -> None
     """Raise for unknown rankers and for parameters that the ranker does not have; name those it has."""
     from plackett.rankers.registry import parameters as parameters_of
 
-    try:
+    with parameters.usage_errors():
         own = parameters_of(name)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
     options = {FLAGS[param]: param for param in params if param in FLAGS}
     if is_tuned:
         options["--tune-l2 and --l2-path"] = "l2"
@@ -241,12 +239,10 @@ def _build(name: str, params: dict[str, Any]) -> Any:
     """Return the unfitted ranker; raise for unknown parameters and invalid values."""
     from plackett.rankers.registry import ranker
 
-    try:
+    with parameters.usage_errors():
         estimator = ranker(name, **params)
         parameters.check_values(estimator)
-    except (TypeError, ValueError) as error:
-        raise typer.BadParameter(str(error)) from error
-    return estimator
+        return estimator
 
 
 # --- The fit ----------------------------------------------------------------------------------------------------------

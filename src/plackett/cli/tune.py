@@ -110,14 +110,12 @@ def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Conte
     for param in fixed:
         if chosen is not None and param in chosen:
             raise typer.BadParameter(f"--set {param} and --grid {param}: give a parameter in one of them only.")
-    try:
+    with parameters.usage_errors():
         named = contestant_of(own_parts.ranker(name, "--ranker"))
         check_names(named.estimator, fixed)
         estimator = with_params(named.estimator, fixed)
         if hasattr(estimator, "check_parameters"):
             parameters.check_values(estimator)
-    except (TypeError, ValueError) as error:
-        raise typer.BadParameter(str(error)) from error
     if chosen is None:
         chosen = {param: values for param, values in named.grid.items() if param not in fixed}
     return Contestant(named.name, estimator, chosen)

@@ -99,19 +99,18 @@ def workbench(
 def _settings(host: str, port: int, token: str | None, origins: list[str] | None) -> Settings:
     import secrets
 
+    from plackett.cli.shared.parameters import usage_errors
     from plackett.web.settings import Settings, is_loopback
 
     if token is None and (origins or not is_loopback(host)):
         token = secrets.token_urlsafe(24)
-    try:
+    with usage_errors():
         return Settings(host=host, port=port, token=token, origins=tuple(origins or ()))
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 def _collection(source: str | None, letor: list[str] | None, models: list[str]) -> Collection:
-    from plackett.cli.shared import inputs, output
-    from plackett.cli.shared.models import fit_columns, load_ranker, name_of_data
+    from plackett.cli.shared import inputs
+    from plackett.cli.shared.models import for_model, load_ranker, name_of_data
     from plackett.data.documents.read import as_text
     from plackett.web.collections.index_cache import default_cache_folder
     from plackett.web.collections.letor import LetorCollection
@@ -123,10 +122,7 @@ def _collection(source: str | None, letor: list[str] | None, models: list[str]) 
         queries = inputs.load_queries(letor, zero_based=False, cache=False)
         widest = max(rankers, key=lambda path: rankers[path].n_features_in_, default=None)
         if widest is not None:
-            wanted = rankers[widest].n_features_in_
-            queries, note = fit_columns(queries, wanted, name_of_data(letor), f"the model {widest}")
-            if note is not None:
-                output.note(note)
+            queries = for_model(queries, rankers[widest], name_of_data(letor), widest)
         collection = LetorCollection(queries, name=as_text(os.path.basename(name_of_data(letor))) or "judged lists")
         paths = "\0".join(name if inputs.is_known_name(name) else os.path.abspath(name) for name in letor)
         collection.key += f"-{hashlib.sha256(os.fsencode(paths)).hexdigest()[:10]}"

@@ -208,14 +208,20 @@ def _rebuild(name: str, k: int | None, convention: Convention | None, parameters
 
 def split_measures(text: str) -> list[str]:
     """Return the parts of a text such as ``"ndcg@10, map"``, split at commas outside of brackets."""
+    return [part for part in split_list(text, "()") if part]
+
+
+def split_list(text: str, brackets: str) -> list[str]:
+    """Return the parts between commas, except those between ``brackets``, an opening and a closing one."""
+    opening, closing = brackets[0], brackets[1]
     parts, depth = [""], 0
     for character in text:
-        depth += (character == "(") - (character == ")")
+        depth += (character == opening) - (character == closing)
         if character == "," and depth == 0:
             parts.append("")
         else:
             parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]
+    return [part.strip() for part in parts]
 
 
 def _known_name(name: str) -> str:

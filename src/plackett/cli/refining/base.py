@@ -74,13 +74,11 @@ def _column(base: str, queries: Queries, name: str) -> int | None:
 
 
 def _scored_by_model(source: str | Stream, queries: Queries, name: str) -> tuple[Queries, Any]:
-    from plackett.cli.shared import models, output
+    from plackett.cli.shared import models
     from plackett.storage.opening import name_of
 
     ranker = models.load_ranker(source)
-    queries, note = models.fit_columns(queries, ranker.n_features_in_, name, f"the model {name_of(source)}")
-    if note is not None:
-        output.note(note)
+    queries = models.for_model(queries, ranker, name, name_of(source))
     return queries, ranker.predict(queries)
 
 

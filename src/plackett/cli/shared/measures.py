@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from plackett._tables import rounded
+from plackett.cli.shared.parameters import usage_errors
 
 
 def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> list[str]:
@@ -14,10 +15,8 @@ def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> lis
     from plackett.metrics.measure import Measure, split_measures
 
     names = [name for text in ([texts] if isinstance(texts, str) else texts) for name in split_measures(text)]
-    try:
+    with usage_errors():
         measures = {Measure.parse(name) for name in names}
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
     if not names or len(measures) < len(names):
         raise typer.BadParameter(f"{option} names no measure, or one twice.")
     return names
@@ -27,17 +26,10 @@ def check_convention(name: str) -> None:
     """Raise for an unknown convention."""
     from plackett.metrics.conventions import get_convention
 
-    try:
+    with usage_errors():
         get_convention(name)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def number(value: float) -> str:
-    """Return the value of a measure with four decimal places; a dash for NaN."""
-    return rounded(value)
 
 
 def in_words(means: dict[str, float]) -> str:
     """Return means like ``ndcg@10 0.5123, map 0.4310``."""
-    return ", ".join(f"{name} {number(value)}" for name, value in means.items())
+    return ", ".join(f"{name} {rounded(value)}" for name, value in means.items())

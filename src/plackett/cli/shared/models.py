@@ -71,6 +71,16 @@ def fit_columns(queries: Queries, n_features: int, name: str, wanted_by: str) ->
     return _padded(queries, n_features), note
 
 
+def for_model(queries: Queries, ranker: Any, name: str, model: str) -> Queries:
+    """Return queries with as many columns as a model; print a note if some were added."""
+    from plackett.cli.shared import output
+
+    queries, note = fit_columns(queries, ranker.n_features_in_, name, f"the model {model}")
+    if note is not None:
+        output.note(note)
+    return queries
+
+
 def name_of_data(data: list) -> str:
     """Return the name of the data in messages."""
     from plackett.storage.opening import name_of

@@ -8,7 +8,18 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+import typer
+
 from plackett._tables import Table, aligned, json_value
+
+
+def chosen_format(**is_chosen: bool) -> str:
+    """Return the name of the one format that was chosen, or "table"; raise a usage error for several."""
+    names = [name for name, is_one in is_chosen.items() if is_one]
+    if len(names) > 1:
+        *first, last = (f"--{name}" for name in is_chosen)
+        raise typer.BadParameter(f"choose one of {', '.join(first)} and {last}.")
+    return names[0] if names else "table"
 
 
 def note(text: str) -> None:

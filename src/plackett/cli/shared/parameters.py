@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import typer
@@ -14,24 +16,33 @@ LOG = ":log"
 TAKES_FEATURES = ("query_features", "base_column")
 
 
-def split_pair(text: str, option: str, example: str) -> tuple[str, str]:
-    """Split ``key=value``."""
-    name, equals, rest = text.partition("=")
-    name, rest = name.strip(), rest.strip()
-    if not equals or not name.isidentifier():
-        raise typer.BadParameter(f"{option} {text}: write it like {option} {example}.")
-    return name, rest
+@contextlib.contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn errors about values of options into errors of usage, with their message."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _pairs(words: list[str], option: str, example: str) -> dict[str, str]:
+    """Split ``key=value`` words, each key once."""
+    answer: dict[str, str] = {}
+    for word in words:
+        name, equals, rest = word.partition("=")
+        name = name.strip()
+        if not equals or not name.isidentifier():
+            raise typer.BadParameter(f"{option} {word}: write it like {option} {example}.")
+        if name in answer:
+            raise typer.BadParameter(f"{option} {word}: {name} is given twice.")
+        answer[name] = rest.strip()
+    return answer
 
 
 def settings_of(words: list[str], option: str = "--set") -> dict[str, Any]:
     """Parse parameters given as ``key=value``, each once."""
-    answer: dict[str, Any] = {}
-    for word in words:
-        name, text = split_pair(word, option, "key=value")
-        if name in answer:
-            raise typer.BadParameter(f"{option} {word}: {name} is given twice.")
-        answer[name] = _as_parameter(name, value_of(text), f"{option} {name}")
-    return answer
+    pairs = _pairs(words, option, "key=value").items()
+    return {name: _as_parameter(name, value_of(text), f"{option} {name}") for name, text in pairs}
 
 
 def _as_parameter(name: str, value: Any, option: str) -> Any:
@@ -67,31 +78,19 @@ def as_text(value: Any) -> str:
 
 def grid_of(words: list[str], option: str = "--grid") -> dict[str, Any]:
     """Parse a grid: ``key=value,value`` as lists, ``key=low..high`` as distributions."""
+    from plackett.metrics.measure import split_list
+
     answer: dict[str, Any] = {}
-    for word in words:
-        name, text = split_pair(word, option, "l2=1,0.1,0.01")
-        if name in answer:
-            raise typer.BadParameter(f"{option} {word}: {name} is given twice.")
+    for name, text in _pairs(words, option, "l2=1,0.1,0.01").items():
+        where = f"{option} {name}={text}"
         if not text:
-            raise typer.BadParameter(f"{option} {word}: {name} has no values.")
-        answer[name] = (
-            _distribution(text, f"{option} {word}")
-            if RANGE in text
-            else [_as_parameter(name, one, f"{option} {name}") for one in _listed(text)]
-        )
-    return answer
-
-
-def _listed(text: str) -> list[Any]:
-    """Split at commas outside square brackets."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character == "[") - (character == "]")
-        if character == "," and depth == 0:
-            parts.append("")
+            raise typer.BadParameter(f"{where}: {name} has no values.")
+        if RANGE in text:
+            answer[name] = _distribution(text, where)
         else:
-            parts[-1] += character
-    return [value_of(part.strip()) for part in parts]
+            values = [value_of(part) for part in split_list(text, "[]")]
+            answer[name] = [_as_parameter(name, one, f"{option} {name}") for one in values]
+    return answer
 
 
 def _distribution(text: str, where: str) -> Any:
@@ -115,10 +114,8 @@ def check_seed(seed: int, option: str = "--seed") -> None:
     """Raise for a seed that is too large, before any data are read."""
     from plackett.validation import check_seed as check
 
-    try:
+    with usage_errors():
         check(seed, option)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
 
 
 def check_values(estimator: Any) -> None:
