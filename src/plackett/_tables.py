@@ -176,7 +176,7 @@ class Column:
         return self.kind == "text"
 
     def number(self, cell: Any) -> float:
-        """The number that the cell is sorted by; NaN where it has none."""
+        """The number that the cell is sorted by; NaN where it is not a number."""
         value = cell.value if isinstance(cell, (Marked, Estimate)) else cell
         return math.nan if value is None or isinstance(value, str) else float(value)
 

@@ -288,7 +288,7 @@ def test_arguments_that_would_be_ignored_are_refused():
     qrels, run = qrels_and_run()
     with pytest.raises(ValueError, match="qid was given, but qrels and a run have their own ids"):
         pk.evaluate(qrels, run, qid=[1, 2])
-    with pytest.raises(ValueError, match="complete was given, but complete goes with qrels and a run"):
+    with pytest.raises(ValueError, match="complete was given, but complete is an option for qrels and a run"):
         pk.evaluate(LABELS, SCORES, qid=QID, complete=True)
 
 

@@ -56,7 +56,8 @@ _DTYPES = {
 class CacheFile:
     """The cache of some files, read with some options. It lies beside the first file, or in ``folder``.
 
-    Beside the files their names tell caches apart, so that a folder may be moved; elsewhere their full paths do.
+    Beside the files the name of a cache depends on their names, so that a folder may be moved; elsewhere on their full
+    paths.
 
     Parameters
     ----------

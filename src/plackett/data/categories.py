@@ -22,7 +22,7 @@ MAX_NAMES = 1 << 24  # codes are exact in float32
 def check_categories(
     categories: Mapping[Any, Sequence[str]] | None, X: Any, feature_names: Sequence[str] | None
 ) -> Categories | None:
-    """Return the categories by column, sorted; None if there are none. X must hold codes in these columns."""
+    """Return the categories by column, sorted; None without categories. X must hold codes in these columns."""
     if not categories:
         return None
     if not isinstance(categories, Mapping):

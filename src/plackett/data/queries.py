@@ -264,7 +264,7 @@ class Queries:
 
     @property
     def labels(self) -> np.ndarray:
-        """The labels; raises ValueError if there are none."""
+        """The labels; raises a ValueError if they are missing."""
         if self.y is None:
             raise ValueError("these queries have no labels. Pass y to Queries(X, y, qid).")
         return self.y

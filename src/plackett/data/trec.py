@@ -146,7 +146,7 @@ class Run:
         Parameters
         ----------
         queries : Queries
-            Document names are ``queries.docid``, or the row numbers, from 0, when it has none.
+            Document names are ``queries.docid``, or the row numbers, from 0, if it is None.
         scores : array-like of shape (n_docs,)
             One per row of ``queries.X``, as ``ranker.predict(queries.X, qid=queries.qid)`` gives them.
 

@@ -64,7 +64,7 @@ def active_client() -> Any:
 
 
 def require_client(needed_for: str) -> Any:
-    """Return the Dask client of this process; raise if there is none."""
+    """Return the Dask client of this process; raise an error without a client."""
     import_optional("distributed", extra="dask", needed_for=needed_for)
     client = active_client()
     if client is None:

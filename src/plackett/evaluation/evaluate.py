@@ -249,7 +249,7 @@ def evaluate(
         is_complete = [(measure.convention or rules).is_complete for measure in measures]
         lists, notes = _lists_of_run(labels, scores, any(is_complete) if complete is None else complete)
     else:
-        _refuse("complete goes with qrels and a run", complete=complete)
+        _refuse("complete is an option for qrels and a run", complete=complete)
         if queries is not None:
             _refuse("a Queries has its own ids", qid=qid, docid=docid)
             check_judged(queries)
@@ -288,7 +288,7 @@ def evaluate(
 
 
 def parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[list[Measure], list[str]]:
-    """Return the measures and their names as given; raise where there are none, or one of them twice."""
+    """Return the measures and their names as given; raise an error for no measures or repeated ones."""
     if isinstance(metrics, (str, Measure)):
         metrics = split_measures(metrics) if isinstance(metrics, str) else [metrics]
     metrics = list(metrics)
@@ -320,7 +320,7 @@ def _refuse(why: str, **arguments: object) -> None:
 
 
 def check_judged(queries: Queries) -> None:
-    """Raise if there are no labels, or if some documents have none."""
+    """Raise an error if labels are missing, for all documents or for some."""
     if np.isnan(queries.labels).any():
         unjudged = int(np.isnan(queries.labels).sum())
         raise ValueError(

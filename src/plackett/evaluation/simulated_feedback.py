@@ -255,7 +255,7 @@ def _with_labels(queries: Queries, labels: np.ndarray | None) -> Queries:
 
 
 def _rows(queries: Queries, is_kept: np.ndarray) -> Queries:
-    """Return some documents without their features, and without the queries that have none of them."""
+    """Return some documents without their features; queries without such documents are left out."""
     if not is_kept.any():
         raise ValueError("every document of every query is judged; nothing is left to evaluate. Lower n_judged.")
     docid = None if queries.docid is None else queries.docid[is_kept]

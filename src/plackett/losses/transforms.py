@@ -152,7 +152,7 @@ class TransformedLoss(CompiledCurvature):
     """Base of the losses that see the scores by ``log φ`` alone.
 
     With φ = exp they are convex, ignore shifts of the scores and have curvature products, unless ties are broken at
-    random. With another φ they have none of this.
+    random. None of this holds for another φ.
     """
 
     transform: Any

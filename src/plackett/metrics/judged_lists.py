@@ -287,7 +287,7 @@ def fill_empty(values: np.ndarray, empty: object) -> np.ndarray:
 
 
 def mean_of_counted(values: np.ndarray) -> float:
-    """Return the mean of the values that are not NaN; NaN if there is none."""
+    """Return the mean of the values that are not NaN; NaN if all are."""
     counted = values[~np.isnan(values)]
     return float(counted.mean()) if counted.size else np.nan
 

@@ -150,7 +150,7 @@ class Measure:
 
     @property
     def rules(self) -> Convention:
-        """The convention of the measure; ``standard`` if it has none."""
+        """The convention of the measure; ``standard`` by default."""
         return self.convention or CONVENTIONS["standard"]
 
     @property

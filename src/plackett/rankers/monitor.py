@@ -34,7 +34,7 @@ class ValidationSet:
         return mean_of_counted(self.measure.values(self._lists.with_scores(scores)))
 
     def values(self, scores: np.ndarray) -> np.ndarray:
-        """Return the measure of each query; NaN where it has none."""
+        """Return the measure of each query; NaN where it has no value."""
         if not np.isfinite(scores).all():
             return np.full(self.queries.n_queries, np.nan)
         table, is_empty = self.measure.rules.table([self.measure], self._lists.with_scores(scores))

@@ -226,7 +226,7 @@ class KernelScorer(LinearScorer):
         return linalg.solve_triangular(triangle, np.eye(triangle.shape[0]), lower=True, check_finite=False).T
 
     def weights_of(self, dual: np.ndarray, support: Any) -> np.ndarray | None:
-        """Return the coefficients closest to scoring by ``dual`` on ``support``; None if there are none."""
+        """Return the coefficients closest to scoring by ``dual`` on ``support``; None without such coefficients."""
         if self.penalty == "coefficients":
             return dual.copy() if dual.size == self.n_features else None
         if support is self.support or (self.kernel.is_precomputed and np.array_equal(support, self.support)):
@@ -276,7 +276,7 @@ class Training(NamedTuple):
 
 
 def exact_scorer(kernel: Kernel, training: Training, *, has_intercept: bool, max_bytes: float) -> KernelScorer:
-    """Return the scorer on a factor of the whole kernel matrix; on the matrix itself if it has none."""
+    """Return the scorer on a factor of the whole kernel matrix; on the matrix itself if it cannot be factorised."""
     X = training.X
     n_docs = X.shape[0]
     check_bytes(

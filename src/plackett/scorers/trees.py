@@ -156,7 +156,7 @@ class FlatTrees(BaseEstimator):
 
 @models.register
 class ZeroTrees(FlatTrees):
-    """A sum of regression trees in which every split says where a 0 goes, whatever the threshold.
+    """A sum of regression trees in which every split has a branch for 0, independent of the threshold.
 
     XGBoost grows such trees on sparse rows, where it takes a 0 as missing. A number that single precision rounds to 0
     counts as 0.

@@ -216,7 +216,7 @@ class Search:
         return float(np.linalg.norm(self.gradient))
 
     def step(self) -> bool:
-        """Move to another point; False if there is none to move to."""
+        """Move to another point; return False if no point is left."""
         raise NotImplementedError
 
     def check(self) -> None:

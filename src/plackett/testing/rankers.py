@@ -15,11 +15,11 @@ from plackett.evaluation.estimators import check_estimator, fit_copy, predict
 
 
 def check_ranker(estimator: Any, *, random_state: int = 0) -> None:
-    """Test a ranker of your own: whatever ``compare``, ``select`` and ``cross_validate`` expect of an estimator.
+    """Test a ranker of your own: everything that ``compare``, ``select`` and ``cross_validate`` expect of an estimator.
 
     - It has ``fit``, ``predict`` and ``get_params``; ``clone`` copies its parameters.
     - ``fit`` changes neither the data nor the parameters, and two fits give the same scores.
-    - ``predict`` gives one finite score per row, in the order of the rows, whatever that order is.
+    - ``predict`` gives one finite score per row, in the order of the rows, for any order.
     - Rows of a query need not be adjacent, ids of queries may be texts, and a query may have one document.
     - Training rows of different queries may be mixed, which changes the scores by rounding only.
     - A fitted ranker can be pickled, as worker processes need.

@@ -46,7 +46,7 @@ def build_index(
     links : array of shape (n_links, 2) or (n_links, 3), scipy sparse matrix, or str, default=None
         Rows of (from, to) or (from, to, weight), documents by position; or a kind of links of the collection.
     urls : sequence of str, default=None
-        One per document, "" where there is none.
+        One per document, "" if it is missing.
     store : bool, default=True
         Store the texts, for snippets.
 

@@ -193,7 +193,7 @@ class TextIndex:
         return {field: self.text(docid, field) for field in self.fields}
 
     def title(self, docid: str) -> str:
-        """Return the field "title" in one line, or the id if there is none."""
+        """Return the field "title" in one line, or the id if the document has no title."""
         text = self.text(docid, "title") if "title" in self.fields and "title.bounds" in self._arrays else ""
         return " ".join(text.split()) or str(docid)
 
@@ -329,7 +329,7 @@ class TextIndex:
 
 
 def _cached(store: OrderedDict, key: Any) -> Any:
-    """Return a cached value and mark it as used last; None if there is none."""
+    """Return a cached value and mark it as used last; None on a cache miss."""
     value = store.get(key)
     if value is not None:
         with contextlib.suppress(KeyError):  # another thread may have evicted it

@@ -31,7 +31,7 @@ class DatasetInfo:
     columns : mapping of str to int
         Name of a feature -> its number in the file, counted from 1 as LETOR does.
     parts : tuple of str
-        Names of the parts that ``load(..., part=)`` knows.
+        Names of the parts, for ``load(..., part=)``.
     n_folds : int
         5 for the sets with LETOR's table of folds, 1 for those with a single published split, 0 for none.
     versions : tuple of str

@@ -361,7 +361,7 @@ def _root(folder: str | PathLike | None) -> Path | None:
 
 
 def _files_of_parts(dataset: DatasetInfo, place: Path, parts: tuple[str, ...]) -> list[Path]:
-    """Return the files below ``place`` with exactly ``parts``; empty if there are none."""
+    """Return the files below ``place`` with exactly ``parts``; empty if no file matches."""
     if dataset.n_folds == N_FOLDS and len(parts) > 1:
         published = _published_fold(place, parts)
         if published:

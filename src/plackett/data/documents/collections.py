@@ -47,7 +47,7 @@ class TextCollection:
     docid : list of str
         One id per document.
     fields : dict of list of str
-        ``fields["title"][i]`` is the title of document i, ``""`` if it has none. The fields differ between
+        ``fields["title"][i]`` is the title of document i, ``""`` if it has no title. The fields differ between
         collections: title, author, source, body, keywords, categories, note.
     queries : dict of str
         Query id -> the text of the query.

@@ -117,7 +117,7 @@ def _documents_of_file(path: str, name: str, encoding: str, is_lenient: bool, re
         yield from _documents_of_table(path, name, kind, encoding, is_lenient, remedy)
         return
     text = read_text(path, encoding, is_lenient=is_lenient, remedy=remedy)
-    if is_stream(path):  # its name does not tell its type
+    if is_stream(path):  # its name does not contain its type
         name, kind = name_of(path), ".jsonl" if text.lstrip().startswith("{") else ".txt"
     if kind == ".json" and text.lstrip().startswith("["):
         yield from _numbered(name, _json_array(path, text))

@@ -138,7 +138,7 @@ def _items() -> tuple[_Item, ...]:
 
 
 def _imported(name: str) -> types.ModuleType | None:
-    """Return the module, or None if this system or version has none."""
+    """Return the module, or None if this system or version does not have it."""
     if name in sys.modules:
         return sys.modules[name]
     with warnings.catch_warnings(), contextlib.suppress(ImportError):

@@ -185,7 +185,7 @@ class Feedback:
         Parameters
         ----------
         qid : array-like of shape (n_lists,)
-            The query of each list of results that somebody was shown.
+            The query of each list of results that was shown.
         shown : list of lists of document ids
             Each list from the top down; no document twice.
         clicked : list of lists of document ids
@@ -430,7 +430,7 @@ class _Rows:
         self.rows: dict[str, dict[str, list[int]]] = {}
 
     def __call__(self, qid: np.ndarray, docid: np.ndarray) -> np.ndarray:
-        """Return the row of each document, -1 if there is none."""
+        """Return the row of each document, -1 if it has no row."""
         found = (self._row(query, document) for query, document in zip(qid.tolist(), docid.tolist(), strict=True))
         return np.fromiter(found, dtype=np.int64, count=qid.size)
 

@@ -1,7 +1,7 @@
 """Parsing waves of LETOR lines into the arrays of a ``Queries``: X, labels, query ids, comments.
 
-The first wave is read into pairs, which tells how many columns there are and how full they are. From then on each chunk
-is parsed straight into its rows of X, or kept as pairs when X becomes CSR.
+The first wave is read into pairs, from which the number of columns and their density are estimated. From then on each
+chunk is parsed straight into its rows of X, or kept as pairs when X becomes CSR.
 """
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ def _pairs(rows: _Rows, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, 
 
 
 def _number_texts(numbers: np.ndarray) -> list[bytes]:
-    """The shortest text of numbers that are too long for the kernel, and of those that are none."""
+    """The shortest text of numbers that are too long for the kernel, and of values that are not finite."""
     texts = [repr(number) for number in numbers.tolist()]
     if numbers.dtype == np.float32:
         for k, number in enumerate(numbers):

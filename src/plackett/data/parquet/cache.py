@@ -46,7 +46,7 @@ def read_mapped(files: list[str], folder: Any, rows_of: Any, columns: dict[str, 
 def _described(files: list[str], columns: dict[str, Any]) -> dict[str, str]:
     """The options of the cache: the columns, and the query ids in the names of folders, which may be renamed."""
     names = {name: value if value is None or isinstance(value, str) else list(value) for name, value in columns.items()}
-    label = str(names.pop("label"))  # "None" tells that there are no labels
+    label = str(names.pop("label"))  # "None": there are no labels
     in_folders = [value_in_path(file, columns["qid"]) for file in files]
     if any(value is not None for value in in_folders):
         names["folders"] = in_folders

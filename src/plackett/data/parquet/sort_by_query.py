@@ -164,7 +164,7 @@ def _as_queries(pieces: list[_Piece], plan: _Plan) -> Queries:
 
 
 def joined(parts: list) -> np.ndarray | TextColumn | None:
-    """Concatenate the document names of several pieces; None if there are none."""
+    """Concatenate the document names of several pieces; None without names."""
     if parts[0] is None:
         return None
     return TextColumn.concat(parts) if isinstance(parts[0], TextColumn) else np.concatenate(parts)

@@ -169,7 +169,7 @@ class Comparison:
         }
 
     def best(self, metric: str | None = None) -> str:
-        """Return the contestant with the best mean, the first of equals; empty if there is none."""
+        """Return the contestant with the best mean, the first of equals; empty without contestants."""
         metric = self._metric(metric)
         sign = 1.0 if Measure.parse(metric).higher_is_better else -1.0
         means = {name: sign * mean_of_counted(table[metric]) for name, table in self.tables.items()}
@@ -518,8 +518,8 @@ def _against_best_feature(comparison: Comparison, metric: str) -> list[str]:
     words = f"the best single feature ({which + ', ' if which else ''}{reference.mean()[metric]:.4f})"
     below = not_above(comparison, metric)
     if not below:
-        who = "Every ranker is" if len(comparison.tables) > 1 else "It is"
-        return [f"{who} significantly better than {words}."]
+        subject = "Every ranker is" if len(comparison.tables) > 1 else "It is"
+        return [f"{subject} significantly better than {words}."]
     if len(below) == len(comparison.tables) > 1:
         return [f"No ranker is significantly better than {words}."]
     return [f"{listed(below)} {'is' if len(below) == 1 else 'are'} not significantly better than {words}."]

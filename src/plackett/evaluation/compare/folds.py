@@ -420,7 +420,7 @@ def _score(candidates: Sequence[Any], search: _Search, data: FoldData, criteria:
 
 
 def history_of(ranker: Any) -> list[dict[str, float]] | None:
-    """Return the ``history_`` of a fitted ranker as one dict per iteration; None if it has none."""
+    """Return the ``history_`` of a fitted ranker as one dict per iteration; None without a ``history_``."""
     history = getattr(ranker, "history_", None)
     if not isinstance(history, Mapping):
         return None

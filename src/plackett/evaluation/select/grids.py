@@ -160,7 +160,7 @@ def check_names(estimator: Any, names: Any) -> None:
 
 
 def full_name(estimator: Any, name: str) -> str:
-    """Return ``loss__k`` for ``k`` if the loss has such a parameter and the ranker has none."""
+    """Return ``loss__k`` for ``k`` if the loss has a parameter ``k`` and the ranker does not."""
     if (
         name not in estimator.get_params(deep=False)
         and "__" not in name

@@ -16,7 +16,7 @@ Form = LinearForm | TreeForm | NetForm
 
 
 def form_of(ranker: Any, feature_names: Sequence[str] | None = None) -> Form:
-    """Return the form of a fitted ranker; raise a ValueError that says why for a ranker that has none."""
+    """Return the form of a fitted ranker; raise a ValueError with the reason if it cannot be exported."""
     if isinstance(ranker, NeuralRanker):
         return net_form(ranker, feature_names)
     if isinstance(ranker, FlatBoostedTrees | RankBoost):

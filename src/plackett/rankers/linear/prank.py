@@ -25,10 +25,10 @@ MAX_LEVELS = 1000  # every step compares all thresholds
 class PRank(LinearScores):
     """Ranks by ``X @ coef_`` and cuts the scores into label levels by ordered thresholds.
 
-    The perceptron of Crammer and Singer (2001). Documents are processed one by one, whatever their query. The level of
-    a document is the number of thresholds at or below its score. Where it is wrong, every threshold on whose wrong side
-    the score lies moves by 1 towards the score, and the coefficients move by that many times the features of the
-    document; ordered thresholds stay ordered. All start at 0. As steps have length 1, columns of similar scale help
+    The perceptron of Crammer and Singer (2001). Documents are processed one by one, independent of their query. The
+    level of a document is the number of thresholds at or below its score. If it is wrong, every threshold on whose
+    wrong side the score lies moves by 1 towards the score, and the coefficients move by that many times the features of
+    the document; ordered thresholds stay ordered. All start at 0. As steps have length 1, columns of similar scale help
     (``normalize=``). Queries matter only to normalisation, weights and the validation measure.
 
     ``sample_weight``, relative to its largest value, is the probability that a document is processed in a pass: steps

@@ -86,8 +86,8 @@ class SVMMap(LinearScores):
     relevant_from : float, default=1.0
         Smallest label of a relevant document.
     top_k : int or None, default=None
-        The k best documents of each query are relevant, whatever their labels: for strict orders. Documents with the
-        label of the k-th count too. ``relevant_from`` is ignored then.
+        The k best documents of each query are relevant, independent of their labels: for strict orders. Documents with
+        the label of the k-th count too. ``relevant_from`` is ignored then.
     max_iter : int, default=2000
         Maximum number of cutting planes.
     normalize : str, transformer or None, default=None

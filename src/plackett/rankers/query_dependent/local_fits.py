@@ -69,7 +69,7 @@ class Solutions:
         return replace(self, coef=coef)
 
     def worst_gap(self) -> float:
-        """Return the largest gap relative to its objective; NaN if there is none."""
+        """Return the largest gap relative to its objective; NaN without a gap."""
         known = np.isfinite(self.gap) & (self.objective > 0)
         return float((self.gap[known] / self.objective[known]).max()) if known.any() else np.nan
 

@@ -58,7 +58,7 @@ class PackageParams(BaseEstimator):
     """A scikit-learn estimator that passes further keyword parameters on to another package.
 
     ``__init__`` ends in ``**others``, which become attributes like the ranker's own parameters. ``get_params``,
-    ``set_params``, ``clone`` and ``repr`` include them. ``fit`` checks whether the package knows them.
+    ``set_params``, ``clone`` and ``repr`` include them. ``fit`` raises an error if the package does not have them.
     """
 
     known_params: ClassVar[frozenset[str] | None] = None  # None lets the package reject what it does not know

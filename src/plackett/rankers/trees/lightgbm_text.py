@@ -54,7 +54,7 @@ def _tree(block: str) -> dict[str, np.ndarray]:
 def write_trees(trees: FlatTrees) -> str:
     """Return a model that ``lightgbm.Booster(model_str=...)`` reads, with the same trees.
 
-    Where splits say where a 0 goes, LightGBM takes every number up to 1e-35 as 0.
+    In splits with a branch for 0, LightGBM takes every number up to 1e-35 as 0.
     """
     head = [
         "tree", "version=v4", "num_class=1", "num_tree_per_iteration=1", "label_index=0",

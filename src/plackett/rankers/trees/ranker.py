@@ -24,7 +24,7 @@ class TreeRanker(LightGBMTrees):
 
     A tree is grown for the slope and the curvature of ``Σ_q s_q loss_q`` by the scores so far, s being the weight of a
     query (1 on average): a leaf moves its documents by ``-learning_rate * Σ slope / (Σ curvature + lambda_l2)``. The
-    curvature is the exact diagonal of the second derivative, or a constant for losses that have none
+    curvature is the exact diagonal of the second derivative, or a constant for losses without one
     (:mod:`plackett.losses.backends.trees`). Trees start at 0, or at the mean label for losses that depend on a constant
     added to all scores; so ``loss="squared"`` is LightGBM's own regression, tree by tree.
 

@@ -47,7 +47,7 @@ def register_text(cls: _Class, to_text: Callable[[Any], str], from_text: Callabl
     ----------
     cls : type
     to_text : callable
-        Returns the text of an object, or raises a ValueError that says why it has none.
+        Returns the text of an object, or raises a ValueError with the reason why it has no text.
     from_text : callable
         Returns the object of a text, or raises a ValueError.
 

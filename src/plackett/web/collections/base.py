@@ -100,7 +100,7 @@ class Collection(ABC):
 
     @abstractmethod
     def document(self, docid: str) -> Document:
-        """Return a document by its id; raise a KeyError if there is none."""
+        """Return a document by its id; raise a KeyError if the id is unknown."""
 
     @abstractmethod
     def snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
@@ -189,7 +189,7 @@ class Collection(ABC):
             )
 
     def remove_ranker(self, name: str) -> None:
-        """Remove a saved ranker; raise a KeyError if there is none of that name."""
+        """Remove a saved ranker; raise a KeyError if the name is unknown."""
         with self._lock:
             if name not in self._saved:
                 raise KeyError(f"there is no saved ranker {name!r}.")

@@ -75,7 +75,7 @@ class JobStore(Database):
         return changed == 1
 
     def job(self, job_id: int) -> Job:
-        """Return a job by its id; raise a LookupError if there is none."""
+        """Return a job by its id; raise a LookupError if the id is unknown."""
         with self.reading() as connection:
             row = connection.execute(select(tables.jobs).where(tables.jobs.c.id == check_id(job_id, "job"))).first()
         if row is None:

@@ -38,7 +38,7 @@ class RankerStore(Database):
                 raise ValueError(f'there is a ranker "{name}" already. Choose another name, or replace it.')
 
     def ranker(self, name: str) -> bytes:
-        """Return the bytes saved under ``name``; raise a LookupError if there are none."""
+        """Return the bytes saved under ``name``; raise a LookupError if the name is unknown."""
         with self.reading() as connection:
             data = connection.execute(
                 select(tables.rankers.c.data).where(tables.rankers.c.name == _name(name))

@@ -100,7 +100,7 @@ class Store(RankerStore, JobStore):
     def _find(
         self, cache: LRUCache[str, Found], key: str, record: Callable[..., Found], wanted: Select
     ) -> Found | None:
-        """Return a record from the cache, or else from the database; None if there is none."""
+        """Return a record from the cache, or else from the database; None if it does not exist."""
         with self._cache_lock:
             known = cache.get(key)
         if known is None:
@@ -114,7 +114,7 @@ class Store(RankerStore, JobStore):
         return known
 
     def query_by_id(self, query_id: int) -> Query:
-        """Return a query by its id; raise a LookupError if there is none."""
+        """Return a query by its id; raise a LookupError if the id is unknown."""
         wanted = select(*QUERY_COLUMNS).where(QUERIES.c.id == check_id(query_id, "query"))
         with self.reading() as connection:
             row = connection.execute(wanted).first()
@@ -139,7 +139,7 @@ class Store(RankerStore, JobStore):
             return _insert_event(connection, user_id, query_id, "prefer", docid=docid, other=other)
 
     def undo(self, user_id: int, query_id: int) -> Event | None:
-        """Cancel and return the last event of the user's list that is not undone; None if there is none.
+        """Cancel and return the last event of the user's list that is not undone; None without such an event.
 
         A reset is one event: undoing it restores what it cleared. Further undos go further back.
         """

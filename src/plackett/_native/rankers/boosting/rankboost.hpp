@@ -80,7 +80,7 @@ inline void sweep(Rows<const std::int32_t> codes, View<const Index> starts, View
     }
 }
 
-// The first place where an edge, of either sign, has at least this size; -1 if there is none.
+// The first place where an edge, of either sign, has at least this size; -1 without such a place.
 inline Index first_of_size(View<const double> edges, double size) {
     for (Index k = 0; k < edges.size; ++k)
         if (std::abs(edges[k]) >= size) return k;

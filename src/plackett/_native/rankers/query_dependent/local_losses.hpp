@@ -104,7 +104,7 @@ private:
     PairTotal<Hinge> exact;
 };
 
-// The least difference of scores among the pairs; infinite if there are none.
+// The least difference of scores among the pairs; infinite without pairs.
 inline double least_margin(const PairPlan& plan, View<const double> scores) {
     double least = INFINITE;
     for (Index q = 0; q < plan.n_queries(); ++q) {

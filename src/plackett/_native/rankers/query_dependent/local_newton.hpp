@@ -240,7 +240,7 @@ private:
         return false;
     }
 
-    // A length between 0 and 1 near the minimum along the step; 0 if there is none. The slope along the step rises from
+    // A length between 0 and 1 near the minimum along the step; 0 without a minimum. The slope along the step rises from
     // `first_slope`, below 0, to above 0, possibly within a very short interval, if a pair that is hardly active meets
     // a weak penalty. Secant steps, which are exact between two kinks, therefore alternate with interval cuts.
     double search(double first_slope) const {
