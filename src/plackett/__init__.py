@@ -20,6 +20,7 @@ _names, __getattr__, __dir__ = attach(
         "plackett.data.trec": "Qrels Run read_qrels read_trec_run write_qrels write_trec_run",
         "plackett.data.frames": "from_frame to_frame",
         "plackett.data.text_table": "read_scores",
+        "plackett.data.tables": "read_table",
         "plackett.data.feedback.feedback": "Feedback",
         "plackett.data.feedback.log": "read_feedback",
         "plackett.rankers.linear.ranker": "LinearRanker",

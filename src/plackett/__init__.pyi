@@ -17,6 +17,7 @@ from plackett.data.letor.write import write_letor as write_letor
 from plackett.data.parquet.read import read_parquet as read_parquet
 from plackett.data.parquet.write import write_parquet as write_parquet
 from plackett.data.queries import Queries as Queries
+from plackett.data.tables import read_table as read_table
 from plackett.data.text_table import read_scores as read_scores
 from plackett.data.trec import Qrels as Qrels
 from plackett.data.trec import Run as Run

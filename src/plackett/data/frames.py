@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from plackett.data.column_roles import (
     DOCID,
     ID_NAMES,
     LABEL_NAMES,
+    QID_NAMES,
     ROWS_EXAMINED,
     check_feature_names,
     docid_column,
@@ -37,6 +38,9 @@ def from_frame(
     qid: str = "qid",
     docid: str | None = DOCID,
     features: Sequence[str] | None = None,
+    drop: Sequence[str] | str = (),
+    categorical: Sequence[str] | str = (),
+    long: tuple[str, str] | None = None,
 ) -> Queries:
     """Return ``Queries`` from a data frame, columns selected by name.
 
@@ -57,6 +61,14 @@ def from_frame(
         categories become codes, whose names are in ``categories``. Columns with the name of a document id, and times,
         are left out by default with a ``DataWarning``. The warning also names columns that look like ids, times or
         free text: whole numbers or texts that differ in most rows, or numbers in the range of timestamps.
+    drop : str or sequence of str, default=()
+        Columns that are neither features nor anything else; only without ``features``.
+    categorical : str or sequence of str, default=()
+        Columns of numbers that are names, such as the number of a shop, and become categories.
+    long : (name, value), default=None
+        The frame has one row per feature of a document: these two columns hold the name of the feature and its value,
+        and ``docid`` tells the documents of a query apart. A feature that a document does not have is missing. None:
+        one row per document, one column per feature.
 
     Returns
     -------
@@ -77,11 +89,18 @@ def from_frame(
     if not isinstance(table, (nw.DataFrame, nw.LazyFrame)):
         raise TypeError(f"from_frame needs a data frame, not {type(frame).__name__}.")
     schema = dict(table.collect_schema())
+    drop, categorical = ([one] if isinstance(one, str) else list(one) for one in (drop, categorical))
+    _check_columns(drop + categorical, list(schema) if long is None else [*schema, *categorical])
     docid = docid_column(docid, list(schema))
     label = None if label == "label" and _has_no_labels(list(schema)) else label
+    if drop and features is not None:
+        raise ValueError("drop was given together with features; columns that features does not name are not used.")
+    if long is not None:
+        table = _one_row_per_document(table, label, qid, docid, *long, schema, nw)
+        schema = dict(table.collect_schema())
     comment = COMMENT if str(schema.get(COMMENT)) == "String" and COMMENT not in (features or ()) else None
     named = [name for name in (label, qid, docid, comment) if name is not None]
-    others = [name for name in schema if name not in named] if features is None else []
+    others = [name for name in schema if name not in (*named, *drop)] if features is None else []
     ids = [name for name in others if name in ID_NAMES]
     times = [name for name in others if schema[name].is_temporal()]
     chosen = [name for name in others if name not in ids + times] if features is None else list(features)
@@ -90,6 +109,9 @@ def from_frame(
     table = table.select(list(dict.fromkeys(named + chosen)))
     if isinstance(table, nw.LazyFrame):
         table = table.collect()
+    numbers = [name for name in categorical if name in chosen and not is_category(schema[name])]
+    table = table.with_columns(*(nw.col(name).cast(nw.String) for name in numbers))
+    schema = dict(table.collect_schema())
     X, categories = _as_matrix(table, chosen, schema, nw)
     if features is None:
         first = table.head(ROWS_EXAMINED)
@@ -100,7 +122,7 @@ def from_frame(
             for place, name in enumerate(chosen)
         }
         suspects = {name: why for name, why in found.items() if why is not None}
-        remedy = "Choose the columns to use: features=[...]."
+        remedy = "Choose the columns to use: features=[...], or drop=[...]."
         warn_of_columns(suspects, left_out=ids, times=times, remedy=remedy)
     names, first_index = names_and_first_index(chosen)
     return Queries(
@@ -171,6 +193,71 @@ def to_frame(
         ) from error
 
 
+def is_frame(value: Any) -> bool:
+    """Return whether a value is a data frame of pandas or polars, a table of pyarrow, or the like."""
+    return not isinstance(value, Queries) and (
+        (hasattr(value, "columns") and hasattr(value, "dtypes"))
+        or (hasattr(value, "column_names") and hasattr(value, "schema"))
+        or hasattr(value, "collect_schema")
+    )
+
+
+def _one_row_per_document(
+    table: Any, label: str | None, qid: str, docid: str | None, name: str, value: str, schema: dict, nw: Any
+) -> Any:
+    """Return a table in wide form: one row per document, in order of first appearance, one column per feature."""
+    if docid is None:
+        raise ValueError("long needs a column of document names: docid=..., which tells the rows of a query apart.")
+    keys = [one for one in (qid, docid, label) if one is not None]
+    _check_columns([*keys, name, value], list(schema))
+    table = table.select([*keys, name, value])
+    if isinstance(table, nw.LazyFrame):
+        table = table.collect()
+    queries, documents, features = (_codes(_as_ids(table, one)) for one in (qid, docid, name))
+    pairs = queries.codes * len(documents.names) + documents.codes
+    _, first, row = np.unique(pairs, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    row = np.argsort(order)[row.reshape(-1)]
+    cells = row * len(features.names) + features.codes
+
+    def document(at: int) -> str:
+        return f"document {documents.names[documents.codes[at]]!r} of query {queries.names[queries.codes[at]]!r}"
+
+    _, place, count = np.unique(cells, return_index=True, return_counts=True)
+    if (count > 1).any():
+        at = int(place[np.argmax(count > 1)])
+        raise ValueError(f"{document(at)} has the feature {features.names[features.codes[at]]!r} twice.")
+    if not _is_number(schema[value]):
+        raise ValueError(f"values of features must be numbers, but column {value!r} is {schema[value]}.")
+    X = np.full((order.size, len(features.names)), np.nan)
+    X[row, features.codes] = _as_floats(table[value], nw.Float64)
+    rows = first[order]
+    columns = {key: table[key][rows.tolist()] for key in keys}
+    if label is not None:
+        labels = _as_labels(table, label, schema, nw)
+        differs = ~((labels == labels[rows][row]) | (np.isnan(labels) & np.isnan(labels[rows][row])))
+        if differs.any():
+            at = int(np.argmax(differs))
+            raise ValueError(f"{document(at)} has several labels, {labels[rows][row][at]:g} and {labels[at]:g}.")
+    columns |= {str(feature): X[:, place] for place, feature in enumerate(features.names)}
+    return nw.from_dict(columns, backend=table.implementation)
+
+
+class _Coded(NamedTuple):
+    """Values as positions in ``names``, which are in order of first appearance."""
+
+    codes: np.ndarray
+    names: list
+
+
+def _codes(values: np.ndarray | list) -> _Coded:
+    names: dict[Any, int] = {}
+    codes = [
+        names.setdefault(value, len(names)) for value in (values.tolist() if hasattr(values, "tolist") else values)
+    ]
+    return _Coded(np.array(codes, dtype=np.int64), list(names))
+
+
 def _has_no_labels(present: list[str]) -> bool:
     """Return whether there is no column "label", nor another that looks like the labels."""
     return (
@@ -193,7 +280,8 @@ def near(wanted: str, present: list[str]) -> list[str]:
 
 def columns_in_words(wanted: str, present: list[str]) -> str:
     """Return a hint for a missing column: columns with a similar name, or the first columns."""
-    similar = near(wanted, present)
+    usual = {"label": LABEL_NAMES, "qid": (*QID_NAMES, "query", "session_id", "search_id")}.get(wanted, ())
+    similar = near(wanted, present) or [name for name in present if name.lower() in usual]
     if similar:
         return f"Did you mean {' or '.join(repr(other) for other in similar)}?"
     more = ", ..." if len(present) > COLUMNS_LISTED else ""

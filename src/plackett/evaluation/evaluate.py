@@ -12,9 +12,11 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett._tables import Column, Table, csv_text, json_value, plain_id
+from plackett.data.frames import from_frame, is_frame
 from plackett.data.list_warnings import warn_of_one_list
 from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
+from plackett.data.tables import as_queries, is_table, read_columns
 from plackett.data.trec import Qrels, Run, join
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, best_single_features, random_values
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
@@ -187,6 +189,7 @@ def evaluate(
     scores: Any,
     *,
     qid: Any = None,
+    y: str | None = None,
     metrics: Sequence[str | Measure] | str | Measure = DEFAULT_METRICS,
     convention: str | Convention = "standard",
     docid: Any = None,
@@ -197,14 +200,18 @@ def evaluate(
 
     Parameters
     ----------
-    labels : array-like of shape (n_docs,), Queries, path, Qrels, or dict of dicts
+    labels : array-like of shape (n_docs,), Queries, data frame, path, Qrels, or dict of dicts
         A ``Queries`` has its own query ids, document ids and features, as have a LETOR or Parquet file, a folder of
-        Parquet files, or a pattern. ``Qrels`` need a ``Run`` as scores, and ``{qid: {docid: label}}`` needs
+        Parquet files, or a pattern. Of a data frame, or a CSV, TSV or Arrow file, ``qid``, ``y``, ``docid`` and
+        ``scores`` name columns. ``Qrels`` need a ``Run`` as scores, and ``{qid: {docid: label}}`` needs
         ``{qid: {docid: score}}``.
-    scores : array-like of shape (n_docs,), Run, or dict of dicts
-        Higher is better. For a ``Queries`` or files, in the order of their rows.
+    scores : array-like of shape (n_docs,), str, Run, or dict of dicts
+        Higher is better. For a ``Queries`` or files, in the order of their rows. A column of a data frame by its name.
     qid : array-like of shape (n_docs,), or one id for all rows; default=None
-        The query of each row, in any order; None means one list.
+        The query of each row, in any order; None means one list. For a data frame the name of the column, by default
+        "qid".
+    y : str, default=None
+        For a data frame, the column of the labels, by default "label".
     metrics : sequence of str or Measure, or text with commas, default=("ndcg@10", "map", "mrr")
     convention : str or Convention, default="standard"
         ``standard``, ``paper``, ``letor3``, ``letor4``, ``trec``, ``sklearn``, ``lightgbm``, ``xgboost``, ``gdeval`` or
@@ -236,6 +243,10 @@ def evaluate(
     """
     rules = get_convention(convention)
     measures, names = parse_metrics(metrics)
+    if is_frame(labels) or is_table(labels):
+        labels, scores = _of_frame(labels, scores, qid, y, docid, with_features=reference_scores)
+        qid = y = docid = None
+    _refuse("y names a column of a data frame", y=y)
     labels, scores = _as_trec(labels, scores)
     if isinstance(labels, (str, os.PathLike)) and not isinstance(scores, Run):
         _refuse(
@@ -305,6 +316,21 @@ def parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[lis
     if len(set(names)) < len(names):
         raise ValueError(f"metrics names {next(n for n in names if names.count(n) > 1)!r} twice.")
     return measures, names
+
+
+def _of_frame(
+    frame: Any, scores: Any, qid: Any, y: str | None, docid: Any, *, with_features: bool
+) -> tuple[Queries, Any]:
+    """Return the queries of a data frame or a table, and the scores, which may be one of its columns."""
+    if is_table(frame):
+        frame = read_columns(frame)
+    others: dict[str, Any] = (
+        {"drop": [scores] if isinstance(scores, str) else ()} if with_features else {"features": []}
+    )
+    queries = as_queries(frame, qid=qid, y=y, docid=docid, **others)
+    if not isinstance(scores, str):
+        return queries, scores
+    return queries, from_frame(frame, qid=qid or "qid", label=scores, docid=None, features=[]).y
 
 
 def _as_trec(labels: Any, scores: Any) -> tuple[Any, Any]:

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 
 from plackett._tables import json_value
+from plackett.data.frames import is_frame
+from plackett.data.queries import Queries
+from plackett.data.tables import as_queries
 from plackett.evaluation.compare.comparison import BEST, Comparison
 from plackett.evaluation.compare.contestants import as_contestants, installed
 from plackett.evaluation.compare.folds import Progress, Setup, best_features_of, prepare, run
@@ -21,11 +24,18 @@ from plackett.metrics.conventions import Convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 
+DEFAULT_RANKERS = "ranksvm,listmle,adarank,lambdarank"  # linear by pairs and by lists, a boosted one, and trees
+
 
 def compare(
     rankers: Any,
     data: Any = None,
     *,
+    qid: str | None = None,
+    y: str | None = None,
+    docid: str | None = None,
+    drop: Sequence[str] | str | None = None,
+    categorical: Sequence[str] | str | None = None,
     cv: Any = 5,
     metrics: Sequence[str | Measure] | str = ("ndcg@10", "map"),
     convention: str | Convention = "standard",
@@ -49,9 +59,14 @@ def compare(
         if they are not installed. A ranker may also be any estimator with the interface of scikit-learn: a regressor, a
         pipeline, an ``LGBMRanker`` or ``XGBRanker``. Its ``fit`` and ``predict`` get arrays, and ``qid`` if they accept
         it.
-    data : Queries, path or str, default=None
-        Queries; a LETOR or Parquet file; a folder of Parquet files, or one with S1.txt to S5.txt or Fold1, Fold2, ...;
-        or the name of a known set.
+    data : Queries, data frame, path or str, default=None
+        Queries; a data frame; a LETOR, CSV, TSV, Arrow or Parquet file; a folder of Parquet files, or one with S1.txt
+        to S5.txt or Fold1, Fold2, ...; or the name of a known set. ``compare(data)``, without rankers, compares
+        ``DEFAULT_RANKERS``.
+    qid, y, docid : str, default=None
+        Columns of a data frame or table: query ids, labels, document names. None takes "qid", "label" and "docid".
+    drop, categorical : str or sequence of str, default=None
+        Columns of a data frame or table that are not used, and columns of numbers that are categories.
     cv : int, "letor", splitter or list of folds, default=5
         As for ``as_folds``. If folds have no validation queries and a ranker has several candidates, a quarter of the
         training queries is used for validation.
@@ -90,6 +105,9 @@ def compare(
     >>> result.differences()[0].wins + result.differences()[0].losses + result.differences()[0].ties
     40
     """
+    if isinstance(rankers, Queries) or is_frame(rankers):
+        rankers, data = DEFAULT_RANKERS if data is None else data, rankers
+    data = as_queries(data, qid=qid, y=y, docid=docid, drop=drop, categorical=categorical)
     contestants, notes = installed(as_contestants(rankers))
     names = [contestant.name for contestant in contestants]
     if baseline is None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from plackett._tables import Column, Table
 from plackett.data.queries import Queries
+from plackett.data.tables import as_queries
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import contestant_of
 from plackett.evaluation.compare.folds import Progress, prepare, run
@@ -99,6 +100,11 @@ def cross_validate(
     ranker: Any,
     data: Any = None,
     *,
+    qid: str | None = None,
+    y: str | None = None,
+    docid: str | None = None,
+    drop: Sequence[str] | str | None = None,
+    categorical: Sequence[str] | str | None = None,
     cv: Any = 5,
     grid: Grid | None = None,
     metrics: Sequence[str | Measure] | str = ("ndcg@10", "map"),
@@ -118,7 +124,7 @@ def cross_validate(
         any estimator with the interface of scikit-learn.
     grid : dict of lists, or list of such dicts, default=None
         Hyperparameters to choose from.
-    data, cv, metrics, convention, select_by, folder, random_state, n_jobs, progress
+    data, qid, y, docid, drop, categorical, cv, metrics, convention, select_by, folder, random_state, n_jobs, progress
         As for ``compare``.
 
     Returns
@@ -133,6 +139,7 @@ def cross_validate(
     >>> len(result.fits), result.scores.size == data.n_docs
     (4, True)
     """
+    data = as_queries(data, qid=qid, y=y, docid=docid, drop=drop, categorical=categorical)
     contestant = contestant_of(ranker if grid is None else (ranker, grid))
     setup = prepare(
         [contestant],

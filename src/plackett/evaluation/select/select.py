@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from plackett._warnings import recorded
 from plackett.data.queries import Queries
+from plackett.data.tables import as_queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.contestants import Contestant, contestant_of
 from plackett.evaluation.evaluate import evaluate
@@ -34,10 +35,15 @@ TRIAL = {"value": float, "seconds": float}  # the values of a stored trial, and 
 
 def select(
     ranker: Any,
-    data: Queries,
+    data: Any,
     grid: Grid | None = None,
     *,
-    validation: Queries | None = None,
+    validation: Any = None,
+    qid: str | None = None,
+    y: str | None = None,
+    docid: str | None = None,
+    drop: Sequence[str] | str | None = None,
+    categorical: Sequence[str] | str | None = None,
     cv: Any = None,
     metric: str | Measure = "ndcg@10",
     convention: str | Convention = "standard",
@@ -55,14 +61,16 @@ def select(
         A name of ``pk.ranker_names()``, or ``"lightgbm"``, ``"xgboost"``, ``"catboost"``; or a ranker, whose parameters
         are kept unless the grid names them. As in ``compare``, a ranker may be any estimator with the interface of
         scikit-learn.
-    data : Queries
+    data : Queries, data frame, or path of a CSV, TSV, Arrow or Parquet file
         Training queries.
     grid : dict of lists, list of such dicts, or None, default=None
         Values of parameters, also of those of the loss (``k`` or ``loss__k``); None takes ``default_grid(name)``. With
         ``method="random"`` values may be distributions of ``scipy.stats``; with ``"optuna"`` its ``uniform``,
         ``loguniform`` and ``randint``.
-    validation : Queries, default=None
+    validation : as ``data``, default=None
         Queries to choose on. Rankers also use them for early stopping (``patience``).
+    qid, y, docid, drop, categorical
+        Columns of a data frame or table, as for ``compare``.
     cv : int, splitter or list of folds, default=None
         Instead of ``validation``: ``data`` is divided, each part is ranked by a fit to the others, and the mean over
         all queries decides, without early stopping. The best candidate is then fitted to all of ``data``. With neither
@@ -103,6 +111,9 @@ def select(
     contestant = _contestant(ranker, grid)
     random_state = check_seed(random_state)
     candidates = search_candidates(contestant.estimator, contestant.grid, method, n_trials, measure, random_state)
+    columns = {"qid": qid, "y": y, "docid": docid, "drop": drop, "categorical": categorical}
+    data = as_queries(data, **columns)
+    validation = None if validation is None else as_queries(validation, **columns)
     judge = _judge(data, validation, cv, measure, rules)
     cache = _cache(folder, judge)
     trials: list[Trial] = []
