@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.rankers.refinement.base_score import as_base_score
 from plackett.validation import feature_label, feature_labels, feature_number, find_column
 from plackett.web.collections.letor import LetorCollection
 
@@ -128,14 +129,14 @@ def test_a_model_explains_by_the_numbers_of_its_file_also_when_loaded(first_inde
 def test_a_base_score_is_a_column_of_x_or_a_feature_of_the_file():
     data = lists(1)
     for base in (1, "feature 2", "column 1"):
-        np.testing.assert_array_equal(pk.as_base_score(base, data), data.X[:, 1])
+        np.testing.assert_array_equal(as_base_score(base, data), data.X[:, 1])
     refiner = pk.RocchioRefiner().fit(data.replace(y=(data.y > 1).astype(float)), base_score="feature 2")
     assert refiner.base_column_ == 1
     assert refiner.explain(data).feature_names == labels_from(1)
     with pytest.raises(ValueError, match="base_score is the column 'feature 0', but"):
-        pk.as_base_score("feature 0", data)
+        as_base_score("feature 0", data)
     with pytest.raises(ValueError, match="base_score is the column 'feature 1', but"):
-        pk.as_base_score("feature 1", pk.Queries(data.X))
+        as_base_score("feature 1", pk.Queries(data.X))
 
 
 def test_floors_and_descriptions_speak_of_the_numbers_of_the_file():

@@ -18,7 +18,6 @@ from plackett.data.parquet.read import read_parquet as read_parquet
 from plackett.data.parquet.write import write_parquet as write_parquet
 from plackett.data.queries import Queries as Queries
 from plackett.data.tables import read_table as read_table
-from plackett.data.text_table import read_scores as read_scores
 from plackett.data.trec import Qrels as Qrels
 from plackett.data.trec import Run as Run
 from plackett.data.trec import read_qrels as read_qrels
@@ -47,7 +46,6 @@ from plackett.rankers.neural.ranker import NeuralRanker as NeuralRanker
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker as QueryDependentRanker
 from plackett.rankers.recommendation.personality import PersonalityDiagnosis as PersonalityDiagnosis
 from plackett.rankers.recommendation.recommend import recommend as recommend
-from plackett.rankers.refinement.base_score import as_base_score as as_base_score
 from plackett.rankers.refinement.boosted import LinearRefiner as LinearRefiner
 from plackett.rankers.refinement.boosted import MultiplicativeRefiner as MultiplicativeRefiner
 from plackett.rankers.refinement.judgements import pin_judged as pin_judged

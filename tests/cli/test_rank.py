@@ -29,7 +29,7 @@ def test_scores_stand_in_the_order_of_the_rows(run, model, lists, lists_folder):
     order = np.random.default_rng(0).permutation(len(rows))
     (lists_folder / "torn.txt").write_text("\n".join(rows[i] for i in order) + "\n")
     run("rank", "model.plackett", "torn.txt", "-o", "scores.txt")
-    np.testing.assert_allclose(pk.read_scores("scores.txt"), model.predict(lists[24:])[order], rtol=1e-12)
+    np.testing.assert_allclose(pk.evaluation.read_scores("scores.txt"), model.predict(lists[24:])[order], rtol=1e-12)
     table = run("evaluate", "torn.txt", "scores.txt", "-m", "ndcg@10").stdout
     mean = pk.evaluate(lists[24:], model.predict(lists[24:]), metrics=["ndcg@10"]).mean()["ndcg@10"]
     assert table.split()[-1] == f"{mean:.4f}"
@@ -72,7 +72,7 @@ def test_a_run_fills_gaps_among_the_names_with_the_rows_of_the_file(run, model, 
     found = pk.read_trec_run("run.txt")
     run("rank", "model.plackett", "torn.txt", "--output", "scores.txt")
     names = [str(place) if place in gaps else f"d{place}" for place in range(len(torn))]
-    expected = dict(zip(names, pk.read_scores("scores.txt").tolist(), strict=True))
+    expected = dict(zip(names, pk.evaluation.read_scores("scores.txt").tolist(), strict=True))
     assert dict(zip(found.docid.tolist(), found.scores.tolist(), strict=True)) == expected
     (lists_folder / "torn.txt").write_text("\n".join([*named[:40], f"{torn[40]} #docid = x", *named[41:]]) + "\n")
     done = run("rank", "model.plackett", "torn.txt", "--run", "mine", "--output", "run.txt")

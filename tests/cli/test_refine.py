@@ -71,7 +71,7 @@ def test_scores_stand_in_the_order_of_the_rows(run, named, lists_folder):
     base = np.random.default_rng(1).normal(size=len(rows))
     (lists_folder / "base.txt").write_text("".join(f"{score!r}\n" for score in base[order].tolist()))
     run("refine", "torn.txt", "-b", "base.txt", "-f", "qrels.txt", "-o", "refined.txt")
-    np.testing.assert_allclose(pk.read_scores("refined.txt"), refined_by_hand(named, base)[order], rtol=1e-9)
+    np.testing.assert_allclose(pk.evaluation.read_scores("refined.txt"), refined_by_hand(named, base)[order], rtol=1e-9)
 
 
 def test_options_reach_the_refiner(run, named):

@@ -20,7 +20,7 @@ from plackett.data.documents.read import read_documents
 from plackett.data.feedback.log import read_feedback
 from plackett.exceptions import DataFormatError
 readers = {
-    "scores": pk.read_scores, "letor": pk.read_letor, "qrels": pk.read_qrels, "run": pk.read_trec_run,
+    "scores": pk.evaluation.read_scores, "letor": pk.read_letor, "qrels": pk.read_qrels, "run": pk.read_trec_run,
     "ratings": pk.datasets.read_movielens, "feedback": read_feedback,
     "documents": lambda path: list(read_documents(path)),
     "missing": lambda path: pk.read_letor(path, missing=float("nan")),
@@ -74,4 +74,4 @@ def test_zstandard_frames_that_expand_far_are_refused(tmp_path):
     zstandard = pytest.importorskip("zstandard")
     (tmp_path / "blank.zst").write_bytes(zstandard.compress(b" " * (200 << 20)))
     with pytest.raises(DataFormatError, match="expand to a line of more than 32 MiB"):
-        pk.read_scores(tmp_path / "blank.zst")
+        pk.evaluation.read_scores(tmp_path / "blank.zst")

@@ -8,6 +8,7 @@ from plackett._lazy import attach
 __all__, __getattr__, __dir__ = attach(
     __name__,
     {
+        "plackett.data.text_table": "read_scores",
         "plackett.evaluation.evaluate": "evaluate_every_convention",
         "plackett.evaluation.select.grids": "default_grid",
         "plackett.evaluation.simulated_feedback": "relevance_feedback",

@@ -57,7 +57,7 @@ class Refiner(Ranker):
             labels of a ``Queries``, if it has some; otherwise there is no feedback.
         base_score : int, str, array-like, ranker, model, Run or dict
             The ranking to refine: a column of X by number (from 0) or name, one score per row, a fitted ranker, any
-            model with a method ``predict``, or a run; see :func:`~plackett.as_base_score`.
+            model with a method ``predict``, or a run.
         qid : iterable of hashable ids, one per row, or one id for all rows; default=None
             In any row order; None means that all rows are one list.
         pairs : array-like of shape (n_pairs, 2), or tuple of two lists, default=None
