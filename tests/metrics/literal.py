@@ -140,3 +140,59 @@ def wpd_of_scores(labels, scores, gain="exponential"):
         for b, t in zip(labels, scores, strict=True)
         if a > b and s <= t
     )
+
+
+def success(ranked, k=None, relevant_from=1):
+    if not any(label >= relevant_from for label in ranked):
+        return math.nan
+    return float(any(label >= relevant_from for label in ranked[:k]))
+
+
+def r_precision(ranked, relevant_from=1):
+    total = sum(label >= relevant_from for label in ranked)
+    return sum(label >= relevant_from for label in ranked[:total]) / total if total else math.nan
+
+
+def rbp(ranked, k=None, p=0.8, relevant_from=1):
+    if not any(label >= relevant_from for label in ranked):
+        return math.nan
+    return (1 - p) * sum(p ** (i - 1) for i, label in enumerate(ranked[:k], 1) if label >= relevant_from)
+
+
+def auc(ranked, relevant_from=1):
+    n = len(ranked)
+    is_relevant = [label >= relevant_from for label in ranked]
+    pairs = [(i, j) for i in range(n) for j in range(n) if is_relevant[i] and not is_relevant[j]]
+    return sum(i < j for i, j in pairs) / len(pairs) if pairs else math.nan
+
+
+def average_rank(ranked, relevant_from=1):
+    places = [i for i, label in enumerate(ranked, 1) if label >= relevant_from]
+    return sum(places) / len(places) if places else math.nan
+
+
+def bpref(ranked, relevant_from=1):
+    """Negative labels mean that a document was not judged."""
+    n_relevant = sum(label >= relevant_from for label in ranked)
+    n_others = sum(0 <= label < relevant_from for label in ranked)
+    total = 0.0
+    for i, label in enumerate(ranked):
+        if label >= relevant_from:
+            above = sum(0 <= other < relevant_from for other in ranked[:i])
+            total += 1 - min(above, n_relevant) / min(n_others, n_relevant) if above else 1.0
+    return total / n_relevant if n_relevant else math.nan
+
+
+def infap(ranked, relevant_from=1):
+    """Negative labels mean that a document is in the pool, but was not judged; None that it is not in the pool."""
+    n_relevant = sum(label is not None and label >= relevant_from for label in ranked)
+    total = 0.0
+    for i, label in enumerate(ranked, 1):
+        if label is not None and label >= relevant_from:
+            total += 1 / i
+            above = [other for other in ranked[: i - 1] if other is not None]
+            relevant = sum(other >= relevant_from for other in above)
+            judged = sum(other >= 0 for other in above)
+            if i > 1:
+                total += (i - 1) / i * (len(above) / (i - 1)) * (relevant + 1e-5) / (judged + 2e-5)
+    return total / n_relevant if n_relevant else math.nan

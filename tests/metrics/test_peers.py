@@ -61,14 +61,31 @@ def test_trec_equals_pytrec_eval(seed, unretrieved):
         "P_5": "p@5",
         "recall_10": "recall@10",
         "map_cut_10": "map@10",
+        "success_1": "success@1",
+        "success_5": "hit@5",
+        "Rprec": "r-precision",
+        "bpref": "bpref",
+        "infAP": "infap",
     }
-    judge = pytrec_eval.RelevanceEvaluator(
-        qrels.to_dict(), {"map", "recip_rank", "ndcg", "ndcg_cut", "P", "recall", "map_cut"}
-    )
+    wanted = {"map", "recip_rank", "ndcg", "ndcg_cut", "P", "recall", "map_cut", "success", "Rprec", "bpref", "infAP"}
+    judge = pytrec_eval.RelevanceEvaluator(qrels.to_dict(), wanted)
     theirs = judge.evaluate(run.to_dict())
     ours = pk.evaluate(qrels, run, metrics=list(names.values()), convention="trec")
     assert set(ours.queries.tolist()) == set(theirs)
     for their_name, our_name in names.items():
+        expected = [theirs[query][their_name] for query in ours.queries.tolist()]
+        assert ours[our_name] == pytest.approx(expected, abs=1e-9), our_name
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_negative_labels_are_pooled_but_not_judged_as_in_pytrec_eval(seed):
+    pytrec_eval = tool("pytrec_eval")
+    labels, scores, qid, docid = lists(seed)
+    labels[np.random.default_rng(seed).random(labels.size) < 0.4] = -1
+    qrels, run = as_run(labels, scores, qid, docid, unretrieved=0.3)
+    theirs = pytrec_eval.RelevanceEvaluator(qrels.to_dict(), {"bpref", "infAP", "Rprec"}).evaluate(run.to_dict())
+    ours = pk.evaluate(qrels, run, metrics="bpref,infap,r-precision", convention="trec")
+    for their_name, our_name in {"bpref": "bpref", "infAP": "infap", "Rprec": "r-precision"}.items():
         expected = [theirs[query][their_name] for query in ours.queries.tolist()]
         assert ours[our_name] == pytest.approx(expected, abs=1e-9), our_name
 
@@ -84,6 +101,11 @@ def test_trec_equals_ir_measures(seed):
         "P@5": "p@5",
         "R@10": "recall@10",
         "AP(rel=2)": "map(relevant_from=2)",
+        "Success@5": "success@5",
+        "Rprec": "r-precision",
+        "Bpref": "bpref",
+        "Bpref(rel=2)": "bpref(relevant_from=2)",
+        "infAP": "infap",
     }
     parsed = {ir_measures.parse_measure(theirs): ours for theirs, ours in names.items()}
     table = ir_measures.iter_calc(list(parsed), qrels.to_dict(), run.to_dict())
@@ -138,6 +160,9 @@ def test_ranx_equals_ranx(seed):
         "mrr": "mrr",
         "precision@5": "p@5",
         "recall@10": "recall@10",
+        "hit_rate@5": "success@5",
+        "hit_rate": "success",
+        "r-precision": "r-precision",
     }
     ours = pk.evaluate(qrels, run, metrics=list(names.values()), convention="ranx")
     for theirs, name in names.items():
@@ -158,6 +183,31 @@ def test_sklearn_equals_ndcg_score(seed, k):
         if rows.sum() > 1:  # ndcg_score refuses a single document
             expected = sklearn_metrics.ndcg_score([labels[rows]], [scores[rows]], k=k)
             assert ours.values[place, 0] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:unsafe cast")
+@pytest.mark.parametrize("seed", range(2))
+def test_ranx_has_the_same_rank_biased_precision(seed):
+    ranx = tool("ranx")
+    labels, scores, qid, docid = lists(seed)
+    qrels, run = as_run((labels > 0).astype(int), scores, qid, docid)  # its RBP multiplies by the label
+    their_qrels, their_run = ranx.Qrels(qrels.to_dict()), ranx.Run(run.to_dict())
+    ours = pk.evaluate(qrels, run, metrics="rbp(p=0.8),rbp(p=0.5)", convention="ranx")
+    for theirs, name in {"rbp.80": "rbp(p=0.8)", "rbp.50": "rbp(p=0.5)"}.items():
+        ranx.evaluate(their_qrels, their_run, theirs)
+        expected = np.array([their_run.scores[theirs][query] for query in ours.queries.tolist()])
+        assert ours[name] == pytest.approx(expected, abs=1e-9), name
+
+
+@pytest.mark.filterwarnings("ignore:Only one class")
+def test_auc_equals_roc_auc_score():
+    sklearn_metrics = tool("sklearn.metrics")
+    labels, scores, qid, _ = lists(4)
+    ours = pk.evaluate(labels, scores, qid=qid, metrics=["auc"], convention="sklearn")
+    for place, query in enumerate(ours.queries.tolist()):
+        rows = qid == query
+        expected = sklearn_metrics.roc_auc_score(labels[rows] > 0, scores[rows])
+        assert ours.values[place, 0] == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 @pytest.mark.filterwarnings("ignore:No positive class")

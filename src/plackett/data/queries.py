@@ -269,6 +269,11 @@ class Queries:
             raise ValueError("these queries have no labels. Pass y to Queries(X, y, qid).")
         return self.y
 
+    @property
+    def judged(self) -> np.ndarray:
+        """Whether each row is judged: not if its label is NaN or negative, as in trec_eval."""
+        return self.labels >= 0.0
+
     @cached_property
     def qid(self) -> np.ndarray:
         """One id per row, as ``fit`` and the metrics take them."""

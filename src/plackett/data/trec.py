@@ -73,6 +73,11 @@ class Qrels:
         """The rows by query, queries in order of first appearance."""
         return group_rows(self.qid, self.qid.size)
 
+    @property
+    def judged(self) -> np.ndarray:
+        """Whether each row is judged: a negative label means in the pool, but not judged, as in trec_eval."""
+        return self.labels >= 0.0
+
     def rounded(self) -> Qrels:
         """Return the same judgements with labels rounded to the nearest whole number, halves down.
 

@@ -263,12 +263,12 @@ def evaluate(
         _refuse("complete is an option for qrels and a run", complete=complete)
         if queries is not None:
             _refuse("a Queries has its own ids", qid=qid, docid=docid)
-            check_judged(queries)
-            check_labels(queries.labels)
+            check_judged(queries, measures)
+            check_labels(queries.labels, allow_nan=True)
             scores = check_scores(scores, queries.n_docs)
             lists = JudgedLists.of_queries(queries, scores, with_docid=any(map(rules.needs_docid, measures)))
         else:
-            lists = judge(labels, scores, qid, docid)
+            lists = judge(labels, scores, qid, docid, has_nan=all(one.kind.takes_unjudged for one in measures))
             if qid is None:
                 warn_of_one_list(lists.scores.size, "evaluate")
     every = {one.name: one for one in (rules, *(measure.convention for measure in measures)) if one is not None}
@@ -345,13 +345,14 @@ def _refuse(why: str, **arguments: object) -> None:
             raise ValueError(f"{name} was given, but {why}.")
 
 
-def check_judged(queries: Queries) -> None:
-    """Raise an error if labels are missing, for all documents or for some."""
-    if np.isnan(queries.labels).any():
+def check_judged(queries: Queries, measures: Sequence[Measure] = ()) -> None:
+    """Raise an error if labels are missing, for all documents or for some, unless all measures take the latter."""
+    if np.isnan(queries.labels).any() and not (measures and all(one.kind.takes_unjudged for one in measures)):
         unjudged = int(np.isnan(queries.labels).sum())
         raise ValueError(
             f"{count_of(unjudged, 'document of these queries is', 'documents of these queries are')} not judged "
-            "(label NaN). Leave them out, or give them a label, before measuring."
+            "(label NaN). Leave them out, or give them a label, before measuring. Of all measures, only bpref and "
+            "infap take them as they are."
         )
 
 
@@ -369,6 +370,7 @@ def _lists_of_run(qrels: Any, run: Any, complete: bool) -> tuple[JudgedLists, li
         docid=judged.docid,
         n_retrieved=judged.n_retrieved,
         ids=judged.ids,
+        is_pooled=judged.is_judged,
     )
     notes = []
     if judged.n_ignored_queries:

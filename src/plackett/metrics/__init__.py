@@ -1,27 +1,35 @@
 """Measures of a ranking: functions of labels and scores that give one value per query."""
 
-from plackett.metrics.binary import average_precision, precision, recall, reciprocal_rank
+from plackett.metrics.binary import average_precision, precision, r_precision, rbp, recall, reciprocal_rank, success
 from plackett.metrics.conventions import CONVENTIONS, Convention
 from plackett.metrics.graded import dcg, err, mean_ndcg, ndcg, sharp_ndcg, wpd
+from plackett.metrics.incomplete import bpref, infap
 from plackett.metrics.measure import Measure
-from plackett.metrics.whole_order import exact, kendall, mre, persistence
+from plackett.metrics.whole_order import auc, average_rank, exact, kendall, mre, persistence
 
 __all__ = [
     "CONVENTIONS",
     "Convention",
     "Measure",
+    "auc",
     "average_precision",
+    "average_rank",
+    "bpref",
     "dcg",
     "err",
     "exact",
+    "infap",
     "kendall",
     "mean_ndcg",
     "mre",
     "ndcg",
     "persistence",
     "precision",
+    "r_precision",
+    "rbp",
     "recall",
     "reciprocal_rank",
     "sharp_ndcg",
+    "success",
     "wpd",
 ]

@@ -1,4 +1,4 @@
-"""Measures of binary relevance: precision, recall, average precision, reciprocal rank."""
+"""Measures of binary relevance: precision, recall, success, average precision, reciprocal rank, RBP."""
 
 from __future__ import annotations
 
@@ -20,9 +20,16 @@ def _n_relevant(lists: JudgedLists, relevant_from: float) -> np.ndarray:
     )
 
 
-def _hits(lists: JudgedLists, k: int | None, relevant_from: float, ties: str) -> np.ndarray:
-    limit, threshold = lists.limit(k), float(relevant_from)
-    return lists.run(_native.metrics.hits, *lists.ranked(ties), lists.indptr, lists.n_ranked, limit, threshold)
+def _hits(lists: JudgedLists, limits: np.ndarray | int, relevant_from: float, ties: str) -> np.ndarray:
+    """Return the number of relevant documents among the first ``limits`` of each query."""
+    within = np.minimum(limits, lists.n_ranked).astype(np.int64, copy=False)
+    columns = (*lists.ranked(ties), lists.indptr, lists.n_ranked, within)
+    return lists.run(_native.metrics.hits, *columns, float(relevant_from))
+
+
+def _over(sums: np.ndarray, relevant: np.ndarray) -> np.ndarray:
+    """Return the sums over numbers of relevant documents; NaN where there are none."""
+    return np.divide(sums, relevant, out=np.full_like(sums, np.nan), where=relevant > 0)
 
 
 @measure_kind("p", "precision", "prec", cutoff="optional")
@@ -53,7 +60,7 @@ def precision(
     """
     lists = judge(labels, scores, qid, docid)
     check_choice(short_lists, "short_lists", (*SHORT_LISTS, "cut"))
-    hits = _hits(lists, k, relevant_from, ties)
+    hits = _hits(lists, lists.limit(k), relevant_from, ties)
     depth = lists.n_ranked if k is None else np.full(lists.n_queries, lists.limit(k))
     if short_lists == "cut":
         depth = np.minimum(depth, lists.n_ranked)
@@ -82,8 +89,8 @@ def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average",
     array([0.5])
     """
     lists = judge(labels, scores, qid, docid)
-    hits, relevant = _hits(lists, k, relevant_from, ties), _n_relevant(lists, relevant_from)
-    return fill_empty(np.divide(hits, relevant, out=np.full_like(hits, np.nan), where=relevant > 0), empty)
+    relevant = _n_relevant(lists, relevant_from)
+    return fill_empty(_over(_hits(lists, lists.limit(k), relevant_from, ties), relevant), empty)
 
 
 @measure_kind("map", "ap", "average-precision", cutoff="optional")
@@ -123,7 +130,7 @@ def average_precision(
     )  # fmt: skip
     if denominator == "reachable":
         relevant = np.minimum(relevant, limit)
-    return fill_empty(np.divide(sums, relevant, out=np.full_like(sums, np.nan), where=relevant > 0), empty)
+    return fill_empty(_over(sums, relevant), empty)
 
 
 @measure_kind("mrr", "rr", "reciprocal-rank", cutoff="optional")
@@ -151,4 +158,92 @@ def reciprocal_rank(
     values = lists.run(
         _native.metrics.reciprocal_rank, *ranked, lists.indptr, lists.n_ranked, relevant, limit, float(relevant_from)
     )
+    return fill_empty(values, empty)
+
+
+@measure_kind("success", "hit", "hit-rate", cutoff="optional")
+def success(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
+    """Return 1 for each query with a relevant document among the first k, else 0; also called hit rate.
+
+    With averaged ties it is the probability of that.
+
+    Parameters
+    ----------
+    labels, scores, qid, k, relevant_from, ties, empty, docid
+        As in :func:`precision`. ``k=None`` counts all ranked documents.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
+
+    Examples
+    --------
+    >>> success([0, 1, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7], k=2)
+    array([1.])
+    >>> success([1, 0, 0, 0], [0, 0, 0, 0], k=2)  # all are tied: it is among the first two in half of the orders
+    array([0.5])
+    """
+    lists = judge(labels, scores, qid, docid)
+    values = lists.run(
+        _native.metrics.success, *lists.ranked(ties), lists.indptr, lists.n_ranked, _n_relevant(lists, relevant_from),
+        lists.limit(k), float(relevant_from),
+    )  # fmt: skip
+    return fill_empty(values, empty)
+
+
+@measure_kind("r-precision", "rprec", "r-prec", cutoff="none")
+def r_precision(labels, scores, *, qid=None, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
+    """Return the share of relevant documents among the first R of each query, which has R relevant documents.
+
+    Parameters
+    ----------
+    labels, scores, qid, relevant_from, ties, empty, docid
+        As in :func:`precision`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
+
+    Examples
+    --------
+    >>> r_precision([1, 0, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7])
+    array([0.5])
+    """
+    lists = judge(labels, scores, qid, docid)
+    relevant = _n_relevant(lists, relevant_from)
+    return fill_empty(_over(_hits(lists, relevant, relevant_from, ties), relevant), empty)
+
+
+@measure_kind("rbp", cutoff="optional")
+def rbp(labels, scores, *, qid=None, k=None, p=0.8, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
+    """Return the rank-biased precision of each query: (1 − p) · Σ over relevant positions i of p^(i − 1).
+
+    A reader goes on from one document to the next with probability p. What lies beyond the ranking, or beyond k, counts
+    as not relevant: the value is a lower bound, and p to the power of the number of ranked documents is the largest
+    possible error.
+
+    Parameters
+    ----------
+    p : float, default=0.8
+        Persistence of the reader, from 0 (included) to 1 (excluded).
+    labels, scores, qid, k, relevant_from, ties, empty, docid
+        As in :func:`precision`. ``k=None`` counts the whole list.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
+
+    Examples
+    --------
+    >>> rbp([1, 0, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7], p=0.5)  # 0.5 · (1 + 0.25)
+    array([0.625])
+    """
+    lists = judge(labels, scores, qid, docid)
+    if not 0.0 <= p < 1.0:
+        raise ValueError(f"p={p:g}; the persistence of rbp must be at least 0 and below 1.")
+    weights = (1.0 - p) * float(p) ** np.arange(min(lists.limit(k), lists.limit(None)))
+    values = lists.run(
+        _native.metrics.weighted_hits, *lists.ranked(ties), lists.indptr, lists.n_ranked,
+        _n_relevant(lists, relevant_from), weights, float(relevant_from),
+    )  # fmt: skip
     return fill_empty(values, empty)

@@ -14,7 +14,7 @@ from plackett.metrics.judged_lists import JudgedLists, thread_scratch
 if TYPE_CHECKING:
     from plackett.metrics.measure import Measure
 
-_OF_NO_TOOL = ("kendall", "wpd")
+_ALWAYS_AVERAGED = ("kendall", "wpd", "auc")  # unless the rules of a convention name them
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Convention:
     ----------
     name, summary : str
     ties : str, default="average"
-        The rule that orders equal scores. It does not apply to ``kendall`` and ``wpd``, which no tool has: there equal
+        The rule that orders equal scores. It does not apply to ``kendall``, ``wpd`` and ``auc``: there equal
         scores are averaged unless ``rules`` or the measure say otherwise.
     empty : {0, 1, "skip"}, default=0
         The value of queries that are too short or have no relevant document.
@@ -64,8 +64,8 @@ class Convention:
         """Return the parameters of ``measure``, "empty" included; its own take precedence."""
         own = measure.convention or self
         known = (*measure.kind.defaults, "empty")
-        rules: dict[str, object] = {"empty": own.empty}
-        if measure.name not in _OF_NO_TOOL:
+        rules: dict[str, object] = {"empty": own.empty if measure.kind.empty is None else measure.kind.empty}
+        if measure.name not in _ALWAYS_AVERAGED:
             rules["ties"] = own.ties
         for source in ("*", measure.name):
             rules.update(own.rules.get(source, {}))

@@ -15,9 +15,10 @@ from plackett._threads import map_blocks, n_threads, query_blocks
 from plackett.data.grouping import group_rows
 from plackett.data.queries import Queries
 from plackett.metrics.ties import TIES, tie_keys
-from plackett.validation import check_choice, check_levels, check_positive_int, check_scores
+from plackett.validation import check_choice, check_labels, check_levels, check_positive_int, check_scores
 
 DOCS_PER_BLOCK = 1 << 18
+UNJUDGED = -1.0  # trec_eval takes any negative label for a document that is in the pool, but not judged
 LARGEST_CUTOFF = 2**53  # beyond it numbers of documents are not exact in float64
 LARGEST_KEPT = 1 << 22  # bytes of one array; a block with one very long list may need more, and then allocates it
 
@@ -51,7 +52,8 @@ class JudgedLists:
     Parameters
     ----------
     labels : ndarray of shape (n_docs,)
-        Integers are converted to float64 when first read: for a block of queries, within the cache.
+        Integers are converted to float64 when first read: for a block of queries, within the cache. Negative for
+        documents that are not judged.
     scores : ndarray of float64 and of shape (n_docs,)
     indptr : ndarray of shape (n_queries + 1,)
     docid : ndarray of shape (n_docs,), default=None
@@ -61,6 +63,8 @@ class JudgedLists:
         ideals and totals, not in the ranking. None means that all rows were retrieved.
     ids : ndarray of shape (n_queries,), default=None
         Query ids, for tables.
+    is_pooled : ndarray of bool and of shape (n_docs,), default=None
+        Whether a document is in the qrels, judged or not; None means all.
     part_of : JudgedLists, default=None
         The whole evaluation set, if these lists are a part of it.
     """
@@ -74,11 +78,12 @@ class JudgedLists:
         docid: np.ndarray | None = None,
         n_retrieved: np.ndarray | None = None,
         ids: np.ndarray | None = None,
+        is_pooled: np.ndarray | None = None,
         part_of: JudgedLists | None = None,
     ):
         self._labels, self.scores, self.indptr, self.docid, self.ids = labels, as_column(scores), indptr, docid, ids
         self.lengths = np.diff(indptr)
-        self.n_retrieved = n_retrieved
+        self.n_retrieved, self.is_pooled = n_retrieved, is_pooled
         self.n_ranked = self.lengths if n_retrieved is None else n_retrieved
         self._ranked: dict[str, Ranked] = {}
         self._ideal: dict[int | None, Ideal] = {}
@@ -98,7 +103,7 @@ class JudgedLists:
         values = np.zeros(queries.n_docs) if scores is None else scores.astype(np.float64, copy=False)
         rows = queries.grouped
         docid = rows.docid if with_docid else None
-        return cls(rows.labels, queries.in_groups(values), rows.indptr, docid=docid, ids=rows.ids)
+        return cls(mark_unjudged(rows.labels), queries.in_groups(values), rows.indptr, docid=docid, ids=rows.ids)
 
     @property
     def n_queries(self) -> int:
@@ -175,6 +180,7 @@ class JudgedLists:
             docid=None if self.docid is None else self.docid[rows],
             n_retrieved=None if self.n_retrieved is None else self.n_retrieved[queries],
             ids=None if self.ids is None else self.ids[queries],
+            is_pooled=None if self.is_pooled is None else self.is_pooled[rows],
             part_of=self,
         )
 
@@ -187,6 +193,7 @@ class JudgedLists:
             docid=self.docid,
             n_retrieved=None if is_complete else self.n_retrieved,
             ids=self.ids,
+            is_pooled=self.is_pooled,
             part_of=self,
         )
         other._is_block = self._is_block
@@ -200,19 +207,26 @@ class JudgedLists:
 
     def ranked(self, ties: str) -> Ranked:
         """Return the labels in the order of the scores, equal scores ordered by the rule ``ties``."""
-        check_choice(ties, "ties", TIES)
         if ties not in self._ranked:
             ranked = self._empty(f"ranked {ties}", self.labels.size, np.float64)
-            group_end = self._empty(f"ends {ties}", self._n_group_ends if ties == "average" else 0, np.int32)
-            if ties == "quicksort":
-                quick = (self.scores, self.labels, self.indptr, self.n_ranked)
-                self._run(lambda first, last: _native.metrics.rank_labels_by_quicksort(*quick, first, last, ranked))
-            else:
-                keys, order = tie_keys(self, ties), self._sorted_long()
-                columns = (self.scores, self.labels, keys, self.indptr, self.n_ranked, order, ties == "average")
-                self._run(lambda first, last: _native.metrics.rank_labels(*columns, first, last, ranked, group_end))
-            self._ranked[ties] = Ranked(ranked, group_end)
+            self._ranked[ties] = self._rank(self.labels, ties, ranked)
         return self._ranked[ties]
+
+    def ranked_values(self, values: np.ndarray, ties: str) -> Ranked:
+        """Return other values of the documents in the order of the scores, as ``ranked`` does for the labels."""
+        return self._rank(values, ties, np.empty(values.size))
+
+    def _rank(self, values: np.ndarray, ties: str, ranked: np.ndarray) -> Ranked:
+        check_choice(ties, "ties", TIES)
+        group_end = self._empty(f"ends {ties}", self._n_group_ends if ties == "average" else 0, np.int32)
+        if ties == "quicksort":
+            quick = (self.scores, values, self.indptr, self.n_ranked)
+            self._run(lambda first, last: _native.metrics.rank_labels_by_quicksort(*quick, first, last, ranked))
+        else:
+            keys, order = tie_keys(self, ties), self._sorted_long()
+            columns = (self.scores, values, keys, self.indptr, self.n_ranked, order, ties == "average")
+            self._run(lambda first, last: _native.metrics.rank_labels(*columns, first, last, ranked, group_end))
+        return Ranked(ranked, group_end)
 
     def ideal(self, k: int | None) -> Ideal:
         """Return the ``k`` best labels of every query, or all, in falling order."""
@@ -259,11 +273,23 @@ class JudgedLists:
         self._long_order[rows] = np.argsort(-self.scores[rows])  # type: ignore[index]
 
 
-def judge(labels: object, scores: object, qid: object = None, docid: object = None) -> JudgedLists:
-    """Return checked arrays of the user, grouped by query; lists that are passed as ``labels`` are returned."""
+def mark_unjudged(labels: np.ndarray) -> np.ndarray:
+    """Return labels with ``UNJUDGED`` in the place of NaN; the same array if there is none."""
+    if labels.dtype.kind != "f" or not np.isnan(labels.sum()):
+        return labels
+    return np.where(np.isnan(labels), UNJUDGED, labels)
+
+
+def judge(
+    labels: object, scores: object, qid: object = None, docid: object = None, *, has_nan: bool = False
+) -> JudgedLists:
+    """Return checked arrays of the user, grouped by query; lists that are passed as ``labels`` are returned.
+
+    ``has_nan`` accepts labels of NaN, which mean that a document was not judged.
+    """
     if isinstance(labels, JudgedLists):
         return labels
-    checked = check_levels(labels)
+    checked = mark_unjudged(check_labels(labels, name="labels", allow_nan=True)) if has_nan else check_levels(labels)
     values = check_scores(scores, checked.size)
     groups = group_rows(qid, checked.size)
     names = None if docid is None else np.asarray(docid)

@@ -1,4 +1,4 @@
-"""Measures of whole orders: Kendall distance, mis-ranking error, persistence of the top, exactness.
+"""Measures of whole orders: Kendall distance, mis-ranking error, persistence of the top, exactness, AUC, average rank.
 
 Documents that a run did not retrieve stand below all others, in random order: the expectation is taken.
 """
@@ -123,3 +123,61 @@ def exact(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> n
     """
     lists = judge(labels, scores, qid, docid)
     return fill_empty(lists.run(_native.metrics.exact, *lists.ranked_whole(ties), lists.indptr), empty)
+
+
+@measure_kind("auc", cutoff="none")
+def auc(labels, scores, *, qid=None, relevant_from=1, ties="average", empty="skip", docid=None) -> np.ndarray:
+    """Return the area under the ROC curve of each query.
+
+    It is the share of the pairs of a relevant document and another one in which the relevant one is ranked higher.
+    Equal scores count half.
+
+    Parameters
+    ----------
+    empty : {0, 1, "skip"}, default="skip"
+        The value of a query without a relevant document, or with relevant ones only; "skip" gives NaN. The default
+        holds under every convention.
+    labels, scores, qid, relevant_from, ties, docid
+        As in :func:`precision`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
+
+    Examples
+    --------
+    >>> auc([1, 0, 2, 0], [0.9, 0.4, 0.1, 0.1], qid=[7] * 4)  # 2 + 1/2 of 4 pairs
+    array([0.625])
+    """
+    lists = judge(labels, scores, qid, docid)
+    values = lists.run(_native.metrics.auc, *lists.ranked_whole(ties), lists.indptr, float(relevant_from))
+    return fill_empty(values, empty)
+
+
+@measure_kind("average-rank", "avg-rank", "mean-rank", cutoff="none", higher_is_better=False)
+def average_rank(labels, scores, *, qid=None, relevant_from=1, ties="average", empty="skip", docid=None) -> np.ndarray:
+    """Return the mean position, from 1, of the relevant documents of each query; lower is better.
+
+    Relevant documents that a run did not retrieve are in random order below all others, together with the other judged
+    documents that it did not retrieve.
+
+    Parameters
+    ----------
+    empty : {0, 1, "skip"}, default="skip"
+        The value of a query without a relevant document; "skip" gives NaN. The default holds under every convention,
+        since 0 would be better than any position.
+    labels, scores, qid, relevant_from, ties, docid
+        As in :func:`precision`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), queries in order of appearance
+
+    Examples
+    --------
+    >>> average_rank([1, 0, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7])  # (1 + 3) / 2
+    array([2.])
+    """
+    lists = judge(labels, scores, qid, docid)
+    values = lists.run(_native.metrics.average_rank, *lists.ranked_whole(ties), lists.indptr, float(relevant_from))
+    return fill_empty(values, empty)

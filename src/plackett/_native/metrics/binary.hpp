@@ -19,12 +19,12 @@ inline void count_relevant(View<const double> labels, View<const Index> indptr, 
         values[q] = static_cast<double>(relevant_in(labels.slice(indptr[q], indptr[q + 1]), relevant_from));
 }
 
-// (Expected) number of relevant documents among the first k.
+// (Expected) number of relevant documents among the first limits[q], which are at most n_ranked[q].
 inline void hits(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr,
-                 View<const Index> n_ranked, Index k, double relevant_from, Index first, Index last,
+                 View<const Index> n_ranked, View<const Index> limits, double relevant_from, Index first, Index last,
                  View<double> values) {
     for (Index q = first; q < last; ++q) {
-        const Index limit = std::min(k, n_ranked[q]);
+        const Index limit = limits[q];
         const auto own = ranked.slice(indptr[q], indptr[q] + n_ranked[q]);
         const auto groups = own_groups(group_end, indptr, q, n_ranked[q]);
         if (groups.empty()) {
@@ -122,6 +122,51 @@ inline void reciprocal_rank(View<const double> ranked, View<const std::int32_t> 
                     still_none -= here;
                 }
                 break;
+            }
+            place = stop;
+        }
+        values[q] = total;
+    }
+}
+
+// (Probability of) a relevant document among the first k.
+inline void success(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr,
+                    View<const Index> n_ranked, View<const double> n_relevant, Index k, double relevant_from,
+                    Index first, Index last, View<double> values) {
+    for (Index q = first; q < last; ++q) {
+        if (n_relevant[q] == 0.0) continue;
+        const Index limit = std::min(k, n_ranked[q]);
+        const auto own = ranked.slice(indptr[q], indptr[q] + n_ranked[q]);
+        const auto groups = own_groups(group_end, indptr, q, n_ranked[q]);
+        double none = 1.0;  // probability that no relevant document was found
+        for (Index place = 0; place < limit && none > 0.0;) {
+            const Index stop = groups.stop(place);
+            const Index others = stop - place - relevant_in(own.slice(place, stop), relevant_from);
+            for (Index p = place; p < std::min(stop, limit); ++p)  // drawn one by one, without replacement
+                none *= static_cast<double>(std::max<Index>(others - (p - place), 0)) / static_cast<double>(stop - p);
+            place = stop;
+        }
+        values[q] = 1.0 - none;
+    }
+}
+
+// Σ over relevant documents among the first k of the weight of their place; a tie group has its mean weight.
+inline void weighted_hits(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr,
+                          View<const Index> n_ranked, View<const double> n_relevant, View<const double> weights,
+                          double relevant_from, Index first, Index last, View<double> values) {
+    for (Index q = first; q < last; ++q) {
+        if (n_relevant[q] == 0.0) continue;
+        const Index limit = std::min(weights.size, n_ranked[q]);
+        const auto own = ranked.slice(indptr[q], indptr[q] + n_ranked[q]);
+        const auto groups = own_groups(group_end, indptr, q, n_ranked[q]);
+        double total = 0.0;
+        for (Index place = 0; place < limit;) {
+            const Index stop = groups.stop(place);
+            const auto relevant = static_cast<double>(relevant_in(own.slice(place, stop), relevant_from));
+            if (relevant > 0.0) {
+                double weight = 0.0;
+                for (Index p = place; p < std::min(stop, limit); ++p) weight += weights[p];
+                total += weight * relevant / static_cast<double>(stop - place);
             }
             place = stop;
         }

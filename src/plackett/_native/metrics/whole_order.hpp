@@ -4,6 +4,7 @@
 
 #include "core/arrays.hpp"
 #include "core/lists.hpp"
+#include "metrics/binary.hpp"
 #include "metrics/rises.hpp"
 #include "metrics/tie_groups.hpp"
 
@@ -89,6 +90,44 @@ inline void exact(View<const double> ranked, View<const std::int32_t> group_end,
             place = stop;
         }
         values[q] = chance;
+    }
+}
+
+// Share of the pairs of a relevant and another document in which the relevant one is above; tied pairs count half.
+inline void auc(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr,
+                double relevant_from, Index first, Index last, View<double> values) {
+    for (Index q = first; q < last; ++q) {
+        const auto own = ranked.slice(indptr[q], indptr[q + 1]);
+        const auto groups = own_groups(group_end, indptr, q, own.size);
+        double above = 0.0, n_relevant = 0.0;
+        for (Index place = 0; place < own.size;) {
+            const Index stop = groups.stop(place);
+            const auto relevant = static_cast<double>(relevant_in(own.slice(place, stop), relevant_from));
+            const double others = static_cast<double>(stop - place) - relevant;
+            above += others * (n_relevant + 0.5 * relevant);
+            n_relevant += relevant;
+            place = stop;
+        }
+        const double n_pairs = n_relevant * (static_cast<double>(own.size) - n_relevant);
+        if (n_pairs > 0.0) values[q] = above / n_pairs;
+    }
+}
+
+// Mean place, from 1, of the relevant documents; those of a tie group have its mean place.
+inline void average_rank(View<const double> ranked, View<const std::int32_t> group_end, View<const Index> indptr,
+                         double relevant_from, Index first, Index last, View<double> values) {
+    for (Index q = first; q < last; ++q) {
+        const auto own = ranked.slice(indptr[q], indptr[q + 1]);
+        const auto groups = own_groups(group_end, indptr, q, own.size);
+        double total = 0.0, n_relevant = 0.0;
+        for (Index place = 0; place < own.size;) {
+            const Index stop = groups.stop(place);
+            const auto relevant = static_cast<double>(relevant_in(own.slice(place, stop), relevant_from));
+            total += relevant * 0.5 * static_cast<double>(place + 1 + stop);
+            n_relevant += relevant;
+            place = stop;
+        }
+        if (n_relevant > 0.0) values[q] = total / n_relevant;
     }
 }
 
