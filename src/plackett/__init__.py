@@ -46,6 +46,7 @@ _names, __getattr__, __dir__ = attach(
         "plackett.evaluation.compare.compare": "compare",
         "plackett.evaluation.compare.comparison": "Comparison",
         "plackett.evaluation.compare.cross_validate": "cross_validate",
+        "plackett.evaluation.compare.runs": "compare_runs",
         "plackett.evaluation.select.select": "select",
         "plackett.evaluation.splits": "QueryKFold",
         "plackett.evaluation.letor_folds": "LetorFolds",

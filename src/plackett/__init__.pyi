@@ -27,6 +27,7 @@ from plackett.data.trec import write_trec_run as write_trec_run
 from plackett.evaluation.compare.compare import compare as compare
 from plackett.evaluation.compare.comparison import Comparison as Comparison
 from plackett.evaluation.compare.cross_validate import cross_validate as cross_validate
+from plackett.evaluation.compare.runs import compare_runs as compare_runs
 from plackett.evaluation.evaluate import Evaluation as Evaluation
 from plackett.evaluation.evaluate import evaluate as evaluate
 from plackett.evaluation.letor_folds import LetorFolds as LetorFolds

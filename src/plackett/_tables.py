@@ -276,7 +276,7 @@ class Table:
         Estimates are drawn as bars on a common scale. The element has no style of its own.
         """
         scale, longest = self._scale(), LONGEST_TEXT if with_headings else LONGEST_VALUE
-        heading = next((place for place, column in enumerate(self.columns) if column.name == "ranker"), None)
+        heading = next((place for place, column in enumerate(self.columns) if column.name in ("ranker", "run")), None)
         if heading is None:
             heading = next((place for place, column in enumerate(self.columns) if column.is_text), -1)
         parts = [f"<caption>{escape(for_display(self.title))}</caption>"] if self.title else []

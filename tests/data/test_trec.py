@@ -17,6 +17,7 @@ from plackett.data.trec import (
     Qrels,
     Run,
     join,
+    pool,
     read_qrels,
     read_trec_run,
     write_qrels,
@@ -384,6 +385,25 @@ docs = st.sampled_from(["a", "b", "cc", "d", "x" * 70])
 )
 def test_the_join_equals_a_slow_one(judged, found):
     assert_joined(judged, found)
+
+
+@given(
+    st.dictionaries(queries, st.dictionaries(docs, st.integers(-1, 3), min_size=1)),
+    st.lists(st.dictionaries(queries, st.dictionaries(docs, st.floats(-9, 9), min_size=1)), max_size=3),
+)
+def test_a_pool_has_every_document_once_with_its_label_and_scores(judged, found):
+    runs = [Run.from_dict(one) for one in found]
+    queries, scores = pool(Qrels.from_dict(judged), runs)
+    assert queries.ids.tolist() == list(judged)
+    for q, (query, labels) in enumerate(judged.items()):
+        rows = slice(queries.indptr[q], queries.indptr[q + 1])
+        names = queries.docid[rows].tolist()
+        assert names[: len(labels)] == list(labels)
+        assert len(names) == len(set(names)) == len(set(labels).union(*(one.get(query, ()) for one in found)))
+        expected = [labels.get(name, np.nan) for name in names]
+        np.testing.assert_array_equal(queries.labels[rows], expected)
+        for one, column in zip(found, scores, strict=True):
+            np.testing.assert_array_equal(column[rows], [one.get(query, {}).get(name, np.nan) for name in names])
 
 
 @given(st.permutations(range(12)))

@@ -170,6 +170,13 @@ def test_ranx_equals_ranx(seed):
         per_query = {query: their_run.scores[theirs][query] for query in ours.queries.tolist()}
         assert ours.mean()[name] == pytest.approx(float(expected), abs=1e-9), name
         assert ours[name] == pytest.approx(list(per_query.values()), abs=1e-9), name
+    runs = {"one": run, "other": Run(run.qid, run.docid, np.roll(run.scores, 1))}
+    their_runs = [ranx.Run(one.to_dict(), name=name) for name, one in runs.items()]
+    report = ranx.compare(their_qrels, their_runs, ["map", "mrr"], stat_test="student")
+    compared = pk.compare_runs(qrels, runs, metrics="map,mrr", convention="ranx")
+    for name in compared.metrics:
+        expected = report.comparisons[frozenset(runs)][name]["p_value"]
+        assert compared.differences(name)[0].p_t == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))

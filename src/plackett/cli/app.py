@@ -30,7 +30,10 @@ VERBS: dict[str, list[str]] = {
     ],
     "rank": ["Example: plackett rank model.plackett test.txt --run mine -o test.run"],
     "explain": ["Example: plackett explain model.plackett test.txt --query 18219"],
-    "evaluate": ["Example: plackett evaluate test.txt scores.txt -m ndcg@10,map --convention letor4"],
+    "evaluate": [
+        "Example: plackett evaluate test.txt scores.txt -m ndcg@10,map --convention letor4",
+        "Example: plackett evaluate qrels.txt bm25.run dense.run --report runs.html",
+    ],
     "compare": ["Example: plackett compare mq2008 -r listmle,ranksvm,adarank --folder runs --report mq2008.html"],
     "refine": ["Example: plackett refine lists.txt --base bm25 --feedback clicks.csv --run refined -o refined.run"],
     "export": ["Example: plackett export model.plackett --to solr --features names.txt --check test.txt -o solr.json"],

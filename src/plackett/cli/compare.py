@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from plackett._tables import Table
-    from plackett.evaluation.compare.comparison import Comparison
     from plackett.evaluation.compare.contestants import Contestant
 
 LETOR = "letor"
@@ -69,23 +66,19 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
 ) -> None:
     """Compare rankers: hyperparameters chosen on validation queries, measures on test queries, p-values."""
-    from plackett.cli.shared import inputs, output, parameters
+    from plackett.cli.shared import comparisons, inputs, output, parameters
 
     form = output.chosen_format(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
-    if per_query and form not in ("json", "csv"):
-        raise typer.BadParameter("--per-query requires --json or --csv.")
+    comparisons.check_per_query(form, per_query)
     if folds is not None and folds != LETOR and not (folds.isdecimal() and int(folds) >= 2):
         raise typer.BadParameter(f"--folds {folds}: give a number of at least 2, or letor.")
     if jobs == 0:
         raise typer.BadParameter("--jobs 0: give a number of at least 1, or -1 for all cores.")
     parameters.check_seed(seed)
     inputs.check_data(data)
-    if report is not None:
-        output.check_target(report, "report")
     wanted = _parse(metrics or ["ndcg@10,map"], convention, select_by)
     contestants = _contestants(",".join(rankers), baseline, normalize)
-    if report is not None:
-        _check_report()  # fail before the fits
+    comparisons.check_report(report)  # fail before the fits
     source, cv = _source(data, folds, zero_based=zero_based, cache=cache)
 
     from plackett.evaluation.compare.compare import compare as run
@@ -108,12 +101,8 @@ def compare(
         if folder is not None:
             output.note(f"finished fits are stored in {folder}; run the same command again to resume.")
         raise
-    _show(result, form, per_query=per_query, quiet=quiet)
-    if report is not None:  # after the table, so that a failing report does not lose it
-        from plackett.report.html import write_report
-
-        output.flush()
-        write_report(result, report)
+    comparisons.show(result, form, per_query=per_query, quiet=quiet)
+    comparisons.write_report(result, report)
     if not result.tables:
         raise typer.Exit(1)
 
@@ -177,81 +166,3 @@ def _has_folds(name: str) -> bool:
     from plackett.data import datasets
 
     return bool(datasets.info(name).n_folds)
-
-
-def _check_report() -> None:
-    from plackett._optional import import_optional
-
-    for module in ("jinja2", "matplotlib"):
-        import_optional(module, extra="report", needed_for="--report")
-
-
-# --- Output -----------------------------------------------------------------------------------------------------------
-
-
-def _summary_table(result: Comparison) -> Table:
-    """The summary with a p-value beside every mean, and the contestants that failed."""
-    from plackett._tables import Column, Marked, Table
-
-    columns = [Column(result.convention, "text")]
-    for metric in result.metrics:
-        columns += [Column(metric, "marked"), Column("p", "p", digits=3)]
-    rows = []
-    for row in result.summary():
-        cells: list[Any] = [row.name]
-        for metric in result.metrics:
-            p = row.p_values.get(metric, math.nan)
-            cells += [Marked(row.means[metric], row.marks.get(metric, "")), "" if math.isnan(p) else p]
-        rows.append([*cells, "" if row.is_reference else row.seconds])
-    rows += [[name, *["failed", ""] * len(result.metrics), ""] for name in result.failures]
-    return Table([*columns, Column("seconds", digits=1)], rows)
-
-
-def _csv(result: Comparison, *, per_query: bool) -> str:
-    if not per_query:
-        from plackett.report.tables import summary_table
-
-        return summary_table(result).to_csv()
-    from plackett._tables import csv_text
-
-    rows = [
-        [name, int(fold), key, *values]
-        for name, table in {**result.tables, **result.reference_scores}.items()
-        for fold, key, values in zip(result.fold_of, table.queries.tolist(), table.values.tolist(), strict=True)
-    ]
-    return csv_text(["ranker", "fold", "qid", *result.metrics], rows)
-
-
-def _show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> None:
-    """Print the result in a format, and its remarks if the format has no place for them."""
-    from plackett.cli.shared import output
-
-    if form == "json":
-        output.write_json(result.to_dict(per_query=per_query))
-        return
-    if form == "csv":
-        output.write(_csv(result, per_query=per_query))
-    elif form == "table":
-        for sentence in result.headline():
-            output.write(sentence)
-        output.write_table(_summary_table(result))
-    else:
-        from plackett.report.tables import summary_table
-
-        table = summary_table(result)
-        output.write(table.to_markdown() if form == "markdown" else table.to_latex())
-    _print_remarks(result, form, quiet=quiet)
-
-
-def _print_remarks(result: Comparison, form: str, *, quiet: bool) -> None:
-    """Print remarks on standard error, with the headline if the table does not show it."""
-    from plackett.cli.shared import output
-
-    remarks = [*(() if form == "table" else result.headline()), *result.remarks()]
-    for text in remarks if not quiet else [text for text in remarks if text.startswith("failed:")]:
-        output.note(text)
-    if quiet:
-        return
-    for table in result.reference_scores.values():
-        for metric, features in table.best_features.items():
-            output.note(f"best feature by {metric}, chosen on training queries: {features}")

@@ -1,8 +1,9 @@
-"""``plackett evaluate``: measures of a ranking, under one convention or all."""
+"""``plackett evaluate``: measures of a ranking, under one convention or all, or a comparison of several rankings."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +16,13 @@ def evaluate(
     data: Annotated[
         str, typer.Argument(metavar="DATA_OR_QRELS", help="A LETOR file with labels, a known set's name, or qrels.")
     ],
-    scores: Annotated[str, typer.Argument(metavar="SCORES_OR_RUN", help="One score per row of DATA, or a TREC run.")],
+    scores: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SCORES_OR_RUN",
+            help="One score per row of DATA, or a TREC run; several are compared.",
+        ),
+    ],
     metrics: Annotated[
         list[str] | None,
         typer.Option("--metrics", "-m", metavar="NAMES", help="Measures, with commas; default: ndcg@10,map,mrr."),
@@ -39,6 +46,13 @@ def evaluate(
         bool,
         typer.Option("--reference-scores", help="Add the values of a random order and of the best single feature."),
     ] = False,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", metavar="NAME", help="Of several: the run to test against, or best."),
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE.html", help="Of several: also write an HTML report.")
+    ] = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also print one line per query.")] = False,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
@@ -47,27 +61,54 @@ def evaluate(
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
 ) -> None:
-    """Measure a ranking: a LETOR file and scores, or qrels and a TREC run."""
-    from plackett.cli.shared import inputs, measures, output
+    """Measure a ranking: a LETOR file and scores, or qrels and a TREC run. Several rankings are compared."""
+    from plackett.cli.shared import comparisons, inputs, measures, output
 
     form = output.chosen_format(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
+    is_comparison = len(scores) > 1
+    if is_comparison:
+        if every_convention or reference_scores:
+            raise typer.BadParameter("--every-convention and --reference-scores are for one run.")
+        comparisons.check_per_query(form, per_query)
+        comparisons.check_report(report)
+    elif baseline is not None or report is not None:
+        raise typer.BadParameter("--baseline and --report need at least two runs.")
     if every_convention and (as_markdown or as_latex or reference_scores or per_query):
         raise typer.BadParameter("--every-convention can only be combined with --json and --csv.")
     if as_csv and reference_scores and not every_convention:
         raise typer.BadParameter(
             "--csv is the table per query, without reference scores; try --json --reference-scores."
         )
-    if per_query and (as_markdown or as_latex):
+    if per_query and form in ("markdown", "latex"):
         raise typer.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
     is_name = inputs.is_known_name(data)
-    inputs.check_exists(*([scores] if is_name else [data, scores]))
+    inputs.check_exists(*(scores if is_name else [data, *scores]))
     measures.check_convention(convention)
     wanted = measures.parse_measures(metrics or "ndcg@10,map,mrr")
-    labels, values = _load(data, scores, is_name=is_name, zero_based=zero_based, cache=cache)
+    labels, rankings = _load(data, scores, is_name=is_name, zero_based=zero_based, cache=cache)
     from plackett.data.trec import Qrels
 
     if complete is not None and not isinstance(labels, Qrels):
         raise typer.BadParameter("--complete and --answered require qrels and a run.")
+    if is_comparison:
+        from plackett.evaluation.compare.comparison import BEST
+        from plackett.evaluation.compare.runs import compare_runs
+
+        named = dict(zip(_names(scores, rankings), rankings, strict=True))
+        if baseline not in (None, BEST, *named):
+            raise typer.BadParameter(f"--baseline {baseline} is not one of the runs {', '.join(named)}.")
+        compared = compare_runs(
+            labels,
+            named,
+            metrics=wanted,
+            convention=convention,
+            complete=complete is not False,
+            baseline=baseline,
+        )
+        comparisons.show(compared, form, per_query=per_query, quiet=False)
+        comparisons.write_report(compared, report)
+        return
+    values = rankings[0]
     if every_convention:
         _print_every(labels, values, wanted, complete, as_json=as_json, as_csv=as_csv)
         return
@@ -86,7 +127,7 @@ def evaluate(
     _print_notes(result)
 
 
-def _load(data: str, scores: str, *, is_name: bool, zero_based: bool, cache: bool) -> tuple[Any, Any]:
+def _load(data: str, scores: list[str], *, is_name: bool, zero_based: bool, cache: bool) -> tuple[Any, list[Any]]:
     from plackett.cli.shared import inputs
     from plackett.storage.opening import rereadable
 
@@ -95,13 +136,25 @@ def _load(data: str, scores: str, *, is_name: bool, zero_based: bool, cache: boo
         from plackett.data.text_table import read_scores
 
         queries = inputs.load_queries([source], zero_based=zero_based, cache=cache)
-        values = read_scores(scores)
-        if values.size != queries.n_docs:
-            raise ValueError(f"{scores} has {values.size:,} scores but {data} has {queries.n_docs:,} rows.")
-        return queries, values
+        columns = [read_scores(name) for name in scores]
+        for name, values in zip(scores, columns, strict=True):
+            if values.size != queries.n_docs:
+                raise ValueError(f"{name} has {values.size:,} scores but {data} has {queries.n_docs:,} rows.")
+        return queries, columns
     from plackett.data.trec import read_qrels, read_trec_run
 
-    return read_qrels(source), read_trec_run(scores)
+    return read_qrels(source), [read_trec_run(name) for name in scores]
+
+
+def _names(paths: list[str], rankings: list[Any]) -> list[str]:
+    """Name each ranking: by the tags of runs, by the names of the files, or by their paths, whichever differ."""
+    tags = [getattr(ranking, "tag", "") for ranking in rankings]
+    for names in (tags, [Path(path).name for path in paths]):
+        if all(names) and len(set(names)) == len(names):
+            return names
+    if len(set(paths)) < len(paths):
+        raise typer.BadParameter(f"{next(path for path in paths if paths.count(path) > 1)} is given twice.")
+    return paths
 
 
 def _print_notes(result: Evaluation) -> None:

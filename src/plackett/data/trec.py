@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import IO, NamedTuple
@@ -90,6 +90,11 @@ class Qrels:
         array([0., 1., 2.])
         """
         return self._of_checked(self.qid, self.docid, np.ceil(self.labels - 0.5) + 0.0, self.iteration)
+
+    def of_queries(self, ids: Sequence[str] | np.ndarray) -> Qrels:
+        """Return the judgements of these queries, in the same order."""
+        rows = np.isin(self.qid, ids)
+        return self._of_checked(self.qid[rows], self.docid[rows], self.labels[rows], self.iteration[rows])
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return ``{qid: {docid: label}}``; the labels are ints if all of them are whole, as pytrec_eval needs them."""
@@ -191,6 +196,11 @@ class Run:
         rank = np.empty(self.qid.size, dtype=np.int64)
         rank[by_score] = np.arange(self.qid.size) - np.repeat(self.groups.indptr[:-1], lengths) + 1
         return rank
+
+    def of_queries(self, ids: Sequence[str] | np.ndarray) -> Run:
+        """Return the results for these queries, in the same order."""
+        rows = np.isin(self.qid, ids)
+        return self._of_checked(self.qid[rows], self.docid[rows], self.scores[rows], self.rank[rows], self.tag)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return ``{qid: {docid: score}}``, the form of pytrec_eval and ranx."""
@@ -399,6 +409,58 @@ def join(qrels: Qrels, run: Run) -> Judged:
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     n_ignored = run.groups.ids.size - int((n_retrieved > 0).sum())
     return Judged(qrels.groups.ids, indptr, labels, scores, docid, is_judged, n_retrieved, n_ignored)
+
+
+def pool(qrels: Qrels, runs: Sequence[Run]) -> tuple[Queries, list[np.ndarray]]:
+    """Return all documents of the judged queries that are judged or that a run retrieved, and the scores of each run.
+
+    Returns
+    -------
+    queries : Queries
+        Without features, queries in the order of the qrels: the judged documents of each, then the other ones in the
+        order in which they are found. The label of a document that is not judged is NaN.
+    scores : list of ndarray of shape (n_docs,)
+        NaN for documents that the run did not retrieve.
+
+    Examples
+    --------
+    >>> runs = [Run([1, 1], ["c", "b"], [0.9, 0.4]), Run([1, 2], ["a", "a"], [0.5, 0.1])]
+    >>> queries, scores = pool(Qrels([1, 1], ["a", "b"], [1, 2]), runs)
+    >>> queries.docid, queries.labels, scores[0], scores[1]
+    (array(['a', 'b', 'c'], dtype='<U1'), array([ 1.,  2., nan]), array([nan, 0.4, 0.9]), array([0.5, nan, nan]))
+    """
+    n_queries = qrels.groups.ids.size
+    judged = qrels.docid[_grouped_rows(qrels.groups)].tolist()
+    retrieved = [run.docid[_grouped_rows(run.groups)].tolist() for run in runs]
+    place_in = [{qid: place for place, qid in enumerate(run.groups.ids.tolist())} for run in runs]
+    lengths = np.zeros(n_queries, dtype=np.int64)
+    docid: list[str] = []
+    rows: list[list[int]] = [[] for _ in runs]  # of the retrieved documents in the pool
+    places: list[list[int]] = [[] for _ in runs]  # of the same documents in the run, grouped by query
+    for q, (qid, (start, stop)) in enumerate(
+        zip(qrels.groups.ids.tolist(), pairwise(qrels.groups.indptr.tolist()), strict=True)
+    ):
+        place_of = {doc: place for place, doc in enumerate(judged[start:stop], len(docid))}
+        for number, run in enumerate(runs):
+            if (place := place_in[number].get(qid)) is not None:
+                first, last = run.groups.indptr[place : place + 2].tolist()
+                found = [place_of.setdefault(doc, len(docid) + len(place_of)) for doc in retrieved[number][first:last]]
+                rows[number] += found
+                places[number] += range(first, last)
+        lengths[q] = len(place_of)
+        docid += place_of
+    labels = np.full(len(docid), np.nan)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    n_judged = np.diff(qrels.groups.indptr)
+    is_judged = np.arange(len(docid)) - np.repeat(indptr[:-1], lengths) < np.repeat(n_judged, lengths)
+    labels[is_judged] = qrels.labels[_grouped_rows(qrels.groups)]
+    scores = []
+    for run, in_pool, in_run in zip(runs, rows, places, strict=True):
+        column = np.full(len(docid), np.nan)
+        column[in_pool] = run.scores[_grouped_rows(run.groups)[in_run]]
+        scores.append(column)
+    names = as_text_ids(docid, "docid")
+    return Queries.from_groups(np.zeros((len(docid), 0)), labels, qrels.groups.ids, indptr, docid=names), scores
 
 
 def _pair_rows(qrels: Qrels, run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

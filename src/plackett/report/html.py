@@ -74,7 +74,7 @@ def report_html(comparison: Comparison, *, title: str | None = None) -> str:
     every = {table.name: table for table in tables(comparison)}
     gained, lost = lists.changed_lists(comparison)
     return environment.get_template("report.html").render(
-        title=for_display(title, 300) if title else f"Comparison of {count_of(len(comparison), 'ranker')}",
+        title=for_display(title, 300) if title else f"Comparison of {count_of(len(comparison), comparison.kind)}",
         comparison=comparison,
         metric=comparison.metrics[0],
         headline=[for_display(sentence, 600) for sentence in comparison.headline()],
@@ -108,11 +108,11 @@ def sizes(comparison: Comparison) -> list[Size]:
     """Return the sizes at the head of the page."""
     n_features = comparison.description.get("n_features")
     rows = [
-        (len(comparison), "ranker", "rankers"),
+        (len(comparison), comparison.kind, f"{comparison.kind}s"),
         (comparison.queries.n_queries, "test query", "test queries"),
         (comparison.queries.n_docs, "test document", "test documents"),
-        (n_features, "feature", "features"),
-        (comparison.n_folds, "fold", "folds"),
+        (n_features or None, "feature", "features"),
+        (comparison.n_folds if comparison.fits else None, "fold", "folds"),
     ]
     return [Size(f"{n:,}", one if n == 1 else many) for n, one, many in rows if n is not None]
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._tables import MISSING
 from plackett.evaluation.compare.comparison import Comparison
 from plackett.metrics.measure import Measure
 from plackett.report.svg import N_LEVELS
@@ -35,7 +36,7 @@ class RankedList(NamedTuple):
 
 
 class ListPair(NamedTuple):
-    """One query, ranked by two contestants."""
+    """One query, ranked by two contestants; ``fold`` is 0 where there are no folds."""
 
     qid: str
     fold: int
@@ -97,8 +98,8 @@ def _pair(comparison: Comparison, who: Chosen, qid: Any, mean: float) -> ListPai
     orders = {}
     for name in who:
         # equal scores keep the order of the rows
-        scores = queries.labels[rows] if name == IDEAL else comparison.scores[name][rows]
-        orders[name] = rows[np.argsort(-scores, kind="stable")]
+        scores = comparison.gains[rows] if name == IDEAL else comparison.scores[name][rows]
+        orders[name] = rows[np.argsort(-scores, kind="stable")[: np.count_nonzero(~np.isnan(scores))]]
     lists = []
     for name, other, word in ((who.before, who.after, "→"), (who.after, who.before, "was")):
         place_in_other = {row: place for place, row in enumerate(orders[other].tolist(), start=1)}
@@ -108,12 +109,13 @@ def _pair(comparison: Comparison, who: Chosen, qid: Any, mean: float) -> ListPai
                 place,
                 _doc_name(queries, row, rows[0]),
                 *_label(queries.labels, row),
-                "=" if place == place_in_other[row] else f"{word} {place_in_other[row]}",
+                "=" if place == place_in_other.get(row) else f"{word} {place_in_other.get(row, MISSING)}",
             )
             for place, row in enumerate(orders[name][:TOP].tolist(), start=1)
         ]
         lists.append(RankedList(name, float(value), places))
-    return ListPair(str(qid), int(comparison.fold_of[query]), rows.size, mean, *lists)
+    fold = int(comparison.fold_of[query]) if comparison.fits else 0
+    return ListPair(str(qid), fold, rows.size, mean, *lists)
 
 
 def _doc_name(queries: Any, row: int, first: int) -> str:
@@ -122,7 +124,9 @@ def _doc_name(queries: Any, row: int, first: int) -> str:
 
 
 def _label(labels: np.ndarray, row: int) -> tuple[str, int]:
-    """Return the label as text, and its level among all labels, 0 to 4."""
+    """Return the label as text, and its level among all labels, 0 to 4; a dash if the document is not judged."""
+    if np.isnan(labels[row]):
+        return MISSING, 0
     low, high = np.nanmin(labels), np.nanmax(labels)
     share = 0.0 if high == low else (labels[row] - low) / (high - low)
     return f"{labels[row]:g}", round(float(share) * (N_LEVELS - 1))

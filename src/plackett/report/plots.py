@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.evaluation.compare.comparison import Comparison
-from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.reference_scores import RANDOM_ORDER, random_values
 from plackett.evaluation.significance import TIE
 from plackett.metrics.conventions import CONVENTIONS
@@ -62,9 +61,7 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
     ]
     lines = {}
     for name in by_rank(comparison):
-        table = evaluate(
-            comparison.queries, comparison.scores[name], metrics=measures, convention=comparison.convention
-        )
+        table = comparison.evaluate(name, measures)
         lines[name] = [mean_of_counted(table.values[:, column]) for column in range(len(measures))]
     keys = []
     with drawing(*WIDE) as (figure, axes):
@@ -243,7 +240,9 @@ def score_distributions(comparison: Comparison) -> list[Plot]:
     query_of = np.repeat(np.arange(comparison.queries.n_queries), np.diff(comparison.queries.indptr))
     plots = []
     for number, name in enumerate(_some_panels(by_rank(comparison)), start=1):
-        scores = _within_queries(np.asarray(comparison.scores[name], dtype=np.float64), query_of)
+        scores = np.array(comparison.scores[name], dtype=np.float64)
+        is_retrieved = ~np.isnan(scores)
+        scores[is_retrieved] = _within_queries(scores[is_retrieved], query_of[is_retrieved])
         edges = np.linspace(-3, 3, MOST_BINS + 1)
         parts = []
         with drawing(*PANEL, left=12, bottom=24) as (figure, axes):

@@ -8,7 +8,7 @@ from typing import Any
 
 from plackett._tables import Column, Estimate, Marked, Table
 from plackett.data.describe import Description
-from plackett.evaluation.compare.comparison import Comparison, HardQuery
+from plackett.evaluation.compare.comparison import RUN, Comparison, HardQuery
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.selection import in_words
 from plackett.evaluation.significance import Difference
@@ -70,16 +70,17 @@ def by_rank(comparison: Comparison) -> list[str]:
 def summary_table(comparison: Comparison) -> Table:
     """Return one row per contestant, the best first, with marks, the difference to the baseline, and seconds."""
     first, by_name = comparison.metrics[0], {row.name: row for row in comparison.summary() if not row.is_reference}
-    best = {metric: _best_of([row.means[metric] for row in by_name.values()], metric) for metric in comparison.metrics}
     gaps = {pair.a: _estimate(pair) for pair in _against_baseline(comparison, first)}
-    columns = [Column("#", digits=0), Column("ranker", "text"), *(Column(m, "marked") for m in comparison.metrics)]
+    columns = [Column("#", digits=0), Column(comparison.kind, "text")]
+    columns += [Column(metric, "marked") for metric in comparison.metrics]
     if gaps:
         columns.append(Column(f"Δ {first}", "estimate"))
-    columns.append(Column("seconds", digits=None))
+    if comparison.has_fits:
+        columns.append(Column("seconds", digits=None))
     rows = []
     for place, name in enumerate(by_rank(comparison), start=1):
         row = by_name[name]
-        means = [Marked(row.means[m], row.marks.get(m, ""), row.means[m] == best[m]) for m in comparison.metrics]
+        means = [Marked(row.means[m], row.marks.get(m, ""), m in row.best_by) for m in comparison.metrics]
         gap = [gaps.get(name, "baseline")] if gaps else []
         rows.append([place, name, *means, *gap, row.seconds])
     foot: list[list[Any]] = []
@@ -95,6 +96,7 @@ def summary_table(comparison: Comparison) -> Table:
     ]  # they have their own table
     for name, table in comparison.reference_scores.items():
         notes += [f"{name} by {metric}: {feature}" for metric, feature in table.best_features.items()]
+    rows, foot = ([row[: len(columns)] for row in part] for part in (rows, foot))  # without seconds if there are none
     return Table(columns, rows, foot, "summary", "Means over all test queries", notes)
 
 
@@ -104,6 +106,7 @@ def baseline_table(comparison: Comparison) -> Table:
     return _difference_table(
         "baseline",
         f"Against {comparison.baseline}",
+        comparison.kind,
         pairs,
         with_other=False,
         notes=[f"for each measure, p-values after {comparison.correction()}; {INTERVALS}"],
@@ -116,6 +119,7 @@ def pairs_table(comparison: Comparison) -> Table:
     return _difference_table(
         "pairs",
         f"All pairs by {comparison.metrics[0]}",
+        comparison.kind,
         comparison.differences() if is_shown else [],
         with_other=True,
         notes=[f"p-values after Holm's correction for all the pairs of this table; {INTERVALS}"],
@@ -167,13 +171,15 @@ def hardest_table(comparison: Comparison) -> Table:
     rows = [[str(q.qid), q.mean, *(q.values[name] for name in names)] for q in hardest_queries(comparison)]
     notes = ["queries on which all orders have the same value are left out"]
     if len(names) < len(comparison):
-        notes.append(f"the {len(names)} best of {len(comparison)} rankers are shown; the mean is that of all")
+        notes.append(
+            f"the {len(names)} best of {len(comparison)} {comparison.kind}s are shown; the mean is that of all"
+        )
     return Table(columns, rows, name="hardest", title=f"Hardest queries by {comparison.metrics[0]}", notes=notes)
 
 
 def hardest_queries(comparison: Comparison, n: int = HARDEST) -> list[HardQuery]:
-    """Return `Comparison.hardest` without queries on which all orders have the same value."""
-    if comparison.convention not in CONVENTIONS:
+    """Return `Comparison.hardest`, for rankers without queries on which all orders have the same value."""
+    if comparison.convention not in CONVENTIONS or comparison.kind == RUN:  # runs need not retrieve all documents
         return comparison.hardest(n)
     queries, first = comparison.queries, comparison.metrics[:1]
     best, worst = (
@@ -248,9 +254,9 @@ def _against_baseline(comparison: Comparison, metric: str) -> list[Difference]:
 
 
 def _difference_table(
-    name: str, title: str, pairs: Sequence[Difference], *, with_other: bool, notes: list[str]
+    name: str, title: str, kind: str, pairs: Sequence[Difference], *, with_other: bool, notes: list[str]
 ) -> Table:
-    columns = [Column("ranker", "text")] if with_other else [Column("measure", "text"), Column("ranker", "text")]
+    columns = [Column(kind, "text")] if with_other else [Column("measure", "text"), Column(kind, "text")]
     columns += [Column("against", "text")] if with_other else []
     columns += [Column("difference", "estimate"), *(Column(word, digits=0) for word in ("wins", "ties", "losses"))]
     columns += [Column("p (t-test)", "p"), Column("p (randomisation)", "p")]
@@ -264,10 +270,3 @@ def _difference_table(
 
 def _estimate(pair: Difference) -> Estimate:
     return Estimate(pair.mean, pair.low, pair.high, pair.p_random_holm, Measure.parse(pair.metric).higher_is_better)
-
-
-def _best_of(values: list[float], metric: str) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    if len(values) < 2 or not known:
-        return math.nan
-    return max(known) if Measure.parse(metric).higher_is_better else min(known)

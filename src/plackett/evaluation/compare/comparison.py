@@ -13,7 +13,8 @@ import numpy as np
 from plackett._tables import BETTER, LEVEL, WORSE, Column, Marked, Table, json_value
 from plackett.data.grouping import as_objects
 from plackett.data.queries import Queries
-from plackett.evaluation.evaluate import Evaluation, find_metric
+from plackett.data.trec import Qrels, Run
+from plackett.evaluation.evaluate import Evaluation, evaluate, find_metric
 from plackett.evaluation.reference_scores import BEST_FEATURE
 from plackett.evaluation.significance import Difference, corrected, differences
 from plackett.metrics.judged_lists import mean_of_counted
@@ -25,6 +26,7 @@ BEST = "best"  # as a baseline: the contestant with the best mean
 FORMAT = "plackett comparison"
 MOST_NAMES = 6
 LONGEST_NAME = 80
+RANKER, RUN = "ranker", "run"
 
 
 @dataclass(frozen=True)
@@ -64,19 +66,23 @@ class HardQuery(NamedTuple):
 
 
 class SummaryRow(NamedTuple):
-    """One row of the summary: a contestant or a reference score. Missing values are NaN or empty."""
+    """One row of the summary: a contestant or a reference score. Missing values are NaN or empty.
+
+    ``best_by`` are the measures by which this contestant has the best mean; empty if there is no other.
+    """
 
     name: str
     means: dict[str, float]
     marks: dict[str, str]
     p_values: dict[str, float]
+    best_by: frozenset[str]
     seconds: float
     is_reference: bool
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Comparison:
-    """Rankers on the same test queries, query by query; returned by `compare`.
+    """Rankers or runs on the same test queries, query by query; returned by `compare` and `compare_runs`.
 
     Attributes
     ----------
@@ -92,10 +98,13 @@ class Comparison:
     fold_of : ndarray of shape (n_queries,)
         The fold, from 1, of each of these queries.
     queries : Queries
-        All test documents in that order, with labels.
+        All test documents in that order, with labels. For runs: all documents that are judged or that a run retrieved,
+        with NaN as the label of those that are not judged.
     scores : dict of str to ndarray of shape (n_docs,)
-        The test scores of each contestant, in the order of the rows of ``queries``.
+        The test scores of each contestant, in the order of the rows of ``queries``; NaN for documents that a run did
+        not retrieve.
     fits : dict of str to list of FoldFit
+        Empty for runs.
     failures : dict of str to list of str
         Errors by contestant, such as ``"fold 3: ValueError: ..."``.
     reference_scores : dict of str to Evaluation
@@ -107,6 +116,8 @@ class Comparison:
         How the comparison was run: folds, measures, selection, seed, grids, versions.
     notes : list of str
         Remarks, such as warnings of fits.
+    kind : "ranker" or "run"
+        What is compared.
 
     Examples
     --------
@@ -131,6 +142,7 @@ class Comparison:
     description: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    kind: str = RANKER
     baseline: str = ""
     is_baseline_best: bool = field(init=False)
     _pairs: dict[tuple[str, str, str], Difference] = field(init=False, default_factory=dict)
@@ -142,7 +154,7 @@ class Comparison:
         elif not self.baseline or self.baseline not in self.tables:
             first = next(iter(self.tables), "")  # the best one would be chosen on the test queries
             if self.baseline in self.failures:
-                note = f"the baseline {self.baseline} failed; {first or 'no other ranker'} takes its place"
+                note = f"the baseline {self.baseline} failed; {first or f'no other {self.kind}'} takes its place"
                 self.notes = [*self.notes, note]
             elif self.baseline:
                 raise ValueError(f"baseline={self.baseline!r} is not among the contestants {', '.join(self.tables)}.")
@@ -155,9 +167,41 @@ class Comparison:
     def n_folds(self) -> int:
         return int(self.fold_of.max(initial=0))
 
+    @property
+    def has_fits(self) -> bool:
+        """Whether any contestant was fitted, so that there are seconds; False for runs."""
+        return any(self.fits.values())
+
+    @property
+    def gains(self) -> np.ndarray:
+        """The labels of the rows of ``queries``, with 0 for documents that are not judged."""
+        return np.nan_to_num(self.queries.labels)
+
     def mean(self) -> dict[str, dict[str, float]]:
         """Return by contestant the mean of each measure over all test queries that count."""
         return {name: table.mean() for name, table in self.tables.items()}
+
+    def evaluate(self, name: str, metrics: Any) -> Evaluation:
+        """Return other measures of a contestant on the same test queries.
+
+        Parameters
+        ----------
+        name : str
+            The contestant.
+        metrics : sequence of str or Measure, or text with commas
+
+        Returns
+        -------
+        Evaluation
+        """
+        queries, scores = self.queries, self.scores[name]
+        is_judged, is_retrieved = ~np.isnan(queries.labels), ~np.isnan(scores)
+        if is_judged.all() and is_retrieved.all():
+            return evaluate(queries, scores, metrics=metrics, convention=self.convention)
+        qid, docid = queries.qid, np.asarray(queries.docid)
+        qrels = Qrels(qid[is_judged], docid[is_judged], queries.labels[is_judged])
+        run = Run(qid[is_retrieved], docid[is_retrieved], scores[is_retrieved])
+        return evaluate(qrels, run, metrics=metrics, convention=self.convention, complete=True)
 
     def by_fold(self, metric: str | None = None) -> dict[str, list[float]]:
         """Return by contestant the mean in each fold; published LETOR tables give the means of these."""
@@ -241,7 +285,7 @@ class Comparison:
     def hardest(self, n: int = 10, metric: str | None = None) -> list[HardQuery]:
         """Return the queries on which the contestants are worst on average.
 
-        Queries without a value are skipped, and those whose documents all have the same label.
+        Queries without a value are skipped, and those whose documents all have the same label (for runs: the label 0).
 
         Parameters
         ----------
@@ -262,8 +306,9 @@ class Comparison:
             means = np.nansum(values, axis=0) / counted.sum(axis=0)
         sign = 1.0 if Measure.parse(metric).higher_is_better else -1.0
         starts, ends = self.queries.indptr[:-1], self.queries.indptr[1:]
-        labels = self.queries.labels
-        differ = [np.ptp(labels[start:end]) > 0 for start, end in zip(starts, ends, strict=True)]
+        labels = self.gains
+        others = [0.0] if self.kind == RUN else []  # runs need not retrieve all documents
+        differ = [np.ptp([*labels[start:end], *others]) > 0 for start, end in zip(starts, ends, strict=True)]
         is_asked = np.array(differ) & ~np.isnan(means)
         order = [place for place in np.argsort(sign * means, kind="stable").tolist() if is_asked[place]]
         ids = self.queries.ids.tolist()
@@ -279,21 +324,25 @@ class Comparison:
         for metric in self.metrics if self.baseline else ():
             for pair in self.differences(metric, against=self.baseline):
                 p_values[pair.a][metric] = pair.p_random_holm
-        rows = []
-        for name, table in self.tables.items():
+        means, rows = self.mean(), []
+        best = {metric: means[self.best(metric)][metric] for metric in self.metrics} if len(means) > 1 else {}
+        for name, own in means.items():
             seconds = [fit.seconds for fit in self.fits.get(name, [])]
             own_marks = {metric: marks[metric][name] for metric in self.metrics}
             total = sum(seconds) if seconds else math.nan
-            rows.append(SummaryRow(name, table.mean(), own_marks, p_values[name], total, False))
+            best_by = frozenset(metric for metric, value in best.items() if own[metric] == value)
+            rows.append(SummaryRow(name, own, own_marks, p_values[name], best_by, total, False))
         references = self.reference_scores.items()
-        return rows + [SummaryRow(name, table.mean(), {}, {}, math.nan, True) for name, table in references]
+        return rows + [
+            SummaryRow(name, table.mean(), {}, {}, frozenset(), math.nan, True) for name, table in references
+        ]
 
     def remarks(self) -> list[str]:
         """Return the lines below the table: sizes, the meaning of marks, failures, and notes."""
-        lines = [
-            f"{count_of(self.queries.n_queries, 'test query', 'test queries')} in {count_of(self.n_folds, 'fold')}, "
-            f"convention {self.convention}"
-        ]
+        size = f"{count_of(self.queries.n_queries, 'test query', 'test queries')} in {count_of(self.n_folds, 'fold')}"
+        if self.kind == RUN:
+            size = count_of(self.queries.n_queries, "query", "queries")
+        lines = [f"{size}, convention {self.convention}"]
         if self.baseline and len(self.tables) > 1:
             lines.append(
                 f"{BETTER} better, {WORSE} worse than {self.baseline}: p ≤ 0.05, doubled p ≤ 0.01 (randomisation test, "
@@ -306,8 +355,9 @@ class Comparison:
         if lower_is_better:
             lines.append(f"lower is better: {', '.join(lower_is_better)}")
         lines += [f"failed: {name}, {reason}" for name, reasons in self.failures.items() for reason in reasons]
-        of_labels = next(iter(self.tables.values())).notes if self.tables else []  # the same for all
-        return [*lines, *of_labels, *self.notes]
+        notes = [table.notes for table in self.tables.values()]
+        of_all = [note for note in notes[0] if all(note in others for others in notes)] if notes else []
+        return [*lines, *of_all, *self.notes]
 
     def headline(self) -> list[str]:
         """Return the result by the first measure in sentences: the best ranker, its lead, the best single feature."""
@@ -327,20 +377,14 @@ class Comparison:
 
     def to_table(self) -> Table:
         """Return the summary as a `Table`: a row for each contestant and each reference score."""
-        columns = [
-            Column("", "text"),
-            *(Column(metric, "marked") for metric in self.metrics),
-            Column("seconds", digits=1),
-        ]
-        rows = [
-            [
-                row.name,
-                *(Marked(row.means[metric], row.marks.get(metric, "")) for metric in self.metrics),
-                "" if row.is_reference else row.seconds,
-            ]
-            for row in self.summary()
-        ]
-        return Table(columns, rows)
+        columns = [Column("", "text"), *(Column(metric, "marked") for metric in self.metrics)]
+        rows: list[list[Any]] = []
+        for row in self.summary():
+            means = [Marked(row.means[m], row.marks.get(m, ""), m in row.best_by) for m in self.metrics]
+            rows.append([row.name, *means, "" if row.is_reference else row.seconds])
+        if not self.has_fits:
+            return Table(columns, [row[:-1] for row in rows])
+        return Table([*columns, Column("seconds", digits=1)], rows)
 
     def __str__(self) -> str:
         return "\n".join([*self.headline(), self.to_table().to_text(), *self.remarks()])
@@ -356,6 +400,7 @@ class Comparison:
         """Return plain values for JSON; NaN becomes None. With ``per_query``, `from_dict` restores all but X."""
         answer: dict[str, Any] = {
             "format": FORMAT,
+            "kind": self.kind,
             "metrics": self.metrics,
             "convention": self.convention,
             "baseline": self.baseline,
@@ -436,6 +481,7 @@ class Comparison:
             fold_of=np.array(stored["folds"], dtype=np.int64),
             queries=queries,
             scores={name: _numbers(scores) for name, scores in values["scores"].items()},
+            kind=values.get("kind", RANKER),
             fits=fits,
             failures=values["failures"],
             reference_scores={name: table(name) for name in values["reference_scores"]},
@@ -460,7 +506,7 @@ def _as_ids(ids: list) -> np.ndarray:
 def headline(comparison: Comparison) -> list[str]:
     """Return sentences by the first measure; "significant" refers to corrected p-values of the randomisation test."""
     if not comparison.tables:
-        return ["No ranker finished."]
+        return [f"No {comparison.kind} finished."]
     metric, best = comparison.metrics[0], comparison.best()
     value = comparison.mean()[best][metric]
     sentences = [f"{_cut(best)} is the best by {metric}" + ("." if math.isnan(value) else f", with {value:.4f}.")]
@@ -518,10 +564,10 @@ def _against_best_feature(comparison: Comparison, metric: str) -> list[str]:
     words = f"the best single feature ({which + ', ' if which else ''}{reference.mean()[metric]:.4f})"
     below = not_above(comparison, metric)
     if not below:
-        subject = "Every ranker is" if len(comparison.tables) > 1 else "It is"
+        subject = f"Every {comparison.kind} is" if len(comparison.tables) > 1 else "It is"
         return [f"{subject} significantly better than {words}."]
     if len(below) == len(comparison.tables) > 1:
-        return [f"No ranker is significantly better than {words}."]
+        return [f"No {comparison.kind} is significantly better than {words}."]
     return [f"{listed(below)} {'is' if len(below) == 1 else 'are'} not significantly better than {words}."]
 
 

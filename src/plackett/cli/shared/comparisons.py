@@ -1,0 +1,112 @@
+"""Printing a comparison of rankers or runs, and writing its report."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from plackett._tables import Table
+    from plackett.evaluation.compare.comparison import Comparison
+
+
+def check_per_query(form: str, per_query: bool) -> None:
+    """Raise for ``--per-query`` with a format that has no place for every query."""
+    if per_query and form not in ("json", "csv"):
+        raise typer.BadParameter("--per-query requires --json or --csv.")
+
+
+def check_report(path: str | None) -> None:
+    """Raise if a report cannot be written, before the work."""
+    if path is None:
+        return
+    from plackett._optional import import_optional
+    from plackett.cli.shared import output
+
+    output.check_target(path, "report")
+    for module in ("jinja2", "matplotlib"):
+        import_optional(module, extra="report", needed_for="--report")
+
+
+def write_report(result: Comparison, path: str | None) -> None:
+    """Write the report, after the table, so that a failing report does not lose it."""
+    if path is None:
+        return
+    from plackett.cli.shared import output
+    from plackett.report import html
+
+    output.flush()
+    html.write_report(result, path)
+
+
+def _summary_table(result: Comparison) -> Table:
+    """The summary with a p-value beside every mean, and the contestants that failed."""
+    from plackett._tables import Column, Marked, Table
+
+    columns = [Column(result.convention, "text")]
+    for metric in result.metrics:
+        columns += [Column(metric, "marked"), Column("p", "p", digits=3)]
+    rows = []
+    for row in result.summary():
+        cells: list[Any] = [row.name]
+        for metric in result.metrics:
+            p = row.p_values.get(metric, math.nan)
+            cells += [Marked(row.means[metric], row.marks.get(metric, "")), "" if math.isnan(p) else p]
+        rows.append([*cells, "" if row.is_reference else row.seconds])
+    rows += [[name, *["failed", ""] * len(result.metrics), ""] for name in result.failures]
+    if not (result.has_fits or result.failures):
+        return Table(columns, [row[:-1] for row in rows])
+    return Table([*columns, Column("seconds", digits=1)], rows)
+
+
+def _csv(result: Comparison, *, per_query: bool) -> str:
+    if not per_query:
+        from plackett.report.tables import summary_table
+
+        return summary_table(result).to_csv()
+    from plackett._tables import csv_text
+
+    with_fold = bool(result.fits)
+    rows = [
+        [name, *[int(fold)] * with_fold, key, *values]
+        for name, table in {**result.tables, **result.reference_scores}.items()
+        for fold, key, values in zip(result.fold_of, table.queries.tolist(), table.values.tolist(), strict=True)
+    ]
+    return csv_text([result.kind, *["fold"] * with_fold, "qid", *result.metrics], rows)
+
+
+def show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> None:
+    """Print the result in a format, and its remarks if the format has no place for them."""
+    from plackett.cli.shared import output
+
+    if form == "json":
+        output.write_json(result.to_dict(per_query=per_query))
+        return
+    if form == "csv":
+        output.write(_csv(result, per_query=per_query))
+    elif form == "table":
+        for sentence in result.headline():
+            output.write(sentence)
+        output.write_table(_summary_table(result))
+    else:
+        from plackett.report.tables import summary_table
+
+        table = summary_table(result)
+        output.write(table.to_markdown() if form == "markdown" else table.to_latex())
+    _print_remarks(result, form, quiet=quiet)
+
+
+def _print_remarks(result: Comparison, form: str, *, quiet: bool) -> None:
+    """Print remarks on standard error, with the headline if the table does not show it."""
+    from plackett.cli.shared import output
+
+    remarks = [*(() if form == "table" else result.headline()), *result.remarks()]
+    for text in remarks if not quiet else [text for text in remarks if text.startswith("failed:")]:
+        output.note(text)
+    if quiet:
+        return
+    for table in result.reference_scores.values():
+        for metric, features in table.best_features.items():
+            output.note(f"best feature by {metric}, chosen on training queries: {features}")

@@ -1,0 +1,66 @@
+"""``plackett evaluate`` with several runs: the table, tests and report of a comparison."""
+
+import csv
+import io
+import json
+
+import pytest
+
+import plackett as pk
+
+
+@pytest.fixture
+def runs(lists, lists_folder):
+    """Qrels of the judged lists in ``lists``, and two runs; the second answers one query less."""
+    docs = [f"d{row}" for row in range(lists.n_docs)]
+    pk.write_qrels(pk.Qrels(lists.qid, docs, lists.y), lists_folder / "qrels.txt")
+    few = lists.qid != lists.ids[0]
+    pk.write_trec_run(pk.Run(lists.qid, docs, lists.X[:, 0], tag="first"), lists_folder / "first.run")
+    names = [doc for doc, is_kept in zip(docs, few, strict=True) if is_kept]
+    pk.write_trec_run(pk.Run(lists.qid[few], names, lists.X[few, 1], tag="second"), lists_folder / "second.run")
+    return pk.compare_runs("qrels.txt", ["first.run", "second.run"], metrics="ndcg@10,map")
+
+
+def test_several_runs_are_compared(run, runs):
+    done = run("evaluate", "qrels.txt", "first.run", "second.run", "-m", "ndcg@10,map")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[: len(runs.headline())] == runs.headline()
+    assert "second does not answer 1 of 30 judged queries" in done.stderr
+    plain = json.loads(run("evaluate", "qrels.txt", "first.run", "second.run", "-m", "ndcg@10,map", "--json").stdout)
+    assert plain["mean"] == runs.mean()
+    assert plain["differences"][0]["p_random"] == runs.differences()[0].p_random
+    answered = run("evaluate", "qrels.txt", "first.run", "second.run", "--answered")
+    assert "29 queries" in answered.stderr
+    assert "left out for all runs" in answered.stderr
+
+
+def test_every_query_of_every_run_as_csv(run, runs):
+    done = run("evaluate", "qrels.txt", "first.run", "second.run", "-m", "ndcg@10,map", "--csv", "-q")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["run"] for row in rows] == ["first"] * 30 + ["second"] * 30
+    assert [float(row["map"]) for row in rows[30:]] == runs.tables["second"]["map"].tolist()
+
+
+def test_score_files_are_compared_and_reported(run, lists, lists_folder):
+    pytest.importorskip("matplotlib")
+    pk.write_letor(lists, "all.txt")
+    for column in (0, 1):
+        (lists_folder / f"{column}.txt").write_text("".join(f"{value!r}\n" for value in lists.X[:, column].tolist()))
+    done = run("evaluate", "all.txt", "0.txt", "1.txt", "-m", "map", "--baseline", "1.txt", "--report", "out.html")
+    assert done.returncode == 0
+    assert "than 1.txt" in done.stderr
+    assert "Comparison of 2 runs" in (lists_folder / "out.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["first.run", "--baseline", "first"],
+        ["first.run", "second.run", "--every-convention"],
+        ["first.run", "second.run", "--baseline", "third"],
+        ["first.run", "second.run", "-q"],
+        ["first.run", "first.run"],
+    ],
+)
+def test_wrong_usage_of_several_runs(run, runs, words):
+    assert run("evaluate", "qrels.txt", *words).returncode == 2
