@@ -17,7 +17,7 @@ from plackett.rankers.boosting.feature_rank import BLFeatureRank
 from plackett.rankers.linear.prank import PRank
 from plackett.rankers.linear.svm_map import MarginOfAveragePrecision
 from plackett.rankers.tied_scores import break_ties, row_keys
-from plackett.scorers.trees import FlatTrees, ZeroTrees
+from plackett.scorers.trees import ZERO_IS_MISSING, FlatTrees
 
 Case = Callable[[], Callable[[], object]]
 N_DOCS, N_FEATURES, N_TREES, N_LEAVES = 20_000, 46, 200, 31
@@ -148,23 +148,34 @@ def _grown(rng: np.random.Generator, *, is_balanced: bool) -> dict[str, np.ndarr
     thresholds = rng.normal(scale=0.7, size=size).astype(np.float32).astype(float)
     numbers = {"thresholds": thresholds, "values": rng.normal(size=size), "gains": np.zeros(size)}
     ways = {"features": features, "left": left, "right": right, "counts": np.ones(size, int)}
-    return {**numbers, **ways, "zeros_left": rng.random(size) < 0.5}
+    return {**numbers, **ways, "missing_left": rng.random(size) < 0.5}
 
 
 @cache
 def _trees(*, has_zeros: bool = False, is_balanced: bool = False) -> FlatTrees:
-    rng, kind = np.random.default_rng(2), ZeroTrees if has_zeros else FlatTrees
-    return kind.of([_grown(rng, is_balanced=is_balanced) for _ in range(N_TREES)], N_FEATURES)
+    rng = np.random.default_rng(2)
+    trees = [_grown(rng, is_balanced=is_balanced) for _ in range(N_TREES)]
+    if has_zeros:
+        trees = [{**tree, "kinds": np.where(tree["features"] < 0, 0, ZERO_IS_MISSING)} for tree in trees]
+    return FlatTrees.of(trees, N_FEATURES, zero_width=2.0**-150)
 
 
 def _tree_scores(
-    n_rows: int, dtype: Any, *, has_zeros: bool = False, sparse: bool = False, is_balanced: bool = False
+    n_rows: int,
+    dtype: Any,
+    *,
+    has_zeros: bool = False,
+    has_missing: bool = False,
+    sparse: bool = False,
+    is_balanced: bool = False,
 ) -> Case:
     def set_up() -> Callable[[], object]:
         from scipy.sparse import csr_matrix
 
         trees, X = _trees(has_zeros=has_zeros, is_balanced=is_balanced), _queries().X[:n_rows].astype(dtype)
         rows = csr_matrix(np.where(np.abs(X) > 1, X, 0)) if sparse else X
+        if has_missing:
+            rows[:, ::3] = np.nan
         times = max(1, 2_000 // n_rows)
         return lambda: [trees.predict(rows) for _ in range(times)]
 
@@ -175,7 +186,8 @@ def _exported(dtype: Any, *, is_strict: bool) -> Case:
     def set_up() -> Callable[[], object]:
         trees, X = _trees(), _queries().X[:5_000].astype(dtype)
         thresholds, values = trees.thresholds_.astype(dtype), trees.values_.astype(dtype)
-        nodes = Nodes(trees.starts_, trees.features_, thresholds, trees.left_, trees.right_, values)
+        ways = trees.left_, trees.right_
+        nodes = Nodes(trees.starts_, trees.features_, thresholds, *ways, values, trees.missing_left_)
         return lambda: nodes.scores(X, is_strict=is_strict)
 
     return set_up
@@ -210,6 +222,7 @@ CASES: dict[str, Case] = {
     "trees, 5,000 rows float32": _tree_scores(5_000, np.float32),
     "trees, 5,000 rows float64": _tree_scores(5_000, np.float64),
     "balanced trees, 5,000 rows float32": _tree_scores(5_000, np.float32, is_balanced=True),
+    "trees, 5,000 rows with missing values": _tree_scores(5_000, np.float32, has_missing=True),
     "trees, 100 rows": _tree_scores(100, np.float32),
     "trees, 1 row": _tree_scores(1, np.float32),
     "trees, 5,000 rows CSR": _tree_scores(5_000, np.float32, sparse=True),

@@ -275,26 +275,38 @@ def check_finite(
     *,
     first_index: int | None = None,
     row_numbers: np.ndarray | None = None,
-) -> None:
-    """Reject NaN and infinite features; the error names the row and the column of the first one.
+    allow_missing: bool = False,
+) -> bool:
+    """Return whether X holds NaN, in one pass; reject infinite features and, by default, NaN.
 
-    ``first_index`` is as in ``feature_label``; ``row_numbers`` are the row numbers of the input, if rows were moved
-    since.
+    The error names the row and the column of the first one. ``first_index`` is as in ``feature_label``; ``row_numbers``
+    are the row numbers of the input, if rows were moved since.
     """
+    is_wrong = np.isinf if allow_missing else _is_not_finite
     if is_sparse(X):
-        bad = np.flatnonzero(~np.isfinite(X.data))
+        bad = np.flatnonzero(is_wrong(X.data))
         if bad.size:
             place = int(bad[0])
             row = int(np.searchsorted(X.indptr, place, side="right")) - 1
             _raise_not_finite(X.data[place], row, int(X.indices[place]), feature_names, first_index, row_numbers)
-        return
+        return allow_missing and bool(np.isnan(X.data).any())
+    has_missing = False
     for start in range(0, X.shape[0], ROWS_PER_CHECK):
         block = X[start : start + ROWS_PER_CHECK]
-        if _may_hold_non_finite(block) and not np.isfinite(block).all():
-            row, column = np.argwhere(~np.isfinite(block))[0]
+        if not _may_hold_non_finite(block):
+            continue
+        bad = np.argwhere(is_wrong(block))
+        if bad.size:
+            row, column = bad[0]
             _raise_not_finite(
                 block[row, column], start + int(row), int(column), feature_names, first_index, row_numbers
             )
+        has_missing = has_missing or bool(np.isnan(block).any())  # a sum of finite numbers may overflow
+    return has_missing
+
+
+def _is_not_finite(values: np.ndarray) -> np.ndarray:
+    return ~np.isfinite(values)
 
 
 def _raise_not_finite(
@@ -306,11 +318,10 @@ def _raise_not_finite(
     row_numbers: np.ndarray | None,
 ) -> None:
     row = row if row_numbers is None else int(row_numbers[row])
-    what = "a NaN" if np.isnan(value) else "an infinite value"
-    raise ValueError(
-        f"X has {what} in row {row}, {feature_number(column, first_index, feature_names)}. "
-        "Fill or drop it first: rankers here do not guess missing values."
-    )
+    where = f"in row {row}, {feature_number(column, first_index, feature_names)}"
+    if np.isnan(value):
+        raise ValueError(f"X has a NaN {where}. Fill or drop it first.")
+    raise ValueError(f"X has an infinite value {where}. Clip or drop it first; missing values are NaN.")
 
 
 def largest_values(X: Any) -> np.ndarray:

@@ -154,7 +154,7 @@ def explain_additive(
     parts = np.asarray(parts, dtype=np.float64)
     if parts.shape != X.shape:
         raise ValueError(f"parts has shape {parts.shape} but X has {X.shape}; they must be equal.")
-    check_finite(X, names)
+    check_finite(X, names, allow_missing=True)
     scores = parts.sum(axis=1) if scores is None else check_numbers(scores, "scores")
     if scores.size != X.shape[0]:
         raise ValueError(f"there are {scores.size:,} scores but X has {X.shape[0]:,} rows.")

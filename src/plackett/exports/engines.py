@@ -8,7 +8,8 @@ All compute in float32. Linear models are ``Σ_j w_j n_j(x_j)``, n_j being one o
 or the identity. They have no intercept: see ``LinearForm.without_intercept``. Trees are nested and added up in order.
 
 - Elasticsearch and OpenSearch, ``model/xgboost+json``: left ("yes") where ``x < split_condition``. A feature whose
-  query does not match a document is 0, or in newer versions missing; then ``missing`` names the side of 0.
+  query does not match a document is 0, or in newer versions missing; then ``missing`` names its side: that of missing
+  values if there were some in the training data, otherwise that of 0.
 - Solr, ``MultipleAdditiveTreesModel``: left where ``x <= threshold + 0.000001``, that sum being taken in float32.
 """
 
@@ -143,6 +144,7 @@ def write_elasticsearch_trees(form: TreeForm, *, name: str, target: str = "elast
     """Return the body of ``POST _ltr/_featureset/FEATURES/_createmodel``."""
     names, nodes = _prepared_trees(form, target)
     limits = just_above(nodes.thresholds)
+    missing_left = nodes.missing_left if form.has_missing else limits > 0.0
     numbers, depths = (part.tolist() for part in nodes.in_trees())
 
     def split(node: int, left: Any, right: Any) -> dict[str, Any]:
@@ -154,7 +156,7 @@ def write_elasticsearch_trees(form: TreeForm, *, name: str, target: str = "elast
             "split_condition": decimal(limits[node]),
             "yes": yes,
             "no": no,
-            "missing": yes if limits[node] > 0.0 else no,
+            "missing": yes if missing_left[node] else no,
             "children": [left, right],
         }
 
@@ -170,7 +172,8 @@ def score_elasticsearch_trees(content: str, X: np.ndarray, names: list[str]) -> 
     def parts(node: dict[str, Any]) -> Any:
         if "leaf" in node:
             return node["leaf"]
-        return columns[node["split"]], node["split_condition"], *node["children"]
+        missing_left = node["missing"] == node["yes"]
+        return columns[node["split"]], node["split_condition"], *node["children"], missing_left
 
     trees = json.loads(content)["model"]["model"]["definition"]
     return Nodes.read(trees, parts, np.float32).scores(X, is_strict=True)
@@ -179,6 +182,7 @@ def score_elasticsearch_trees(content: str, X: np.ndarray, names: list[str]) -> 
 def write_solr_trees(form: TreeForm, *, name: str, store: str | None) -> str:
     """Return the body of ``PUT /solr/COLLECTION/schema/model-store``."""
     names, nodes = _prepared_trees(form, "solr")
+    form.check_missing("solr")
     limits = before_slack(nodes.thresholds)
 
     def split(node: int, left: Any, right: Any) -> dict[str, Any]:

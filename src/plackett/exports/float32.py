@@ -78,6 +78,7 @@ def _rounded(number: float) -> float:
 
 def nodes_in_single(form: TreeForm, target: str) -> Nodes:
     """Return the trees with thresholds and leaves in float32; raise where it cannot hold them."""
+    form.check_kinds(target)
     nodes = form.nodes()
     is_leaf = nodes.features == LEAF
     with np.errstate(over="ignore"):
@@ -94,7 +95,7 @@ def nodes_in_single(form: TreeForm, target: str) -> Nodes:
         raise ValueError(_refusal(what, target))
     return Nodes(
         nodes.starts, nodes.features, at_or_below(nodes.thresholds), nodes.left, nodes.right,
-        np.where(is_leaf, values, np.float32(0.0)),
+        np.where(is_leaf, values, np.float32(0.0)), nodes.missing_left,
     )  # fmt: skip
 
 

@@ -55,6 +55,7 @@ def write_trees(form: TreeForm, *, name: str, dtype: str) -> bytes:
     if dtype == "float32":
         operation, attributes = "TreeEnsembleRegressor", _regressor(nodes_in_single(form, "onnx with dtype='float32'"))
     else:
+        form.check_kinds("onnx")
         operation, attributes = "TreeEnsemble", _ensemble(form.nodes(), numpy_helper.from_array)
     trees = helper.make_node(
         operation, ["features"], ["column"], name="trees", domain="ai.onnx.ml", n_targets=1, **attributes
@@ -79,6 +80,7 @@ def _regressor(nodes: Nodes) -> dict[str, Any]:
         "nodes_featureids": np.where(is_leaf, 0, nodes.features).tolist(),
         "nodes_modes": np.where(is_leaf, "LEAF", "BRANCH_LEQ").tolist(),
         "nodes_values": nodes.thresholds.tolist(),
+        "nodes_missing_value_tracks_true": nodes.missing_left.astype(np.int64).tolist(),
         "nodes_truenodeids": ways(nodes.left),
         "nodes_falsenodeids": ways(nodes.right),
         "target_treeids": trees[is_leaf].tolist(),
@@ -107,6 +109,7 @@ def _ensemble(nodes: Nodes, as_tensor: Any) -> dict[str, Any]:
         "nodes_featureids": np.where(is_lone, 0, nodes.features)[is_split].tolist(),
         "nodes_splits": as_tensor(nodes.thresholds[is_split]),
         "nodes_modes": as_tensor(np.zeros(int(is_split.sum()), dtype=np.uint8)),  # x <= threshold
+        "nodes_missing_value_tracks_true": nodes.missing_left[is_split].astype(np.int64).tolist(),
         "nodes_truenodeids": left,
         "nodes_trueleafs": left_is_leaf,
         "nodes_falsenodeids": right,

@@ -12,16 +12,18 @@ from plackett import __version__
 from plackett.exports.forms import Form
 from plackett.exports.forms.linear import LinearForm
 from plackett.exports.forms.nets import NetForm
-from plackett.exports.forms.trees import LEAF, Nodes, TreeForm
+from plackett.exports.forms.trees import TreeForm
 from plackett.scorers.plain_net import FORMULAS, PlainNet
-from plackett.scorers.trees import FlatTrees
+from plackett.scorers.trees import CATEGORY, LEAF, NUMBER, ZERO_IS_MISSING, FlatTrees, code_words
 
 FORMAT_VERSION = 1
 LINEAR_FORMULA = "score = intercept + sum of weight * (value - offset) / scale over the features"
 TREE_FORMULA = (
-    "score = intercept + sum over the trees of the value of a leaf; from node 0 of a tree go to node left if the value "
-    "of the feature <= threshold, else to node right, until there is a value"
+    "score = intercept + sum over the trees of the value of a leaf; from node 0 of a tree go to node missing if the "
+    "value of the feature is missing, to node left if it is <= threshold, else to node right, until there is a value"
 )
+CATEGORY_FORMULA = "; a node with categories instead of a threshold goes left if the code of the feature is one of them"
+ZERO_FORMULA = "; a value whose size is at most zero_width is missing"
 NET_FORMULA = (
     "x = (value - offset) / scale for each feature; for each layer z = weight * x + bias (one z for each row of the "
     "weights), and x = activation(z) but behind the last layer, whose one z is the score"
@@ -46,39 +48,67 @@ def score_linear(content: str, X: np.ndarray, names: list[str] | None = None) ->
 
 def write_trees(form: TreeForm, *, name: str) -> str:
     """Return trees as JSON, each a list of nodes; features and nodes are counted from 0."""
-    document = _head(form, "plackett trees", name, TREE_FORMULA)
+    kinds = set(form.trees.kinds_.tolist())
+    formula = TREE_FORMULA + CATEGORY_FORMULA * (CATEGORY in kinds) + ZERO_FORMULA * (ZERO_IS_MISSING in kinds)
+    document = _head(form, "plackett trees", name, formula)
     document |= {"intercept": form.intercept, "n_features": form.n_features}
+    if ZERO_IS_MISSING in kinds:
+        document["zero_width"] = form.trees.zero_width_
     if form.names is not None:
         document["features"] = form.names
+    if form.categories:
+        document["categories"] = {str(column): names.tolist() for column, names in form.categories.items()}
     lists = [_nodes(form.trees, start, stop) for start, stop in pairwise(form.trees.starts_.tolist())]
     return to_json_lines({**document, "trees": []}, "trees", lists)
 
 
 def _nodes(trees: FlatTrees, start: int, stop: int) -> list[dict[str, Any]]:
     """Return the nodes of a tree, numbered within it."""
-    own = slice(start, stop)
-    left, right = trees.left_[own] - start, trees.right_[own] - start
-    columns = (trees.features_[own], trees.thresholds_[own], left, right, trees.values_[own])
-    keys = ("feature", "threshold", "left", "right")
-    return [
-        {"value": node[-1]} if node[0] == LEAF else dict(zip(keys, node, strict=False))
-        for node in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+    nodes = []
+    for node in range(start, stop):
+        if trees.features_[node] == LEAF:
+            nodes.append({"value": trees.values_[node].item()})
+            continue
+        left, right = int(trees.left_[node]) - start, int(trees.right_[node]) - start
+        is_category = trees.kinds_.size and trees.kinds_[node] == CATEGORY
+        rule = (
+            {"categories": trees.codes(node).tolist()} if is_category else {"threshold": trees.thresholds_[node].item()}
+        )
+        ways = {"left": left, "right": right, "missing": left if trees.missing_left_[node] else right}
+        nodes.append({"feature": int(trees.features_[node]), **rule, **ways})
+    return nodes
 
 
 def score_trees(content: str, X: np.ndarray, names: list[str] | None = None) -> np.ndarray:
     """Return the scores of rows by the formula."""
     document = json.loads(content)
+    trees = [_read_tree(nodes, "zero_width" in document) for nodes in document["trees"]]
+    read = FlatTrees.of(trees, document["n_features"], zero_width=document.get("zero_width", 0.0))
+    return document["intercept"] + read.predict(X)
 
-    def parts(place: tuple[list, int]) -> Any:
-        tree, number = place
-        node = tree[number]
-        if "value" in node:
-            return node["value"]
-        return node["feature"], node["threshold"], (tree, node["left"]), (tree, node["right"])
 
-    nodes = Nodes.read([(tree, 0) for tree in document["trees"]], parts, np.float64)
-    return document["intercept"] + nodes.scores(X)
+def _read_tree(nodes: list[dict[str, Any]], zero_is_missing: bool) -> dict[str, Any]:
+    """Return a tree as ``FlatTrees.of`` takes it."""
+
+    def column(key: str, default: Any) -> np.ndarray:
+        return np.array([node.get(key, default) for node in nodes])
+
+    is_category, is_leaf = (np.array([key in node for node in nodes]) for key in ("categories", "value"))
+    sets = [np.array(node["categories"], dtype=np.int64) for node in nodes if "categories" in node]
+    number = ZERO_IS_MISSING if zero_is_missing else NUMBER
+    nothing = np.zeros(len(nodes))
+    return {
+        "features": column("feature", LEAF),
+        "thresholds": np.where(is_category, np.cumsum(is_category) - 1, column("threshold", 0.0)),
+        "kinds": np.where(is_category, CATEGORY, np.where(is_leaf, NUMBER, number)),
+        "sets": [code_words(codes) for codes in sets],
+        "left": column("left", 0),
+        "right": column("right", 0),
+        "missing_left": column("missing", 0) == column("left", 0),
+        "values": column("value", 0.0),
+        "counts": nothing,
+        "gains": nothing,
+    }
 
 
 def write_net(form: NetForm, *, name: str) -> str:

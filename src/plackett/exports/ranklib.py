@@ -5,7 +5,8 @@ and has a constant: the score is ``constant + Σ_j w_j x_j`` in float64, with fe
 features within each list or not at all. The scaling of the ranker is folded into the weights: exact up to rounding.
 
 Trees are XML. RankLib goes left where ``x <= threshold``, reads features, thresholds and leaves as float32 and adds up
-in float32. It joins lines after removing leading tabs, so nothing but tabs and line breaks may stand between two tags.
+in float32. A missing value is 0. It joins lines after removing leading tabs, so nothing but tabs and line breaks may
+stand between two tags.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def score_linear(content: str, X: np.ndarray, names: list[str] | None = None) ->
 def write_trees(form: TreeForm) -> str:
     """Return a model file for RankLib's ``-load`` and for the type ``model/ranklib`` of search engines."""
     check_depth(form, "ranklib")
+    form.check_missing("ranklib")
     nodes = nodes_in_single(form, "ranklib")
     lines = ["## LambdaMART", f"## {form.ranker} by plackett", f"## No. of trees = {nodes.n_trees}", "", "<ensemble>"]
     for tree, root in enumerate(nodes.starts[:-1].tolist()):

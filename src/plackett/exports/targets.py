@@ -96,8 +96,8 @@ def export(
     ----------
     ranker : LinearRanker, AdaRank, PRank, SVMMap, TreeRanker, LightGBMRanker, XGBoostRanker, RankBoost or NeuralRanker
         Linear ones and nets without ``normalize``, or with one over all rows (``"minmax"``, ``"zscore"``); trees
-        without ``base_score``, XGBoost's of dense rows; RankBoost without ``normalize``; nets without attention, to
-        ``"onnx"`` and ``"json"``. Other rankers raise an error that says why.
+        without ``base_score``, with splits by categories only to ``"json"``; RankBoost without ``normalize``; nets
+        without attention, to ``"onnx"`` and ``"json"``. Other rankers raise an error that says why.
     target : {"elasticsearch", "opensearch", "solr", "ranklib", "onnx", "json"}
     path : str, path or file object, default=None
         Where to write it as well; ``"-"`` is standard output. The file is replaced only when everything was written.

@@ -333,6 +333,7 @@ class Ranker(QueryInputs, ABC):
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.takes_missing
         return tags
 
 

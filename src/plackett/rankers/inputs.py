@@ -45,6 +45,7 @@ class QueryInputs(BaseEstimator):
 
     takes_loss_objects: ClassVar[bool] = False  # whether ``loss`` may be an object with its own parameters
 
+    takes_missing: ClassVar[bool] = False  # whether NaN in X is learned as such
     takes_categories: ClassVar[bool] = False  # whether columns of ``Queries.categories`` are learned as such
 
     loss: Any
@@ -125,7 +126,7 @@ class QueryInputs(BaseEstimator):
         elif new_names is not None:
             self._check_names(new_names)
         numbers = None if given is None or given.is_grouped else given.row_order
-        check_finite(rows, names, first_index=first_index, row_numbers=numbers)
+        check_finite(rows, names, first_index=first_index, row_numbers=numbers, allow_missing=self.takes_missing)
         labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
         if given is not None:
             rows_of = given.grouped

@@ -5,6 +5,7 @@ Model files hold these arrays, which are checked when they are loaded. Predictin
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -18,14 +19,22 @@ from plackett.storage.models.array_checks import check_vector
 from plackett.validation import is_sparse
 
 LEAF = -1
+NUMBER, ZERO_IS_MISSING, CATEGORY = range(3)  # kinds of splits, as in the kernels
 LARGEST_COUNT = 2**31 - 1  # limit of LightGBM
 ROWS_PER_BLOCK = 4096
 MOST_FEATURES = 2**31 - 1  # limit of the kernels
 
 
+def code_words(codes: np.ndarray) -> np.ndarray:
+    """Return a set of category codes as the words of ``FlatTrees.sets_``."""
+    words = np.zeros(int(codes.max(initial=-1)) // 32 + 1, dtype=np.uint32)
+    np.bitwise_or.at(words, codes // 32, np.left_shift(np.uint32(1), (codes % 32).astype(np.uint32)))
+    return words
+
+
 @models.register
 class FlatTrees(BaseEstimator):
-    """A sum of regression trees over numeric features.
+    """A sum of regression trees over numbers, missing values (NaN) and category codes.
 
     Attributes
     ----------
@@ -33,12 +42,22 @@ class FlatTrees(BaseEstimator):
         Tree ``t`` owns nodes ``starts_[t]:starts_[t + 1]``, the first of which is its root.
     features_, thresholds_ : ndarray of shape (n_nodes,)
         A row goes left where ``x[feature] <= threshold``; the feature of a leaf is -1.
+    missing_left_ : ndarray of bool, of shape (n_nodes,)
+        Whether a row goes left where ``x[feature]`` is missing.
+    kinds_ : ndarray of uint8, of shape (n_nodes,), or empty
+        Where a split is not the comparison above: ``ZERO_IS_MISSING`` takes a 0 as missing too, whatever the
+        threshold. ``CATEGORY`` goes left where the code ``x[feature]`` is in the set whose number is the threshold.
+    set_starts_, sets_ : ndarray
+        Code ``c`` is in set ``s`` if bit ``c % 32`` of the word ``sets_[set_starts_[s] + c // 32]`` is 1; it is in no
+        set if there is no such word.
+    zero_width_ : float
+        The largest number that ``ZERO_IS_MISSING`` counts as 0.
     left_, right_ : ndarray of shape (n_nodes,)
         The child nodes, with larger numbers.
     values_ : ndarray of shape (n_nodes,)
         What a leaf adds to the score; for other nodes about the mean over their rows, which is not used.
     counts_ : ndarray of shape (n_nodes,)
-        Training rows that reached the node.
+        Training rows that reached the node; all 0 if this is not known.
     gains_ : ndarray of shape (n_nodes,)
         Gain of the split, 0 for leaves.
     n_features_ : int
@@ -47,11 +66,17 @@ class FlatTrees(BaseEstimator):
     _of_nodes: ClassVar[dict[str, Any]] = {
         **dict.fromkeys(("features_", "left_", "right_", "counts_"), np.int64),
         **dict.fromkeys(("thresholds_", "values_", "gains_"), np.float64),
+        "missing_left_": np.bool_,
     }
 
     starts_: np.ndarray
     features_: np.ndarray
     thresholds_: np.ndarray
+    missing_left_: np.ndarray
+    kinds_: np.ndarray
+    set_starts_: np.ndarray
+    sets_: np.ndarray
+    zero_width_: float
     left_: np.ndarray
     right_: np.ndarray
     values_: np.ndarray
@@ -60,53 +85,73 @@ class FlatTrees(BaseEstimator):
     n_features_: int
 
     @classmethod
-    def of(cls, trees: Sequence[dict[str, np.ndarray]], n_features: int) -> FlatTrees:
-        """Return the trees, given as dicts of the arrays above without underscores, each with nodes from 0 on."""
+    def of(cls, trees: Sequence[dict[str, Any]], n_features: int, *, zero_width: float = 0.0) -> FlatTrees:
+        """Return the trees, given as dicts of the arrays above without underscores, each with nodes from 0 on.
+
+        Without ``missing_left``, missing values go where a 0 goes. Trees with categories have ``sets``, a list with the
+        words of each set; thresholds number the sets of the tree.
+        """
         kept, sizes = cls(), [tree["features"].size for tree in trees]
         kept.starts_ = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        kept.n_features_, kept.zero_width_ = int(n_features), float(zero_width)
+        trees = [{"missing_left": tree["thresholds"] >= 0.0, **tree} for tree in trees]
         for name, dtype in cls._of_nodes.items():
             parts = [tree[name.removesuffix("_")] for tree in trees]
             if name in ("left_", "right_"):
                 parts = [part + start for part, start in zip(parts, kept.starts_[:-1], strict=True)]
             setattr(kept, name, np.concatenate([*parts, np.zeros(0)]).astype(dtype))
-        kept.n_features_ = int(n_features)
+        no_kinds = [np.zeros(size, dtype=np.uint8) for size in sizes]
+        kinds = [tree.get("kinds", none) for tree, none in zip(trees, no_kinds, strict=True)]
+        kept.kinds_ = np.concatenate([*kinds, np.zeros(0)]).astype(np.uint8)
+        sets = [tree.get("sets", []) for tree in trees]
+        first = np.cumsum([0, *map(len, sets)])[:-1]
+        kept.thresholds_[kept.kinds_ == CATEGORY] += np.repeat(first, sizes)[kept.kinds_ == CATEGORY]
+        words = [np.asarray(one, dtype=np.uint32) for some in sets for one in some]
+        kept.set_starts_ = np.cumsum([0, *(one.size for one in words)], dtype=np.int64)
+        kept.sets_ = np.concatenate([*words, np.zeros(0, dtype=np.uint32)])
+        if not kept.kinds_.any():
+            kept.kinds_ = kept.kinds_[:0]
         return kept
 
     @property
     def n_trees(self) -> int:
         return self.starts_.size - 1
 
+    @property
+    def has_categories(self) -> bool:
+        return bool((self.kinds_ == CATEGORY).any())
+
+    def codes(self, node: int) -> np.ndarray:
+        """Return the category codes that go left at a split by category."""
+        number = int(self.thresholds_[node])
+        words = self.sets_[self.set_starts_[number] : self.set_starts_[number + 1]]
+        return np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little"))
+
     def first(self, n_trees: int) -> FlatTrees:
         """Return the first trees only."""
-        kept, n_nodes = type(self)(), int(self.starts_[n_trees])
-        kept.starts_, kept.n_features_ = self.starts_[: n_trees + 1], self.n_features_
-        for name in self._of_nodes:
+        kept, n_nodes = copy.copy(self), int(self.starts_[n_trees])
+        kept.starts_ = self.starts_[: n_trees + 1]
+        for name in (*self._of_nodes, "kinds_"):
             setattr(kept, name, getattr(self, name)[:n_nodes])
         return kept
 
     def predict(self, X: Any, start: np.ndarray | float = 0.0) -> np.ndarray:
         """Return ``start`` plus the sum over all trees for each row of a checked X."""
         scores = np.full(X.shape[0], start, dtype=np.float64) if np.ndim(start) == 0 else np.array(start)
+        trees = (
+            self.starts_, self.features_, self.thresholds_, self.left_, self.right_, self.values_,
+            self.missing_left_, self.kinds_, self.set_starts_, self.sets_, self.zero_width_,
+        )  # fmt: skip
 
         def work(first: int, last: int) -> None:
             if is_sparse(X):
-                self._add_sparse(X.data, X.indices, X.indptr[first : last + 1], X.shape[1], scores[first:last])
+                rows = X.data, X.indices, X.indptr[first : last + 1], X.shape[1]
+                _native.rankers.tree_scores_sparse(*rows, *trees, scores[first:last])
             else:
-                self._add_dense(np.ascontiguousarray(X[first:last]), scores[first:last])
+                _native.rankers.tree_scores(np.ascontiguousarray(X[first:last]), *trees, scores[first:last])
 
         map_blocks(work, [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)])
         return scores
-
-    @property
-    def _arrays(self) -> tuple[np.ndarray, ...]:
-        return self.starts_, self.features_, self.thresholds_, self.left_, self.right_, self.values_
-
-    def _add_dense(self, X: np.ndarray, scores: np.ndarray) -> None:
-        _native.rankers.tree_scores(X, *self._arrays, scores)
-
-    def _add_sparse(self, *rows_and_scores: Any) -> None:
-        *rows, scores = rows_and_scores
-        _native.rankers.tree_scores_sparse(*rows, *self._arrays, scores)
 
     def importances(self, kind: str) -> np.ndarray:
         """Return for each feature the total gain of its splits (``"gain"``), or their number (``"split"``)."""
@@ -149,35 +194,24 @@ class FlatTrees(BaseEstimator):
         is_root[starts[:-1]] = True
         if (visits[~is_root] != 1).any():
             raise ValueError("every node of a tree but its root must have one node before it.")
+        self._check_kinds()
         counts = self.counts_
+        if not counts.any():
+            return
         if (counts[inner] != counts[self.left_[inner]] + counts[self.right_[inner]]).any() or (counts[inner] < 1).any():
             raise ValueError("counts_ of a split must be those of its two sides together, and not 0.")
 
-
-@models.register
-class ZeroTrees(FlatTrees):
-    """A sum of regression trees in which every split has a branch for 0, independent of the threshold.
-
-    XGBoost grows such trees on sparse rows, where it takes a 0 as missing. A number that single precision rounds to 0
-    counts as 0.
-
-    Attributes
-    ----------
-    zeros_left_ : ndarray of bool, of shape (n_nodes,)
-        Whether a row whose feature is 0 goes left.
-    """
-
-    _of_nodes: ClassVar[dict[str, Any]] = {**FlatTrees._of_nodes, "zeros_left_": np.bool_}
-
-    zeros_left_: np.ndarray
-
-    @property
-    def _arrays(self) -> tuple[np.ndarray, ...]:
-        return (*super()._arrays, self.zeros_left_)
-
-    def _add_dense(self, X: np.ndarray, scores: np.ndarray) -> None:
-        _native.rankers.zero_tree_scores(X, *self._arrays, scores)
-
-    def _add_sparse(self, *rows_and_scores: Any) -> None:
-        *rows, scores = rows_and_scores
-        _native.rankers.zero_tree_scores_sparse(*rows, *self._arrays, scores)
+    def _check_kinds(self) -> None:
+        """Reject kinds of splits and sets of codes that the kernels cannot use."""
+        for name, dtype in {"kinds_": np.uint8, "set_starts_": np.int64, "sets_": np.uint32}.items():
+            check_vector(self, name, dtype)
+        starts, kinds = self.set_starts_, self.kinds_
+        if not starts.size or starts[0] != 0 or starts[-1] != self.sets_.size or (np.diff(starts) < 0).any():
+            raise ValueError("set_starts_ must rise from 0 to the number of words.")
+        if kinds.size not in (0, self.features_.size) or kinds.max(initial=NUMBER) > CATEGORY:
+            raise ValueError("kinds_ must be empty, or hold the kind of each split.")
+        numbers = self.thresholds_[: kinds.size][kinds == CATEGORY]
+        if ((numbers < 0) | (numbers >= starts.size - 1) | (numbers != np.floor(numbers))).any():
+            raise ValueError("the threshold of a split by category must be the number of a set.")
+        if type(self.zero_width_) is not float or not 0.0 <= self.zero_width_ < np.inf:
+            raise ValueError("zero_width_ must be a number from 0 on.")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import plackett as pk
@@ -299,12 +300,36 @@ def test_trees_on_top_of_a_base_are_refused(lists):
             pk.export(ranker, "json")
 
 
-def test_trees_to_which_a_zero_is_missing_are_refused(lists):
+def test_only_json_has_trees_to_which_a_zero_is_missing(lists):
     pytest.importorskip("xgboost")
     rows = csr_matrix(np.where(np.median(lists.X, axis=0) < lists.X, lists.X, 0.0))
     ranker = pk.XGBoostRanker(n_rounds=4, max_depth=3).fit(rows, lists.y, qid=lists.qid)
-    with pytest.raises(ValueError, match=r"takes every 0 as missing, and some splits.*Fit it on dense rows"):
-        pk.export(ranker, "json")
+    assert "zero_width is missing" in json.loads(pk.export(ranker, "json", check=rows))["formula"]
+    for target in IN_SINGLE:
+        with pytest.raises(ValueError, match=r"takes every 0 as missing.*some splits.*or fit it on dense rows"):
+            pk.export(ranker, target, feature_names=NAMES)
+
+
+@pytest.mark.parametrize("name", ["listmle", "rank:ndcg"])
+def test_missing_values_are_exported_or_refused(lists, name):
+    """Solr and RankLib read them as 0."""
+    ranker = clone(RANKERS[name])
+    if hasattr(ranker, "package"):
+        pytest.importorskip(ranker.package)
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random(lists.X.shape) < 0.3, np.nan, lists.X)
+    ranker.fit(X, lists.y, qid=lists.qid)
+    rows = np.where(rng.random(X.shape) < 0.5, np.nan, X).astype(np.float32)
+    for target in ("json", "onnx", "elasticsearch", "opensearch"):
+        pk.export(ranker, target, feature_names=NAMES, check=rows)
+    pk.export(ranker, "onnx", dtype="float64", check=rows)
+    text = pk.export(ranker, "elasticsearch", feature_names=NAMES)
+    for row, score in zip(rows[:20], ranker.predict(rows[:20]), strict=True):
+        missing = [one for one, value in zip(NAMES, row, strict=True) if np.isnan(value)]
+        assert tree_formulas.of_elasticsearch(text, NAMES, row, missing) == pytest.approx(score, abs=1e-6)
+    for target in ("solr", "ranklib"):
+        with pytest.raises(ValueError, match=r"reads missing values as 0: it was trained.*another way than a 0"):
+            pk.export(ranker, target, feature_names=NAMES)
 
 
 def test_thresholds_of_scaled_columns_are_refused(lists):

@@ -198,10 +198,10 @@ def test_two_threads_grow_the_same_trees():
     np.testing.assert_array_equal(one, two)
 
 
-def test_nan_is_refused_as_everywhere():
+def test_infinite_values_are_refused():
     X = TRAIN.X.copy()
-    X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="NaN in row 3, column 1"):
+    X[3, 1] = np.inf
+    with pytest.raises(ValueError, match="infinite value in row 3, column 1"):
         pk.TreeRanker().fit(X, TRAIN.y, qid=TRAIN.qid)
 
 
@@ -367,7 +367,7 @@ def test_contributions_sum_to_the_score_less_the_mean_of_the_list(form):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_some_rows_are_explained_as_all(form, monkeypatch):
-    monkeypatch.setattr("plackett.rankers.trees.base.CELLS_AT_ONCE", 30)
+    monkeypatch.setattr("plackett.rankers.trees.scores.CELLS_AT_ONCE", 30)
     ranker = fitted()
     order = np.random.default_rng(0).permutation(HELD_BACK.n_docs)
     X, qid, rows = form(HELD_BACK.X[order]), HELD_BACK.qid[order], [70, 3, 21]
@@ -536,7 +536,6 @@ def set_to(name, value, of_trees=True):
         (changed("counts_", 0, -1), "counts_ must be numbers from 0 to 2,147,483,647"),
         (changed("counts_", 0, 2**62), "counts_ must be numbers from 0 to 2,147,483,647"),
         (changed("counts_", 0, 5), "those of its two sides together"),
-        (changed("counts_", slice(None), 0), "those of its two sides together, and not 0"),
         (changed("starts_", 0, 1), "starts_ must rise"),
         (changed("starts_", -1, 10**9), "starts_ must rise"),
         (set_to("values_", np.zeros(3)), "as many thresholds, children, values"),

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import plackett as pk
 from plackett.rankers.trees.xgboost_json import read_trees
-from plackett.scorers.trees import FlatTrees, ZeroTrees
+from plackett.scorers.trees import ZERO_IS_MISSING, FlatTrees
 
 DATA = pk.datasets.make_web_like(50, 12, 6, random_state=1)
 TRAIN, HELD_BACK = DATA[:30], DATA[30:]
@@ -74,7 +74,7 @@ def test_scores_are_those_of_xgboost_bit_by_bit(params, is_sparse):
         np.testing.assert_array_equal(found, own)
     has_split = "gamma" not in params or params["gamma"] < 1e9
     assert (np.unique(own).size > 5) == has_split
-    assert type(ranker.trees_) is (ZeroTrees if is_sparse and has_split else FlatTrees)
+    assert (ZERO_IS_MISSING in ranker.trees_.kinds_) == (is_sparse and has_split)
     ranker.trees_.check_loaded()
 
 
@@ -210,9 +210,9 @@ def test_a_loaded_ranker_needs_no_xgboost(form, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value", "match"),
     [
-        ("zeros_left_", np.zeros(3, dtype=bool), "as many thresholds, children"),
-        ("zeros_left_", np.zeros(3), "zeros_left_ must be a vector"),
-        ("zeros_left_", None, "zeros_left_ must be a vector"),
+        ("missing_left_", np.zeros(3, dtype=bool), "as many thresholds, children"),
+        ("missing_left_", np.zeros(3), "missing_left_ must be a vector"),
+        ("missing_left_", None, "missing_left_ must be a vector"),
         ("left_", np.zeros(3, dtype=np.int64), "as many thresholds, children"),
     ],
 )

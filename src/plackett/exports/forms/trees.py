@@ -14,7 +14,7 @@ from plackett.exports.forms.linear import checked_names
 from plackett.rankers.boosting.rankboost import RankBoost
 from plackett.rankers.trees.lightgbm import LightGBMTrees
 from plackett.rankers.trees.xgboost import XGBoostRanker
-from plackett.scorers.trees import FlatTrees, ZeroTrees
+from plackett.scorers.trees import CATEGORY, ZERO_IS_MISSING, FlatTrees
 from plackett.validation import feature_number
 
 LEAF = -1
@@ -24,8 +24,8 @@ LEAF = -1
 class Nodes:
     """Nodes of all trees; tree ``t`` owns ``starts[t]:starts[t + 1]``, its root first, parents before children.
 
-    A split has a feature, a threshold and two next nodes; a leaf has the feature -1 and a value. Thresholds and values
-    are both float32 or both float64.
+    A split has a feature, a threshold, two next nodes, and the side of missing values; a leaf has the feature -1 and a
+    value. Thresholds and values are both float32 or both float64.
     """
 
     starts: np.ndarray
@@ -34,6 +34,7 @@ class Nodes:
     left: np.ndarray
     right: np.ndarray
     values: np.ndarray
+    missing_left: np.ndarray
 
     @property
     def n_trees(self) -> int:
@@ -64,12 +65,14 @@ class Nodes:
     def read(cls, roots: Iterable[Any], parts: Callable[[Any], Any], dtype: Any) -> Nodes:
         """Return the nodes of nested trees.
 
-        ``parts`` returns the value of a leaf, or feature, threshold, left and right of a split.
+        ``parts`` returns the value of a leaf, or feature, threshold, left and right of a split, and, unless missing
+        values are read as 0, whether they go left.
         """
         starts = [0]
         features: list[int] = []
         children: list[list[int]] = []
         numbers: list[tuple[float, float]] = []
+        missing: list[bool] = []
         for root in roots:
             stack: list[tuple[Any, int, int]] = [(root, -1, 0)]
             while stack:
@@ -79,18 +82,20 @@ class Nodes:
                     children[parent][side] = place
                 children.append([0, 0])
                 if isinstance(found, tuple):
-                    feature, threshold, left, right = found
+                    feature, threshold, left, right, *rest = found
+                    missing.append(rest[0] if rest else threshold >= 0.0)
                     features.append(feature)
                     numbers.append((threshold, 0.0))
                     stack += [(right, place, 1), (left, place, 0)]
                 else:
                     features.append(LEAF)
+                    missing.append(False)
                     numbers.append((0.0, found))
             starts.append(len(features))
         thresholds, values = np.array(numbers, dtype=dtype).reshape(-1, 2).T
         left, right = np.array(children, dtype=np.int64).reshape(-1, 2).T
         whole = np.array(starts), np.array(features, dtype=np.int64)
-        return cls(*whole, thresholds.copy(), left.copy(), right.copy(), values.copy())
+        return cls(*whole, thresholds.copy(), left.copy(), right.copy(), values.copy(), np.array(missing, dtype=bool))
 
     def scores(self, X: np.ndarray, *, is_strict: bool = False) -> np.ndarray:
         """Return sums over all trees, computed in the precision of the nodes.
@@ -104,8 +109,9 @@ class Nodes:
         with np.errstate(over="ignore"):  # what float32 cannot hold is infinite in the target too
             rows = np.ascontiguousarray(X, dtype=dtype)
         _native.rankers.exported_tree_scores(
-            rows, self.starts, self.features, self.thresholds, self.left, self.right, self.values, is_strict, scores
-        )
+            rows, self.starts, self.features, self.thresholds, self.left, self.right, self.values, self.missing_left,
+            is_strict, scores,
+        )  # fmt: skip
         return scores
 
 
@@ -124,6 +130,10 @@ class TreeForm:
         Name of the ranker's class.
     first_index : int or None
         Number of the first feature in the training file; None for arrays.
+    has_missing : bool
+        Whether splits have learned where missing values go.
+    categories : dict of int to ndarray of str, or None
+        Names of the codes of columns that hold categories.
     """
 
     trees: FlatTrees
@@ -131,6 +141,8 @@ class TreeForm:
     names: list[str] | None
     ranker: str
     first_index: int | None = None
+    has_missing: bool = False
+    categories: dict[int, np.ndarray] | None = None
 
     @property
     def n_features(self) -> int:
@@ -156,7 +168,35 @@ class TreeForm:
             np.concatenate([nothing, trees.left_ + first]).astype(np.int64),
             np.concatenate([nothing, trees.right_ + first]).astype(np.int64),
             np.concatenate([constant, trees.values_]),
+            np.concatenate([nothing, trees.missing_left_]).astype(bool),
         )
+
+    def check_kinds(self, target: str) -> None:
+        """Raise if the target compares numbers only, and the trees split by categories or take 0 as missing."""
+        if (self.trees.kinds_ == CATEGORY).any():
+            feature = int(self.trees.features_[self.trees.kinds_ == CATEGORY][0])
+            raise ValueError(
+                f"this {self.ranker} cannot be exported to {target}, which compares numbers only: it splits by the "
+                f"categories of {self.label(feature)}. Export to json, or train it on numbers."
+            )
+        if (self.trees.kinds_ == ZERO_IS_MISSING).any():
+            raise ValueError(
+                f"this {self.ranker} cannot be exported to {target}: it takes every 0 as missing, as XGBoost does with "
+                "sparse rows, and some splits send a 0 another way than the numbers around it. Export to json, or fit "
+                "it on dense rows."
+            )
+
+    def check_missing(self, target: str) -> None:
+        """Raise if the target reads missing values as 0, and the trees have learned to send them elsewhere."""
+        trees = self.trees
+        is_apart = (trees.features_ != LEAF) & (trees.missing_left_ != (trees.thresholds_ >= 0.0))
+        if self.has_missing and is_apart.any():
+            feature = int(trees.features_[is_apart][0])
+            raise ValueError(
+                f"this {self.ranker} cannot be exported to {target}, which reads missing values as 0: it was trained "
+                f"with missing values and sends those of {self.label(feature)} another way than a 0. Export to json or "
+                "onnx, or fill missing values with 0 before training."
+            )
 
     def rounding_error(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
         """Return the share of rows that change sides of a threshold when the values of a feature are rounded."""
@@ -177,7 +217,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
     Parameters
     ----------
     ranker : TreeRanker, LightGBMRanker, XGBoostRanker or RankBoost
-        Trees without ``base_score``; XGBoost's of dense rows; RankBoost, whose thresholds are trees of one split,
+        Trees without ``base_score``; RankBoost, whose thresholds are trees of one split,
         without ``normalize``.
     feature_names : sequence of str, default=None
         In the order of the columns; None uses the names of the training data, if it has any.
@@ -210,11 +250,6 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
             f"this {name} cannot be exported: it was fitted with a base_score, to which its trees only add. Fit it "
             "without one."
         )
-    if isinstance(trees, ZeroTrees):
-        raise ValueError(
-            f"this {name} cannot be exported: it was fitted on sparse rows, in which XGBoost takes every 0 as missing, "
-            "and some splits send a 0 another way than the numbers around it. Fit it on dense rows."
-        )
     names = ranker.feature_names_ if feature_names is None else feature_names
     return TreeForm(
         trees,
@@ -222,6 +257,8 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
         None if names is None else checked_names(names, trees.n_features_),
         name,
         getattr(ranker, "first_index_", None),
+        getattr(ranker, "has_missing_", False),
+        getattr(ranker, "categories_", None),
     )
 
 
@@ -240,6 +277,7 @@ def _stumps(ranker: RankBoost) -> FlatTrees:
             "left": np.array([1, 0, 0]),
             "right": np.array([2, 0, 0]),
             "values": np.array([0.0, 0.0, alpha]),
+            "missing_left": np.ones(3, dtype=bool),
             "counts": nothing,
             "gains": nothing,
         }

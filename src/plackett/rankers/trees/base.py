@@ -16,30 +16,24 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from plackett._optional import import_optional
 from plackett._threads import n_threads
 from plackett.data.queries import Queries
-from plackett.explain.rows import needed_lists
 from plackett.rankers.base import Ranker, TrainingSet
 from plackett.rankers.monitor import FitMonitor, ValidationSet
-from plackett.rankers.trees.lightgbm_text import write_trees
-from plackett.scorers.trees import FlatTrees
+from plackett.rankers.trees.scores import TreeScores
 from plackett.validation import (
-    check_choice,
+    check_finite,
     check_number,
     check_positive_int,
     check_seed,
-    feature_labels,
     is_sparse,
     plain,
 )
 
 NO_SPLIT = "no split improves the objective"
 ROUNDS, ROUNDS_VALIDATED = 100, 300  # without and with validation queries: nothing else ends a fit that overfits
-DEEPEST = 1000  # splits of a tree that is explained: a path of n nodes takes n² numbers
-CELLS_AT_ONCE = 10_000_000  # explained together
 
 
 class Lists(NamedTuple):
@@ -130,6 +124,7 @@ class BoostedTrees(PackageParams, Ranker):
     package: ClassVar[str]
     extra: ClassVar[str | None] = None  # extra of plackett that installs the package
     can_be_saved: ClassVar[bool] = True
+    takes_missing: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -247,111 +242,24 @@ class BoostedTrees(PackageParams, Ranker):
         )
 
 
-class FlatBoostedTrees(BoostedTrees):
+class FlatBoostedTrees(TreeScores, BoostedTrees):
     """A ranker by boosted trees that are kept as arrays: predicting and loading do not need the package.
 
     Attributes
     ----------
-    trees_ : FlatTrees
-        Trees that are used.
-    intercept_ : float
-        Added to the sum of the trees.
+    trees_, intercept_ : as in ``TreeScores``
+    has_missing_ : bool
+        Whether values were missing in the rows of ``fit``.
     """
 
-    _scoring_methods: ClassVar[tuple[str, ...]] = (*Ranker._scoring_methods, "_scores")
-
-    trees_: FlatTrees
-    intercept_: float
-
-    def _scores(self, queries: Queries, base: np.ndarray | None) -> np.ndarray:
-        return self.trees_.predict(queries.X, self.intercept_ if base is None else base)
-
-    def _start_of(self, X: Any, qid: Any, queries: Queries, base_score: Any) -> np.ndarray | None:
-        """Return the scores that the trees add to, for grouped rows."""
-        return None
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Each feature's share of the gain of all splits; they sum to 1 if there is a split."""
-        gains = self.importances("gain")
-        return gains / (gains.sum() or 1.0)
-
-    def importances(self, kind: str = "gain") -> np.ndarray:
-        """Return the total gain of the splits by each feature (``"gain"``), or their number (``"split"``)."""
-        check_is_fitted(self)
-        check_choice(kind, "kind", ("gain", "split"))
-        return self.trees_.importances(kind)
-
-    def to_lightgbm(self) -> Any:
-        """Return a ``lightgbm.Booster`` with the same trees, without ``intercept_`` and base scores."""
-        check_is_fitted(self)
-        lightgbm = import_optional("lightgbm", extra="trees", needed_for=f"Explaining {type(self).__name__}")
-        return lightgbm.Booster(model_str=write_trees(self.trees_))
-
-    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Any:
-        """Return what each feature adds to each document's score, relative to the mean of its list.
-
-        These are LightGBM's contributions (the Shapley values of the trees) less their mean over the list, so that the
-        contributions of a document sum to its score less its list's mean score. LightGBM must be installed.
-
-        Parameters
-        ----------
-        X, qid : as in ``predict``
-        rows : array-like of ints, default=None
-            Rows to explain; None explains all.
-        docid : array-like, default=None
-            Names of the documents, to show instead of row numbers.
-
-        Returns
-        -------
-        Explanation
-            As that of ``LinearRanker.explain``.
-        """
-        return self._explained(X, qid, rows, docid)
-
-    def _explained(self, X: Any, qid: Any, rows: Any, docid: Any, base_score: Any = None) -> Any:
-        from plackett.explain.additive import explain_additive
-
-        queries, docid = self._check_explained(X, qid, docid)
-        base = self._start_of(X, qid, queries, base_score)
-        needed = needed_lists(queries, rows, docid)
-        base = None if base is None else base[needed.places]
-        some = needed.queries
-        names = feature_labels(some.n_features, self.feature_labels)
-        parts, features, names = self._with_base(self._contributions(some.X), some.X, names, base, base_score)
-        return explain_additive(
-            parts, features, some.qid, scores=self._scores(some, base),
-            rows=needed.rows, numbers=needed.numbers, feature_names=names, docid=needed.docid,
-        )  # fmt: skip
-
-    def _with_base(
-        self, parts: np.ndarray, features: Any, names: list[str], base: np.ndarray | None, base_score: Any
-    ) -> tuple[np.ndarray, Any, list[str]]:
-        """Return contributions, features and their names, with those of base scores where there are some."""
-        return parts, features, names
-
-    def _contributions(self, X: Any) -> np.ndarray:
-        """Return LightGBM's contributions to the score of each row."""
-        parts = np.zeros(X.shape)
-        if self.trees_.depth() > DEEPEST:
-            raise ValueError(f"the trees are more than {DEEPEST:,} splits deep, which is too deep to explain.")
-        if self.trees_.depth() == 0:
-            return parts
-        booster, at_once = self.to_lightgbm(), max(1, CELLS_AT_ONCE // X.shape[1])
-        for first in range(0, X.shape[0], at_once):
-            some = slice(first, first + at_once)
-            rows = X[some].toarray() if is_sparse(X) else X[some]
-            parts[some] = booster.predict(rows, pred_contrib=True, num_threads=self._n_threads)[:, :-1]
-        return parts
+    def _learn(self, training: TrainingSet, monitor: FitMonitor, *args: Any, **details: Any) -> None:
+        self.has_missing_ = check_finite(training.queries.X, allow_missing=True)
+        super()._learn(training, monitor, *args, **details)
 
     def check_loaded(self) -> None:
         """Reject attributes of a file that no fit produces."""
         super().check_loaded()
         self._check_other_params()
-        if not isinstance(getattr(self, "trees_", None), FlatTrees) or self.trees_.n_features_ != self.n_features_in_:
-            raise ValueError(f"trees_ must be trees over {self.n_features_in_} features.")
-        if type(self.intercept_) is not float or not np.isfinite(self.intercept_):
-            raise ValueError("intercept_ must be a finite number.")
 
 
 def names_in(text: str) -> frozenset[str]:

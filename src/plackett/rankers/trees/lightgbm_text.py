@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from plackett.scorers.trees import LEAF, FlatTrees, ZeroTrees
+from plackett.scorers.trees import CATEGORY, LEAF, NUMBER, ZERO_IS_MISSING, FlatTrees, code_words
 
-_ZERO_IS_MISSING = 1  # value of bits 2 and 3 of a split's decision type
-_MISSING_GOES_LEFT = 2  # its bit 1
+# bits of a split's decision type: whether it is by category, whether a missing value goes left, and what is missing
+_BY_CATEGORY, _MISSING_GOES_LEFT, _MISSING = 1, 2, 2
+_NONE, _ZERO, _NAN = range(3)  # what is missing; without a missing value in the training data, NaN is taken as 0
+_ZERO_WIDTH = float(np.float32(1e-35))  # the largest number that LightGBM takes as 0
 
 
 def read_trees(text: str, n_features: int) -> FlatTrees:
-    """Return the trees of ``Booster.model_to_string()``; splits must be numeric and leaves constant.
+    """Return the trees of ``Booster.model_to_string()``; leaves must be constant.
 
     A tree without a split, which LightGBM writes if the first round finds none, is left out.
     """
     blocks = re.split(r"^Tree=\d+$", text.split("end of trees")[0], flags=re.MULTILINE)[1:]
     trees = [_tree(block) for block in blocks]
-    return FlatTrees.of([tree for tree in trees if tree["features"].size > 1], n_features)
+    return FlatTrees.of([tree for tree in trees if tree["features"].size > 1], n_features, zero_width=_ZERO_WIDTH)
 
 
-def _tree(block: str) -> dict[str, np.ndarray]:
+def _tree(block: str) -> dict[str, Any]:
     lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
 
     def numbers(name: str) -> np.ndarray:
         return np.array(lines.get(name, "").split(), dtype=np.float64)
 
+    if int(lines.get("is_linear", "0")):
+        raise ValueError("LightGBM has grown a tree with linear leaves.")
     n_leaves = int(lines["num_leaves"])
     n_inner = n_leaves - 1
-    missing = (numbers("decision_type").astype(np.int64) >> 2) & 3
-    if int(lines["num_cat"]) or int(lines.get("is_linear", "0")) or (missing == _ZERO_IS_MISSING).any():
-        raise ValueError("LightGBM has grown a tree with categories, linear leaves or zeros for missing values.")
+    thresholds, decisions = numbers("threshold"), numbers("decision_type").astype(np.int64)
+    missing, by_category = (decisions >> _MISSING) & 3, (decisions & _BY_CATEGORY) == 1
+    goes_left = np.where(missing == _NONE, thresholds >= 0.0, (decisions & _MISSING_GOES_LEFT) != 0)
+    kinds = np.where(by_category, CATEGORY, np.where(missing == _ZERO, ZERO_IS_MISSING, NUMBER))
+    bounds, words = numbers("cat_boundaries").astype(np.int64), numbers("cat_threshold").astype(np.uint32)
     nothing = np.zeros(n_leaves)
 
     def children(name: str) -> np.ndarray:
@@ -42,7 +50,10 @@ def _tree(block: str) -> dict[str, np.ndarray]:
 
     return {
         "features": np.append(numbers("split_feature"), np.full(n_leaves, LEAF)),
-        "thresholds": np.append(numbers("threshold"), nothing),
+        "thresholds": np.append(thresholds, nothing),
+        "missing_left": np.append(goes_left & ~by_category, nothing),  # a missing category goes right
+        "kinds": np.append(kinds, nothing),
+        "sets": [words[first:last] for first, last in pairwise(bounds.tolist())],
         "left": children("left_child"),
         "right": children("right_child"),
         "values": np.append(numbers("internal_value"), numbers("leaf_value")),
@@ -54,7 +65,8 @@ def _tree(block: str) -> dict[str, np.ndarray]:
 def write_trees(trees: FlatTrees) -> str:
     """Return a model that ``lightgbm.Booster(model_str=...)`` reads, with the same trees.
 
-    In splits with a branch for 0, LightGBM takes every number up to 1e-35 as 0.
+    Where a 0 is missing, LightGBM takes every number up to 1e-35 as 0. LightGBM sends missing categories to the right;
+    where a split sends them to the left, the model has the code ``missing_code(trees)`` for them.
     """
     head = [
         "tree", "version=v4", "num_class=1", "num_tree_per_iteration=1", "label_index=0",
@@ -72,32 +84,57 @@ def _block(trees: FlatTrees, tree: int) -> str:
     is_leaf = trees.features_[nodes] == LEAF
     place = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1)  # inner nodes upwards, leaves downwards
 
-    def line(name: str, values: np.ndarray) -> str:
-        return f"{name}=" + " ".join(map(repr, values.tolist()))
-
     def children(side: np.ndarray) -> np.ndarray:
         return place[side[nodes][~is_leaf] - nodes.start]
 
-    decisions = np.full(is_leaf.size, _MISSING_GOES_LEFT)
-    if isinstance(trees, ZeroTrees):
-        decisions = _MISSING_GOES_LEFT * trees.zeros_left_[nodes] + (_ZERO_IS_MISSING << 2)
+    kinds = trees.kinds_[nodes] if trees.kinds_.size else np.full(is_leaf.size, NUMBER)
+    thresholds, by_category = trees.thresholds_[nodes].copy(), kinds == CATEGORY
+    what = np.where(kinds == ZERO_IS_MISSING, _ZERO, _NAN) << _MISSING
+    decisions = by_category * _BY_CATEGORY + trees.missing_left_[nodes] * _MISSING_GOES_LEFT + what
+    sets = [_codes(trees, nodes.start + node) for node in np.flatnonzero(by_category)]
+    thresholds[by_category] = np.arange(len(sets))
     values, counts, n_leaves = trees.values_[nodes], trees.counts_[nodes], int(is_leaf.sum())
     rows = [
         f"num_leaves={n_leaves}",
-        "num_cat=0",
-        line("split_feature", trees.features_[nodes][~is_leaf]),
-        line("split_gain", trees.gains_[nodes][~is_leaf]),
-        line("threshold", trees.thresholds_[nodes][~is_leaf]),
-        line("decision_type", decisions[~is_leaf]),
-        line("left_child", children(trees.left_)),
-        line("right_child", children(trees.right_)),
-        line("leaf_value", values[is_leaf]),
-        line("leaf_weight", counts[is_leaf]),
-        line("leaf_count", counts[is_leaf]),
-        line("internal_value", values[~is_leaf]),
-        line("internal_weight", counts[~is_leaf]),
-        line("internal_count", counts[~is_leaf]),
+        f"num_cat={len(sets)}",
+        _line("split_feature", trees.features_[nodes][~is_leaf]),
+        _line("split_gain", trees.gains_[nodes][~is_leaf]),
+        _line("threshold", thresholds[~is_leaf]),
+        _line("decision_type", decisions[~is_leaf]),
+        _line("left_child", children(trees.left_)),
+        _line("right_child", children(trees.right_)),
+        *_category_lines(sets),
+        _line("leaf_value", values[is_leaf]),
+        _line("leaf_weight", counts[is_leaf]),
+        _line("leaf_count", counts[is_leaf]),
+        _line("internal_value", values[~is_leaf]),
+        _line("internal_weight", counts[~is_leaf]),
+        _line("internal_count", counts[~is_leaf]),
         "is_linear=0",
         "shrinkage=1",
     ]
     return "\n".join(rows)
+
+
+def _line(name: str, values: np.ndarray) -> str:
+    return f"{name}=" + " ".join(map(repr, values.tolist()))
+
+
+def missing_code(trees: FlatTrees) -> int:
+    """Return a category code that is in no set."""
+    return 32 * int(np.diff(trees.set_starts_).max(initial=0))
+
+
+def _codes(trees: FlatTrees, node: int) -> np.ndarray:
+    """Return the codes that go left, as the words of a set."""
+    codes = trees.codes(node)
+    if trees.missing_left_[node]:
+        codes = np.append(codes, missing_code(trees))
+    return code_words(codes)
+
+
+def _category_lines(sets: list[np.ndarray]) -> list[str]:
+    if not sets:
+        return []
+    bounds = np.cumsum([0, *(one.size for one in sets)])
+    return [_line("cat_boundaries", bounds), _line("cat_threshold", np.concatenate(sets))]

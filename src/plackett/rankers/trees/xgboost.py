@@ -54,7 +54,7 @@ class XGBoostRanker(FlatBoostedTrees):
     Attributes
     ----------
     trees_ : FlatTrees
-        Trees that are used; a ZeroTrees where a split sends missing values another way than the numbers around 0.
+        Trees that are used.
     intercept_ : float
         Added to the sum of the trees.
     zero_is_missing_ : bool

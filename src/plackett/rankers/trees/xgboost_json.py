@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from plackett.scorers.trees import LEAF, FlatTrees, ZeroTrees
+from plackett.scorers.trees import LEAF, ZERO_IS_MISSING, FlatTrees
 
+ZERO_WIDTH = 2.0**-150  # the largest number that single precision rounds to 0
 COVER_OF_A_TREE = 2**30  # counts of a tree, divided among nodes by the curvature of their rows
 
 
@@ -29,9 +30,10 @@ def read_trees(text: bytes, n_rounds: int, n_features: int, *, zero_is_missing: 
         raise ValueError("XGBoost has made a model other than trees over numeric features.")
     n_trees = booster["model"]["iteration_indptr"][n_rounds]
     trees = [_tree(tree) for tree in booster["model"]["trees"][:n_trees]]
-    kind = ZeroTrees if zero_is_missing and any(_separates_zero(tree) for tree in trees) else FlatTrees
+    if zero_is_missing and any(_separates_zero(tree) for tree in trees):
+        trees = [{**tree, "kinds": np.where(tree["features"] == LEAF, 0, ZERO_IS_MISSING)} for tree in trees]
     start = float(np.float32(learner["learner_model_param"]["base_score"].strip("[]")))
-    return kind.of(trees, n_features), start
+    return FlatTrees.of(trees, n_features, zero_width=ZERO_WIDTH), start
 
 
 def last_below(thresholds: np.ndarray) -> np.ndarray:
@@ -65,7 +67,7 @@ def _tree(tree: dict[str, Any]) -> dict[str, np.ndarray]:
         "values": np.where(is_leaf, conditions, 0.0).astype(np.float64),
         "counts": np.maximum(np.rint(cover * (COVER_OF_A_TREE / (cover[0] or 1.0))), 1.0),  # no count is 0
         "gains": np.where(is_leaf, 0.0, numbers("loss_changes")),
-        "zeros_left": np.array(tree["default_left"], dtype=bool)[order],
+        "missing_left": np.array(tree["default_left"], dtype=bool)[order],
     }
     _sum_up(found, np.flatnonzero(~is_leaf))
     return found
@@ -94,4 +96,4 @@ def _sum_up(tree: dict[str, np.ndarray], inner: np.ndarray) -> None:
 def _separates_zero(tree: dict[str, np.ndarray]) -> bool:
     """Return whether a split sends a 0 to another side than the numbers around it."""
     is_split = tree["features"] != LEAF
-    return bool((tree["zeros_left"] != (tree["thresholds"] >= 0.0))[is_split].any())
+    return bool((tree["missing_left"] != (tree["thresholds"] >= 0.0))[is_split].any())

@@ -9,24 +9,18 @@ void bind_trees(nb::module_& module) {
     using std::int32_t, std::int64_t;
     define<&tree_scores<float, float>, &tree_scores<float, double>,
            &tree_scores<double, float>, &tree_scores<double, double>>(
-        module, "tree_scores", "X starts features thresholds left right values scores");
+        module, "tree_scores",
+        "X starts features thresholds left right values missing_left kinds set_starts sets zero_width scores");
     define<&tree_scores_sparse<float, int32_t, float>, &tree_scores_sparse<float, int32_t, double>,
            &tree_scores_sparse<float, int64_t, float>, &tree_scores_sparse<float, int64_t, double>,
            &tree_scores_sparse<double, int32_t, float>, &tree_scores_sparse<double, int32_t, double>,
            &tree_scores_sparse<double, int64_t, float>, &tree_scores_sparse<double, int64_t, double>>(
         module, "tree_scores_sparse",
-        "data indices indptr n_features starts features thresholds left right values scores");
-    define<&zero_tree_scores<float, float>, &zero_tree_scores<float, double>,
-           &zero_tree_scores<double, float>, &zero_tree_scores<double, double>>(
-        module, "zero_tree_scores", "X starts features thresholds left right values zeros_left scores");
-    define<&zero_tree_scores_sparse<float, int32_t, float>, &zero_tree_scores_sparse<float, int32_t, double>,
-           &zero_tree_scores_sparse<float, int64_t, float>, &zero_tree_scores_sparse<float, int64_t, double>,
-           &zero_tree_scores_sparse<double, int32_t, float>, &zero_tree_scores_sparse<double, int32_t, double>,
-           &zero_tree_scores_sparse<double, int64_t, float>, &zero_tree_scores_sparse<double, int64_t, double>>(
-        module, "zero_tree_scores_sparse",
-        "data indices indptr n_features starts features thresholds left right values zeros_left scores");
+        "data indices indptr n_features starts features thresholds left right values missing_left kinds set_starts "
+        "sets zero_width scores");
     define<&exported_tree_scores<float>, &exported_tree_scores<double>>(
-        module, "exported_tree_scores", "X starts features thresholds left right values is_strict scores");
+        module, "exported_tree_scores",
+        "X starts features thresholds left right values missing_left is_strict scores");
     define<&tree_depths>(module, "tree_depths", "features left right depths visits");
 }
 

@@ -4,33 +4,49 @@
 // in the package that grew the trees: XGBoost adds in single precision.
 #pragma once
 #include <cmath>
+#include <type_traits>
 
 #include "rankers/trees/nodes.hpp"
 
 namespace plackett::trees {
 
-// The branch that a row takes at a split. Missing values are NaN, which is not less than anything: they take the right one.
+// The branch that a row takes at a split. NaN is not less than anything and takes the right one.
 struct AtMost {
     template <class Real>
-    static bool goes_left(Real value, Real threshold, bool) {
-        return value <= threshold;
+    bool operator()(Real value, const Split<Real>& split) const {
+        return value <= split.threshold;
     }
 };
 
-struct Below {
+// The split has a branch for missing values. No code branches, which would often be mispredicted.
+template <bool is_strict>
+struct Compared {
     template <class Real>
-    static bool goes_left(Real value, Real threshold, bool) {
-        return value < threshold;
+    bool operator()(Real value, const Split<Real>& split) const {
+        const bool is_below = is_strict ? value < split.threshold : value <= split.threshold;
+        return is_below | (split.missing_left & (value != value));
     }
 };
 
-// The split has a branch for 0, whatever the threshold, and for values that single precision rounds to 0.
-struct AtMostOrZero {
-    static constexpr double ROUNDS_TO_ZERO = 0x1p-150;
+// Some splits have the kind ZERO_IS_MISSING. `zero_width` is the largest number that counts as 0.
+struct OrZero {
+    double zero_width;
 
-    static bool goes_left(double value, double threshold, bool zeros_left) {
-        const bool is_zero = std::abs(value) <= ROUNDS_TO_ZERO, is_at_most = value <= threshold;
-        return (is_zero & zeros_left) | (!is_zero & is_at_most);  // no branch, which would often be mispredicted
+    bool operator()(double value, const Split<double>& split) const {
+        const bool may_be_zero = (split.kind & ZERO_IS_MISSING) != 0, is_zero = std::abs(value) <= zero_width;
+        const bool is_missing = (value != value) | (may_be_zero & is_zero), is_at_most = value <= split.threshold;
+        return (is_missing & split.missing_left) | (!is_missing & is_at_most);
+    }
+};
+
+// Splits of all kinds.
+struct AnyKind {
+    OrZero number;
+    CodeSets sets;
+
+    bool operator()(double value, const Split<double>& split) const {
+        if (split.kind != CATEGORY) return number(value, split);
+        return value != value ? split.missing_left : sets.contains(static_cast<Index>(split.threshold), value);
     }
 };
 
@@ -40,25 +56,24 @@ constexpr Index FEW_ROWS = 8;         // rows for which packing the nodes takes 
 
 // Add the leaf of each tree to the score of one row, from unpacked arrays.
 template <class Rule, class Value, class Real, class Score>
-inline void add_leaves_of_row(View<const Value> row, const FlatTrees<Real>& trees, Score& score) {
-    const bool has_zeros = trees.zeros_left.size > 0;
+inline void add_leaves_of_row(const Rule& goes_left, View<const Value> row, const FlatTrees<Real>& trees,
+                              Score& score) {
     for (Index tree = 0; tree < trees.n_trees(); ++tree) {
         Index node = trees.starts[tree];
         while (!trees.is_leaf(node)) {
             const auto value = static_cast<Real>(row[trees.features[node]]);
-            const bool is_left = Rule::goes_left(value, trees.thresholds[node], has_zeros && trees.zeros_left[node]);
-            node = is_left ? trees.left[node] : trees.right[node];
+            node = goes_left(value, trees.split(node)) ? trees.left[node] : trees.right[node];
         }
         score = static_cast<Score>(score + trees.values[node]);
     }
 }
 
-// Add the leaf of one tree to the scores of rows first to last, a few at a time.
+// Add the leaf of one tree to the scores of all rows, a few at a time.
 template <class Rule, class Value, class Real, class Score>
-inline void add_leaves_of_tree(Rows<const Value> X, View<const Node<Real>> nodes, View<const Real> values, Index first,
-                               Index last, View<Score> scores) {
-    for (Index start = first; start < last; start += TOGETHER) {
-        const Index n = std::min(TOGETHER, last - start);
+inline void add_leaves_of_tree(const Rule& goes_left, Rows<const Value> X, View<const Node<Real>> nodes,
+                               View<const Real> values, View<Score> scores) {
+    for (Index start = 0; start < X.n_rows; start += TOGETHER) {
+        const Index n = std::min(TOGETHER, X.n_rows - start);
         const Value* rows[TOGETHER];
         std::int32_t at[TOGETHER] = {};
         for (Index r = 0; r < TOGETHER; ++r) rows[r] = X[start + std::min(r, n - 1)].data;
@@ -70,7 +85,7 @@ inline void add_leaves_of_tree(Rows<const Value> X, View<const Node<Real>> nodes
                 check_index(node.feature, X.n_columns);
                 const auto value = static_cast<Real>(rows[r][node.feature]);
                 // by index, as a branch would be mispredicted half of the time
-                const std::int32_t next = node.next[!Rule::goes_left(value, node.threshold, node.zeros_left)];
+                const std::int32_t next = node.next[!goes_left(value, node.split)];
                 moved |= next ^ at[r];
                 at[r] = next;
             }
@@ -82,23 +97,42 @@ inline void add_leaves_of_tree(Rows<const Value> X, View<const Node<Real>> nodes
 
 // Add the leaves of all trees to the `scores` of each row. `nodes` are the trees' nodes, packed; empty for a few rows.
 template <class Rule, class Value, class Real, class Score>
-inline void add_leaves(Rows<const Value> X, const FlatTrees<Real>& trees, View<const Node<Real>> nodes,
-                       View<Score> scores) {
+inline void add_leaves(const Rule& goes_left, Rows<const Value> X, const FlatTrees<Real>& trees,
+                       View<const Node<Real>> nodes, View<Score> scores) {
     if (nodes.size == 0) {
-        for (Index row = 0; row < X.n_rows; ++row) add_leaves_of_row<Rule>(X[row], trees, scores[row]);
+        for (Index row = 0; row < X.n_rows; ++row) add_leaves_of_row(goes_left, X[row], trees, scores[row]);
         return;
     }
-    for (Index first = 0; first < X.n_rows; first += ROWS_IN_CACHE) {
-        const Index last = std::min(first + ROWS_IN_CACHE, X.n_rows);
-        for (Index tree = 0; tree < trees.n_trees(); ++tree) {
-            const Index start = trees.starts[tree], stop = trees.starts[tree + 1];
-            const View<const Real> values = trees.values.slice(start, stop);
-            if (stop - start == 1)
-                for (Index row = first; row < last; ++row) scores[row] = static_cast<Score>(scores[row] + values[0]);
-            else
-                add_leaves_of_tree<Rule>(X, nodes.slice(start, stop), values, first, last, scores);
+    for (Index tree = 0; tree < trees.n_trees(); ++tree) {
+        const Index start = trees.starts[tree], stop = trees.starts[tree + 1];
+        const View<const Real> values = trees.values.slice(start, stop);
+        if (stop - start == 1)
+            for (Index row = 0; row < X.n_rows; ++row) scores[row] = static_cast<Score>(scores[row] + values[0]);
+        else
+            add_leaves_of_tree(goes_left, X, nodes.slice(start, stop), values, scores);
+    }
+}
+
+template <class Value>
+inline bool has_missing(View<const Value> values) {
+    int found = 0;
+#pragma omp simd reduction(| : found)
+    for (Index i = 0; i < values.size; ++i) found |= values.data[i] != values.data[i];
+    return found != 0;
+}
+
+// As add_leaves, by a faster rule if no value is missing. `values` are all values of the rows, or those stored.
+template <class Rule, class Value, class Stored, class Real, class Score>
+inline void add_leaves_checked(const Rule& goes_left, View<const Stored> values, Rows<const Value> X,
+                               const FlatTrees<Real>& trees, View<const Node<Real>> nodes, View<Score> scores) {
+    if constexpr (std::is_same_v<Rule, Compared<false>>) {
+        const bool is_fast = values.size <= X.n_rows * trees.features.size;  // to look at all values
+        if (is_fast && !has_missing(values)) {
+            add_leaves(AtMost{}, X, trees, nodes, scores);
+            return;
         }
     }
+    add_leaves(goes_left, X, trees, nodes, scores);
 }
 
 template <class Real>
@@ -110,15 +144,22 @@ inline Scratch<Node<Real>> packed(const FlatTrees<Real>& trees, Index n_rows) {
 }
 
 template <class Rule, class Value, class Real, class Score>
-inline void add_leaves_dense(Rows<const Value> X, const FlatTrees<Real>& trees, View<Score> scores) {
+inline void add_leaves_dense(const Rule& goes_left, Rows<const Value> X, const FlatTrees<Real>& trees,
+                             View<Score> scores) {
     const Scratch<Node<Real>> nodes = packed(trees, X.n_rows);
-    add_leaves<Rule>(X, trees, View<const Node<Real>>(nodes), scores);
+    for (Index first = 0; first < X.n_rows; first += ROWS_IN_CACHE) {
+        const Index last = std::min(first + ROWS_IN_CACHE, X.n_rows);
+        const Rows<const Value> rows = X.slice(first, last);
+        add_leaves_checked(goes_left, View<const Value>{rows.data, rows.n_rows * rows.n_columns}, rows, trees,
+                           View<const Node<Real>>(nodes), scores.slice(first, last));
+    }
 }
 
 // As add_leaves_dense for rows of a CSR matrix, converted to as many dense rows at a time as fit into the cache.
 template <class Rule, class Value, class Place, class Score>
-inline void add_leaves_sparse(View<const Value> data, View<const Place> indices, View<const Place> indptr,
-                              Index n_features, const FlatTrees<double>& trees, View<Score> scores) {
+inline void add_leaves_sparse(const Rule& goes_left, View<const Value> data, View<const Place> indices,
+                              View<const Place> indptr, Index n_features, const FlatTrees<double>& trees,
+                              View<Score> scores) {
     constexpr Index VALUES_IN_CACHE = 1 << 15;
     const Index n_rows = indptr.size - 1;
     const Index n_dense = std::clamp<Index>(VALUES_IN_CACHE / std::max<Index>(n_features, 1), 1, ROWS_IN_CACHE);
@@ -130,7 +171,8 @@ inline void add_leaves_sparse(View<const Value> data, View<const Place> indices,
         for (Index row = first; row < last; ++row)
             for (Index place = indptr[row]; place < indptr[row + 1]; ++place)
                 rows(row - first, indices[place]) += static_cast<double>(data[place]);
-        add_leaves<Rule>(Rows<const double>(rows), trees, View<const Node<double>>(nodes), scores.slice(first, last));
+        add_leaves_checked(goes_left, data.slice(indptr[first], indptr[last]), Rows<const double>(rows), trees,
+                           View<const Node<double>>(nodes), scores.slice(first, last));
         for (Index row = first; row < last; ++row)
             for (Index place = indptr[row]; place < indptr[row + 1]; ++place) rows(row - first, indices[place]) = 0.0;
     }
