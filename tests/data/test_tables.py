@@ -21,7 +21,7 @@ def csv(tmp_path):
     return path
 
 
-def check(data):
+def assert_log(data):
     assert data.ids.tolist() == ["cats", "dogs"]
     assert data.feature_names == ["price", "brand"]
     np.testing.assert_array_equal(data.X, [[9.5, 1], [3, 0], [np.nan, 2], [np.nan, np.nan]])
@@ -30,7 +30,7 @@ def check(data):
 
 
 def test_a_csv_file_has_missing_values_categories_and_any_row_order(csv):
-    check(pk.read_table(csv, **COLUMNS))
+    assert_log(pk.read_table(csv, **COLUMNS))
 
 
 def test_tabs_compression_arrow_and_parquet_give_the_same(csv, tmp_path):
@@ -45,7 +45,7 @@ def test_tabs_compression_arrow_and_parquet_give_the_same(csv, tmp_path):
     feather.write_feather(table, tmp_path / "log.arrow")
     parquet.write_table(table, tmp_path / "log.parquet")
     for name in ("log.csv.gz", "log.tsv", "log.arrow", "log.parquet"):
-        check(pk.read_table(tmp_path / name, **COLUMNS))
+        assert_log(pk.read_table(tmp_path / name, **COLUMNS))
 
 
 def test_several_files_are_read_as_one(csv, tmp_path):

@@ -43,7 +43,7 @@ def read(content):
         return {name: found.array(name) for name in found.arrays}
 
 
-def refused(content, message):
+def assert_refused(content, message):
     with pytest.raises(ContainerError, match=message):
         read(content)
 
@@ -128,11 +128,13 @@ class Bomb:
 
 
 def test_other_files_are_told_apart():
-    refused(b"", "this is not a plackett test: it is empty")
-    refused(pickle.dumps(Bomb()), "it begins like a pickle. Nothing in it was run")
-    refused(b"PK\x03\x04", "it is another kind of file")
-    refused(contained(kind="plackett cache"), "this is not a plackett test: it is a 'plackett cache'")
-    refused(contained(version=7), r"it has version 7 of the format and was written by plackett '.*reads version 1")
+    assert_refused(b"", "this is not a plackett test: it is empty")
+    assert_refused(pickle.dumps(Bomb()), "it begins like a pickle. Nothing in it was run")
+    assert_refused(b"PK\x03\x04", "it is another kind of file")
+    assert_refused(contained(kind="plackett cache"), "this is not a plackett test: it is a 'plackett cache'")
+    assert_refused(
+        contained(version=7), r"it has version 7 of the format and was written by plackett '.*reads version 1"
+    )
 
 
 def test_a_file_that_was_cut_off_anywhere_is_rejected():
@@ -140,7 +142,7 @@ def test_a_file_that_was_cut_off_anywhere_is_rejected():
     for length in range(len(content)):
         with pytest.raises(ContainerError):
             read(content[:length])
-    refused(content + b"\0", "its end is missing")
+    assert_refused(content + b"\0", "its end is missing")
 
 
 def test_any_changed_byte_is_noticed():
@@ -202,13 +204,13 @@ FORGED = {
 def test_a_forged_array_is_rejected(change):
     directory, body = parts_of(contained({"x": np.arange(3.0)}))
     directory["arrays"]["x"] |= change
-    refused(signed(directory, body), "the file is damaged")
+    assert_refused(signed(directory, body), "the file is damaged")
 
 
 def test_arrays_that_share_bytes_are_rejected():
     directory, body = parts_of(contained({"x": np.arange(30.0)}))
     directory["arrays"]["y"] = directory["arrays"]["x"]
-    refused(signed(directory, body), "two of its arrays overlap")
+    assert_refused(signed(directory, body), "two of its arrays overlap")
 
 
 @pytest.mark.parametrize(
@@ -219,7 +221,7 @@ def test_bytes_that_are_not_booleans_or_characters_are_rejected(array, dtype, tm
     directory, body = with_array(directory, body, "x", array)
     directory["arrays"]["x"]["dtype"] = dtype
     content = signed(directory, body)
-    refused(content, "an array holds")
+    assert_refused(content, "an array holds")
     (tmp_path / "file").write_bytes(content)
     with open_container(tmp_path / "file", "plackett test", 1) as found, pytest.raises(ContainerError):
         found.mapped("x")
@@ -227,13 +229,13 @@ def test_bytes_that_are_not_booleans_or_characters_are_rejected(array, dtype, tm
 
 @pytest.mark.parametrize("text", ["5", "null", "[]", "{}", "{", "[" * 100_000, '{"kind": "plackett test"}', "\xff"])
 def test_a_directory_that_is_none_is_rejected(text):
-    refused(sealed(text.encode("latin-1"), parts_of(contained())[1]), "the file is damaged")
+    assert_refused(sealed(text.encode("latin-1"), parts_of(contained())[1]), "the file is damaged")
 
 
 def test_a_directory_that_would_take_much_memory_is_rejected():
     directory, body = parts_of(contained())
     directory["header"] = [[]] * 1_000_000
-    refused(sealed(json.dumps(directory).encode(), body), "its directory holds too many values")
+    assert_refused(sealed(json.dumps(directory).encode(), body), "its directory holds too many values")
 
 
 def test_an_error_names_the_path(tmp_path):

@@ -10,11 +10,14 @@ import socket
 import subprocess
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+
+from plackett.exceptions import StoreError
 
 PASSWORD = "s3cret/with@signs:%"  # must be quoted in a URL, and must not be shown in errors
 
@@ -170,3 +173,14 @@ def collection():
     from tests.web.serving import small_collection
 
     return small_collection()
+
+
+def assert_refused(call, *, match):
+    """The text of the ``StoreError`` that ``call`` raises, checked for secrets and statements."""
+    with pytest.raises(StoreError, match=match) as refused:
+        call()
+    shown = "".join(traceback.format_exception(refused.value, chain=True))
+    shown = "\n".join(line for line in shown.splitlines() if not line.startswith("  "))  # not our own source
+    for hidden in (PASSWORD, "SELECT", "INSERT", "UPDATE", "sqlalche.me", "s3cret"):
+        assert hidden not in shown
+    return str(refused.value)

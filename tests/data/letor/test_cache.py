@@ -368,7 +368,7 @@ def assert_same_bits(a, b):
             assert left.tobytes() == right.tobytes()
 
 
-def check(path, **options):
+def assert_cached_as_in_memory(path, **options):
     """Read through a cache, first as it is made and then again, and in memory."""
     in_memory = read_letor(path, **options)
     first, again = read_letor(path, cache=True, **options), read_letor(path, cache=True, **options)
@@ -418,7 +418,7 @@ def test_a_cache_made_wave_by_wave_is_as_the_text_in_memory(form, tmp_path, tiny
     text, options = FORMS[form]
     path = tmp_path / "rows.txt"
     path.write_bytes(text)
-    data = check(path, **options)
+    data = assert_cached_as_in_memory(path, **options)
     assert data.n_docs == 60
     assert is_mapped(data.grouped.X) == (data.n_features > 0)
 
@@ -436,7 +436,7 @@ def test_x_that_turns_out_sparse_or_dense_only_at_the_end_is_turned(qid, tmp_pat
         path = tmp_path / f"{number}" / "rows.txt"
         path.parent.mkdir()
         path.write_bytes(lines(200, features, qid=qid))
-        assert isinstance(check(path).X, np.ndarray) == (number == 2)
+        assert isinstance(assert_cached_as_in_memory(path).X, np.ndarray) == (number == 2)
 
 
 def test_rows_that_grow_wider_again_and_again_need_few_files(tmp_path, tiny):
@@ -451,7 +451,7 @@ def test_rows_that_grow_wider_again_and_again_need_few_files(tmp_path, tiny):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Spill, "__init__", counted)
-        check(path, missing=7.0, sparse=False)
+        assert_cached_as_in_memory(path, missing=7.0, sparse=False)
     assert len(opened) < 3 * letor_cache.MAX_WIDTHS
 
 
@@ -466,7 +466,7 @@ def test_waves_that_would_need_much_room_are_kept_as_pairs(tmp_path, tiny, monke
     monkeypatch.setattr(letor_cache._Rows, "make_room", noted)
     path = tmp_path / "rows.txt"
     path.write_bytes(lines(60, full))
-    check(path, missing=2.0)
+    assert_cached_as_in_memory(path, missing=2.0)
     assert len(rooms) > 10
     assert all(room is None for room in rooms)
 
@@ -508,7 +508,7 @@ def test_any_rows_are_the_same(rows, sparse, tmp_path_factory):
         patch.setattr(letor_text, "WAVE_BYTES", 100)
         patch.setattr(letor_text, "CHUNK_BYTES", 40)
         patch.setattr(letor_cache, "BLOCK_BYTES", 50)
-        check(path, sparse=sparse)
+        assert_cached_as_in_memory(path, sparse=sparse)
 
 
 @pytest.mark.parametrize(

@@ -424,7 +424,7 @@ def with_header(change, model=None):
     return forged(lambda header, arrays: change(header), model)
 
 
-def refused(content, match):
+def assert_refused(content, match):
     with pytest.raises(ModelFormatError, match=match):
         load(io.BytesIO(content))
     with contextlib.suppress(ModelFormatError):
@@ -450,7 +450,7 @@ NOT_MODELS = {
 
 @pytest.mark.parametrize(("content", "message"), NOT_MODELS.values(), ids=NOT_MODELS.keys())
 def test_a_file_that_is_not_a_model_is_refused(content, message, tmp_path):
-    refused(content, message)
+    assert_refused(content, message)
     path = tmp_path / "wrong.plackett"
     path.write_bytes(content)
     with pytest.raises(ModelFormatError, match=r"wrong\.plackett: "):
@@ -469,7 +469,7 @@ def test_the_error_says_which_file_and_can_be_sent_to_another_process():
 
 def test_another_version_of_the_format_is_told_with_the_versions():
     directory, body = parts_of(as_bytes(fitted()))
-    refused(
+    assert_refused(
         signed(directory | {"version": 99, "plackett": "7.1"}, body),
         rf"version 99 of the format and was written by plackett '7\.1'; plackett {__version__} reads",
     )
@@ -526,8 +526,11 @@ def test_flipped_bytes_with_valid_checksums_end_in_an_error_or_an_estimator(soun
         for place in random.integers(len(damaged), size=random.integers(1, 4)):
             damaged[place] = random.integers(256)
         for read in (load, describe):
-            with contextlib.suppress(ModelFormatError):
-                read(io.BytesIO(sealed(*map(bytes, pieces))))
+            try:
+                found = read(io.BytesIO(sealed(*map(bytes, pieces))))
+            except ModelFormatError:
+                continue
+            assert isinstance(found, BaseEstimator if read is load else dict)
 
 
 # --- Forgeries -------------------------------------------------------------------------------------------------------
@@ -608,7 +611,7 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize(("change", "message"), DOCUMENTS.values(), ids=DOCUMENTS.keys())
 def test_a_forged_document_is_refused(change, message, sound):
-    refused(with_header(change, sound[0]), message)
+    assert_refused(with_header(change, sound[0]), message)
 
 
 @pytest.mark.parametrize("indices", [[0, 1, 99], [0, 1, -5]], ids=["beyond the end", "before the start"])
@@ -616,11 +619,11 @@ def test_a_sparse_matrix_that_points_outside_is_refused(indices, sound):
     def change(header, arrays):
         arrays[header["state"]["matrix_"]["indices"]] = np.array(indices, dtype=np.int32)
 
-    refused(forged(change, sound[0]), "matrix_ is not valid")
+    assert_refused(forged(change, sound[0]), "matrix_ is not valid")
 
 
 def test_an_array_that_is_missing_is_named():
-    refused(forged(lambda header, arrays: arrays.pop("0")), r"Ranker\.coef_ is missing: there is no array '0'")
+    assert_refused(forged(lambda header, arrays: arrays.pop("0")), r"Ranker\.coef_ is missing: there is no array '0'")
 
 
 # --- What a class checks itself --------------------------------------------------------------------------------------
@@ -631,4 +634,4 @@ def test_a_class_can_refuse_what_does_not_fit_together():
     model.coef_, model.n_features_in_ = np.zeros(3), 3
     assert through(model).n_features_in_ == 3
     model.n_features_in_ = 4
-    refused(as_bytes(model), r"Checked: 3 coefficients for 4 features\.")
+    assert_refused(as_bytes(model), r"Checked: 3 coefficients for 4 features\.")

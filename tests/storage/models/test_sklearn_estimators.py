@@ -43,7 +43,7 @@ def forged(content, change):
     return signed(directory, body)
 
 
-def refused(content, message):
+def assert_refused(content, message):
     with pytest.raises(ModelFormatError, match=message):
         pk.load(io.BytesIO(content))
 
@@ -107,16 +107,20 @@ def as_transformer(class_name, **state):
 def test_the_three_files_that_crashed_predict_are_refused():
     scaled = of_model.as_bytes(fitted(StandardScaler()))
     projection = as_transformer("SparseRandomProjection", components_=np.full(4, 2**30), n_features_in_=4)
-    refused(forged(scaled, projection), "'SparseRandomProjection' is not an estimator of scikit-learn that models hold")
+    assert_refused(
+        forged(scaled, projection), "'SparseRandomProjection' is not an estimator of scikit-learn that models hold"
+    )
     neighbours = as_transformer("KNeighborsTransformer", _fit_X=np.zeros((18, 0)), n_features_in_=4)
-    refused(forged(scaled, neighbours), "'KNeighborsTransformer' is not an estimator of scikit-learn that models hold")
+    assert_refused(
+        forged(scaled, neighbours), "'KNeighborsTransformer' is not an estimator of scikit-learn that models hold"
+    )
     encoded = of_model.as_bytes(fitted(OneHotEncoder()))
 
     def widths(header, arrays):
         state = header["state"]["normalizer_"]["state"]
         state["_n_features_outs"] = [2**28, 2**28, 6 - 2**29]
 
-    refused(forged(encoded, widths), "a OneHotEncoder must hold categories_, n_features_in_")
+    assert_refused(forged(encoded, widths), "a OneHotEncoder must hold categories_, n_features_in_")
 
 
 FORGED = {
@@ -141,7 +145,7 @@ def test_arrays_of_a_transformer_are_checked_when_it_is_loaded(transformer, name
         member = header["state"]["normalizer_"]["state"][name]["name"]
         arrays[member] = forge(getattr(model.normalizer_, name))
 
-    refused(forged(of_model.as_bytes(model), change), message)
+    assert_refused(forged(of_model.as_bytes(model), change), message)
 
 
 def test_categories_must_rise_and_parameters_must_be_those_of_the_class():
@@ -153,7 +157,7 @@ def test_categories_must_rise_and_parameters_must_be_those_of_the_class():
     def fall(header, arrays):
         arrays[node(header)["state"]["categories_"][0]["name"]] = np.array([3.0, 2.0])
 
-    refused(forged(content, fall), r"categories_\[0\] must rise")
+    assert_refused(forged(content, fall), r"categories_\[0\] must rise")
     changes = {
         "has no parameter 'power'": {"power": 3},
         "handle_unknown": {"handle_unknown": "whatever"},
@@ -161,9 +165,13 @@ def test_categories_must_rise_and_parameters_must_be_those_of_the_class():
         "normalizer_ is not valid": {"dtype": 2**32},
     }
     for message, params in changes.items():
-        refused(forged(content, lambda header, _, params=params: node(header)["params"].update(params)), message)
-    refused(forged(content, lambda header, _: node(header).update({"class": "PCA"})), "'PCA' is not an estimator")
-    refused(forged(content, lambda header, _: node(header).update({"class": "Pipeline"})), "no parameter|the steps of")
+        assert_refused(forged(content, lambda header, _, params=params: node(header)["params"].update(params)), message)
+    assert_refused(
+        forged(content, lambda header, _: node(header).update({"class": "PCA"})), "'PCA' is not an estimator"
+    )
+    assert_refused(
+        forged(content, lambda header, _: node(header).update({"class": "Pipeline"})), "no parameter|the steps of"
+    )
 
 
 def test_a_matrix_that_ends_with_a_negative_number_is_refused():
@@ -173,7 +181,7 @@ def test_a_matrix_that_ends_with_a_negative_number_is_refused():
         bounds = np.array([0, 10**9, 10**9, 10**9, 10**9, -(2**31)], dtype=np.int32)
         arrays[header["state"]["matrix_"]["indptr"]] = bounds
 
-    refused(forged(content, overrun), "matrix_ is not valid|damaged sparse matrix")
+    assert_refused(forged(content, overrun), "matrix_ is not valid|damaged sparse matrix")
 
 
 CHANGED = {
@@ -191,7 +199,7 @@ CHANGED = {
 @pytest.mark.parametrize(("change", "message"), CHANGED.values(), ids=CHANGED.keys())
 def test_a_query_dependent_ranker_that_no_fit_leaves_behind_is_refused(change, message):
     model = next(one for one in of_model.fitted() if isinstance(one, pk.QueryDependentRanker))
-    refused(forged(of_model.as_bytes(model), lambda header, _: change(header)), message)
+    assert_refused(forged(of_model.as_bytes(model), lambda header, _: change(header)), message)
 
 
 class OneVote(BaseEstimator, ClassifierMixin):
@@ -217,13 +225,13 @@ def test_a_range_of_one_number_is_refused():
     def change(header, arrays):
         header["state"]["normalizer_"]["params"]["feature_range"] = {"type": "tuple", "values": [0]}
 
-    refused(forged(content, change), "normalizer_ is not valid")
+    assert_refused(forged(content, change), "normalizer_ is not valid")
 
 
 def test_a_model_whose_transformer_makes_other_columns_is_refused():
     encoded = fitted(OneHotEncoder())
     encoded.coef_ = encoded.coef_[:-1]
-    refused(of_model.as_bytes(encoded), "features must become 11 columns, as in fit, but there are 12")
+    assert_refused(of_model.as_bytes(encoded), "features must become 11 columns, as in fit, but there are 12")
 
 
 # --- Small files, gigabytes -------------------------------------------------------------------------------------------

@@ -14,35 +14,23 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 
-from plackett.exceptions import StoreError
 from plackett.web.store import Store
 from plackett.web.store.engines import default_store_path
-from tests.web.conftest import PASSWORD
-
-
-def refusal(call, *, match):
-    """The text of the ``StoreError`` that ``call`` raises, checked for what nobody may see."""
-    with pytest.raises(StoreError, match=match) as refused:
-        call()
-    shown = "".join(traceback.format_exception(refused.value, chain=True))
-    shown = "\n".join(line for line in shown.splitlines() if not line.startswith("  "))  # not our own source
-    for hidden in (PASSWORD, "SELECT", "INSERT", "UPDATE", "sqlalche.me", "s3cret"):
-        assert hidden not in shown
-    return str(refused.value)
+from tests.web.conftest import assert_refused
 
 
 def test_a_folder_that_is_missing_or_in_the_way(tmp_path):
     path = tmp_path / "nowhere" / "store.db"
-    said = refusal(lambda: Store.open(path), match="does not exist. Create it first")
+    said = assert_refused(lambda: Store.open(path), match="does not exist. Create it first")
     assert said.startswith(str(path))
-    refusal(lambda: Store.open(tmp_path), match="is a folder. Name a file in it")
+    assert_refused(lambda: Store.open(tmp_path), match="is a folder. Name a file in it")
 
 
 @pytest.mark.parametrize("content", [b"query,docid,grade\n" * 99, b"\x00" * 5000, b"SQLite format 3\x00" + b"?" * 5000])
 def test_a_file_that_is_no_database_is_left_alone(tmp_path, content):
     path = tmp_path / "notes.csv"
     path.write_bytes(content)
-    refusal(lambda: Store.open(path), match="is not an SQLite database|is damaged|cannot be opened")
+    assert_refused(lambda: Store.open(path), match="is not an SQLite database|is damaged|cannot be opened")
     assert path.read_bytes() == content
     assert os.listdir(tmp_path) == ["notes.csv"]
 
@@ -53,7 +41,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path):
         theirs.execute("CREATE TABLE bookmarks (url TEXT)")
         theirs.commit()
     before = path.read_bytes()
-    refusal(lambda: Store.open(path), match='is the database of another program .it has a table "bookmarks"')
+    assert_refused(lambda: Store.open(path), match='is the database of another program .it has a table "bookmarks"')
     assert path.read_bytes() == before
 
 
@@ -62,7 +50,7 @@ def test_a_file_without_permission_to_write(tmp_path):
     path = tmp_path / "store.db"
     Store.open(path).close()
     path.chmod(0o400)
-    refusal(lambda: Store.open(path), match="may not be read and written by this user")
+    assert_refused(lambda: Store.open(path), match="may not be read and written by this user")
 
 
 def test_passwords_are_not_shown(postgresql_url):
