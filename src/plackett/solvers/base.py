@@ -194,7 +194,7 @@ class Solver(Parameters, ABC):
             raise self._mismatch("a deterministic loss", objective, "draws at random", 'solver="sgd"')
 
 
-class Search(ABC):
+class Search:
     """A minimisation in progress: the current point, the counts of its ``Result``, and the loop over steps.
 
     Subclasses implement ``step``, and ``check`` or ``stall`` where they can converge.
@@ -215,11 +215,11 @@ class Search(ABC):
     def gradient_norm(self) -> float:
         return float(np.linalg.norm(self.gradient))
 
-    @abstractmethod
     def step(self) -> bool:
         """Move to another point; return False if no point is left."""
+        raise NotImplementedError
 
-    def check(self) -> None:  # noqa: B027  optional
+    def check(self) -> None:
         """Set the stop reason if the search is finished; called before the first step and after each one."""
 
     def stall(self) -> None:
