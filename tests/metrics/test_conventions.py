@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.data.subtopics import Subtopics
 from plackett.metrics import Measure
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged_lists import judge
@@ -34,7 +35,8 @@ def test_an_unknown_convention_is_named():
 @pytest.mark.parametrize("name", CONVENTIONS)
 def test_each_convention_gives_every_measure_a_value(name):
     convention = CONVENTIONS[name]
-    lists = judge([2, 0, 1, 0, 0], [0.5, 0.4, 0.1, 0.3, 0.2], [1, 1, 1, 2, 2])
+    subtopics = Subtopics([[2, 0], [0, 0], [0, 1], [0, 0], [0, 0]])
+    lists = judge([2, 0, 1, 0, 0], [0.5, 0.4, 0.1, 0.3, 0.2], [1, 1, 1, 2, 2], subtopics=subtopics)
     for kind in KINDS.values():
         measure = Measure(kind.name, None if kind.cutoff == "none" else 5)
         values, _ = convention.values(measure, lists)

@@ -85,7 +85,10 @@ def evaluate(
     inputs.check_exists(*(scores if is_name else [data, *scores]))
     measures.check_convention(convention)
     wanted = measures.parse_measures(metrics or "ndcg@10,map,mrr")
-    labels, rankings = _load(data, scores, is_name=is_name, zero_based=zero_based, cache=cache)
+    with_subtopics = measures.need_subtopics(wanted)
+    labels, rankings = _load(
+        data, scores, is_name=is_name, zero_based=zero_based, cache=cache, subtopics=with_subtopics
+    )
     from plackett.data.trec import Qrels
 
     if complete is not None and not isinstance(labels, Qrels):
@@ -127,7 +130,9 @@ def evaluate(
     _print_notes(result)
 
 
-def _load(data: str, scores: list[str], *, is_name: bool, zero_based: bool, cache: bool) -> tuple[Any, list[Any]]:
+def _load(
+    data: str, scores: list[str], *, is_name: bool, zero_based: bool, cache: bool, subtopics: bool
+) -> tuple[Any, list[Any]]:
     from plackett.cli.shared import inputs
     from plackett.storage.opening import rereadable
 
@@ -143,7 +148,7 @@ def _load(data: str, scores: list[str], *, is_name: bool, zero_based: bool, cach
         return queries, columns
     from plackett.data.trec import read_qrels, read_trec_run
 
-    return read_qrels(source), [read_trec_run(name) for name in scores]
+    return read_qrels(source, subtopics=subtopics), [read_trec_run(name) for name in scores]
 
 
 def _names(paths: list[str], rankings: list[Any]) -> list[str]:

@@ -25,6 +25,7 @@ from plackett.data.docids import docids_of_comments
 from plackett.data.grouping import as_objects, check_is_no_column, group_rows
 from plackett.data.query_lists import Levels as Levels
 from plackett.data.query_lists import QueryLists as QueryLists
+from plackett.data.subtopics import Subtopics, as_subtopics
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.mapped import is_mapped, stack_rows, take_rows
 from plackett.validation import (
@@ -63,6 +64,8 @@ class Queries:
     first_index : {0, 1}, default=None
         The number of the first column in the file that the rows come from. Messages and explanations then name a column
         as the file does, "feature 21". None for arrays, whose columns are named "column 20", counted from 0.
+    subtopics : array, scipy sparse matrix of shape (n_docs, n_subtopics), or Subtopics; default=None
+        Labels of the documents by subtopic, which measures of diversity such as ``alpha-ndcg`` need.
     categories : dict from columns to sequences of str, default=None
         Names of the categories of columns, by position or feature name, for an array X that holds their codes: 0 for
         the first name, 1 for the second; NaN where the value is missing. Columns of a data frame that hold text or
@@ -79,6 +82,7 @@ class Queries:
         Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``. Raises ValueError if the rows of a query are not adjacent;
         ``grouped.indptr`` always exists.
     feature_names, first_index : as given
+    subtopics : Subtopics or None
     categories : dict of int to ndarray of str, or None
         Names of the categories of each column that holds codes, by its position.
     row_order : ndarray of shape (n_docs,) or None
@@ -109,6 +113,7 @@ class Queries:
         feature_names: Sequence[str] | None = None,
         comments: Sequence[str] | None = None,
         first_index: int | None = None,
+        subtopics: object = None,
         categories: Mapping[Any, Sequence[str]] | None = None,
     ):
         check_is_no_column(qid, X)
@@ -125,6 +130,7 @@ class Queries:
             indptr=groups.indptr,
             docid=names_of_docs,
             comments=notes,
+            subtopics=None if subtopics is None else as_subtopics(subtopics, rows.shape[0]),
             feature_names=feature_names,
             first_index=first_index,
             categories=found if categories is None else check_categories(categories, rows, feature_names),
@@ -132,9 +138,9 @@ class Queries:
             is_grouped=groups.order is None,
         )
 
-    def _set(self, *, X: Any, y: Any, docid, comments, **others) -> None:
+    def _set(self, *, X: Any, y: Any, docid, comments, subtopics, **others) -> None:
         self._describe(**others)
-        self.X, self.document_ids, self.comments = X, docid, comments
+        self.X, self.document_ids, self.comments, self.subtopics = X, docid, comments, subtopics
         self.y = None if y is None else _writable(y)
 
     def _describe(
@@ -147,8 +153,8 @@ class Queries:
 
     @classmethod
     def from_groups(
-        cls, X, y, ids, indptr, *, docid=None, comments=None, feature_names=None, first_index=None, categories=None,
-        row_order=None, is_grouped=True,
+        cls, X, y, ids, indptr, *, docid=None, comments=None, subtopics=None, feature_names=None, first_index=None,
+        categories=None, row_order=None, is_grouped=True,
     ) -> Queries:  # fmt: skip
         """Return queries from rows whose groups are known; the caller has checked all values.
 
@@ -157,8 +163,9 @@ class Queries:
         """
         queries = cls.__new__(cls)
         queries._set(
-            X=X, y=y, ids=ids, indptr=indptr, docid=docid, comments=comments, feature_names=feature_names,
-            first_index=first_index, categories=categories, row_order=row_order, is_grouped=is_grouped,
+            X=X, y=y, ids=ids, indptr=indptr, docid=docid, comments=comments, subtopics=subtopics,
+            feature_names=feature_names, first_index=first_index, categories=categories, row_order=row_order,
+            is_grouped=is_grouped,
         )  # fmt: skip
         return queries
 
@@ -179,11 +186,12 @@ class Queries:
         """Return some rows, a slice or an array of row numbers, as queries of these ids and bounds."""
         take = _slice_rows if isinstance(rows, slice) else take_rows
         values = [None if one is None else take(one, rows) for one in (self.X, self.y)]
-        texts = [None if one is None else one[rows] for one in (self.document_ids, self.comments)]
+        columns = {"docid": self.document_ids, "comments": self.comments, "subtopics": self.subtopics}
+        others |= {name: None if one is None else one[rows] for name, one in columns.items()}
         others |= {
             "feature_names": self.feature_names, "first_index": self.first_index, "categories": self.categories,
         }  # fmt: skip
-        return Queries.from_groups(values[0], values[1], ids, indptr, docid=texts[0], comments=texts[1], **others)
+        return Queries.from_groups(values[0], values[1], ids, indptr, **others)
 
     def as_given(self) -> Queries:
         """Return the same data in the order of the input; rows are moved on first use."""
@@ -217,6 +225,11 @@ class Queries:
     def document_ids(self) -> np.ndarray | TextColumn | None:
         docid = self.grouped.document_ids
         return None if docid is None else docid[self._place_in_groups]
+
+    @cached_property
+    def subtopics(self) -> Subtopics | None:
+        subtopics = self.grouped.subtopics
+        return None if subtopics is None else subtopics[self._place_in_groups]
 
     @cached_property
     def _place_in_groups(self) -> np.ndarray:
@@ -384,8 +397,8 @@ class Queries:
     def concat(parts: Sequence[Queries]) -> Queries:
         """Return all rows of ``parts``, one part after the other; no query id may occur in two parts.
 
-        The parts must have the same columns; all or none of them must have labels, document names and comments. Where
-        their categories differ, the new names of later parts follow those of earlier ones.
+        The parts must have the same columns; all or none of them must have labels, document names, comments and
+        subtopics. Where their categories differ, the new names of later parts follow those of earlier ones.
         """
         parts = list(parts)
         if not parts:
@@ -400,7 +413,8 @@ class Queries:
                 column = min(set(part.categories or ()) ^ set(first.categories or ()))
                 which = feature_number(column, first.first_index, first.feature_names)
                 raise ValueError(f"{which} holds categories in only one of parts 0 and {number}.")
-            for name, field in (("y", "y"), ("docid", "document_ids"), ("comments", "comments")):
+            fields = {"y": "y", "docid": "document_ids", "comments": "comments", "subtopics": "subtopics"}
+            for name, field in fields.items():
                 if (getattr(part, field) is None) != (getattr(first, field) is None):
                     raise ValueError(f"either all parts or none must have {name}; parts 0 and {number} differ.")
         ids = _concat_ids([part.ids for part in parts])
@@ -425,6 +439,7 @@ class Queries:
             np.append(np.concatenate(starts), sum(part.n_docs for part in parts)).astype(np.int64),
             docid=None if first.document_ids is None else _concat_names([part.document_ids for part in parts]),
             comments=_concat_comments(parts),
+            subtopics=None if first.subtopics is None else Subtopics.concat([part.subtopics for part in parts]),
             feature_names=first.feature_names,
             first_index=first.first_index if len({part.first_index for part in parts}) == 1 else None,
             categories=categories,
@@ -433,13 +448,14 @@ class Queries:
         )
 
     def replace(self, **columns: Any) -> Queries:
-        """Return these queries with other ``X``, ``y``, ``docid``, ``comments``, ``feature_names`` or ``categories``.
+        """Return these queries with other values of some columns: X, y, docid, comments, subtopics and so on.
 
         Rows keep their order. The caller has checked the values.
         """
         kept = {
             "X": self.X, "y": self.y, "docid": self.document_ids, "comments": self.comments,
-            "feature_names": self.feature_names, "first_index": self.first_index, "categories": self.categories,
+            "subtopics": self.subtopics, "feature_names": self.feature_names, "first_index": self.first_index,
+            "categories": self.categories,
         }  # fmt: skip
         values = {**kept, **columns}
         return Queries.from_groups(

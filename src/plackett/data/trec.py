@@ -13,6 +13,7 @@ import numpy as np
 
 from plackett.data.grouping import Groups, group_rows, is_missing
 from plackett.data.queries import Queries
+from plackett.data.subtopics import Subtopics, as_subtopics
 from plackett.data.text_table import MAX_WIDTH, UTF8_MARK, Words, as_numbers, as_text, collect, read_words
 from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of, open_bytes, write_bytes
@@ -39,6 +40,9 @@ class Qrels:
         Finite numbers, larger is better.
     iteration : array-like of shape (n_rows,), default=None
         The second column of a qrels file, which nothing reads; kept for writing. None means ``"0"``.
+    subtopics : array, scipy sparse matrix of shape (n_rows, n_subtopics), or Subtopics; default=None
+        Labels by subtopic, which measures of diversity such as ``alpha-ndcg`` need. Files have a subtopic in the second
+        column: see ``read_qrels``.
 
     Examples
     --------
@@ -49,12 +53,15 @@ class Qrels:
     {'301': {'d7': 1, 'd2': 0}, '302': {'d7': 2}}
     """
 
-    def __init__(self, qid: object, docid: object, labels: object, iteration: object = None):
+    def __init__(
+        self, qid: object, docid: object, labels: object, iteration: object = None, *, subtopics: object = None
+    ):
         self.qid, self.docid = _check_ids(qid, docid)
         self.labels = check_labels(labels, name="labels")
         _check_length(self.labels, "labels", self.qid.size)
         self.iteration = np.full(self.qid.size, "0") if iteration is None else as_text_ids(iteration, "iteration")
         _check_length(self.iteration, "iteration", self.qid.size)
+        self.subtopics = None if subtopics is None else as_subtopics(subtopics, self.qid.size)
         _check_repeats(self.groups, self.docid, "judges")
 
     @classmethod
@@ -63,10 +70,40 @@ class Qrels:
         return cls(*_rows_of_dict(judgements))
 
     @classmethod
-    def _of_checked(cls, qid, docid, labels, iteration) -> Qrels:
+    def _of_checked(cls, qid, docid, labels, iteration, subtopics=None) -> Qrels:
         qrels = cls.__new__(cls)
         qrels.qid, qrels.docid, qrels.labels, qrels.iteration = qid, docid, labels, iteration
+        qrels.subtopics = subtopics
         return qrels
+
+    @classmethod
+    def from_subtopics(cls, qid: object, subtopic: object, docid: object, labels: object) -> Qrels:
+        """Return judgements of one row per query, subtopic and document; a document has its largest label as a whole.
+
+        Examples
+        --------
+        >>> qrels = Qrels.from_subtopics([1, 1, 1], ["a", "b", "a"], ["d7", "d7", "d2"], [1, 2, 0])
+        >>> qrels
+        Qrels(1 query, 2 judgements, labels 0..2, 2 subtopics)
+        >>> qrels.to_dict()
+        {'1': {'d7': 2, 'd2': 0}}
+        """
+        queries, docs = _check_ids(qid, docid)
+        topics, values = as_text_ids(subtopic, "subtopic"), check_labels(labels, name="labels")
+        for column, name in ((topics, "subtopic"), (values, "labels")):
+            _check_length(column, name, queries.size)
+        first, rows = _distinct_rows(queries, docs)
+        _, row_of_entry = _distinct_rows(rows, topics)
+        if (repeated := np.flatnonzero(np.bincount(row_of_entry) > 1)).size:
+            earlier, later = np.flatnonzero(row_of_entry == repeated[0])[:2].tolist()
+            raise ValueError(
+                f"query {str(queries[later])!r} judges document {str(docs[later])!r} twice for subtopic "
+                f"{str(topics[later])!r}: rows {earlier} and {later}."
+            )
+        best = np.full(first.size, -np.inf)
+        np.maximum.at(best, rows, values)
+        subtopics = Subtopics.of_entries(rows, topics, values, first.size)
+        return cls._of_checked(queries[first], docs[first], best, np.full(first.size, "0"), subtopics)
 
     @cached_property
     def groups(self) -> Groups:
@@ -89,12 +126,13 @@ class Qrels:
         >>> Qrels(["301"] * 3, ["d7", "d2", "d5"], [0.5, 2 / 3, 2.5]).rounded().labels
         array([0., 1., 2.])
         """
-        return self._of_checked(self.qid, self.docid, np.ceil(self.labels - 0.5) + 0.0, self.iteration)
+        return self._of_checked(self.qid, self.docid, np.ceil(self.labels - 0.5) + 0.0, self.iteration, self.subtopics)
 
     def of_queries(self, ids: Sequence[str] | np.ndarray) -> Qrels:
         """Return the judgements of these queries, in the same order."""
         rows = np.isin(self.qid, ids)
-        return self._of_checked(self.qid[rows], self.docid[rows], self.labels[rows], self.iteration[rows])
+        subtopics = None if self.subtopics is None else self.subtopics[rows]
+        return self._of_checked(self.qid[rows], self.docid[rows], self.labels[rows], self.iteration[rows], subtopics)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return ``{qid: {docid: label}}``; the labels are ints if all of them are whole, as pytrec_eval needs them."""
@@ -105,10 +143,12 @@ class Qrels:
         return self.qid.size
 
     def __repr__(self) -> str:
-        levels = f", labels {self.labels.min():g}..{self.labels.max():g}" if len(self) else ""
-        return (
-            f"Qrels({count_of(self.groups.ids.size, 'query', 'queries')}, {count_of(len(self), 'judgement')}{levels})"
-        )
+        parts = [count_of(self.groups.ids.size, "query", "queries"), count_of(len(self), "judgement")]
+        if len(self):
+            parts.append(f"labels {self.labels.min():g}..{self.labels.max():g}")
+        if self.subtopics is not None:
+            parts.append(count_of(self.subtopics.names.size, "subtopic"))
+        return f"Qrels({', '.join(parts)})"
 
 
 class Run:
@@ -214,7 +254,7 @@ class Run:
         return f"Run({self.tag!r}, {queries}, {count_of(len(self), 'document')})"
 
 
-def read_qrels(source: str | os.PathLike | IO) -> Qrels:
+def read_qrels(source: str | os.PathLike | IO, *, subtopics: bool = False) -> Qrels:
     r"""Read judgements from a TREC qrels file: ``qid iteration docid label`` between blanks or tabs.
 
     Blank lines and lines that begin with ``#`` are skipped. A file that begins with the header
@@ -225,17 +265,22 @@ def read_qrels(source: str | os.PathLike | IO) -> Qrels:
     ----------
     source : path, ``"-"`` for standard input, or file object
         Plain or compressed (gzip, xz, bzip2, Zstandard).
+    subtopics : bool, default=False
+        Whether the second column is a subtopic, as in the files of TREC's diversity tasks, in which a document may be
+        judged once for each subtopic. Measures of diversity need it. As a whole, a document has its largest label.
 
     Returns
     -------
     Qrels
-        Rows in the order of the file.
+        Rows in the order of the file; with subtopics, documents in the order in which they first occur.
 
     Examples
     --------
     >>> import io
     >>> read_qrels(io.StringIO("301 0 FT941-7 1\n301 0 FT943-2 0\n")).labels
     array([1., 0.])
+    >>> read_qrels(io.StringIO("301 1 FT941-7 1\n301 2 FT941-7 0\n"), subtopics=True)
+    Qrels(1 query, 1 judgement, labels 1..1, 2 subtopics)
     """
     name = name_of(source)
     with open_bytes(source) as file:
@@ -248,7 +293,15 @@ def read_qrels(source: str | os.PathLike | IO) -> Qrels:
         lines, (qid, docid, *numbers) = collect(blocks, (0, 1, 2) if is_beir else (0, 2, 3, 1))
     labels = as_numbers(numbers[0], np.float64, lines, name=name, what="label")
     _refuse(~np.isfinite(labels), numbers[0], lines, name, "a finite number as label")
-    _check_repeats_in_file(qid, docid, lines, name, "judged")
+    if subtopics:
+        if is_beir:
+            raise ValueError(f"{name} is a BEIR file, which has no column of subtopics.")
+        try:
+            return Qrels.from_subtopics(as_text(qid), as_text(numbers[1]), as_text(docid), labels)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    hint = "" if is_beir else " If the second column is a subtopic, read the file with subtopics=True."
+    _check_repeats_in_file(qid, docid, lines, name, "judged", hint)
     iteration = np.full(labels.size, "0") if is_beir else as_text(numbers[1])
     return Qrels._of_checked(as_text(qid), as_text(docid), labels, iteration)
 
@@ -295,7 +348,7 @@ def read_trec_run(source: str | os.PathLike | IO) -> Run:
 
 
 def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:
-    """Write judgements as ``qid iteration docid label``, rows in their order.
+    """Write judgements as ``qid iteration docid label``, rows in their order; subtopics as the second column.
 
     A path is replaced only when everything was written; names that end in .gz, .xz, .bz2 or .zst are compressed.
 
@@ -316,6 +369,8 @@ def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:
     301 0 d7 1
     301 0 d2 0
     """
+    if qrels.subtopics is not None:  # one row for each of them
+        qrels = _rows_of_subtopics(qrels, qrels.subtopics)
     _check_writable(qrels.qid, qrels.docid, iteration=qrels.iteration)
     for row in np.flatnonzero((qrels.labels != np.floor(qrels.labels)) | (np.abs(qrels.labels) > LARGEST_LABEL))[:1]:
         raise ValueError(
@@ -377,6 +432,8 @@ class Judged(NamedTuple):
         0 for a query that the run does not answer.
     n_ignored_queries : int
         Queries of the run that have no judgements.
+    subtopics : Subtopics or None
+        Those of the rows, if the qrels have them; a document that was not judged has none.
     """
 
     ids: np.ndarray
@@ -387,6 +444,7 @@ class Judged(NamedTuple):
     is_judged: np.ndarray
     n_retrieved: np.ndarray
     n_ignored_queries: int
+    subtopics: Subtopics | None
 
 
 def join(qrels: Qrels, run: Run) -> Judged:
@@ -408,7 +466,8 @@ def join(qrels: Qrels, run: Run) -> Judged:
     docid[is_retrieved] = run.docid[run_rows[is_retrieved]]
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     n_ignored = run.groups.ids.size - int((n_retrieved > 0).sum())
-    return Judged(qrels.groups.ids, indptr, labels, scores, docid, is_judged, n_retrieved, n_ignored)
+    subtopics = None if qrels.subtopics is None else qrels.subtopics[qrels_rows]
+    return Judged(qrels.groups.ids, indptr, labels, scores, docid, is_judged, n_retrieved, n_ignored, subtopics)
 
 
 def pool(qrels: Qrels, runs: Sequence[Run]) -> tuple[Queries, list[np.ndarray]]:
@@ -459,8 +518,13 @@ def pool(qrels: Qrels, runs: Sequence[Run]) -> tuple[Queries, list[np.ndarray]]:
         column = np.full(len(docid), np.nan)
         column[in_pool] = run.scores[_grouped_rows(run.groups)[in_run]]
         scores.append(column)
-    names = as_text_ids(docid, "docid")
-    return Queries.from_groups(np.zeros((len(docid), 0)), labels, qrels.groups.ids, indptr, docid=names), scores
+    names, subtopics = as_text_ids(docid, "docid"), None
+    if qrels.subtopics is not None:
+        judgement = np.full(len(docid), -1)
+        judgement[is_judged] = _grouped_rows(qrels.groups)
+        subtopics = qrels.subtopics[judgement]
+    X = np.zeros((len(docid), 0))
+    return Queries.from_groups(X, labels, qrels.groups.ids, indptr, docid=names, subtopics=subtopics), scores
 
 
 def _pair_rows(qrels: Qrels, run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -487,6 +551,23 @@ def _pair_rows(qrels: Qrels, run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarr
         in_qrels += [np.where(judged >= 0, rows_of_qrels[judged], -1), rows_of_qrels[lacking]]
         n_retrieved[q], lengths[q] = last - first, last - first + lacking.size
     return np.concatenate(in_run), np.concatenate(in_qrels), n_retrieved, lengths
+
+
+def _distinct_rows(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first row of every distinct combination, in order of appearance, and the combination of each row."""
+    codes = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns]
+    pairs = codes[0] * (int(codes[1].max(initial=0)) + 1) + codes[1]
+    _, first, found = np.unique(pairs, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return first[order], place[found.reshape(-1)]
+
+
+def _rows_of_subtopics(qrels: Qrels, subtopics: Subtopics) -> Qrels:
+    rows = np.repeat(np.arange(len(qrels)), np.diff(subtopics.indptr))
+    names = subtopics.names[subtopics.codes]
+    return Qrels._of_checked(qrels.qid[rows], qrels.docid[rows], subtopics.labels, names)
 
 
 def _grouped_rows(groups: Groups) -> np.ndarray:
@@ -573,7 +654,9 @@ def _query_of_row(groups: Groups, row: int) -> str:
     return str(groups.ids[np.searchsorted(groups.indptr, place, side="right") - 1])
 
 
-def _check_repeats_in_file(qid: np.ndarray, docid: np.ndarray, lines: np.ndarray, name: str, verb: str) -> None:
+def _check_repeats_in_file(
+    qid: np.ndarray, docid: np.ndarray, lines: np.ndarray, name: str, verb: str, hint: str = ""
+) -> None:
     repeat = _find_repeat(group_rows(qid, qid.size), docid)
     if repeat is not None:
         earlier, later = repeat
@@ -581,7 +664,7 @@ def _check_repeats_in_file(qid: np.ndarray, docid: np.ndarray, lines: np.ndarray
         message = (
             f"document {doc!r} of query {query!r} was {verb} in line {lines[earlier]} already. Keep one of the two."
         )
-        raise DataFormatError(name, int(lines[later]), message)
+        raise DataFormatError(name, int(lines[later]), message + hint)
 
 
 def _refuse(bad: np.ndarray, words: np.ndarray, lines: np.ndarray, name: str, needed: str) -> None:

@@ -266,7 +266,7 @@ def evaluate(
             check_judged(queries, measures)
             check_labels(queries.labels, allow_nan=True)
             scores = check_scores(scores, queries.n_docs)
-            lists = JudgedLists.of_queries(queries, scores, with_docid=any(map(rules.needs_docid, measures)))
+            lists = JudgedLists.of_queries(queries, scores)
         else:
             lists = judge(labels, scores, qid, docid, has_nan=all(one.kind.takes_unjudged for one in measures))
             if qid is None:
@@ -371,6 +371,7 @@ def _lists_of_run(qrels: Any, run: Any, complete: bool) -> tuple[JudgedLists, li
         n_retrieved=judged.n_retrieved,
         ids=judged.ids,
         is_pooled=judged.is_judged,
+        subtopics=judged.subtopics,
     )
     notes = []
     if judged.n_ignored_queries:

@@ -2,6 +2,7 @@
 
 from plackett.metrics.binary import average_precision, precision, r_precision, rbp, recall, reciprocal_rank, success
 from plackett.metrics.conventions import CONVENTIONS, Convention
+from plackett.metrics.diversity import alpha_ndcg, err_ia
 from plackett.metrics.graded import dcg, err, mean_ndcg, ndcg, sharp_ndcg, wpd
 from plackett.metrics.incomplete import bpref, infap
 from plackett.metrics.measure import Measure
@@ -11,12 +12,14 @@ __all__ = [
     "CONVENTIONS",
     "Convention",
     "Measure",
+    "alpha_ndcg",
     "auc",
     "average_precision",
     "average_rank",
     "bpref",
     "dcg",
     "err",
+    "err_ia",
     "exact",
     "infap",
     "kendall",

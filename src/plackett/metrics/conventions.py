@@ -71,10 +71,6 @@ class Convention:
             rules.update(own.rules.get(source, {}))
         return {**{key: value for key, value in rules.items() if key in known}, **measure.parameters}
 
-    def needs_docid(self, measure: Measure) -> bool:
-        """Return whether equal scores are ordered by document id."""
-        return self.rules_for(measure).get("ties") == "trec"
-
     def refused_labels(self, lists: JudgedLists) -> str | None:
         """Return a note if the tool itself would reject such labels, or None."""
         if self.largest_label is None:
@@ -159,9 +155,10 @@ CONVENTIONS: dict[str, Convention] = {
         ),
         Convention(
             "trec",
-            "trec_eval: gain y; scores as float32, ties by document id, falling; only queries that the run answers",
+            "trec_eval (ndeval for diversity): gain y; scores as float32, ties by document id, falling; only queries "
+            "that the run answers",
             ties="trec",
-            rules={"*": {"gain": "linear"}},
+            rules={"*": {"gain": "linear"}, "err-ia": {"is_graded": False, "normalize": True}},
             is_single_precision=True,
             is_complete=False,
         ),

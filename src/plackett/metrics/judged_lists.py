@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from plackett import _native
 from plackett._threads import map_blocks, n_threads, query_blocks
 from plackett.data.grouping import group_rows
 from plackett.data.queries import Queries
+from plackett.data.subtopics import Subtopics
 from plackett.metrics.ties import TIES, tie_keys
 from plackett.validation import check_choice, check_labels, check_levels, check_positive_int, check_scores
 
@@ -56,8 +57,8 @@ class JudgedLists:
         documents that are not judged.
     scores : ndarray of float64 and of shape (n_docs,)
     indptr : ndarray of shape (n_queries + 1,)
-    docid : ndarray of shape (n_docs,), default=None
-        Needed for ``ties="trec"`` only.
+    docid : ndarray of shape (n_docs,), or Queries that have them; default=None
+        Those of queries are read, which may mean to parse them, when a rule for ties or a measure needs them.
     n_retrieved : ndarray of shape (n_queries,), default=None
         Number of retrieved rows, which come first in their query. The other rows were only judged: they count in
         ideals and totals, not in the ranking. None means that all rows were retrieved.
@@ -65,8 +66,13 @@ class JudgedLists:
         Query ids, for tables.
     is_pooled : ndarray of bool and of shape (n_docs,), default=None
         Whether a document is in the qrels, judged or not; None means all.
+    subtopics : Subtopics, default=None
+        Labels by subtopic, for measures of diversity.
     part_of : JudgedLists, default=None
         The whole evaluation set, if these lists are a part of it.
+    rows : slice or ndarray, default=None
+        The rows of the whole set, from which a part takes document ids, pool and subtopics when it needs them. None
+        means all.
     """
 
     def __init__(
@@ -75,15 +81,19 @@ class JudgedLists:
         scores: np.ndarray,
         indptr: np.ndarray,
         *,
-        docid: np.ndarray | None = None,
+        docid: np.ndarray | Queries | None = None,
         n_retrieved: np.ndarray | None = None,
         ids: np.ndarray | None = None,
         is_pooled: np.ndarray | None = None,
+        subtopics: Subtopics | None = None,
         part_of: JudgedLists | None = None,
+        rows: slice | np.ndarray | None = None,
     ):
-        self._labels, self.scores, self.indptr, self.docid, self.ids = labels, as_column(scores), indptr, docid, ids
+        self._labels, self.scores, self.indptr, self.ids = labels, as_column(scores), indptr, ids
         self.lengths = np.diff(indptr)
-        self.n_retrieved, self.is_pooled = n_retrieved, is_pooled
+        self.n_retrieved = n_retrieved
+        self._columns: dict[str, Any] = {"docid": docid, "is_pooled": is_pooled, "subtopics": subtopics}
+        self._rows = rows
         self.n_ranked = self.lengths if n_retrieved is None else n_retrieved
         self._ranked: dict[str, Ranked] = {}
         self._ideal: dict[int | None, Ideal] = {}
@@ -95,15 +105,37 @@ class JudgedLists:
         self._shared: dict[object, np.ndarray] = {}
 
     @classmethod
-    def of_queries(cls, queries: Queries, scores: np.ndarray | None = None, *, with_docid: bool = False) -> JudgedLists:
-        """Return the lists of queries, with scores in the order of their rows; None means equal scores.
-
-        ``with_docid`` adds the document ids, which a rule for ties may need; they may have to be parsed first.
-        """
+    def of_queries(cls, queries: Queries, scores: np.ndarray | None = None) -> JudgedLists:
+        """Return the lists of queries, with scores in the order of their rows; None means equal scores."""
         values = np.zeros(queries.n_docs) if scores is None else scores.astype(np.float64, copy=False)
         rows = queries.grouped
-        docid = rows.docid if with_docid else None
-        return cls(mark_unjudged(rows.labels), queries.in_groups(values), rows.indptr, docid=docid, ids=rows.ids)
+        return cls(
+            mark_unjudged(rows.labels),
+            queries.in_groups(values),
+            rows.indptr,
+            docid=rows,
+            ids=rows.ids,
+            subtopics=rows.subtopics,
+        )
+
+    @property
+    def docid(self) -> np.ndarray | None:
+        found = self._column("docid")
+        return found.docid if isinstance(found, Queries) else found
+
+    @property
+    def is_pooled(self) -> np.ndarray | None:
+        return self._column("is_pooled")
+
+    @property
+    def subtopics(self) -> Subtopics | None:
+        return self._column("subtopics")
+
+    def _column(self, name: str) -> Any:
+        if self._columns[name] is None and self._part_of is not None:
+            whole = getattr(self._part_of, name)
+            self._columns[name] = whole if whole is None or self._rows is None else whole[self._rows]
+        return self._columns[name]
 
     @property
     def n_queries(self) -> int:
@@ -152,6 +184,13 @@ class JudgedLists:
             return self._part_of.largest_label
         return float(self._labels.max(initial=0))
 
+    @cached_property
+    def largest_subtopic_label(self) -> float:
+        """The largest label of a subtopic in the whole evaluation set, at least 0."""
+        if self._part_of is not None:
+            return self._part_of.largest_subtopic_label
+        return 0.0 if self.subtopics is None else float(self.subtopics.labels.max(initial=0))
+
     def block(self, first: int, last: int, scratch: Scratch | None = None) -> JudgedLists:
         """Return queries ``first`` to ``last`` without a copy. Orders are valid until ``scratch`` is reused."""
         rows = slice(int(self.indptr[first]), int(self.indptr[last]))
@@ -177,11 +216,10 @@ class JudgedLists:
             self._labels[rows],
             self.scores[rows],
             indptr,
-            docid=None if self.docid is None else self.docid[rows],
             n_retrieved=None if self.n_retrieved is None else self.n_retrieved[queries],
             ids=None if self.ids is None else self.ids[queries],
-            is_pooled=None if self.is_pooled is None else self.is_pooled[rows],
             part_of=self,
+            rows=rows,
         )
 
     def with_scores(self, scores: np.ndarray, *, is_complete: bool = False) -> JudgedLists:
@@ -190,10 +228,8 @@ class JudgedLists:
             self._labels,
             scores,
             self.indptr,
-            docid=self.docid,
             n_retrieved=None if is_complete else self.n_retrieved,
             ids=self.ids,
-            is_pooled=self.is_pooled,
             part_of=self,
         )
         other._is_block = self._is_block
@@ -281,7 +317,13 @@ def mark_unjudged(labels: np.ndarray) -> np.ndarray:
 
 
 def judge(
-    labels: object, scores: object, qid: object = None, docid: object = None, *, has_nan: bool = False
+    labels: object,
+    scores: object,
+    qid: object = None,
+    docid: object = None,
+    *,
+    has_nan: bool = False,
+    subtopics: Subtopics | None = None,
 ) -> JudgedLists:
     """Return checked arrays of the user, grouped by query; lists that are passed as ``labels`` are returned.
 
@@ -298,7 +340,9 @@ def judge(
     if groups.order is not None:
         checked, values = checked[groups.order], values[groups.order]
         names = None if names is None else names[groups.order]
-    return JudgedLists(checked, values.astype(np.float64, copy=False), groups.indptr, docid=names, ids=groups.ids)
+        subtopics = None if subtopics is None else subtopics[groups.order]
+    values = values.astype(np.float64, copy=False)
+    return JudgedLists(checked, values, groups.indptr, docid=names, ids=groups.ids, subtopics=subtopics)
 
 
 def check_cutoff(k: object) -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.metrics import incomplete, whole_order  # noqa: F401  they fill the registry
+from plackett.metrics import diversity, incomplete, whole_order  # noqa: F401  they fill the registry
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists, check_cutoff, check_empty, judge
 from plackett.metrics.registry import ALIASES, KINDS, MeasureKind
@@ -21,7 +21,7 @@ _PATTERN = re.compile(
 )
 
 
-NUMBERS = {"relevant_from", "max_label", "p"}
+NUMBERS = {"relevant_from", "max_label", "p", "alpha"}
 _NOTHING = JudgedLists(np.zeros(0), np.zeros(0), np.zeros(1, dtype=np.int64))
 
 

@@ -29,6 +29,7 @@ class MeasureKind:
     defaults: dict[str, object]
     empty: object = None  # the value of empty queries under every convention; None follows the convention
     takes_unjudged: bool = False  # whether labels may be NaN
+    needs_subtopics: bool = False
 
     def compute(self, lists: JudgedLists, **parameters: object) -> np.ndarray:
         """Return a value per query, NaN if it is empty."""
@@ -39,20 +40,19 @@ KINDS: dict[str, MeasureKind] = {}
 ALIASES: dict[str, str] = {}
 
 
-def measure_kind(name: str, *aliases: str, cutoff: Cutoff, higher_is_better: bool = True, takes_unjudged: bool = False):
+def measure_kind(name: str, *aliases: str, cutoff: Cutoff, higher_is_better: bool = True, **others: bool):
     """Register a function of ``(labels, scores, *, qid, ...)`` as the measure ``name``.
 
     Its other keywords are the measure's parameters. Measures call it with ``JudgedLists`` instead of labels. A function
-    whose default of ``empty`` is "skip" leaves empty queries out under every convention.
+    whose default of ``empty`` is "skip" leaves empty queries out under every convention. ``others`` are further fields
+    of the ``MeasureKind``.
     """
 
     def register(function: Measuring) -> Measuring:
         keywords = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
         defaults = {p.name: p.default for p in keywords if p.name not in NOT_PARAMETERS}
         empty = next((p.default for p in keywords if p.name == "empty" and p.default == "skip"), None)
-        KINDS[name] = MeasureKind(
-            name, aliases, cutoff, higher_is_better, function, defaults, empty=empty, takes_unjudged=takes_unjudged
-        )
+        KINDS[name] = MeasureKind(name, aliases, cutoff, higher_is_better, function, defaults, empty, **others)
         for alias in (name, *aliases):
             ALIASES[alias] = name
         return function

@@ -245,7 +245,7 @@ class Ranker(QueryInputs, ABC):
         weights = check_query_weights(sample_weight, queries)
         measure = Measure.parse(metric)
         scores = check_scores(self._predict_grouped(queries, **predict_params), queries.n_docs)
-        values = measure.values(JudgedLists.of_queries(queries, scores, with_docid=measure.rules.needs_docid(measure)))
+        values = measure.values(JudgedLists.of_queries(queries, scores))
         is_counted = ~np.isnan(values)
         if not is_counted.any() or (weights is not None and not weights[is_counted].any()):
             raise ValueError(

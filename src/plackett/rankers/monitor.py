@@ -25,7 +25,7 @@ class ValidationSet:
 
     def __init__(self, queries: Queries, metric: str | Measure | None):
         self.queries, self.measure = queries, Measure.parse(DEFAULT_METRIC if metric is None else metric)
-        self._lists = JudgedLists.of_queries(queries, with_docid=self.measure.rules.needs_docid(self.measure))
+        self._lists = JudgedLists.of_queries(queries)
 
     def mean(self, scores: np.ndarray) -> float:
         """Return the mean over the queries, as ``evaluate`` reports it; NaN if none counts or a score overflowed."""

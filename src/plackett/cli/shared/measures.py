@@ -22,6 +22,13 @@ def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> lis
     return names
 
 
+def need_subtopics(names: Sequence[str]) -> bool:
+    """Return whether one of the measures needs the subtopics of documents."""
+    from plackett.metrics.measure import Measure
+
+    return any(Measure.parse(name).kind.needs_subtopics for name in names)
+
+
 def check_convention(name: str) -> None:
     """Raise for an unknown convention."""
     from plackett.metrics.conventions import get_convention

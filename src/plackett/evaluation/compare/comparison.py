@@ -13,6 +13,7 @@ import numpy as np
 from plackett._tables import BETTER, LEVEL, WORSE, Column, Marked, Table, json_value
 from plackett.data.grouping import as_objects
 from plackett.data.queries import Queries
+from plackett.data.subtopics import Subtopics
 from plackett.data.trec import Qrels, Run
 from plackett.evaluation.evaluate import Evaluation, evaluate, find_metric
 from plackett.evaluation.reference_scores import BEST_FEATURE
@@ -429,6 +430,7 @@ class Comparison:
                 "indptr": self.queries.indptr.tolist(),
                 "labels": self.queries.labels.tolist(),
                 "docid": None if docid is None else docid.tolist(),
+                "subtopics": None if self.queries.subtopics is None else self.queries.subtopics.to_dict(),
             }
             answer["values"] = {name: table.values.tolist() for name, table in tables.items()}
             answer["n_empty"] = {name: table.n_empty for name, table in tables.items()}
@@ -455,6 +457,7 @@ class Comparison:
             _as_ids(stored["ids"]),
             np.array(stored["indptr"], dtype=np.int64),
             docid=None if docid is None else np.array(docid),
+            subtopics=None if stored.get("subtopics") is None else Subtopics.from_dict(stored["subtopics"]),
         )
 
         def table(name: str) -> Evaluation:

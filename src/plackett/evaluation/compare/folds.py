@@ -71,7 +71,7 @@ class FoldData:
 
     @classmethod
     def of_fold(cls, number: int, fold: Any, *, is_stored: bool) -> FoldData:
-        test = fold.test.replace(y=None, comments=None)
+        test = fold.test.replace(y=None, comments=None, subtopics=None)
         sets = {"train": fold.train, "validation": fold.validation, "test": test} if is_stored else {}
         hashes = {role: data_fingerprint(queries) for role, queries in sets.items()}
         return cls(number, fold.train, fold.validation, test, hashes)

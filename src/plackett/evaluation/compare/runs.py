@@ -82,12 +82,12 @@ def compare_runs(
     dense does not answer 1 of 3 judged queries (3), which counts with the worst value
     unjudged documents in the top 10, which count as not relevant: bm25 33.3 %, dense 25.0 %
     """
-    rules, (_, names) = get_convention(convention), parse_metrics(metrics)
+    rules, (measures, names) = get_convention(convention), parse_metrics(metrics)
     given = {"qrels": qrels, "runs": runs}
     if isinstance(qrels, Queries):
         queries, tables, scores, notes = _of_rows(qrels, runs, metrics, rules)
     else:
-        queries, tables, scores, notes = _of_runs(_as_qrels(qrels), _as_runs(runs), metrics, rules, complete)
+        queries, tables, scores, notes = _of_runs(_as_qrels(qrels, measures), _as_runs(runs), metrics, rules, complete)
     if baseline not in (None, BEST) and baseline not in tables:
         raise ValueError(f"baseline={baseline!r} is not among the runs {', '.join(tables)}.")
     return Comparison(
@@ -193,9 +193,9 @@ def _random_order(queries: Queries, names: list[str], metrics: Any, rules: Conve
     return {RANDOM_ORDER: Evaluation(names, queries.ids, values, convention=rules.name)}
 
 
-def _as_qrels(qrels: Any) -> Qrels:
+def _as_qrels(qrels: Any, measures: Sequence[Measure]) -> Qrels:
     if isinstance(qrels, (str, os.PathLike)):
-        return read_qrels(qrels)
+        return read_qrels(qrels, subtopics=any(one.kind.needs_subtopics for one in measures))
     if isinstance(qrels, Mapping):
         return Qrels.from_dict(qrels)
     if not isinstance(qrels, Qrels):

@@ -33,6 +33,9 @@ def data_fingerprint(queries: Queries | None) -> str:
     _add_array(digest, queries.ids)
     if queries.y is not None:
         _add_array(digest, queries.y)
+    if queries.subtopics is not None:
+        for part in (queries.subtopics.indptr, queries.subtopics.codes, queries.subtopics.labels):
+            _add_array(digest, part)
     _add_names(digest, queries)
     _add_text(digest, json.dumps(queries.feature_names))
     return digest.hexdigest()

@@ -174,7 +174,7 @@ class _Target:
     def __init__(self, measure: Measure, queries: Queries, weights: np.ndarray):
         self._weights = weights
         self.measure = measure
-        self._lists = JudgedLists.of_queries(queries, with_docid=measure.rules.needs_docid(measure))
+        self._lists = JudgedLists.of_queries(queries)
         (best, is_empty), (worst, _) = (self._values(labels) for labels in (queries.labels, -queries.labels))
         self.is_counted = ~is_empty & (abs(best - worst) > SAME)
         best, worst = best[self.is_counted], worst[self.is_counted]
