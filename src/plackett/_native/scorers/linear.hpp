@@ -100,9 +100,9 @@ void score_two(Rows<const Real> X, View<const double> coef, View<const double> d
 }
 
 // Add n rows from i on, each times its slope, to the gradient, which is loaded and stored once for all of them.
-template <int n, class Real>
-inline void pull_back_run(Rows<const Real> X, Index i, View<const double> slope, View<double> gradient) {
-    const Real* rows[n];
+template <int n, class Matrix>
+inline void pull_back_run(const Matrix& X, Index i, View<const double> slope, View<double> gradient) {
+    decltype(X[0].data) rows[n];
     double pulls[n];
     for (int r = 0; r < n; ++r) {
         rows[r] = X[i + r].data;
@@ -129,6 +129,28 @@ void pull_back(Rows<const Real> X, View<const double> slope, View<double> gradie
     for (; i + 8 <= X.n_rows; i += 8) pull_back_run<8>(X, i, slope, gradient);
     for (; i < X.n_rows; ++i) pull_back_run<1>(X, i, slope, gradient);
     pull_back_intercept(slope, gradient, X.n_columns);
+}
+
+template <class Real>
+struct SelectedRows {
+    Rows<const Real> X;
+    View<const Index> places;
+    Index n_columns;
+
+    View<const Real> operator[](Index i) const { return X[places[i]]; }
+};
+
+template <class Real>
+void score(SelectedRows<Real> X, View<const double> coef, View<double> scores) {
+    for (Index i = 0; i < X.places.size; ++i) scores[i] = dot(X[i], coef);
+}
+
+template <class Real>
+void pull_back(SelectedRows<Real> X, View<const double> slope, View<double> gradient) {
+    check_slice(0, X.n_columns, gradient.size);
+    Index i = 0;
+    for (; i + 8 <= X.places.size; i += 8) pull_back_run<8>(X, i, slope, gradient);
+    for (; i < X.places.size; ++i) pull_back_run<1>(X, i, slope, gradient);
 }
 
 // Add Σ_i weights_i x_ij² to each column's entry.

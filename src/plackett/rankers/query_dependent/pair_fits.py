@@ -10,9 +10,8 @@ functions the kernel is
 
 for pairs (a, b) and (a', b'), and each pair is needed in one order only, with its full weight.
 
-With a factor ``K = Z Zᵀ`` of the kernel matrix of pairs, the margin of pair t is ``z_t·w``. So the problem is that of
-``LocalFits`` on other lists: one list per neighbour, in which a document z_t for each pair must rank above a document
-of zeros.
+With a factor ``K = Z Zᵀ`` of the kernel matrix of pairs, the margin of pair t is ``z_t·w``. The compiled solver is that of
+``LocalFits``, with a row for each pair instead of documents in lists.
 """
 
 from __future__ import annotations
@@ -24,14 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from plackett.data.queries import QueryLists
-from plackett.rankers.query_dependent.local_fits import (
-    LocalFits,
-    Solutions,
-    native_lists,
-    solve_lists,
-    uniform_neighbors,
-)
+from plackett import _native
+from plackett.rankers.query_dependent.local_fits import LocalFits, Solutions, uniform_neighbors
 from plackett.rankers.query_dependent.neighbors import Neighbors
 from plackett.scorers.kernel import check_bytes, factor
 
@@ -44,26 +37,18 @@ class Pairs(NamedTuple):
     rows : ndarray of shape (n_docs, n_features)
     better, worse : ndarrays of shape (n_pairs,)
         Places in ``rows``.
-    query_weights : ndarray of shape (n_queries,)
-        Weight of each pair of a neighbour, positive.
-    counts : ndarray of shape (n_queries,)
-        Number of pairs of each neighbour.
+    weights : ndarray of shape (n_pairs,)
+        Weight of each pair, positive.
     """
 
     rows: np.ndarray
     better: np.ndarray
     worse: np.ndarray
-    query_weights: np.ndarray
-    counts: np.ndarray
+    weights: np.ndarray
 
     @property
     def n(self) -> int:
         return self.better.size
-
-    @property
-    def weights(self) -> np.ndarray:
-        """Return the weight of each pair."""
-        return np.repeat(self.query_weights, self.counts)
 
     @property
     def in_both_orders(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -131,7 +116,7 @@ class PairFits(LocalFits):
         first_worse = np.arange(n_docs) + self._run_end[docs] - docs
         pair_starts = np.cumsum(n_worse) - n_worse
         worse = np.arange(better.size) + np.repeat(first_worse - pair_starts, n_worse)
-        return Pairs(self.X[docs].astype(np.float64), better, worse, weights, self._n_pairs[queries])
+        return Pairs(self.X[docs].astype(np.float64), better, worse, np.repeat(weights, self._n_pairs[queries]))
 
     def _batches(
         self, neighbors: Neighbors, ranges: list[tuple[int, int]], start: np.ndarray, *settings: Any
@@ -158,17 +143,11 @@ class PairFits(LocalFits):
     ) -> Solutions:
         """Fit the models of one target for all strengths; each fit starts where the previous one ended."""
         form = KernelForm(pairs)
-        n_lists = pairs.counts.size
-        is_pair = np.ones(pairs.n + n_lists, dtype=bool)
-        is_pair[np.cumsum(pairs.counts + 1) - 1] = False  # the document of zeros at the end of each list
-        rows = np.zeros((is_pair.size, form.rows.shape[1]))
-        rows[is_pair] = form.rows
-        lists = QueryLists(is_pair.astype(np.float64), np.concatenate([[0], np.cumsum(pairs.counts + 1)]))
-        spread = np.einsum("ij,ij,i->j", form.rows, form.rows, form.weights)
-        every = np.array([0, n_lists]), np.arange(n_lists), pairs.query_weights
-        starts = form.from_model(start)[None]
-        found = solve_lists(native_lists(rows, lists), spread, every, starts, loss, strengths, tol, max_iter)
-        return found.with_coef(np.array([[form.to_model(coef)] for coef in found.coef[:, 0]]))
+        coef, stats = np.zeros((strengths.size, form.pivots.size)), np.empty((strengths.size, 4))
+        coef[0] = form.from_model(start)
+        solve = getattr(_native.rankers, f"margins_{loss}")
+        solve(form.rows, form.weights, strengths, tol, max_iter, coef, stats)
+        return Solutions.of(np.array([[form.to_model(own)] for own in coef]), stats[:, None])
 
 
 def _solve_batch(fits: PairFits, neighbors: Neighbors, begin, end, starts, *settings) -> Solutions:

@@ -3,36 +3,35 @@
 // psi, which is hinge(u) - max(0, -u), is minimised by the concave-convex procedure: the second part is repeatedly replaced
 // by its tangent. No round can raise the objective.
 #pragma once
+#include "rankers/query_dependent/local_losses.hpp"
 #include "rankers/query_dependent/local_newton.hpp"
+#include "rankers/query_dependent/margin_losses.hpp"
 
 namespace plackett::query_dependent {
 
-constexpr double FIRST_WIDTH = 0.5;     // of the smoothed kink
 constexpr double SLOPE_AT_KINK = 0.25;  // approximate second derivative of the loss: as many pairs are near the kink
 constexpr Index MOST_ROUNDS = 50;       // of the concave-convex procedure
 
 // The concave-convex procedure, started from the hinge's solution, which is in `coef` and `found`.
-inline void solve_psi(const Neighborhood& part, LocalHinge& loss, double l2, double at_zero, View<const double> scale,
-                      double tol, Index max_steps, View<double> coef, Solution& found) {
-    const Rows<const double> X = part.X();
-    const PairTotal<Ramp> psi({1.0}, part);
+template <class Hinge>
+void solve_psi(Rows<const double> X, Hinge& loss, double l2, double at_zero, View<const double> scale, double tol,
+               Index max_steps, View<double> coef, Solution& found) {
     const Scratch<double> scores(X.n_rows), of_hinge(X.n_rows), slope(X.n_rows), linear(coef.size), trial(coef.size);
     const auto value_at = [&](View<const double> at) {
         score(X, at, scores);
-        return psi.evaluate(part.weights, scores, slope) + 0.5 * l2 * inner(at, at);
+        return loss.evaluate_psi(scores, slope) + 0.5 * l2 * inner(at, at);
     };
     double value = value_at(coef);
     bool is_done = false;
     for (Index round = 0; round < MOST_ROUNDS && !is_done; ++round) {
         // the tangent of -max(0, -u) acts on the pairs in the wrong order, which the hinge moves and the ramp does not
         loss.evaluate_exact(scores, of_hinge);
-        psi.evaluate(part.weights, scores, slope);
+        loss.evaluate_psi(scores, slope);
         for (Index i = 0; i < X.n_rows; ++i) slope[i] -= of_hinge[i];
         linear.view().fill(0.0);
         pull_back(X, slope, linear);
         std::copy_n(coef.begin(), coef.size, trial.view().begin());
-        const Solution convex =
-            LocalNewton<LocalHinge>(part, loss, l2, linear, scale).solve(trial, at_zero, tol, max_steps);
+        const Solution convex = LocalNewton(X, loss, l2, linear, scale).solve(trial, at_zero, tol, max_steps);
         found.n_steps += convex.n_steps;
         found.is_converged = convex.is_converged;
         const double below = value_at(trial);
@@ -47,8 +46,7 @@ inline void solve_psi(const Neighborhood& part, LocalHinge& loss, double l2, dou
 
 // The loss of equal scores, and the squared norm of its gradient by the coefficients; 0 if that is only rounding.
 template <class Loss>
-std::pair<double, double> look_at_zero(const Neighborhood& part, const Loss& loss) {
-    const Rows<const double> X = part.X();
+std::pair<double, double> look_at_zero(Rows<const double> X, const Loss& loss) {
     const Scratch<double> scores(X.n_rows, 0.0), slope(X.n_rows), gradient(X.n_columns, 0.0);
     const double value = loss.evaluate_exact(scores, slope);
     pull_back(X, slope, gradient);
@@ -58,17 +56,17 @@ std::pair<double, double> look_at_zero(const Neighborhood& part, const Loss& los
     return {value, square > ROUNDING * value * (ROUNDING * value) * longest ? square : 0.0};
 }
 
-// The models of one target. `coef` (strength, feature) has a start in its first row and the solutions at the end;
-// `solved` is called with each strength's solution.
-template <class Loss, bool is_psi, class Solved>
-void solve_target(const Neighborhood& part, View<const double> spread, View<const double> strengths, double tol,
+// The models of one target, from `start`, which is overwritten. `solved` is called with each strength's solution.
+template <bool is_psi, class Loss, class Solved>
+void solve_target(Rows<const double> X, Loss loss, View<const double> spread, View<const double> strengths, double tol,
                   Index max_steps, View<double> start, Solved solved) {
-    const Index size = part.n_features;
-    Loss loss(part);
+    const Index size = X.n_columns;
     const Scratch<double> scale(size), no_tilt(size, 0.0), of_psi(is_psi ? size : 0);
     const View<double> convex = start;
-    const auto [at_zero, square] = look_at_zero(part, loss);
-    double width = FIRST_WIDTH;
+    const auto [at_zero, square] = look_at_zero(X, loss);
+    constexpr bool has_shrinking_width = Loss::has_kink && !Loss::has_centres;
+    double width = 0.0;
+    if constexpr (has_shrinking_width) width = Loss::FIRST_WIDTH;
     Index n_steps_before = 2;
     for (Index s = 0; s < strengths.size; ++s) {
         const double l2 = strengths[s];
@@ -85,18 +83,25 @@ void solve_target(const Neighborhood& part, View<const double> spread, View<cons
             // proportional to 1 / l2
             for (Index j = 0; j < size; ++j) convex[j] *= strengths[s - 1] / l2;
         for (Index j = 0; j < size; ++j) scale[j] = 1.0 / (l2 + SLOPE_AT_KINK * spread[j]);
-        if constexpr (Loss::has_kink) loss.round_off(width);
-        Solution found = LocalNewton<Loss>(part, loss, l2, no_tilt, scale).solve(convex, at_zero, near, max_steps);
-        width = loss.width;
+        // a wide kink would move the start away from a nearby minimum: go on with the width of the strength before
+        if constexpr (has_shrinking_width) loss.round_off(width);
+        Solution found = LocalNewton(X, loss, l2, no_tilt, scale).solve(convex, at_zero, near, max_steps);
+        if constexpr (has_shrinking_width) width = loss.width;
         if constexpr (is_psi) {
             std::copy_n(convex.begin(), size, of_psi.view().begin());
-            solve_psi(part, loss, l2, at_zero, scale, near, max_steps, of_psi, found);
+            solve_psi(X, loss, l2, at_zero, scale, near, max_steps, of_psi, found);
             solved(s, found, of_psi.view());
         } else {
             solved(s, found, convex);
         }
         n_steps_before = found.n_steps;
     }
+}
+
+inline void store(const Solution& found, View<const double> own, View<double> coef, View<double> known) {
+    std::copy_n(own.begin(), own.size, coef.begin());
+    known[0] = found.value, known[1] = found.gap;
+    known[2] = static_cast<double>(found.n_steps), known[3] = found.is_converged ? 1.0 : 0.0;
 }
 
 // Target t has the neighbours queries[t_indptr[t]:t_indptr[t + 1]], whose pairs have the weight in `weights`. Rows of
@@ -114,14 +119,25 @@ void solve_targets(Rows<const Real> X, View<const Index> indptr, View<const std:
         const Index first = target_indptr[t], last = target_indptr[t + 1];
         const Neighborhood part(lists, queries.slice(first, last), weights.slice(first, last));
         std::copy_n(coef[t].begin(), start.view().size, start.view().begin());
-        const auto solved = [&](Index s, const Solution& found, View<const double> own) {
-            std::copy_n(own.begin(), own.size, coef[s * n_targets + t].begin());
-            const View<double> row = known[s * n_targets + t];
-            row[0] = found.value, row[1] = found.gap;
-            row[2] = static_cast<double>(found.n_steps), row[3] = found.is_converged ? 1.0 : 0.0;
-        };
-        solve_target<Loss, is_psi>(part, spread, strengths, tol, max_steps, start.view(), solved);
+        solve_target<is_psi>(part.X(), Loss(part), spread, strengths, tol, max_steps, start.view(),
+                             [&](Index s, const Solution& found, View<const double> own) {
+                                 store(found, own, coef[s * n_targets + t], known[s * n_targets + t]);
+                             });
     }
+}
+
+// The models of one target whose pairs are the rows of X, which have these weights; rows of `coef` and `known` are
+// strengths.
+template <class Loss, bool is_psi>
+void solve_margins(Rows<const double> X, View<const double> weights, View<const double> strengths, double tol,
+                   Index max_steps, Rows<double> coef, Rows<double> known) {
+    const Scratch<double> spread(X.n_columns, 0.0), start(X.n_columns);
+    add_squares(X, weights, spread);
+    std::copy_n(coef[0].begin(), X.n_columns, start.view().begin());
+    solve_target<is_psi>(X, Loss(weights), spread, strengths, tol, max_steps, start.view(),
+                         [&](Index s, const Solution& found, View<const double> own) {
+                             store(found, own, coef[s], known[s]);
+                         });
 }
 
 }  // namespace plackett::query_dependent

@@ -3,20 +3,20 @@
 //     Σ_q c_q Σ_pairs L(w·(x_i - x_j)) + linear·w + (l2 / 2) ‖w‖²
 //
 // over the pairs in which i is better than j. Hundreds of such problems share the documents. One of them takes some
-// milliseconds, far less than the overhead of a solver in Python.
+// milliseconds, far less than the overhead of a solver in Python. With the losses of margin_losses.hpp each row of X is a
+// pair.
 //
-// Newton steps by conjugate gradients with a diagonal preconditioner. The hinge is smoothed over a width that shrinks
-// until the duality gap is small enough.
+// Newton steps by conjugate gradients with a diagonal preconditioner. The hinge is smoothed, less and less until the
+// duality gap is small enough.
 #pragma once
 #include <cmath>
+#include <limits>
 
-#include "rankers/query_dependent/local_losses.hpp"
 #include "scorers/linear.hpp"
 
 namespace plackett::query_dependent {
 
-constexpr double SETTLED = 0.3;      // share of the gap that may be due to the gradient when the width shrinks
-constexpr double LEAST_WIDTH = 1e-6;
+constexpr double SETTLED = 0.3;      // share of the gap that may be due to the gradient when the smoothing changes
 constexpr double LOOSE = 0.25;       // residual of the conjugate gradients, relative to the gradient
 constexpr double ENOUGH = 1e-4;      // share of the predicted decrease that a step must achieve
 constexpr double FLAT = 0.5;         // share of its slope that may remain at the end of a line search
@@ -24,6 +24,7 @@ constexpr Index MOST_CUTS = 60;
 constexpr Index MOST_IDLE = 2;       // steps in a row without a decrease
 constexpr double REACH = 10.0;       // times the largest score: limit of the first change of scores in a line search
 constexpr double ROUNDING = 1e-14;   // share of a sum over pairs that may be a rounding error
+constexpr double FAR = std::numeric_limits<double>::infinity();
 constexpr double TINY = 1e-300;
 
 struct Solution {
@@ -44,19 +45,24 @@ template <class Loss>
 class LocalNewton {
 public:
     // `scale` is the preconditioner, about one over the second derivative by each coefficient.
-    LocalNewton(const Neighborhood& part, Loss& loss, double l2, View<const double> linear, View<const double> scale)
-        : part(part), X(part.X()), loss(loss), l2(l2), linear(linear), scale(scale), slope(part.n_docs),
-          shift(part.n_docs), moved(part.n_docs), scores(part.n_docs), step(X.n_columns), residual(X.n_columns),
-          along(X.n_columns), bent(X.n_columns), best(X.n_columns), here(X), there(X) {}
+    LocalNewton(Rows<const double> X, Loss& loss, double l2, View<const double> linear, View<const double> scale)
+        : X(X), loss(loss), l2(l2), linear(linear), scale(scale), slope(X.n_rows), shift(X.n_rows), scores(X.n_rows),
+          step(X.n_columns), residual(X.n_columns), along(X.n_columns), bent(X.n_columns), best(X.n_columns), here(X),
+          there(X) {}
 
-    // Minimise from `coef`, which is overwritten, until the value is within `tol` of the minimum. A wide kink would
-    // move a start away from a nearby minimum, so a problem begins with the width at which the one before ended.
-    // `at_zero` is the value of equal scores: a start that is worse is replaced by zeros.
+    // Minimise from `coef`, which is overwritten, until the value is within `tol` of the minimum. `at_zero` is the value
+    // of equal scores: a start that is worse is replaced by zeros.
     Solution solve(View<double> coef, double at_zero, double tol, Index max_steps) {
         Solution found;
         std::copy_n(coef.begin(), coef.size, here.coef.view().begin());
+        double allowed = at_zero;
+        if constexpr (Loss::has_centres) {
+            score(X, here.coef, here.scores);
+            loss.fit_centres(here.scores, slope, [this](double sum) { return dual_value(sum); });
+        }
+        if constexpr (Loss::has_kink) allowed = loss.smoothed_at_zero(at_zero);
         here.value = evaluate(here);
-        if (!(here.value <= (Loss::has_kink ? at_zero * (1.0 - 0.5 * loss.width) : at_zero))) {
+        if (!(here.value <= allowed)) {
             here.coef.view().fill(0.0);
             here.value = evaluate(here);
         }
@@ -79,8 +85,8 @@ public:
                 if (lowest - bound <= ROUNDING * at_zero) is_near = of_gradient <= target || lowest <= 0.5 * at_zero;
                 if (is_near) break;
                 if (Loss::has_kink && settling <= SETTLED * (lowest - bound)) {
-                    // the remaining gap is due to the width, which steps cannot reduce; it is proportional to the
-                    // square of the width
+                    // the remaining gap is due to the smoothing, which steps cannot reduce; it is proportional to
+                    // the square of the width
                     if (!narrow(std::max(0.1, std::min(0.9, std::sqrt(0.5 * target / (lowest - bound)))))) {
                         found.is_converged = false;
                         break;
@@ -141,11 +147,17 @@ private:
         return std::sqrt(square);
     }
 
-    // Reduce the width over which the kink is smoothed; false if the loss is smooth already.
+    // The lower bound of the minimum that belongs to dual variables, whose sum is given and whose slope is in `slope`.
+    double dual_value(double sum) const {
+        std::copy_n(linear.begin(), linear.size, bent.view().begin());
+        pull_back(X, slope, bent);
+        return sum - inner(bent, bent) / (2.0 * l2);
+    }
+
+    // Smooth the kink less; false if that is not possible.
     bool narrow(double by) {
         if constexpr (Loss::has_kink) {
-            if (loss.width <= LEAST_WIDTH) return false;
-            loss.round_off(by * loss.width);
+            if (!loss.narrow(by, here.scores)) return false;
             here.value = evaluate(here);
             return true;
         } else {
@@ -158,8 +170,8 @@ private:
     double look(double of_gradient) {
         double exact = here.value, below = here.value - of_gradient;
         if constexpr (Loss::has_kink) {
-            // The slope of the smoothed loss gives feasible dual variables β = c min(1, z / width), which correspond to the
-            // coefficients `coef - gradient / l2`; their lower bound of the minimum is Σβ - (l2 / 2) ‖·‖².
+            // The slope of the smoothed loss gives feasible dual variables β, which correspond to the coefficients
+            // `coef - gradient / l2`; their lower bound of the minimum is Σβ - (l2 / 2) ‖·‖².
             exact = loss.evaluate_exact(here.scores, slope) + straight_part(here.coef);
             below = loss.dual_sum(here.scores, slope);
             for (Index j = 0; j < X.n_columns; ++j) {
@@ -169,8 +181,8 @@ private:
         }
         if (exact <= lowest * (1.0 + ROUNDING)) keep(exact, 1.0);  // at equal values the later one has the smaller gradient
         if constexpr (Loss::has_kink) {
-            const double margin = least_margin(part.plan(), here.scores);
-            if (margin > 0.0 && margin < INFINITE) {  // all pairs in order: scaled to margins of 1 they have no loss
+            const double margin = loss.least_margin(here.scores);
+            if (margin > 0.0 && margin < FAR) {  // all pairs in order: scaled to margins of 1 they have no loss
                 double scaled = 0.0;
                 for (Index j = 0; j < X.n_columns; ++j)
                     scaled += (0.5 * l2 / margin * here.coef[j] + linear[j]) * here.coef[j];
@@ -185,13 +197,11 @@ private:
         for (Index j = 0; j < X.n_columns; ++j) best[j] = here.coef[j] / margin;
     }
 
-    // Newton's direction by conjugate gradients, up to a residual of `accuracy` times the gradient: `step`, and
-    // `shift`, its change of the scores.
+    // Newton's direction by conjugate gradients, up to a residual of `accuracy` times the gradient.
     void find_direction(double accuracy) const {
-        const typename Loss::Curvature curvature(loss, here.scores);
+        const auto curvature = loss.curvature(here.scores);
         double square = 0.0;
         step.view().fill(0.0);
-        shift.view().fill(0.0);
         for (Index j = 0; j < X.n_columns; ++j) {
             residual[j] = -here.gradient[j];
             along[j] = scale[j] * residual[j];
@@ -199,14 +209,11 @@ private:
         }
         const double first_square = square;
         for (Index k = 0; k < 2 * X.n_columns + 10; ++k) {
-            score(X, along, moved);
-            curvature.multiply(moved, slope);
             for (Index j = 0; j < X.n_columns; ++j) bent[j] = l2 * along[j];
-            pull_back(X, slope, bent);
+            curvature.add_product(X, along, bent);
             const double bend = inner(along, bent);
             if (!(bend > 0.0)) break;  // the gradient is exhausted
             const double length = square / bend, before = square;
-            for (Index i = 0; i < X.n_rows; ++i) shift[i] += length * moved[i];
             square = 0.0;
             for (Index j = 0; j < X.n_columns; ++j) {
                 step[j] += length * along[j];
@@ -244,10 +251,11 @@ private:
     // `first_slope`, below 0, to above 0, possibly within a very short interval, if a pair that is hardly active meets
     // a weak penalty. Secant steps, which are exact between two kinks, therefore alternate with interval cuts.
     double search(double first_slope) const {
+        score(X, step, shift);
         const double bend = l2 * inner(step, step), first_loss = here.value - straight_part(here.coef);
         double straight = 0.0;
         for (Index j = 0; j < X.n_columns; ++j) straight += (l2 * here.coef[j] + linear[j]) * step[j];
-        double low = 0.0, high = 1.0, slope_low = first_slope, slope_high = INFINITE;
+        double low = 0.0, high = 1.0, slope_low = first_slope, slope_high = FAR;
         double length = std::min(0.5, REACH * (1.0 + largest(here.scores)) / std::max(largest(shift), TINY));
         for (Index k = 0; k < MOST_CUTS; ++k) {
             for (Index i = 0; i < X.n_rows; ++i) scores[i] = here.scores[i] + length * shift[i];
@@ -262,7 +270,7 @@ private:
                 high = length;
                 slope_high = slope_here;
             }
-            if (k % 2 == 0 && slope_high < INFINITE)
+            if (k % 2 == 0 && slope_high < FAR)
                 length = low + (high - low) * (slope_low / (slope_low - slope_high));
             else if (low < 0.01 * high)
                 length = std::max(0.1 * high, 2.0 * low);
@@ -273,12 +281,11 @@ private:
         return low;
     }
 
-    const Neighborhood& part;
     Rows<const double> X;
     Loss& loss;
     double l2;
     View<const double> linear, scale;
-    Scratch<double> slope, shift, moved, scores, step, residual, along, bent, best;
+    Scratch<double> slope, shift, scores, step, residual, along, bent, best;
     double lowest = 0.0;  // value of the best coefficients
     Point here, there;
 };
