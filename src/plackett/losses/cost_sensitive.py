@@ -16,7 +16,7 @@ _LARGEST_LABEL = 1000  # 2**1000 does not overflow
 
 
 class _Weights(NamedTuple):
-    """The labels as kernels need them; see ``_native/losses/cost_levels.hpp``."""
+    """The labels as kernels need them; see ``_native/losses/listwise/cost_levels.hpp``."""
 
     label_order: np.ndarray
     indptr: np.ndarray

@@ -251,7 +251,9 @@ class PairwisePsi(_Pairwise):
 
 
 class PairPlan(NamedTuple):
-    """Steps that visit all pairs of every query without listing them; ``_native/losses/pair_plan.hpp`` defines them.
+    """Steps that visit all pairs of every query without listing them.
+
+    They are defined in ``_native/losses/pairwise/divide_and_conquer.hpp``.
 
     Query ``q`` owns ``steps[indptr[q]:indptr[q + 1]]``.
 

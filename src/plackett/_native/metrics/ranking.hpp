@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "core/arrays.hpp"
-#include "metrics/falling.hpp"
+#include "metrics/sorted_labels.hpp"
 #include "metrics/quicksort.hpp"
 #include "metrics/tie_groups.hpp"
 

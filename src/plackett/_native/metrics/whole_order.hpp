@@ -5,7 +5,7 @@
 #include "core/arrays.hpp"
 #include "core/lists.hpp"
 #include "metrics/binary.hpp"
-#include "metrics/rises.hpp"
+#include "metrics/inversions.hpp"
 #include "metrics/tie_groups.hpp"
 
 namespace plackett::metrics {

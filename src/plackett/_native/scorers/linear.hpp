@@ -5,7 +5,7 @@
 // reach their tolerance.
 #pragma once
 #include "core/arrays.hpp"
-#include "core/lanes.hpp"
+#include "core/simd.hpp"
 
 namespace plackett {
 

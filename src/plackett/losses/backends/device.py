@@ -77,7 +77,10 @@ def terms_and_slope(loss: Any, scores: torch.Tensor, lists: QueryLists) -> Terms
 
 @device_form(listmle.PListMLE)
 def _plackett(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    """The term of a document is w (log C − f), as in ``_native/losses/listmle.hpp``; C and 1/C are logarithms here."""
+    """The term of a document is w (log C − f), as in ``_native/losses/listwise/listmle.hpp``.
+
+    C and 1/C are logarithms here.
+    """
     labels = loss._levels(lists)
     key = (loss.name, getattr(loss, "position_weights", None), getattr(loss, "base", None), loss.is_random)
     weights = _kept(lists, scores, (*key, "weights"), lambda: np.append(labels.weights, 0.0))
@@ -189,7 +192,9 @@ def _flat_costs(target: np.ndarray, lists: QueryLists) -> np.ndarray:
 
 @device_form(cost_sensitive.CSListMLE)
 def _cost_sensitive(loss: cost_sensitive.CSListMLE, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    """See ``_native/losses/cost_sensitive.hpp`` for the names; ``mean``, ``rivalry`` and ``pull`` are logarithms here.
+    """Names are those of ``_native/losses/listwise/cost_sensitive.hpp``; three are logarithms here.
+
+    They are ``mean``, ``rivalry`` and ``pull``.
 
     The weight of a pair is A_l + A_m, two sums over levels, or A_l − A_m, a sum over the steps between both levels:
     neither needs a subtraction.

@@ -10,8 +10,8 @@ functions the kernel is
 
 for pairs (a, b) and (a', b'), and each pair is needed in one order only, with its full weight.
 
-With a factor ``K = Z Zᵀ`` of the kernel matrix of pairs, the margin of pair t is ``z_t·w``. The compiled solver is that of
-``LocalFits``, with a row for each pair instead of documents in lists.
+With a factor ``K = Z Zᵀ`` of the kernel matrix of pairs, the margin of pair t is ``z_t·w``. The compiled solver is that
+of ``LocalFits``, with a row for each pair instead of documents in lists.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 // The losses of a neighbourhood for its solver: smooth sums over pairs, with products of their curvature.
 #pragma once
-#include "losses/pair_curvature.hpp"
-#include "losses/pair_logistic.hpp"
-#include "core/passes.hpp"
-#include "losses/pair_sums.hpp"
+#include "losses/pairwise/hinge_curvature.hpp"
+#include "losses/pairwise/logistic.hpp"
+#include "core/vector_ops.hpp"
+#include "losses/pairwise/hinge_sums.hpp"
 #include "rankers/query_dependent/neighborhood.hpp"
 #include "scorers/linear.hpp"
 
 namespace plackett::query_dependent {
 
-// A loss of pair_losses.hpp: its sum over the pairs of all queries, and the slope of their documents.
+// A loss of hinges.hpp: its sum over the pairs of all queries, and the slope of their documents.
 template <class Kind>
 class PairTotal {
 public:

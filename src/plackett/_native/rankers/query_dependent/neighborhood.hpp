@@ -1,6 +1,6 @@
 // The documents of a target's neighbours, copied into one small problem in float64.
 #pragma once
-#include "losses/pair_plan.hpp"
+#include "losses/pairwise/divide_and_conquer.hpp"
 
 namespace plackett::query_dependent {
 

@@ -8,7 +8,7 @@
 #pragma once
 #include <cmath>
 
-#include "core/passes.hpp"
+#include "core/vector_ops.hpp"
 #include "rankers/refinement/base_pairs.hpp"
 #include "rankers/refinement/feedback.hpp"
 

@@ -5,7 +5,7 @@
 // too wide for that (NARROW), exponentials are computed per pair or per level.
 #pragma once
 #include "core/exp.hpp"
-#include "losses/pair_rows.hpp"
+#include "losses/pairwise/enumeration.hpp"
 
 namespace plackett {
 

@@ -1,12 +1,12 @@
 // Sums over the pairs of losses with a threshold: the hinge losses, in O(n log n) per query.
 //
-// The plan (pair_plan.hpp) determines which pairs are enumerated and which are in a crossing. A crossing of two sorted
-// halves is one walk along the coordinates of pair_losses.hpp. The walk updates the number of documents passed, their
+// The plan (divide_and_conquer.hpp) determines which pairs are enumerated and which are in a crossing. A crossing of two
+// sorted halves is one walk along the coordinates of hinges.hpp. The walk updates the number of documents passed, their
 // summed distances and their summed squared distances. Each step adds only positive numbers, so nothing cancels for any
 // range of scores.
 #pragma once
-#include "losses/pair_crossing.hpp"
-#include "losses/pair_rows.hpp"
+#include "losses/pairwise/merge.hpp"
+#include "losses/pairwise/enumeration.hpp"
 
 namespace plackett {
 

@@ -6,7 +6,7 @@
 // TIGHT, so that four factors may overflow, each pair takes an exponential: log(1 + e^-m) = max(-m, 0) + log(1 + w)
 // with w = e^-|m|.
 #pragma once
-#include "losses/pair_scores.hpp"
+#include "losses/pairwise/score_exponentials.hpp"
 
 namespace plackett {
 

@@ -1,17 +1,17 @@
 // Pairwise losses bound to their labels, for the objective and for Python.
 #pragma once
 #include "losses/loss.hpp"
-#include "losses/pair_curvature.hpp"
-#include "losses/pair_exponential.hpp"
-#include "losses/pair_logistic.hpp"
-#include "losses/pair_sums.hpp"
+#include "losses/pairwise/hinge_curvature.hpp"
+#include "losses/pairwise/exponential.hpp"
+#include "losses/pairwise/logistic.hpp"
+#include "losses/pairwise/hinge_sums.hpp"
 
 namespace plackett {
 
 template <class Kind>
 concept HasCurvature = requires(Kind kind) { kind.if_active(0.0, NOWHERE, 1.0); };
 
-// Σ over the pairs of a query of a loss of pair_losses.hpp, times the query's weight.
+// Σ over the pairs of a query of a loss of hinges.hpp, times the query's weight.
 template <class Kind>
 class PairLoss : public Loss {
 public:

@@ -2,7 +2,7 @@
 //
 // A pair of a better document i and a worse document j has the gap z = 1 - (f_i - f_j). If better documents have the
 // coordinate f_i - 1 and worse ones f_j, z is the distance by which j is above i. A kind of loss returns, by `meet`,
-// the cost of a pair and its pull on the two documents. Kinds are template parameters of the sums in pair_sums.hpp.
+// the cost of a pair and its pull on the two documents. Kinds are template parameters of the sums in hinge_sums.hpp.
 #pragma once
 #include <algorithm>
 #include <limits>

@@ -6,9 +6,9 @@
 // - rivalry, 1 / (exp(f) + mean); stay, exp(f) · rivalry, the probability of f against the documents below;
 // - pull, Σ_j w · rivalry_j over the documents above, so that weight · pull is the slope by f as a rival.
 #pragma once
-#include "losses/cost_levels.hpp"
+#include "losses/listwise/cost_levels.hpp"
 #include "losses/loss.hpp"
-#include "core/passes.hpp"
+#include "core/vector_ops.hpp"
 
 namespace plackett {
 

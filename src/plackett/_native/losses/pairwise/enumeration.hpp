@@ -3,9 +3,9 @@
 // Arrays are padded with PAD places whose score is minus infinity, so that they are never partners and vectors are always
 // full.
 #pragma once
-#include "core/passes.hpp"
-#include "losses/pair_losses.hpp"
-#include "losses/pair_plan.hpp"
+#include "core/vector_ops.hpp"
+#include "losses/pairwise/hinges.hpp"
+#include "losses/pairwise/divide_and_conquer.hpp"
 
 namespace plackett {
 

@@ -7,7 +7,7 @@
 
 #include "core/arrays.hpp"
 #include "core/exp.hpp"
-#include "core/lanes.hpp"
+#include "core/simd.hpp"
 
 namespace plackett {
 

@@ -1,9 +1,9 @@
 // Bindings of the loss interface and of listwise losses.
 #include "core/bind.hpp"
-#include "losses/cosine.hpp"
-#include "losses/cost_sensitive.hpp"
-#include "losses/listmle_curvature.hpp"
-#include "losses/listnet.hpp"
+#include "losses/listwise/cosine.hpp"
+#include "losses/listwise/cost_sensitive.hpp"
+#include "losses/listwise/listmle_curvature.hpp"
+#include "losses/listwise/listnet.hpp"
 #include "losses/loss.hpp"
 #include "losses/squared.hpp"
 

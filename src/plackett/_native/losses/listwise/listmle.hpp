@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/passes.hpp"
+#include "core/vector_ops.hpp"
 
 namespace plackett {
 

@@ -1,6 +1,6 @@
 // Bindings of pairwise losses.
 #include "core/bind.hpp"
-#include "losses/pairwise.hpp"
+#include "losses/pairwise/pairwise.hpp"
 
 namespace plackett {
 

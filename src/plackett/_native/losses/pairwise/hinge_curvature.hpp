@@ -4,10 +4,10 @@
 // those with z > 0, and D has their number for each document. For the bent hinge the active pairs are those on the
 // parabola, 0 < z <= w. Crossings keep the sorted order of both halves and, for each document, the range of its active
 // partners in the other half. A product is then one running sum per half and two look-ups per document, without a
-// branch. Pairs within leaves are enumerated, as in pair_sums.hpp.
+// branch. Pairs within leaves are enumerated, as in hinge_sums.hpp.
 #pragma once
-#include "losses/pair_crossing.hpp"
-#include "losses/pair_rows.hpp"
+#include "losses/pairwise/merge.hpp"
+#include "losses/pairwise/enumeration.hpp"
 
 namespace plackett {
 

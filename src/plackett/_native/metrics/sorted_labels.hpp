@@ -4,7 +4,7 @@
 #include <functional>
 #include <limits>
 
-#include "core/passes.hpp"
+#include "core/vector_ops.hpp"
 
 namespace plackett::metrics {
 

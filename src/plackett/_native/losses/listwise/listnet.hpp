@@ -1,7 +1,7 @@
 // ListNet: the cross entropy −Σ target · log softmax(f) of each query.
 #pragma once
 #include "losses/loss.hpp"
-#include "core/passes.hpp"
+#include "core/vector_ops.hpp"
 
 namespace plackett {
 

@@ -1,6 +1,6 @@
 // The second derivative of ListMLE and p-ListMLE: products, diagonal and bound. Names as in listmle.hpp.
 #pragma once
-#include "losses/listmle.hpp"
+#include "losses/listwise/listmle.hpp"
 #include "losses/loss.hpp"
 
 namespace plackett {

@@ -1,7 +1,7 @@
 // RankCosine: half of one minus the cosine between transformed labels and scores, ½ (1 − cos(φ(y), φ(f))).
 #pragma once
 #include "losses/loss.hpp"
-#include "core/passes.hpp"
+#include "core/vector_ops.hpp"
 
 namespace plackett {
 

@@ -6,7 +6,7 @@
 // on the way down, the largest below it on the way up; `rescale` converts the sums from one to the next.
 #pragma once
 #include "core/lists.hpp"
-#include "losses/pair_scores.hpp"
+#include "losses/pairwise/score_exponentials.hpp"
 
 namespace plackett {
 

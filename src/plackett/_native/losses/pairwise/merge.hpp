@@ -6,8 +6,8 @@
 #include <bit>
 #include <limits>
 
-#include "losses/pair_losses.hpp"
-#include "losses/pair_plan.hpp"
+#include "losses/pairwise/hinges.hpp"
+#include "losses/pairwise/divide_and_conquer.hpp"
 
 namespace plackett {
 
