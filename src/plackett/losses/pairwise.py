@@ -5,7 +5,6 @@ Each is a sum over pairs ``y_i > y_j`` of a function of the margin ``m = f_i - f
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -31,9 +30,8 @@ class _Pairwise(CompiledLoss):
     def native(self, lists: QueryLists) -> Any:
         return lists.keep((self.name, self.normalize), lambda: self._compiled(lists))
 
-    @abstractmethod
     def _compiled(self, lists: QueryLists) -> Any:
-        """Return the compiled loss of these lists."""
+        raise NotImplementedError
 
     def _weights(self, lists: QueryLists) -> np.ndarray:
         """Return the weight of a pair of each query; 0 for queries without pairs."""
