@@ -69,17 +69,13 @@ def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> PartitionedInput:
             "sample_weight does not go with a list of partitions or paths: the weights of queries would have to be cut "
             "the same way. Give a Dask data frame or array, and sample_weight as a column or array of the same one."
         )
-    if any(has_graph(one) or is_future(one) for one in items):
-        _refuse_columns(y, qid, "Delayed objects and futures")
-        if not all(has_graph(one) or is_future(one) for one in items):
+    n_dask = sum(has_graph(one) or is_future(one) for one in items)
+    if n_dask or any(isinstance(one, Queries) for one in items):
+        _refuse_columns(y, qid, "Delayed objects and futures" if n_dask else "Queries")
+        if 0 < n_dask < len(items):
             raise ValueError("X mixes Dask objects with other partitions. Give one kind of partitions.")
         parts = [DelayedPart(loading.from_queries, (one, f"partition {number}")) for number, one in enumerate(items)]
-        return PartitionedInput(parts, require_client("A fit to Delayed objects or futures"))
-    if any(isinstance(one, Queries) for one in items):
-        _refuse_columns(y, qid, "Queries")
-        return PartitionedInput(
-            [DelayedPart(loading.from_queries, (one, f"partition {number}")) for number, one in enumerate(items)], None
-        )
+        return PartitionedInput(parts, require_client("A fit to Delayed objects or futures") if n_dask else None)
     client = active_client()
     return PartitionedInput(
         [DelayedPart(loading.load_source, (source,)) for source in _sources(items, y, qid, client)], client

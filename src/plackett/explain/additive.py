@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from plackett.explain.rows import (
     number,
     signed,
 )
-from plackett.validation import check_finite, check_numbers, count_of, is_sparse
+from plackett.validation import check_finite, check_numbers, count_of, feature_labels, is_sparse
 
 
 class Contribution(NamedTuple):
@@ -99,7 +100,7 @@ def explain_linear(
     check_finite(X, names)
     chosen = choose_rows(X.shape[0], qid, rows, docid)
     means = _means(X, chosen)
-    values = _as_float64(X[chosen.rows])
+    values = X[chosen.rows].astype(np.float64)
     return Explanation(
         contributions=_deviations(values, means[chosen.place], chosen.sizes, coef),
         values=values,
@@ -162,7 +163,7 @@ def explain_additive(
     means = _means(parts, chosen)[chosen.place]
     return Explanation(
         contributions=_deviations(parts[chosen.rows], means, chosen.sizes, np.ones(X.shape[1])),
-        values=_as_float64(X[chosen.rows]),
+        values=X[chosen.rows].astype(np.float64),
         scores=scores[chosen.rows],
         baseline=_means(scores[:, None], chosen)[chosen.place, 0],
         feature_names=names,
@@ -172,6 +173,7 @@ def explain_additive(
     )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Explanation(ExplainedRows):
     """What each feature adds to the scores of documents; made by :func:`explain_linear` or :func:`explain_additive`.
 
@@ -195,9 +197,7 @@ class Explanation(ExplainedRows):
     _parts_name = "contributions"
     _headings = ("score", "mean of list", "strongest features")
 
-    def __init__(self, *, contributions: Any, **rows: Any):
-        super().__init__(**rows)
-        self.contributions = contributions
+    contributions: Any
 
     def top(self, row: int, n: int | None = 5) -> list[Contribution]:
         """Return the ``n`` features that change the score of a document most, without those that add nothing.
@@ -341,14 +341,7 @@ def _checked(X: Any, feature_names: Sequence[str] | None) -> tuple[Any, list[str
         raise ValueError(
             f"X has shape {X.shape} and type {X.dtype}; a table of numbers, documents by features, is needed."
         )
-    if feature_names is None:
-        names = [f"column {column}" for column in range(X.shape[1])]
-    else:
-        names = [str(name) for name in feature_names]
+    names = feature_labels(X.shape[1]) if feature_names is None else [str(name) for name in feature_names]
     if len(names) != X.shape[1]:
         raise ValueError(f"feature_names has {len(names):,} names but X has {X.shape[1]:,} columns.")
     return X, names
-
-
-def _as_float64(X: Any) -> Any:
-    return X.astype(np.float64)

@@ -84,6 +84,7 @@ class CoefficientDifference(NamedTuple):
     difference: float
 
 
+@dataclass(eq=False, repr=False)
 class QueryExplanation:
     """How the model of a query differs from that of all queries, and how it scores documents.
 
@@ -97,17 +98,12 @@ class QueryExplanation:
         What each feature adds to the scores of the documents, if there are any.
     """
 
-    def __init__(
-        self,
-        query: Any,
-        neighbors: NeighborTable,
-        coef: np.ndarray,
-        uniform_coef: np.ndarray,
-        feature_names: list[str],
-        documents: Explanation | None,
-    ):
-        self.query, self.neighbors, self.coef, self.uniform_coef = query, neighbors, coef, uniform_coef
-        self.feature_names, self.documents = feature_names, documents
+    query: Any
+    neighbors: NeighborTable
+    coef: np.ndarray
+    uniform_coef: np.ndarray
+    feature_names: list[str]
+    documents: Explanation | None
 
     def differences(self, n: int | None = None) -> list[CoefficientDifference]:
         """Return the ``n`` features whose coefficients differ most from those of all queries, the largest first."""

@@ -116,15 +116,6 @@ def moves_of(stumps: QueryStumps, docs: np.ndarray) -> list[list[StumpMove]]:
     shares = stumps.decisions.mean(axis=0) if stumps.decisions.size else np.zeros(len(stumps.names))
     for doc in docs.tolist():
         amounts = stumps.weights * (stumps.decisions[doc] - shares)
-        answer.append(
-            [
-                StumpMove(
-                    stumps.names[place],
-                    float(stumps.values[doc, place]),
-                    float(stumps.weights[place]),
-                    float(amounts[place]),
-                )
-                for place in largest_first(amounts).tolist()
-            ]
-        )
+        numbers = np.column_stack([stumps.values[doc], stumps.weights, amounts]).tolist()
+        answer.append([StumpMove(stumps.names[place], *numbers[place]) for place in largest_first(amounts).tolist()])
     return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ def signed(value: float) -> str:
     return f"{value:+.4g}" if value else "0"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ExplainedRows(ABC):
     """Documents with their scores, and the parts that make each differ from the mean score of its list."""
 
@@ -35,20 +37,16 @@ class ExplainedRows(ABC):
     _parts_name: ClassVar[str]
     _headings: ClassVar[tuple[str, str, str]]  # of the score, the baseline and the largest parts
 
-    def __init__(
-        self,
-        *,
-        values: Any,
-        scores: np.ndarray,
-        baseline: np.ndarray,
-        feature_names: list[str],
-        rows: np.ndarray,
-        qid: np.ndarray,
-        docid: list | None = None,
-    ):
-        self.values, self.scores, self.baseline = values, scores, baseline
-        self.feature_names, self.rows, self.qid, self.docid = feature_names, rows, qid, docid
-        self._place = {row: place for place, row in enumerate(rows.tolist())}
+    values: Any
+    scores: np.ndarray
+    baseline: np.ndarray
+    feature_names: list[str]
+    rows: np.ndarray
+    qid: np.ndarray
+    docid: list | None = None
+
+    def __post_init__(self) -> None:
+        self._place = {row: place for place, row in enumerate(self.rows.tolist())}
 
     def __len__(self) -> int:
         return self.rows.size
@@ -74,7 +72,7 @@ class ExplainedRows(ABC):
         headings = ["row", "query", *(["document"] if self.docid is not None else []), *self._headings[:2]]
         table = [[*headings, self._headings[2]]]
         for place, row in enumerate(self.rows[:ROWS_SHOWN].tolist()):
-            name = [] if self.docid is None else [str(plain(self.docid[place]))]
+            name = [] if self.docid is None else [str(self._name(place))]
             strongest = ", ".join(self._shown(part) for part in self.top(row, 3))
             table.append([str(row), str(plain(self.qid[place])), *name, *self._numbers(place), strongest or "–"])
         lines = [aligned(table, f"r{'l' * (len(headings) - 3)}rrl")]
@@ -93,12 +91,8 @@ class ExplainedRows(ABC):
 
     def _place_of(self, row: int) -> int:
         if row not in self._place:
-            among = (
-                "0 rows"
-                if not len(self)
-                else f"{count_of(len(self), 'row')} from {self.rows.min()} to {self.rows.max()}"
-            )
-            raise ValueError(f"row {plain(row)!r} was not explained; there are {among}.")
+            span = f" from {self.rows.min()} to {self.rows.max()}" if len(self) else ""
+            raise ValueError(f"row {plain(row)!r} was not explained; there are {count_of(len(self), 'row')}{span}.")
         return self._place[row]
 
     def _places_of_one_query(self, a: int, b: int) -> tuple[int, int]:
@@ -144,24 +138,19 @@ class ExplainedRows(ABC):
         return {**answer, self._parts_name: [part._asdict() for part in self.top(row, None)]}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ComparedRows(ABC):
     """Two documents of a list, and the parts of the difference between their scores."""
 
     _part: ClassVar[Any]
 
-    def __init__(
-        self,
-        *,
-        row_a: int,
-        row_b: int,
-        score_a: float,
-        score_b: float,
-        differences: list,
-        name_a: str | None = None,
-        name_b: str | None = None,
-    ):
-        self.row_a, self.row_b, self.name_a, self.name_b = row_a, row_b, name_a, name_b
-        self.score_a, self.score_b, self.differences = score_a, score_b, differences
+    row_a: int
+    row_b: int
+    score_a: float
+    score_b: float
+    differences: list
+    name_a: str | None = None
+    name_b: str | None = None
 
     @property
     def total(self) -> float:
@@ -250,8 +239,7 @@ def needed_lists(queries: Queries, rows: Iterable[int] | None, docid: Iterable[A
     """Return the lists of ``rows``; ``rows`` and ``docid`` are in the order of the user."""
     chosen, names = _checked(rows, queries.n_docs), _checked_names(docid, queries.n_docs)
     numbers = np.arange(queries.n_docs) if queries.row_order is None else queries.row_order
-    place_of = np.empty_like(numbers)
-    place_of[numbers] = np.arange(numbers.size)
+    place_of = queries.in_row_order(np.arange(numbers.size))
     wanted = place_of[chosen] if chosen.size else np.zeros(min(1, numbers.size), dtype=np.int64)  # for the normalizer
     is_needed = np.zeros(queries.n_queries, dtype=bool)
     is_needed[np.searchsorted(queries.indptr, wanted, side="right") - 1] = True

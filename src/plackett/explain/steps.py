@@ -8,6 +8,7 @@ rank minus that mean. Ranks go from 1 to n, the number of documents in the list;
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,6 +166,7 @@ class RankSteps(ExplainedRows):
         return f"{part.feature} {_rank(part.before)}→{_rank(part.after)}"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RankComparison(ComparedRows):
     """Why one document ends above another of its list; made by :meth:`RankSteps.why`.
 
@@ -185,9 +187,7 @@ class RankComparison(ComparedRows):
 
     _part = LeadChange
 
-    def __init__(self, *, size: int, **rows: Any):
-        super().__init__(**rows)
-        self.size = size
+    size: int
 
     @property
     def turns(self) -> list[LeadChange]:

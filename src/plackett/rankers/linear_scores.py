@@ -101,8 +101,4 @@ class LinearScores(Normalized):
 
 def in_row_order(queries: Queries, X: Any) -> Any:
     """Return grouped rows in the order given, as ``Queries.in_row_order``, but also for sparse rows."""
-    if queries.row_order is None:
-        return X
-    back = np.empty_like(queries.row_order)
-    back[queries.row_order] = np.arange(back.size)
-    return X[back]
+    return X if queries.row_order is None else X[queries.in_row_order(np.arange(queries.n_docs))]

@@ -7,6 +7,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from typing import Any
 
 from plackett._optional import import_optional
@@ -27,6 +28,7 @@ _INVISIBLE = "\u00ad\u200d\u2060\ufe00-\ufe0f\ufeff"
 _INVISIBLE_RUN = re.compile(f"[{_INVISIBLE}]+")
 
 
+@dataclass(unsafe_hash=True, repr=False)
 class Analyser:
     """Splits a text into terms; documents and queries need the same one.
 
@@ -56,24 +58,24 @@ class Analyser:
     ['the', 'of', 'bird']
     """
 
-    def __init__(
-        self,
-        stop_words: str | Iterable[str] | None = "english",
-        stemmer: str | None = None,
-        lowercase: bool = True,
-        min_length: int = 1,
-    ):
-        if isinstance(stop_words, str):
-            if stop_words != "english":
-                raise ValueError(f"stop_words={stop_words!r} is not known; give 'english', None or a list of words.")
-            self.stop_words: str | tuple[str, ...] | None = stop_words
+    stop_words: str | Iterable[str] | None = "english"
+    stemmer: str | None = None
+    lowercase: bool = True
+    min_length: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.stop_words, str):
+            if self.stop_words != "english":
+                raise ValueError(
+                    f"stop_words={self.stop_words!r} is not known; give 'english', None or a list of words."
+                )
             self._dropped = ENGLISH_STOP_WORDS
         else:
-            self.stop_words = None if stop_words is None else _check_words(stop_words)
+            self.stop_words = None if self.stop_words is None else _check_words(self.stop_words)
             self._dropped = frozenset(_normal(word).lower() for word in self.stop_words or ())
-        self.stemmer, self.lowercase = stemmer, bool(lowercase)
-        self.min_length = check_positive_int(min_length, "min_length")
-        self._stem = None if stemmer is None else _snowball(stemmer)
+        self.lowercase = bool(self.lowercase)
+        self.min_length = check_positive_int(self.min_length, "min_length")
+        self._stem = None if self.stemmer is None else _snowball(self.stemmer)
 
     def __call__(self, text: str) -> list[str]:
         dropped, min_length = self._dropped, self.min_length
@@ -111,22 +113,11 @@ class Analyser:
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as plain values; ``Analyser(**params)`` is the same analyser."""
-        stop_words = list(self.stop_words) if isinstance(self.stop_words, tuple) else self.stop_words
-        return {
-            "stop_words": stop_words,
-            "stemmer": self.stemmer,
-            "lowercase": self.lowercase,
-            "min_length": self.min_length,
-        }
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def __reduce__(self):
-        return _from_params, (self.parameters(),)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Analyser) and self.parameters() == other.parameters()
-
-    def __hash__(self) -> int:
-        return hash((self.stop_words, self.stemmer, self.lowercase, self.min_length))
+        return functools.partial(Analyser, **self.parameters()), ()
 
     def __repr__(self) -> str:
         return f"Analyser({', '.join(f'{name}={value!r}' for name, value in self.parameters().items())})"
@@ -145,10 +136,6 @@ def _check_words(stop_words: Any) -> tuple[str, ...]:
 
 def _normal(text: str) -> str:
     return text if text.isascii() else _INVISIBLE_RUN.sub("", unicodedata.normalize("NFKC", text))
-
-
-def _from_params(params: dict[str, Any]) -> Analyser:
-    return Analyser(**params)
 
 
 def _word_pattern(text: str) -> re.Pattern[str]:

@@ -176,10 +176,7 @@ class FeatureSteps(Boosted):
         return replay.scores
 
     def _explained_rows(self, X: Any, qid: Any, docid: Any) -> ExplainedRows:
-        check_is_fitted(self)
-        if isinstance(X, Queries) and docid is None:
-            docid = X.docid
-        queries = self._check_queries(X, None, qid, needs_labels=False)
+        queries, docid = self._check_explained(X, qid, docid)
         place = queries.in_row_order(np.arange(queries.n_docs))
         names = feature_labels(self.n_features_in_, self.feature_labels)
         return ExplainedRows(queries, place, queries.X[place], queries.qid[place], names, docid)

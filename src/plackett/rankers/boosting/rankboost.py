@@ -212,10 +212,7 @@ class RankBoost(Boosted, Normalized):
         """
         from plackett.explain.additive import explain_additive
 
-        check_is_fitted(self)
-        if isinstance(X, Queries) and docid is None:
-            docid = X.docid
-        queries = self._check_queries(X, None, qid, needs_labels=False)
+        queries, docid = self._check_explained(X, qid, docid)
         scaled = in_row_order(queries, self._normalized(queries).X)
         parts = np.zeros(scaled.shape)
         for feature in np.unique(self.steps_["feature"]).tolist():

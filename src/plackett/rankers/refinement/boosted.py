@@ -178,14 +178,10 @@ class BoostedRefiner(Refiner):
             ``.top(row)`` and ``.why(a, b)`` answer the two usual questions as tables.
         """
         scores = self.predict(X, qid=qid, base_score=base_score)
-        if isinstance(X, Queries) and docid is None:
-            docid = X.docid
-        queries = self._check_queries(X, None, qid, needs_labels=False)
+        queries, docid = self._check_explained(X, qid, docid)
         places = self._places_of(queries, self.has_ids_)
         chosen = choose_rows(queries.n_docs, queries.in_row_order(queries.qid), rows, docid)
-        grouped = np.arange(queries.n_docs)
-        if queries.row_order is not None:
-            grouped[queries.row_order] = np.arange(queries.n_docs)
+        grouped = queries.in_row_order(np.arange(queries.n_docs))
         moves: list[list] = [[] for _ in range(chosen.rows.size)]
         baseline = np.empty(chosen.rows.size)
         sorted_scores = np.empty(queries.n_docs)

@@ -87,11 +87,7 @@ def check_pairs(pairs: Any, queries: Queries) -> np.ndarray:
     outside = (table < 0) | (table >= queries.n_docs)
     if outside.any():
         raise ValueError(f"pairs names row {int(table[outside][0])}, but X has rows 0 to {queries.n_docs - 1:,}.")
-    grouped = table
-    if queries.row_order is not None:
-        back = np.empty(queries.n_docs, dtype=np.int64)
-        back[queries.row_order] = np.arange(queries.n_docs)
-        grouped = back[table]
+    grouped = queries.in_row_order(np.arange(queries.n_docs))[table]
     query_of = np.searchsorted(queries.indptr, grouped, side="right") - 1
     apart = np.flatnonzero(query_of[:, 0] != query_of[:, 1])
     if apart.size:

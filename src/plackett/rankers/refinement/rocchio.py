@@ -9,7 +9,6 @@ import numpy as np
 
 from plackett.data.queries import Queries
 from plackett.explain.additive import Explanation, explain_additive
-from plackett.rankers.linear_scores import in_row_order
 from plackett.rankers.refinement.base import Refiner, map_queries
 from plackett.rankers.refinement.judgements import Judgements
 from plackett.validation import check_number, is_sparse
@@ -136,18 +135,19 @@ class RocchioRefiner(Refiner):
             As that of ``LinearRanker.explain``.
         """
         scores = self.predict(X, qid=qid, base_score=base_score)
-        if isinstance(X, Queries) and docid is None:
-            docid = X.docid
-        queries = self._check_queries(X, None, qid, needs_labels=False)
+        queries, docid = self._check_explained(X, qid, docid)
         places = self._places_of(queries, self.has_ids_)
         base = self._base_for(X, queries, base_score, places)
         features = queries.X.toarray() if is_sparse(queries.X) else queries.X
         table = self._table(features, base)
         parts = table * np.repeat(self.coef_[places], np.diff(queries.indptr), axis=0)
         return explain_additive(
-            in_row_order(queries, parts), in_row_order(queries, table), queries.in_row_order(queries.qid),
-            scores=scores, rows=rows, docid=docid, feature_names=self._column_names(),
-        )  # fmt: skip
+            *map(queries.in_row_order, (parts, table, queries.qid)),
+            scores=scores,
+            rows=rows,
+            docid=docid,
+            feature_names=self._column_names(),
+        )
 
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets."""

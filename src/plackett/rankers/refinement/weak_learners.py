@@ -78,15 +78,6 @@ class BasePairs:
         self.powers = np.empty((base.size, _native.rankers.N_TERMS))
         _native.rankers.fill_powers(steps, self.powers)
 
-    def times(self, vector: np.ndarray) -> np.ndarray:
-        """Return ``W @ vector``."""
-        values = np.ascontiguousarray(vector[self.order], dtype=np.float64)
-        product, unused = np.empty_like(values), np.empty_like(values)
-        _native.rankers.multiply_base_pairs(self.powers, values, values, product, unused)
-        answer = np.empty_like(product)
-        answer[self.order] = product
-        return answer
-
 
 class Rounds(NamedTuple):
     """The steps of a query, and the scores of its documents in the order of its rows.
