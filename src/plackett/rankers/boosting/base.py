@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett.rankers.base import Ranker
+from plackett.storage.models.array_checks import check_records
 from plackett.validation import is_sparse
 
 LARGEST_EDGE = 1.0 - 1e-6  # a perfect weak ranker would get an infinite weight; with this edge it gets 7.25
@@ -43,12 +44,9 @@ class Boosted(Ranker):
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets."""
         super().check_loaded()
-        steps = getattr(self, "steps_", None)
-        if not isinstance(steps, np.ndarray) or steps.dtype != np.dtype(self.STEP_FIELDS) or steps.ndim != 1:
-            raise ValueError(f"steps_ must be records of {', '.join(name for name, _ in self.STEP_FIELDS)}.")
-        if not all(np.isfinite(steps[name]).all() for name, _ in self.STEP_FIELDS):
-            raise ValueError("steps_ must hold finite numbers.")
-        if ((steps["feature"] < 0) | (steps["feature"] >= self._n_columns)).any():
+        check_records(self, "steps_", self.STEP_FIELDS)
+        features = self.steps_["feature"]
+        if ((features < 0) | (features >= self._n_columns)).any():
             raise ValueError(f"the features of steps_ must be columns 0 to {self._n_columns - 1}.")
 
 

@@ -275,9 +275,7 @@ class QueryFeatureSource(Parameters):
             raise ValueError("scaled must be the query features that are numbers.")
         if self.centre is not None:
             for name in ("centre", "factor"):
-                check_vector(self, name)
-                if getattr(self, name).size != len(scaled):
-                    raise ValueError(f"{name} must have one number for each of {len(scaled)} query features.")
+                check_vector(self, name, size=len(scaled))
         return n_features - len(columns)
 
 

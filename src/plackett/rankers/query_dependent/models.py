@@ -21,7 +21,7 @@ from plackett.rankers.query_dependent.local_fits import LocalFits, Solutions
 from plackett.rankers.query_dependent.neighbors import Neighbors, mixed
 from plackett.rankers.query_dependent.targets import Targets, score_lists
 from plackett.rankers.query_dependent.weights import QueryWeights
-from plackett.storage.models.array_checks import check_matrix, check_vector
+from plackett.storage.models.array_checks import check_bounds, check_matrix, check_vector
 from plackett.validation import check_choice, check_number, check_numbers, count_of, largest_values
 
 MOST_MODELS_KEPT = 10_000  # of queries that were not in fit
@@ -390,9 +390,7 @@ class QueryModels(Normalized):
         if type(self.has_ids_) is not bool:
             raise ValueError("has_ids_ must be true or false.")
         if self.uniform_coef_ is not None:
-            check_vector(self, "uniform_coef_")
-            if self.uniform_coef_.size != size:
-                raise ValueError(f"uniform_coef_ has {self.uniform_coef_.size} coefficients and coef_ {size}.")
+            check_vector(self, "uniform_coef_", size=size)
         if self.training_rows_ is not None:
             self._check_loaded_training(n_queries, width)
 
@@ -400,11 +398,10 @@ class QueryModels(Normalized):
         """Raise a ValueError if bounds or labels do not fit the training documents: compiled code relies on them."""
         check_matrix(self, "training_rows_")
         check_vector(self, "training_labels_")
+        check_bounds(self, "training_indptr_", n_queries)
         indptr, labels = self.training_indptr_, self.training_labels_
-        if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.shape != (n_queries + 1,):
-            raise ValueError(f"training_indptr_ must hold {n_queries + 1} whole numbers.")
-        if indptr[0] != 0 or (np.diff(indptr) < 1).any() or indptr[-1] != labels.size:
-            raise ValueError("training_indptr_ must rise from 0 to the number of labels.")
+        if indptr[-1] != labels.size:
+            raise ValueError("training_indptr_ must end with the number of labels.")
         if self.training_rows_.shape != (labels.size, n_columns):
             raise ValueError(f"training_rows_ must have {labels.size} rows of {n_columns} numbers.")
         rises = np.diff(labels) > 0
@@ -412,9 +409,9 @@ class QueryModels(Normalized):
         if rises.any():
             raise ValueError("training_labels_ must fall within each query.")
         if self.training_shares_ is not None:
-            check_vector(self, "training_shares_")
-            if self.training_shares_.shape != (n_queries,) or (self.training_shares_ < 0).any():
-                raise ValueError(f"training_shares_ must hold {n_queries} numbers of at least 0.")
+            check_vector(self, "training_shares_", size=n_queries)
+            if (self.training_shares_ < 0).any():
+                raise ValueError("training_shares_ must hold numbers of at least 0.")
 
 
 def _some_at_a_time(n: int) -> list[np.ndarray]:

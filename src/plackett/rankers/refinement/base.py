@@ -15,7 +15,7 @@ from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.refinement.base_score import column_number, column_values, grouped_base_score, is_column
 from plackett.rankers.refinement.judgements import Judgements, check_pairs
 from plackett.rankers.tied_scores import break_ties, places_of, row_keys
-from plackett.storage.models.array_checks import check_vector
+from plackett.storage.models.array_checks import check_bounds, check_vector
 from plackett.validation import check_labels, feature_labels, is_sparse, plain
 
 DOCS_PER_BLOCK = 2048
@@ -211,17 +211,12 @@ class Refiner(Ranker):
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets."""
         super().check_loaded()
-        indptr = getattr(self, "indptr_", None)
-        if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.ndim != 1 or indptr.size < 2:
-            raise ValueError("indptr_ must hold whole numbers.")
-        if indptr[0] != 0 or (np.diff(indptr) < 1).any():
-            raise ValueError("indptr_ must rise from 0.")
+        check_bounds(self, "indptr_")
+        indptr = self.indptr_
         if np.shape(self.query_ids_) != (indptr.size - 1,) or type(self.has_ids_) is not bool:
             raise ValueError(f"query_ids_ must hold {indptr.size - 1} ids.")
         for name, kind in (("base_scores_", np.float64), ("scores_", np.float64), ("row_keys_", np.int64)):
-            check_vector(self, name, kind)
-            if getattr(self, name).size != indptr[-1]:
-                raise ValueError(f"{name} must have {indptr[-1]} numbers.")
+            check_vector(self, name, kind, int(indptr[-1]))
         column = self.base_column_
         if column is not None and (type(column) is not int or not 0 <= column < self.n_features_in_):
             raise ValueError("base_column_ must be the number of a column or None.")

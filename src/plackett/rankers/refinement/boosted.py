@@ -33,7 +33,7 @@ from plackett.rankers.refinement.weak_learners import (
     takes_weights,
     votes,
 )
-from plackett.storage.models.array_checks import check_vector
+from plackett.storage.models.array_checks import check_bounds, check_records, check_vector
 from plackett.validation import check_number, check_positive_int, plain
 
 SMALLEST_SAMPLE = 20
@@ -241,24 +241,14 @@ class BoostedRefiner(Refiner):
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets; kernels do not check the steps."""
         super().check_loaded()
-        bounds = getattr(self, "steps_indptr_", None)
         n_queries = self.indptr_.size - 1
-        if not isinstance(bounds, np.ndarray) or bounds.dtype != np.int64 or bounds.shape != (n_queries + 1,):
-            raise ValueError(f"steps_indptr_ must hold {n_queries + 1} whole numbers.")
-        if bounds[0] != 0 or (np.diff(bounds) < 0).any():
-            raise ValueError("steps_indptr_ must rise from 0.")
-        n_rounds = int(bounds[-1])
-        check_vector(self, "confidence_")
-        steps, fields = getattr(self, "steps_", None), STUMP_FIELDS if self.estimators_ is None else CLASSIFIER_FIELDS
-        if not isinstance(steps, np.ndarray) or steps.dtype != np.dtype(fields) or steps.shape != (n_rounds,):
-            raise ValueError(f"steps_ must hold {n_rounds} records of {', '.join(name for name, _ in fields)}.")
-        if not all(np.isfinite(steps[name]).all() for name, _ in fields):
-            raise ValueError("steps_ must hold finite numbers.")
+        check_bounds(self, "steps_indptr_", n_queries, least=0)
+        n_rounds = int(self.steps_indptr_[-1])
+        check_vector(self, "confidence_", size=n_queries)
+        check_records(self, "steps_", STUMP_FIELDS if self.estimators_ is None else CLASSIFIER_FIELDS, n_rounds)
         states = getattr(self, "states_", None)
         if not isinstance(states, np.ndarray) or states.shape != (n_rounds + n_queries, N_COLUMNS):
             raise ValueError("states_ must have a row for every round, and one more for every query.")
-        if self.confidence_.size != n_queries:
-            raise ValueError(f"confidence_ must have {n_queries} numbers.")
         if self.estimators_ is not None:
             if not isinstance(self.estimators_, list) or len(self.estimators_) != n_rounds:
                 raise ValueError(f"estimators_ must hold {n_rounds} classifiers.")
@@ -271,7 +261,8 @@ class BoostedRefiner(Refiner):
             if any(tree.features_.max() >= self.n_features_in_ for tree in trees):
                 raise ValueError(f"the features of a tree must be columns 0 to {self.n_features_in_ - 1}.")
             return
-        if ((steps["feature"] < 0) | (steps["feature"] >= self.n_features_in_)).any():
+        features = self.steps_["feature"]
+        if ((features < 0) | (features >= self.n_features_in_)).any():
             raise ValueError(f"the features of steps_ must be columns 0 to {self.n_features_in_ - 1}.")
 
 

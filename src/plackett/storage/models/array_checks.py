@@ -9,11 +9,32 @@ import numpy as np
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
-def check_vector(estimator: Any, name: str, dtype: Any = np.float64) -> None:
-    """Raise a ValueError if a loaded attribute is not a vector of finite numbers."""
+def check_vector(estimator: Any, name: str, dtype: Any = np.float64, size: int | None = None) -> None:
+    """Raise a ValueError if a loaded attribute is not a vector of finite numbers, ``size`` of them."""
     vector = getattr(estimator, name, None)
     if not isinstance(vector, np.ndarray) or vector.dtype != dtype or vector.ndim != 1 or not np.isfinite(vector).all():
         raise ValueError(f"{name} must be a vector of finite numbers.")
+    if size is not None and vector.size != size:
+        raise ValueError(f"{name} must have {size} numbers.")
+
+
+def check_bounds(estimator: Any, name: str, n_parts: int | None = None, *, least: int = 1) -> None:
+    """Raise a ValueError if a loaded attribute does not hold the bounds of parts with at least ``least`` entries."""
+    check_vector(estimator, name, np.int64, None if n_parts is None else n_parts + 1)
+    bounds = getattr(estimator, name)
+    if bounds.size < 2 or bounds[0] != 0 or (np.diff(bounds) < least).any():
+        raise ValueError(f"{name} must rise from 0.")
+
+
+def check_records(estimator: Any, name: str, fields: list, size: int | None = None) -> None:
+    """Raise a ValueError if a loaded attribute is not a vector of records of finite numbers, ``size`` of them."""
+    records = getattr(estimator, name, None)
+    if not isinstance(records, np.ndarray) or records.dtype != np.dtype(fields) or records.ndim != 1:
+        raise ValueError(f"{name} must be records of {', '.join(field for field, _ in fields)}.")
+    if size is not None and records.size != size:
+        raise ValueError(f"{name} must hold {size} records.")
+    if not all(np.isfinite(records[field]).all() for field, _ in fields):
+        raise ValueError(f"{name} must hold finite numbers.")
 
 
 def check_matrix(estimator: Any, name: str) -> None:
