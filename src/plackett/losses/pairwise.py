@@ -132,7 +132,10 @@ class PairwiseSmoothedHinge(_CurvedHinge):
         if not 0 < self.width < np.inf:
             raise ValueError(f"width={self.width!r} must be a number above 0.")
 
-    def native(self, lists: QueryLists) -> Any:  # not cached: solvers use many widths
+    def native(self, lists: QueryLists) -> Any:
+        return self._compiled(lists)  # not cached: solvers use many widths
+
+    def _compiled(self, lists: QueryLists) -> Any:
         return _native.losses.bend(_native_plan(lists), self._weights(lists) / self.width, self.width)
 
     def native_curvature(self, lists: QueryLists, scores: Callable[[], np.ndarray]) -> Any:
