@@ -10,6 +10,7 @@ from sklearn.base import clone
 import plackett as pk
 from plackett import _threads
 from plackett.data.queries import Queries
+from plackett.exceptions import DataWarning
 from plackett.rankers.boosting.diff_rank import DiffRank
 from plackett.rankers.boosting.feature_rank import BLFeatureRank, FeatureRank
 from tests.rankers.boosting.feature_lists import damage, make_data
@@ -126,7 +127,8 @@ def test_a_validation_set_of_which_the_measure_says_nothing_ends_no_fit(ranker):
     X, y, qid = make_data(8, lengths=(12, 12))
     nothing_relevant = (X, np.zeros(y.size), qid)
     metric = pk.metrics.Measure("ndcg", 5, empty="skip")
-    fitted = ranker(patience=1, cycles=2).fit(X, y, qid=qid, eval_set=nothing_relevant, eval_metric=metric)
+    with pytest.warns(DataWarning, match="has no value on the validation set"):
+        fitted = ranker(patience=1, cycles=2).fit(X, y, qid=qid, eval_set=nothing_relevant, eval_metric=metric)
     assert np.isnan(fitted.history_[str(metric)]).all()
     assert fitted.best_iteration_ is None
     assert fitted.best_score_ is None
