@@ -14,7 +14,7 @@ TIES = ("stable", "average", "worst", "best", "trec", "quicksort")
 
 
 def tie_keys(lists: JudgedLists, ties: str) -> np.ndarray:
-    """Return keys in whose rising order documents with equal scores stand; empty for the order of the rows."""
+    """Return the keys by which documents with equal scores are sorted, ascending; empty for the order of the rows."""
     if ties == "worst":
         return lists.labels
     if ties == "best":

@@ -75,7 +75,7 @@ class Objective(LossTraits):
         Labels and bounds of the scorer's rows.
     penalty : L2
     weights : ndarray of shape (n_queries,), default=None
-        Weight of each query; None weighs all alike.
+        Weight of each query; None gives all the same weight.
     random_state : int, default=None
         Seed of random losses.
     """

@@ -62,7 +62,7 @@ class SingleFeature:
 FURTHER: dict[str, Contestant] = {
     "DiffRank": CONTESTANTS["DiffRank"],
     "RankSVM": (_ranksvm, {"l2": L2, **AS_GIVEN}),
-    "DiffRank, ranks as the values stand": (DiffRank, {"discovery": ["linear"], "cycles": CYCLES}),
+    "DiffRank, ranks of the raw values": (DiffRank, {"discovery": ["linear"], "cycles": CYCLES}),
     "ListMLE on ranks": (_listmle, {"l2": L2, **RANKS}),
     "SVM-map on ranks": (_svm_map, {"C": [1, 10, 100], **RANKS}),
     "RankCosine on ranks": (_rankcosine, RANKS),

@@ -156,7 +156,7 @@ def load(
     """Read a published data set: a Queries, Ratings or TextCollection, according to ``info(name).kind``.
 
     Nothing is downloaded. When the set is not there, the error says where to get it and where to put it. When it is
-    there but has not the published number of queries or rows, a `DataWarning` says so.
+    found but does not have the published number of queries or rows, a `DataWarning` says so.
 
     Parameters
     ----------

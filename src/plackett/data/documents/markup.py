@@ -84,7 +84,7 @@ def _plain(text: str) -> str:
 def text_of_html(text: str) -> tuple[str, str]:
     """Return the title and text of a web page; the title is ``<title>`` or the first heading, or ``""``.
 
-    Scripts, styles, comments and the like are left out; what is no tag stays as text. A tag ends at the first ``>``,
+    Scripts, styles, comments and the like are left out; text that is not a tag is kept. A tag ends at the first ``>``,
     even within quotes. (``html.parser`` takes hours for some pages of a megabyte.)
 
     Examples

@@ -28,7 +28,7 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
     query (except in ``QueryUnitLength``, which does not shift columns). float32 stays float32, X is never changed, NaN
     and infinite values are rejected.
 
-    Pipelines and searches pass ``qid`` on by itself once metadata routing is enabled
+    Pipelines and searches pass ``qid`` on automatically once metadata routing is enabled
     (``sklearn.set_config(enable_metadata_routing=True)``).
 
     Attributes

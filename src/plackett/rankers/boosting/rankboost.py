@@ -48,7 +48,7 @@ class RankBoost(Boosted, Normalized):
         None takes all of them. Queries in which all labels are equal are ignored.
     alpha : {"r", "exact"}, default="r"
         ``"r"``: ``½ ln((1 + r) / (1 - r))``, which minimises a bound of Z; ``"exact"``: ``½ ln(W+ / W-)``, with the
-        weights of the pairs ordered rightly and wrongly, which minimises Z itself. At most 7.25 either way.
+        weights of the pairs ordered correctly and wrongly, which minimises Z itself. At most 7.25 either way.
     pair_weights : {"pairs", "all", "none"}, default="pairs"
         First weight of a pair: ``"pairs"`` one over the query's pairs with different labels, ``"all"`` one over all its
         pairs, ``"none"`` the same in every query, as in the paper. ``normalize`` of the pairwise losses.

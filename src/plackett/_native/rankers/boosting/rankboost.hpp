@@ -87,7 +87,7 @@ inline Index first_of_size(View<const double> edges, double size) {
     return -1;
 }
 
-// Summed weight of the pairs that `code > k` orders rightly, and of those that it orders wrongly.
+// Summed weight of the pairs that `code > k` orders correctly, and of those that it orders wrongly.
 inline std::pair<double, double> split(View<const std::int32_t> code, Index k, View<const Index> order,
                                        View<const Index> indptr, View<const Index> bounds, View<const Index> of_queries,
                                        View<const double> weights, View<const double> up, View<const double> down) {

@@ -30,7 +30,7 @@ struct Weights {
     double of_w, of_t, err_w, err_t;
 };
 
-// Sums of γ over the pairs that a classifier orders rightly and wrongly, and its weight α.
+// Sums of γ over the pairs that a classifier orders correctly and wrongly, and its weight α.
 struct Round {
     double mu, nu, alpha;
 };
