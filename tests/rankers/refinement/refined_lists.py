@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import plackett as pk
 from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
 
@@ -31,3 +32,16 @@ def make_queries(n_queries=5, seed=0):
     X, base, y = (np.concatenate(parts) for parts in zip(*lists, strict=True))
     mixed = draws.permutation(qid.size)
     return X[mixed], base[mixed], y[mixed], qid[mixed]
+
+
+def make_named_queries():
+    """Six lists with names of documents and features."""
+    made = pk.datasets.make_web_like(6, n_features=5, random_state=0)
+    names = [f"d{place}" for place in range(made.n_docs)]
+    return pk.Queries(made.X, made.y, made.qid, docid=names, feature_names=["bm25", "title", "url", "age", "rank"])
+
+
+def judge_first_three(queries):
+    """The labels of each query's first three documents, NaN for the others."""
+    places = np.arange(queries.n_docs) - np.repeat(queries.indptr[:-1], np.diff(queries.indptr))
+    return np.where(places < 3, queries.y, np.nan)

@@ -247,32 +247,6 @@ def test_an_infinite_label_is_refused():
 
 
 @pytest.mark.parametrize("refiner", REFINERS, **of_class)
-def test_contributions_sum_to_the_score_less_the_mean_of_the_list(refiner, data, feedback):
-    fitted = clone(refiner).fit(data, feedback, base_score=np.asarray(data.X[:, 1]) + 0.01 * np.arange(data.n_docs))
-    explanation = fitted.explain(data)
-    for row in range(data.n_docs):
-        total = sum(part.contribution for part in explanation.top(row, None))
-        mean = fitted.scores_[data.qid == data.qid[row]].mean()
-        assert total == pytest.approx(fitted.scores_[row] - mean, abs=3e-6)
-        assert explanation.baseline[row] == pytest.approx(mean)
-    comparison = explanation.why(0, 1)
-    assert sum(part.difference for part in comparison.differences) == pytest.approx(comparison.total, abs=3e-6)
-    assert "total" in str(comparison)
-    assert "d0" in str(explanation)
-    assert len(explanation.to_dict()["rows"]) == data.n_docs
-
-
-def test_explained_rows_may_come_in_any_order_of_queries(data, feedback):
-    fitted = MultiplicativeRefiner().fit(data, feedback, base_score=0)
-    mixed = np.random.default_rng(0).permutation(data.n_docs)
-    whole = fitted.explain(data)
-    some = fitted.explain(data.X[mixed], qid=data.qid[mixed], rows=[4, 2])
-    assert [part.stump for part in some.top(4)] == [part.stump for part in whole.top(int(mixed[4]))]
-    with pytest.raises(ValueError, match="row 0 was not explained"):
-        some.top(0)
-
-
-@pytest.mark.parametrize("refiner", REFINERS, **of_class)
 def test_a_saved_refiner_predicts_the_same(refiner, data, feedback, tmp_path):
     fitted = clone(refiner).fit(data, feedback, base_score=np.asarray(data.X[:, 1]))
     fitted.save(tmp_path / "model.plackett")

@@ -207,18 +207,6 @@ def test_any_classifier_lowers_the_objective(estimator, sample_size):
     assert explanation.top(0, 1)[0].stump.startswith("round ")
 
 
-def test_stumps_are_named_and_taken_together():
-    X = np.array([[9.0, 0.0], [8.0, 1.0], [7.0, 0.0], [6.0, 1.0]])
-    fitted = MultiplicativeRefiner().fit(pk.Queries(X, feature_names=["bm25", "fresh"]), [0, 1, 0, 1], base_score=0)
-    top = fitted.explain(pk.Queries(X, feature_names=["bm25", "fresh"])).top(1, 1)[0]
-    steps = fitted.steps_
-    own = steps["weight"][(steps["feature"] == 1) & steps["is_above"]]
-    assert top.stump == "fresh > 0.5"
-    assert top.value == 1.0
-    assert top.weight == pytest.approx(own.sum())
-    assert top.contribution == pytest.approx(own.sum() / 2)  # half of the list has it
-
-
 def test_classifiers_are_saved_where_files_can_hold_them(data, feedback, tmp_path):
     fitted = MultiplicativeRefiner(3, estimator=LogisticRegression()).fit(data, feedback, base_score=1)
     fitted.save(tmp_path / "model.plackett")

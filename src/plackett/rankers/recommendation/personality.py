@@ -1,4 +1,8 @@
-"""Personality diagnosis: expected ratings from the ratings of other users."""
+"""Personality diagnosis: expected ratings from the ratings of other users.
+
+It does not use the fit template of ``rankers/base.py``: it learns from ratings of items by users, and has no rows of
+features, no queries, no iterations and no validation set.
+"""
 
 from __future__ import annotations
 
