@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from plackett.data.queries import Queries
 from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
-from plackett.rankers.refinement.reasons import strongest_reasons
 from plackett.rankers.refinement.rocchio import RocchioRefiner
+from plackett.rankers.refinement.strongest_reasons import strongest_reasons
 from plackett.web.collections.base import Hits, make_hits
 from plackett.web.records import Judged
 from plackett.web.workbench.refining import (

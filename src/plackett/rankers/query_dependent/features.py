@@ -11,7 +11,7 @@ import numpy as np
 from plackett._parameters import Parameters
 from plackett._threads import query_blocks
 from plackett.data.queries import Queries
-from plackett.rankers.query_dependent.table import QueryTable, check_loaded_columns
+from plackett.rankers.query_dependent.query_table import QueryTable, check_loaded_columns
 from plackett.scorers.linear import LinearScorer
 from plackett.storage.models.array_checks import check_vector
 from plackett.validation import (

@@ -14,11 +14,17 @@ from plackett.exceptions import ConvergenceWarning, DataWarning, warn
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Normalized, as_seed, check_loaded_normalizer
 from plackett.rankers.monitor import Progress, ValidationSet
-from plackett.rankers.query_dependent.choice import CANDIDATES, CHOOSING_TOL, L2_GRID, choose, queries_to_hold_out
 from plackett.rankers.query_dependent.features import QueryFeatureSource
 from plackett.rankers.query_dependent.function_space import FunctionSpace
 from plackett.rankers.query_dependent.local_fits import LocalFits, Solutions
 from plackett.rankers.query_dependent.neighbors import Neighbors, mixed
+from plackett.rankers.query_dependent.parameter_choice import (
+    CANDIDATES,
+    CHOOSING_TOL,
+    L2_GRID,
+    choose,
+    queries_to_hold_out,
+)
 from plackett.rankers.query_dependent.targets import Targets, score_lists
 from plackett.rankers.query_dependent.weights import QueryWeights
 from plackett.storage.models.array_checks import check_bounds, check_matrix, check_vector

@@ -23,7 +23,7 @@ from plackett.rankers.query_dependent.neighbors import (
     nearest,
     search,
 )
-from plackett.rankers.query_dependent.table import QueryTable, check_loaded_columns
+from plackett.rankers.query_dependent.query_table import QueryTable, check_loaded_columns
 from plackett.storage.models.array_checks import check_matrix
 from plackett.validation import check_choice, check_number, check_positive_int, count_of
 

@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from plackett._threads import n_threads
 from plackett.data.datasets.synthetic import QueryDependentData, make_query_dependent
 from plackett.exceptions import ConvergenceWarning
-from plackett.rankers.query_dependent.choice import L2_GRID
+from plackett.rankers.query_dependent.parameter_choice import L2_GRID
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
 from plackett.reproductions.base import Item, Job, Paper, Row, Table, Verdict, gap_and_p
 from plackett.reproductions.qsvm import web_search as qsvm_web

@@ -11,8 +11,8 @@ from plackett.data.feedback.feedback import ETA, Feedback
 from plackett.data.queries import Queries
 from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.judgements import pin_judged as pinned_scores
-from plackett.rankers.refinement.reasons import Reason, strongest_reasons
 from plackett.rankers.refinement.rocchio import RocchioRefiner
+from plackett.rankers.refinement.strongest_reasons import Reason, strongest_reasons
 from plackett.validation import check_choice, count_of
 from plackett.web.collections.base import Hits, make_hits
 from plackett.web.errors import client_errors

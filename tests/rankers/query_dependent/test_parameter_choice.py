@@ -5,8 +5,8 @@ import pytest
 
 import plackett as pk
 from benchmarks.defaults import best_by_other_folds
-from plackett.rankers.query_dependent import choice
-from plackett.rankers.query_dependent.choice import first_within_one_error, queries_to_hold_out
+from plackett.rankers.query_dependent import parameter_choice as choice
+from plackett.rankers.query_dependent.parameter_choice import first_within_one_error, queries_to_hold_out
 
 RNG = np.random.default_rng(3)
 
