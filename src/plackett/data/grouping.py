@@ -43,6 +43,21 @@ def group_rows(qid: Any, n_docs: int) -> Groups:
     return Groups(ids, indptr, np.argsort(codes, kind="stable"))
 
 
+def group_runs(keys: np.ndarray, lengths: np.ndarray) -> Groups:
+    """Group rows that are given as runs of equal ids, with their lengths; adjacent runs may have the same id."""
+    is_new = np.append(True, keys[1:] != keys[:-1])
+    keys, lengths = keys[is_new], np.add.reduceat(lengths, np.flatnonzero(is_new))
+    runs = group_rows(keys, keys.size)
+    ends = np.append(0, np.cumsum(lengths))
+    if runs.order is None:
+        return Groups(runs.ids, ends, None)
+    first_rows, lengths = ends[runs.order], lengths[runs.order]
+    ends = np.append(0, np.cumsum(lengths))
+    order = np.repeat(first_rows - ends[:-1], lengths)
+    order += np.arange(order.size)
+    return Groups(runs.ids, ends[runs.indptr], order)
+
+
 def is_one_id(qid: object) -> bool:
     """Return whether ``qid`` is one id for all rows: text, or anything that is not iterable. A tuple is many ids."""
     if hasattr(qid, "ndim"):  # arrays and numpy's scalars

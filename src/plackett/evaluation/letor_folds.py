@@ -17,7 +17,6 @@ from plackett.exceptions import DatasetNotFoundError
 from plackett.storage.file_names import find_file, find_folder
 
 PART_NAMES = tuple(f"S{number}" for number in range(1, N_FOLDS + 1))
-PART_FILES = ("{part}.txt", "{part}")
 
 
 class LetorFolds:
@@ -143,7 +142,7 @@ def read_whole(folder: str | PathLike) -> Queries:
 
 
 def _part_files(root: Path) -> list[Path] | None:
-    files = [_first(root, [pattern.format(part=part) for pattern in PART_FILES]) for part in PART_NAMES]
+    files = [find_file(root, f"{part}.txt", part) for part in PART_NAMES]
     found = [file for file in files if file is not None]
     return found if len(found) == N_FOLDS else None
 
@@ -155,17 +154,12 @@ def _fold_files(root: Path) -> list[list[Path]]:
         number = len(answer) + 1
         files = []
         for role, names in FOLD_FILES.items():
-            file = _first(root, [f"Fold{number}/{name}" for name in names])
+            file = find_file(root, *(f"Fold{number}/{name}" for name in names))
             if file is None:
                 raise DatasetNotFoundError(f"{root / f'Fold{number}'} has no {role} file ({' or '.join(names)}).")
             files.append(file)
         answer.append(files)
     return answer
-
-
-def _first(root: Path, names: Sequence[str]) -> Path | None:
-    found = (find_file(root, name) for name in names)
-    return next((path for path in found if path is not None), None)
 
 
 def _read_alike(files: Sequence[Path]) -> list[Queries]:

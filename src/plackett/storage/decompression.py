@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 from plackett._optional import import_optional
 from plackett.exceptions import DataFormatError
 
+COMPRESSED = (".gz", ".xz", ".zst", ".bz2")  # endings of files
 BLOCK = 1 << 20
 MAX_LINE = 1 << 25  # bytes of one line of a compressed text
 WHOLE_BYTES, WHOLE_RATIO = 1 << 26, 8  # of a text that is read at once: these bytes, and 8 per compressed byte

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from plackett.storage.decompression import COMPRESSED
 from plackett.storage.opening import Stream, first_bytes
 
 _MAGIC = b"PAR1"
@@ -96,8 +97,6 @@ def parquet_in_pipe(name: str) -> ValueError:
 
 # --- Files of published data sets -------------------------------------------------------------------------------------
 
-_COMPRESSED = ("", ".gz", ".xz", ".zst", ".bz2")
-
 
 def find_folder(root: Path, relative: str) -> Path | None:
     """Return the folder ``relative`` below ``root``, in any letter case, or None; ``""`` is the root itself."""
@@ -107,14 +106,15 @@ def find_folder(root: Path, relative: str) -> Path | None:
     return place
 
 
-def find_file(folder: Path, relative: str) -> Path | None:
-    """Return the file ``relative`` below ``folder``, in any letter case, plain or compressed, or None."""
-    *parents, name = Path(relative).parts
-    place = find_folder(folder, "/".join(parents))
-    if place is None:
-        return None
-    found = (_entry(place, name + suffix, folders=False) for suffix in _COMPRESSED)
-    return next((path for path in found if path is not None), None)
+def find_file(folder: Path, *relative: str) -> Path | None:
+    """Return the first of these files below ``folder``, in any letter case, plain or compressed, or None."""
+    for parents, name in map(os.path.split, relative):
+        place = find_folder(folder, parents)
+        found = (_entry(place, name + suffix, folders=False) for suffix in ("", *COMPRESSED) if place is not None)
+        path = next(filter(None, found), None)
+        if path is not None:
+            return path
+    return None
 
 
 def _entry(folder: Path, name: str, *, folders: bool) -> Path | None:

@@ -22,10 +22,11 @@ def is_model(source: str | Stream) -> bool:
 def check_target(path: str) -> None:
     """Raise if a model cannot be written to this path, before a long fit."""
     from plackett.cli.shared import output
+    from plackett.storage.decompression import COMPRESSED
 
     if path == "-":
         raise typer.BadParameter("a model cannot go to standard output; give the name of a file.")
-    if path.lower().endswith((".gz", ".xz", ".bz2", ".zst")):
+    if path.lower().endswith(COMPRESSED):
         raise typer.BadParameter(f"{path}: models are not compressed; choose another ending, such as .plackett.")
     output.check_target(path, "model")
 

@@ -191,19 +191,12 @@ def load(
             raise ValueError(f"part={part!r} cannot be read: {name} is not divided into parts.")
         check_choice(part, f"{name} part", dataset.parts)
     if dataset.kind == "text":
-        readers = {
-            "cranfield": text_collections.read_cranfield,
-            "cisi": text_collections.read_cisi,
-            "cacm": text_collections.read_cacm,
-            "adi": text_collections.read_adi,
-        }
-        return readers[name](_locate_file(dataset, folder).parent)
+        return getattr(text_collections, f"read_{name}")(_locate(dataset, folder)[0].parent)
     if dataset.kind == "ratings":
         from plackett.data.feedback.movielens import read_movielens
 
-        return read_movielens(_locate_file(dataset, folder))
-    wanted = dataset.parts if part is None else (part,)
-    queries = _read(dataset, _locate(dataset, folder, wanted), cache)
+        return read_movielens(_locate(dataset, folder)[0])
+    queries = _read(dataset, _locate(dataset, folder, None if part is None else (part,)), cache)
     if part is None:
         _check_counts(dataset, queries)
     return queries
@@ -230,8 +223,7 @@ def locate(name: str, folder: str | PathLike | None = None, *, version: str | No
     >>> [path.name for path in locate("movielens-100k", ".")]
     ['u.data']
     """
-    dataset = info(name, version=version)
-    return _locate(dataset, folder, dataset.parts) if dataset.kind == "queries" else [_locate_file(dataset, folder)]
+    return _locate(info(name, version=version), folder)
 
 
 def load_fold(
@@ -316,25 +308,14 @@ def _check_counts(dataset: DatasetInfo, queries: Queries) -> None:
         warnings.warn(message, DataWarning, stacklevel=3)
 
 
-def _locate(dataset: DatasetInfo, folder: str | PathLike | None, parts: tuple[str, ...]) -> list[Path]:
-    """Return the files of ``parts``, from the first folder that has them all."""
-    places = list(_places(dataset, folder))
+def _locate(dataset: DatasetInfo, folder: str | PathLike | None, parts: tuple[str, ...] | None = None) -> list[Path]:
+    """Return the files of ``parts``, or of all, from the first folder that has them all."""
+    places, parts = list(_places(dataset, folder)), tuple(dataset.files) if parts is None else parts
     for place in places:
         files = _files_of_parts(dataset, place, parts)
         if files:
             return files
     raise _not_found(dataset, folder, places, parts)
-
-
-def _locate_file(dataset: DatasetInfo, folder: str | PathLike | None) -> Path:
-    """Return the file that marks the folder of a data set without parts."""
-    places = list(_places(dataset, folder))
-    ((_, candidates),) = dataset.files.items()
-    for place in places:
-        found = _first_file(place, candidates)
-        if found is not None:
-            return found
-    raise _not_found(dataset, folder, places, ())
 
 
 def _places(dataset: DatasetInfo, folder: str | PathLike | None) -> Iterator[Path]:
@@ -387,7 +368,7 @@ def _published_fold(place: Path, parts: tuple[str, ...]) -> list[Path]:
 
 
 def _file_of_part(dataset: DatasetInfo, place: Path, part: str) -> Path | None:
-    found = _first_file(place, dataset.files[part])
+    found = find_file(place, *dataset.files[part])
     if found is not None or dataset.n_folds != N_FOLDS:
         return found
     for role in ("test", "validation"):
@@ -400,12 +381,7 @@ def _file_of_part(dataset: DatasetInfo, place: Path, part: str) -> Path | None:
 
 
 def _fold_file(place: Path, fold: int, role: str) -> Path | None:
-    return _first_file(place, [f"Fold{fold}/{name}" for name in FOLD_FILES[role]])
-
-
-def _first_file(place: Path, candidates: Sequence[str]) -> Path | None:
-    found = (find_file(place, name) for name in candidates)
-    return next((path for path in found if path is not None), None)
+    return find_file(place, *(f"Fold{fold}/{name}" for name in FOLD_FILES[role]))
 
 
 def _not_found(
@@ -433,8 +409,7 @@ def _not_found(
 
 
 def _expected_files(dataset: DatasetInfo, parts: tuple[str, ...]) -> str:
-    wanted = [dataset.files[part][0] for part in parts] or [candidates[0] for candidates in dataset.files.values()]
-    listed = ", ".join(wanted)
+    listed = ", ".join(dataset.files[part][0] for part in parts)
     return f"{listed} (or Fold1/{FOLD_FILES['train'][0]} and its like)" if dataset.n_folds == N_FOLDS else listed
 
 

@@ -170,7 +170,7 @@ def read_cisi(folder: str | PathLike) -> TextCollection:
         _read_records(files.path("CISI.QRY")),
         _binary_judgements(files.path("CISI.REL")),
         links=links,
-        boolean=_read_boolean(files.path_or_none("CISI.BLN")),
+        boolean=_read_boolean(find_file(files.folder, "CISI.BLN")),
     )
 
 
@@ -221,7 +221,7 @@ def read_adi(folder: str | PathLike) -> TextCollection:
         _read_records(files.path("ADI.ALL")),
         _read_records(files.path("ADI.QRY")),
         _binary_judgements(files.path("ADI.REL")),
-        boolean=_read_boolean(files.path_or_none("ADI.BLN")),
+        boolean=_read_boolean(find_file(files.folder, "ADI.BLN")),
     )
 
 
@@ -229,12 +229,8 @@ class _Files:
     def __init__(self, name: str, folder: str | PathLike):
         self.name, self.folder = name, Path(folder)
 
-    def path_or_none(self, *names: str) -> Path | None:
-        found = (find_file(self.folder, name) for name in names)
-        return next((path for path in found if path is not None), None)
-
     def path(self, *names: str) -> Path:
-        found = self.path_or_none(*names)
+        found = find_file(self.folder, *names)
         if found is None:
             wanted = " or ".join(names)
             raise DatasetNotFoundError(

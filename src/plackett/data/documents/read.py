@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from plackett.data.documents.markup import text_of_html, text_of_markdown
 from plackett.exceptions import DataFormatError
-from plackett.storage.decompression import MAX_LINE
+from plackett.storage.decompression import COMPRESSED, MAX_LINE
 from plackett.storage.opening import is_stream, name_of, open_bytes
 
 ID_KEYS = ("id", "_id", "docid", "doc_id")
@@ -28,7 +28,6 @@ HTML = (".html", ".htm", ".xhtml")
 TEXTS = (".txt", ".text", ".rst", *MARKDOWN, *HTML)
 TABLES = (".jsonl", ".ndjson", ".csv", ".tsv")
 KNOWN = TEXTS + TABLES
-PACKED = (".gz", ".xz", ".bz2", ".zst")
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
 _HEAD = 2048  # bytes in which a file may name its encoding
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -101,7 +100,7 @@ def _visible_files(folder: str) -> list[Path]:
 def _kind(name: str) -> str:
     """Return the ending of a file name, without that of a compression."""
     path = Path(name.lower())
-    return (Path(path.stem) if path.suffix in PACKED else path).suffix
+    return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix
 
 
 def files_of(source: str) -> list[Path]:

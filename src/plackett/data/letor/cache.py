@@ -17,7 +17,7 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.cache import CacheFile
-from plackett.data.grouping import Groups, group_rows
+from plackett.data.grouping import Groups, group_runs
 from plackett.data.letor.parse import Options, ParsedRows, id_runs, parse_into
 from plackett.data.letor.text import Chunk
 from plackett.data.queries import Queries
@@ -400,16 +400,5 @@ class _Runs:
 
     def groups(self) -> Groups:
         """Return the queries, as ``group_rows`` would for all rows."""
-        keys, lengths = np.concatenate(self._keys), np.concatenate(self._lengths)
-        starts, keys = id_runs(keys)  # a run may continue in the next chunk
-        lengths = np.add.reduceat(lengths, starts)
-        runs = group_rows(keys, keys.size)
-        ids = runs.ids if self._places is None else as_str_array(list(self._places))
-        if runs.order is None:
-            return Groups(ids, np.append(0, np.cumsum(lengths)), None)
-        first_rows = (np.cumsum(lengths) - lengths)[runs.order]
-        lengths = lengths[runs.order]
-        ends = np.append(0, np.cumsum(lengths))
-        order = np.repeat(first_rows - ends[:-1], lengths)
-        order += np.arange(order.size)
-        return Groups(ids, ends[runs.indptr], order)
+        groups = group_runs(np.concatenate(self._keys), np.concatenate(self._lengths))
+        return groups if self._places is None else groups._replace(ids=as_str_array(list(self._places)))

@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from plackett import _native
-from plackett.storage.decompression import Decompressed
+from plackett.storage.decompression import COMPRESSED, Decompressed
 from plackett.storage.opening import name_of, open_bytes
 
 WAVE_BYTES = 1 << 24  # read at once, while the wave before is parsed
@@ -50,7 +50,7 @@ def inputs_of(source: object) -> list:
 def expected_bytes(inputs: list) -> int:
     """Return the total size of the inputs that are uncompressed files, by their names: an estimate."""
     paths = [Path(entry) for entry in inputs if isinstance(entry, (str, os.PathLike)) and entry != "-"]
-    plain = [path for path in paths if path.suffix not in (".gz", ".xz", ".bz2", ".zst") and path.is_file()]
+    plain = [path for path in paths if path.suffix not in COMPRESSED and path.is_file()]
     return sum(path.stat().st_size for path in plain)
 
 

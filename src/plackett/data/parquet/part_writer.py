@@ -18,12 +18,12 @@ from plackett.data.parquet.checksums import SummedFile
 from plackett.data.parquet.rows import METADATA
 from plackett.data.queries import Queries
 from plackett.storage.atomic import new_folder
+from plackett.storage.decompression import COMPRESSED
 from plackett.storage.opening import name_of, write_bytes
 from plackett.validation import check_choice, check_csr, is_sparse
 
 COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
 PAGE_BYTES = 1 << 16  # of one column: readers hold a page of each column
-_PACKED = (".gz", ".xz", ".bz2", ".zst")
 
 
 class Layout(NamedTuple):
@@ -125,7 +125,7 @@ def check_layout(
     )
     if isinstance(target, (str, os.PathLike)) and target != "-":
         path = os.fspath(target)
-        if path.endswith(_PACKED):
+        if path.endswith(COMPRESSED):
             raise ValueError(
                 f"{path}: Parquet is compressed internally; set compression= and choose a name without that ending."
             )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.data.grouping import group_rows
+from plackett.data.grouping import group_runs
 from plackett.data.parquet.cache import read_mapped
 from plackett.data.parquet.rows import ParquetRows, opened
 from plackett.data.parquet.sort_by_query import joined
@@ -118,7 +118,8 @@ def _in_memory(rows: ParquetRows) -> Queries:
         lengths.append(batch.run_lengths)
         names.append(batch.docid)
         row = place.stop
-    ids, indptr, order = _queries_of_runs(run_ids, np.concatenate(lengths), is_text=rows.has_text_ids)
+    keys = as_str_array([key for part in run_ids for key in part]) if rows.has_text_ids else np.concatenate(run_ids)
+    groups = group_runs(keys, np.concatenate(lengths))
     docid = joined(names)
     if labels is not None:
         check_labels(labels, name=f"{rows.name}: column {rows.label!r}", allow_nan=True)
@@ -127,33 +128,12 @@ def _in_memory(rows: ParquetRows) -> Queries:
     return Queries.from_groups(
         X,
         labels,
-        ids,
-        indptr,
+        groups.ids,
+        groups.indptr,
         docid=docid,
         feature_names=rows.feature_names,
         first_index=rows.first_index,
         categories=rows.categories,
-        row_order=order,
-        is_grouped=order is None,
+        row_order=groups.order,
+        is_grouped=groups.order is None,
     )
-
-
-def _queries_of_runs(
-    run_ids: list, lengths: np.ndarray, *, is_text: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the ids and bounds of the queries of these runs, and the row order by query, None if they are adjacent."""
-    if is_text:
-        keys: np.ndarray = as_str_array([key for part in run_ids for key in part])
-    else:
-        keys = np.concatenate(run_ids)
-    is_new = np.append(True, keys[1:] != keys[:-1])  # a run may continue in the next batch
-    keys, lengths = keys[is_new], np.add.reduceat(lengths, np.flatnonzero(is_new))
-    groups = group_rows(keys, keys.size)
-    ends = np.cumsum(lengths)
-    if groups.order is None:
-        return keys, np.append(0, ends).astype(np.int64), None
-    moved = lengths[groups.order]
-    moved_ends = np.cumsum(moved)
-    starts = (ends - lengths)[groups.order] - (moved_ends - moved)
-    order = np.arange(ends[-1]) + np.repeat(starts, moved)
-    return groups.ids, np.append(0, moved_ends)[groups.indptr].astype(np.int64), order

@@ -135,7 +135,7 @@ class ParquetRows:
         if noted.get("first_index") in (0, 1):
             self.first_index = noted["first_index"]
         self._left_out = [] if features is not None else _left_out(schema, named)
-        self._is_is_default = features is None
+        self._is_default = features is None
 
     def _compare(self, path: str, schema: Any, *, is_default: bool) -> None:
         """Reject a file whose columns are not those of the first file."""
@@ -219,7 +219,7 @@ class ParquetRows:
 
     def warn_of_columns(self) -> None:
         """Warn about columns that resemble ids or times in the first rows, and about those left out as such."""
-        if not self._is_is_default:
+        if not self._is_default:
             return
         with opened(self._files[0]) as file:
             whole = [
@@ -353,10 +353,8 @@ def _naming(path: str) -> Iterator[None]:
         yield
     except DataFormatError:
         raise
-    except (arrow.ArrowException, UnicodeError, OverflowError) as error:
-        raise DataFormatError(path, None, f"not a Parquet file, or a damaged one ({_first_line(error)}).") from error
-    except OSError as error:
-        if error.errno is not None:
+    except (arrow.ArrowException, UnicodeError, OverflowError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
             raise
         raise DataFormatError(path, None, f"not a Parquet file, or a damaged one ({_first_line(error)}).") from error
 

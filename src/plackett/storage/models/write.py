@@ -10,6 +10,7 @@ from typing import IO, Any
 import numpy as np
 
 from plackett.storage.container import ContainerWriter, write_container
+from plackett.storage.decompression import COMPRESSED
 from plackett.storage.models.registry import KIND, MAX_DEPTH, TEXT_FORMS, VERSION, is_learned, name_of
 from plackett.storage.models.sklearn_estimators import ADVICE, is_sklearn, state_of
 from plackett.validation import is_sparse
@@ -38,7 +39,7 @@ def save(estimator: Any, path: str | os.PathLike | IO[bytes]) -> None:
     header = {**encoder.object(estimator, type(estimator).__name__, 0), "notes": encoder.notes}
     is_path = isinstance(path, (str, os.PathLike))
     name = str(os.fspath(path)) if is_path else ""  # type: ignore[arg-type]
-    if name.lower().endswith((".gz", ".xz", ".bz2", ".zst")):
+    if name.lower().endswith(COMPRESSED):
         raise ValueError(f"{name}: models are not compressed; choose another ending, such as .plackett.")
     try:
         if is_path and (os.path.isfile(name) or not os.path.exists(name)):
