@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -137,7 +138,17 @@ class Preference(NamedTuple):
     time: datetime
 
 
-class QuerySummary(NamedTuple):
+@dataclass(frozen=True)
+class JudgedList:
+    """A query with the number of its documents, and the number of documents by label."""
+
+    query: str
+    n_docs: int
+    labels: dict[str, int]
+
+
+@dataclass(frozen=True)
+class QuerySummary:
     """A judged query with the current numbers of users, grades and pairs, and the time of the last event."""
 
     query_id: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,16 +10,9 @@ from plackett.data.queries import Queries
 from plackett.rankers.base import Ranker
 from plackett.validation import check_finite, is_sparse
 from plackett.web.collections.base import Collection, Document, Hits
+from plackett.web.records import JudgedList
 
 VALUES_SHOWN = 200  # features in the text of a document
-
-
-class JudgedList(NamedTuple):
-    """A query with the number of its documents, and the number of documents by label."""
-
-    query: str
-    n_docs: int
-    labels: dict[str, int]
 
 
 class LetorCollection(Collection):

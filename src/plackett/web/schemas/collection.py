@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
 from plackett.web.limits import MAX_IMPORT
+from plackett.web.records import JudgedList, QuerySummary
 from plackett.web.schemas.base import PageRequest, RequestModel
 from plackett.web.schemas.lists import MeasureRequest
 from plackett.web.schemas.session import BaseRanker, CollectionName
@@ -20,38 +20,18 @@ class QueriesRequest(PageRequest):
     mine: bool = Field(default=False, description="Whether only this user's judgements count.")
 
 
-class QueryResponse(BaseModel):
-    """A judged query."""
-
-    query_id: int
-    query: str
-    base: str
-    n_users: int
-    n_judged: int
-    n_pairs: int
-    last: datetime
-
-
 class QueriesResponse(BaseModel):
     """Judged queries, those with the latest judgements first."""
 
     total: int
-    queries: list[QueryResponse]
-
-
-class ListResponse(BaseModel):
-    """A list of a collection with labels."""
-
-    query: str
-    n_docs: int
-    labels: dict[str, int]
+    queries: list[QuerySummary]
 
 
 class ListsResponse(BaseModel):
     """The lists of a collection with labels, in its order."""
 
     total: int
-    lists: list[ListResponse]
+    lists: list[JudgedList]
 
 
 class DisputeResponse(BaseModel):

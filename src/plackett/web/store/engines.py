@@ -7,9 +7,11 @@ import os
 import re
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -55,6 +57,22 @@ def open_engine(url: str | PathLike[str], timeout: float) -> tuple[Engine, str]:
     raise ValueError(f'a store\'s URL cannot begin with "{scheme[:40]}://". {EXPECTED}')
 
 
+def _engine(url: URL, timeout: float, set_up: Callable[[Any], None], **options: Any) -> Engine:
+    """Return an engine that sets up each new connection."""
+    pool = {"pool_size": 10, "max_overflow": 30, "pool_timeout": timeout}
+    engine = create_engine(url, hide_parameters=True, **pool, **options)
+
+    def on_connect(connection, _record) -> None:
+        try:
+            set_up(connection)
+        except BaseException:
+            connection.close()  # the pool does not know of it yet
+            raise
+
+    event.listen(engine, "connect", on_connect)
+    return engine
+
+
 # SQLite
 
 
@@ -64,15 +82,8 @@ def _sqlite(name: str, timeout: float) -> tuple[Engine, str]:
     path = Path(name).expanduser().absolute()
     _check_path(path)
     _enable_wal(path, timeout)
-    engine = create_engine(
-        URL.create("sqlite", database=str(path)),
-        connect_args={"timeout": timeout},
-        pool_size=10,
-        max_overflow=30,
-        pool_timeout=timeout,
-        hide_parameters=True,
-    )
-    event.listen(engine, "connect", _set_up_sqlite)
+    url = URL.create("sqlite", database=str(path))
+    engine = _engine(url, timeout, _set_up_sqlite, connect_args={"timeout": timeout})
     event.listen(engine, "begin", _begin)
     return engine, str(path)
 
@@ -115,14 +126,10 @@ def _refuse_foreign_file(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _set_up_sqlite(connection: sqlite3.Connection, _record) -> None:
+def _set_up_sqlite(connection: sqlite3.Connection) -> None:
     connection.isolation_level = None  # transactions begin in _begin, not where the driver guesses
-    try:
-        for setting in ("foreign_keys=ON", "synchronous=FULL", "fullfsync=ON", "checkpoint_fullfsync=ON"):
-            connection.execute(f"PRAGMA {setting}").close()
-    except BaseException:
-        connection.close()  # the pool does not know of it yet
-        raise
+    for setting in ("foreign_keys=ON", "synchronous=FULL", "fullfsync=ON", "checkpoint_fullfsync=ON"):
+        connection.execute(f"PRAGMA {setting}").close()
 
 
 def _begin(connection: Connection) -> None:
@@ -144,24 +151,13 @@ def _postgresql(text: str, timeout: float) -> tuple[Engine, str]:
         raise ValueError("the store's PostgreSQL URL has more than one @. Write an @ in a password as %40.")
     import_optional("psycopg", extra="postgres", needed_for="a store in PostgreSQL")
     location = URL.create("postgresql", url.username, None, url.host, url.port, url.database).render_as_string()
-    engine = create_engine(
+    engine = _engine(
         url.set(drivername="postgresql+psycopg"),
+        timeout,
+        lambda connection: _set_up_postgresql(connection, location, timeout),
         connect_args={"connect_timeout": max(2, math.ceil(timeout))},
-        pool_size=10,
-        max_overflow=30,
-        pool_timeout=timeout,
         pool_pre_ping=True,  # reconnect after a restart of the server
-        hide_parameters=True,
     )
-
-    def set_up(connection, _record) -> None:
-        try:
-            _set_up_postgresql(connection, location, timeout)
-        except BaseException:
-            connection.close()  # the pool does not know of it yet
-            raise
-
-    event.listen(engine, "connect", set_up)
     return engine, location
 
 

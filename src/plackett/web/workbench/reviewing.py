@@ -15,10 +15,8 @@ from plackett.web.schemas.collection import (
     ExportRequest,
     ImportRequest,
     ImportResponse,
-    ListResponse,
     ListsResponse,
     QueriesResponse,
-    QueryResponse,
 )
 from plackett.web.schemas.session import BaseRanker, CollectionName
 
@@ -53,8 +51,7 @@ class Reviewing:
                 user_id = found.id
             rows = self._store.queries(key, user_id=user_id, limit=limit, offset=offset)
             total = self._store.n_queries(key, user_id=user_id)
-        queries = [QueryResponse(**row._asdict()) for row in rows]
-        return QueriesResponse(total=total, queries=queries)
+        return QueriesResponse(total=total, queries=rows)
 
     def lists(self, limit: int, offset: int) -> ListsResponse:
         """Return the lists of a ``LetorCollection``."""
@@ -63,11 +60,8 @@ class Reviewing:
         if not isinstance(self._collection, LetorCollection):
             message = f"{self._collection.name} is a collection of texts, without lists."
             raise RequestError(404, "not-found", message, "Search it, or use /queries.")
-        rows = self._collection.lists(limit, offset)
-        return ListsResponse(
-            total=self._collection.queries.n_queries,
-            lists=[ListResponse(**row._asdict()) for row in rows],
-        )
+        lists = self._collection.lists(limit, offset)
+        return ListsResponse(total=self._collection.queries.n_queries, lists=lists)
 
     def describe(self) -> CollectionResponse:
         """Return the collection and the statistics of its judgements."""
