@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
 import os
 import time
@@ -25,6 +26,7 @@ from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import Contestant
 from plackett.evaluation.evaluate import check_judged, evaluate, parse_metrics
 from plackett.evaluation.reference_scores import SingleFeature, best_single_features
+from plackett.evaluation.select.attempts import Attempt, Judged, attempt
 from plackett.evaluation.select.grids import error_line, seeded, with_params
 from plackett.evaluation.select.selection import in_words
 from plackett.evaluation.splits import as_folds, with_validation
@@ -42,7 +44,6 @@ WARM_UP_QUERIES = 8
 Progress = Callable[[str], Any]
 
 # the values of stored results, and their types
-TRIAL = {"validation": float, "seconds": float, "warnings": list}
 SCORES = {"chosen": int, "fit": dict, "warnings": list}
 FIT = {"validation": float, "seconds": float, "history": list | None}
 
@@ -274,43 +275,37 @@ def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: 
     params = contestant.candidates()
     candidates = [seeded(with_params(contestant.estimator, one), criteria.random_state) for one in params]
     cache = _cache(store, data, criteria)
-    errors: dict[int, Exception] = {}
-    left = list(range(len(candidates)))
+    failed: tuple[str, ...] = ()
     record = _stored_scores(cache, candidates, data)
     is_stored = record is not None
     if record is None:
-        search = _try_all(candidates, cache, data, criteria)
-        errors = search.errors
-        if not search.trials:
-            return _failure(contestant, data, errors[0], _failed_lines(params, errors))
-        left = list(search.trials)
-        fitted = [candidates[place] for place in left]
-        record = _stored_scores(cache, fitted, data) if errors else None
+        attempts, best = _try_all(params, candidates, cache, data, criteria)
+        finished = [one for one in attempts if one.error is None]
+        failed = tuple(f"{in_words(one.trial.params)}: {one.trial.error}" for one in attempts if one.error is not None)
+        if best is None:
+            return _failure(contestant, data, next(one.error for one in attempts if one.error is not None), failed)
+        params, fitted = [one.trial.params for one in finished], [one.estimator for one in finished]
+        record = _stored_scores(cache, fitted, data) if failed else None
         is_stored = record is not None
         if record is None:
-            record = _score(candidates, search, data, criteria)
+            record = _score(best, finished, data, criteria)
             cache.put("scores", fitted, record.values, record.array, test=data.fingerprints.get("test"))
-    chosen = params[left[record.values["chosen"]]]
-    fit = FoldFit(data.number, chosen, n_candidates=len(params), **record.values["fit"])
-    warned, failed = tuple(record.values["warnings"]), _failed_lines(params, errors)
+    chosen, warned = params[record.values["chosen"]], tuple(record.values["warnings"])
+    fit = FoldFit(data.number, chosen, n_candidates=len(candidates), **record.values["fit"])
     return Outcome(contestant.name, data.number, fit, record.array, warned, failed, is_stored=is_stored)
 
 
-def _failed_lines(params: Sequence[dict[str, Any]], errors: Mapping[int, Exception]) -> tuple[str, ...]:
-    return tuple(f"{in_words(params[place])}: {error_line(error)}" for place, error in errors.items())
-
-
 def _cache(store: ResultStore | None, data: FoldData, criteria: Criteria) -> ResultCache:
-    if store is None:
-        return ResultCache(None)
-    return ResultCache(
-        store,
-        fold=data.number,
-        train=data.fingerprints["train"],
-        validation=data.fingerprints["validation"],
-        select_by=identity_of(criteria.select_by),
-        convention=identity_of(dataclasses.asdict(criteria.convention)),
-    )
+    def common() -> dict[str, Any]:
+        return {
+            "fold": data.number,
+            "train": data.fingerprints["train"],
+            "validation": data.fingerprints["validation"],
+            "select_by": identity_of(criteria.select_by),
+            "convention": identity_of(dataclasses.asdict(criteria.convention)),
+        }
+
+    return ResultCache(store, common)
 
 
 def _stored_scores(cache: ResultCache, candidates: Sequence[Any], data: FoldData) -> Record | None:
@@ -324,61 +319,41 @@ def _stored_scores(cache: ResultCache, candidates: Sequence[Any], data: FoldData
     return stored if is_valid else None
 
 
-class _Trial(NamedTuple):
-    """The validation value, seconds and warnings of one candidate."""
-
-    validation: float
-    seconds: float
-    warnings: list[str]
-
-
-class _Search(NamedTuple):
-    """Trials and errors of the candidates, by place, and the best of them.
-
-    ``fitted`` is the fit of the best; None if its trial was stored.
-    """
-
-    trials: dict[int, _Trial]
-    errors: dict[int, Exception]
-    best: int
-    fitted: Any
-
-
-def _try_all(candidates: Sequence[Any], cache: ResultCache, data: FoldData, criteria: Criteria) -> _Search:
-    trials: dict[int, _Trial] = {}
-    errors: dict[int, Exception] = {}
-    best, fitted = -1, None
-    for place, candidate in enumerate(candidates):
-        ranker, stored = None, cache.get("candidate", [candidate], TRIAL)
-        if stored is None:
-            try:
-                ranker, trial = _try(candidate, data, criteria)
-            except Exception as error:  # other candidates may succeed
-                errors[place] = error
-                continue
-            cache.put("candidate", [candidate], trial._asdict())
-        else:
-            trial = _Trial(**stored.values)
-        trials[place] = trial
-        so_far = trials[best].validation if best >= 0 else math.nan
-        if best < 0 or is_better(trial.validation, None if math.isnan(so_far) else so_far, criteria.select_by):
-            best, fitted = place, ranker  # the previous best is released
-    return _Search(trials, errors, best, fitted)
+def _try_all(
+    params: Sequence[dict[str, Any]],
+    candidates: Sequence[Any],
+    cache: ResultCache,
+    data: FoldData,
+    criteria: Criteria,
+) -> tuple[list[Attempt], Attempt | None]:
+    """Return the attempts at all candidates, and the first of the best; only this one keeps its fit."""
+    attempts: list[Attempt] = []
+    best: Attempt | None = None
+    judge = functools.partial(_judge, data=data, criteria=criteria)
+    for one, candidate in zip(params, candidates, strict=True):
+        tried = attempt(one, candidate, judge, cache)
+        attempts.append(tried)
+        so_far = None if best is None or math.isnan(best.trial.value) else best.trial.value
+        released: Attempt | None = tried
+        if tried.error is None and (best is None or is_better(tried.trial.value, so_far, criteria.select_by)):
+            best, released = tried, best
+        if released is not None:
+            released.fitted = None
+    return attempts, best
 
 
-def _try(estimator: Any, data: FoldData, criteria: Criteria) -> tuple[Any, _Trial]:
-    validation = math.nan
-    with recorded() as caught:
+def _judge(estimator: Any, data: FoldData, criteria: Criteria) -> Judged:
+    """Return the mean on the validation queries, and the seconds of the fit alone."""
+    with recorded():
         _warm_up(estimator, data, criteria)
-        caught.clear()
-        start = time.perf_counter()
-        ranker = _fit(estimator, data, criteria)
-        seconds = time.perf_counter() - start
-        if data.validation is not None:
-            scores = estimators.predict(ranker, data.validation)
-            table = evaluate(data.validation, scores, metrics=[criteria.select_by], convention=criteria.convention)
-            validation = table.mean()[str(criteria.select_by)]
-    return ranker, _Trial(validation, seconds, [f"{one.category.__name__}: {one.message}" for one in caught])
+    validation, start = math.nan, time.perf_counter()
+    ranker = _fit(estimator, data, criteria)
+    seconds = time.perf_counter() - start
+    if data.validation is not None:
+        scores = estimators.predict(ranker, data.validation)
+        table = evaluate(data.validation, scores, metrics=[criteria.select_by], convention=criteria.convention)
+        validation = table.mean()[str(criteria.select_by)]
+    return Judged(validation, ranker, seconds)
 
 
 _warm: set[type] = set()  # classes of rankers that were fitted in this process
@@ -403,20 +378,14 @@ def _fit(estimator: Any, data: FoldData, criteria: Criteria) -> Any:
     return estimators.fit_copy(estimator, data.train, data.validation, metric)
 
 
-def _score(candidates: Sequence[Any], search: _Search, data: FoldData, criteria: Criteria) -> Record:
+def _score(best: Attempt, finished: list[Attempt], data: FoldData, criteria: Criteria) -> Record:
     """Return the test scores of the best candidate, and how it was chosen."""
-    trials, best, fitted = list(search.trials.values()), search.trials[search.best], search.fitted
-    with recorded():  # the warnings of the fit are in its trial
-        if fitted is None:  # only its trial was stored; the fit is deterministic
-            fitted = _fit(candidates[search.best], data, criteria)
+    with recorded():  # the warnings of the fit are in its attempt; if only its trial was stored, the fit is the same
+        fitted = _fit(best.estimator, data, criteria) if best.fitted is None else best.fitted
         scores = estimators.predict(fitted, data.test)
-    fit = {
-        "validation": best.validation,
-        "seconds": sum(trial.seconds for trial in trials),
-        "history": history_of(fitted),
-    }
-    chosen = list(search.trials).index(search.best)
-    return Record({"chosen": chosen, "fit": fit, "warnings": best.warnings}, scores)
+    seconds = sum(one.trial.seconds for one in finished)
+    fit = {"validation": best.trial.value, "seconds": seconds, "history": history_of(fitted)}
+    return Record({"chosen": finished.index(best), "fit": fit, "warnings": best.warnings}, scores)
 
 
 def history_of(ranker: Any) -> list[dict[str, float]] | None:
@@ -439,14 +408,15 @@ def history_of(ranker: Any) -> list[dict[str, float]] | None:
 
 def best_features_of(data: FoldData, criteria: Criteria, store: ResultStore | None) -> list[SingleFeature]:
     """Return for each measure the feature that ranks the training queries of a fold best."""
-    cache = ResultCache(None)
-    if store is not None:
-        cache = ResultCache(
-            store,
-            train=data.fingerprints["train"],
-            measures=[identity_of(measure) for measure in criteria.measures],
-            convention=identity_of(dataclasses.asdict(criteria.convention)),
-        )
+
+    def common() -> dict[str, Any]:
+        return {
+            "train": data.fingerprints["train"],
+            "measures": [identity_of(measure) for measure in criteria.measures],
+            "convention": identity_of(dataclasses.asdict(criteria.convention)),
+        }
+
+    cache = ResultCache(store, common)
     stored = cache.get("best feature", [], {"features": list})
     if stored is not None and _are_features(stored.values["features"], len(criteria.measures), data.train.n_features):
         return [SingleFeature(*one) for one in stored.values["features"]]

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from plackett._warnings import recorded
 from plackett.data.queries import Queries
 from plackett.data.tables import as_queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.contestants import Contestant, contestant_of
 from plackett.evaluation.evaluate import evaluate
-from plackett.evaluation.select.grids import Grid, error_line, seeded, with_params
+from plackett.evaluation.select.attempts import Attempt, Judged, attempt
+from plackett.evaluation.select.grids import Grid, seeded, with_params
 from plackett.evaluation.select.search import search_candidates
 from plackett.evaluation.select.selection import Selection, Trial
 from plackett.evaluation.splits import QueryKFold, as_folds
@@ -30,7 +29,6 @@ from plackett.rankers.monitor import is_better
 from plackett.validation import check_seed, count_of
 
 DEFAULT_FOLDS = 5
-TRIAL = {"value": float, "seconds": float}  # the values of a stored trial, and their types
 
 
 def select(
@@ -117,29 +115,23 @@ def select(
     judge = _judge(data, validation, cv, measure, rules)
     cache = _cache(folder, judge)
     trials: list[Trial] = []
-    best: _Attempt | None = None
+    best: Attempt | None = None
     first_error: Exception | None = None
     for params in candidates:
         estimator = seeded(with_params(contestant.estimator, params), random_state)
-        stored = cache.get("trial", [estimator], TRIAL)
-        if stored is None:
-            attempt = _try(params, estimator, judge)
-            if attempt.error is None:  # failed trials are tried again
-                cache.put("trial", [estimator], {"value": attempt.trial.value, "seconds": attempt.trial.seconds})
-        else:
-            attempt = _Attempt(Trial(params, **stored.values), estimator)
-        trials.append(attempt.trial)
-        first_error = first_error or attempt.error
-        candidates.report(attempt.trial.value)
-        if is_better(attempt.trial.value, None if best is None else best.trial.value, measure):
-            best = attempt
+        tried = attempt(params, estimator, judge.judge, cache)
+        trials.append(tried.trial)
+        first_error = first_error or tried.error
+        candidates.report(tried.trial.value)
+        if is_better(tried.trial.value, None if best is None else best.trial.value, measure):
+            best = tried
         if progress is not None:
-            progress(len(trials), len(candidates), attempt.trial)
+            progress(len(trials), len(candidates), tried.trial)
     if best is None:
         raise _nothing_found(trials, measure, judge) from first_error
     return Selection(
         contestant.name,
-        best.ranker(judge),
+        _ranker(best, judge),
         best.trial.params,
         best.trial.value,
         trials,
@@ -152,14 +144,10 @@ def select(
 
 
 def _cache(folder: str | os.PathLike | None, judge: _ValidationSet | _CrossValidation) -> ResultCache:
-    if folder is None:
-        return ResultCache(None)
-    return ResultCache(
-        ResultStore(folder),
-        metric=identity_of(judge.measure),
-        convention=identity_of(vars(judge.rules)),
-        **judge.key(),
-    )
+    def common() -> dict[str, Any]:
+        return {"metric": identity_of(judge.measure), "convention": identity_of(vars(judge.rules)), **judge.key()}
+
+    return ResultCache(None if folder is None else ResultStore(folder), common)
 
 
 def _contestant(ranker: Any, grid: Grid | None) -> Contestant:
@@ -174,39 +162,13 @@ def _contestant(ranker: Any, grid: Grid | None) -> Contestant:
     return contestant
 
 
-# --- One candidate ----------------------------------------------------------------------------------------------------
-
-
-class _Attempt:
-    """A trial with its fitted ranker or error, and the warnings of its fit, which are shown if it is the best."""
-
-    def __init__(self, trial: Trial, estimator: Any):
-        self.trial, self.estimator = trial, estimator
-        self.fitted: Any = None
-        self.error: Exception | None = None
-        self.warnings: list[warnings.WarningMessage] = []
-
-    def ranker(self, judge: _ValidationSet | _CrossValidation) -> Any:
-        """Return the fitted ranker; fit it if the trial was stored or cross-validated."""
-        if self.fitted is None:
-            return judge.fit(self.estimator)
-        for one in self.warnings:
-            warnings.warn(one.message, one.category, stacklevel=3)
-        return self.fitted
-
-
-def _try(params: dict[str, Any], estimator: Any, judge: _ValidationSet | _CrossValidation) -> _Attempt:
-    value, fitted, error = np.nan, None, None
-    start = time.perf_counter()
-    with recorded() as caught:  # only the warnings of the best candidate are shown
-        try:
-            value, fitted = judge.judge(estimator)
-        except Exception as problem:  # other candidates may succeed
-            error = problem
-    words = None if error is None else error_line(error)
-    attempt = _Attempt(Trial(params, value, time.perf_counter() - start, words), estimator)
-    attempt.fitted, attempt.error, attempt.warnings = fitted, error, caught
-    return attempt
+def _ranker(best: Attempt, judge: _ValidationSet | _CrossValidation) -> Any:
+    """Return the fitted ranker, with the warnings of its fit; fit it if the trial was stored or cross-validated."""
+    if best.fitted is None:
+        return judge.fit(best.estimator)
+    for one in best.caught:
+        warnings.warn(one.message, one.category, stacklevel=3)
+    return best.fitted
 
 
 def _nothing_found(trials: list[Trial], measure: Measure, judge: _ValidationSet | _CrossValidation) -> ValueError:
@@ -228,9 +190,9 @@ class _ValidationSet:
         self.train, self.validation, self.measure, self.rules = train, validation, measure, rules
         self.in_words = count_of(validation.n_queries, "validation query", "validation queries")
 
-    def judge(self, estimator: Any) -> tuple[float, Any]:
+    def judge(self, estimator: Any) -> Judged:
         fitted = self.fit(estimator)
-        return mean_of_counted(_values(fitted, self.validation, self.measure, self.rules)), fitted
+        return Judged(mean_of_counted(_values(fitted, self.validation, self.measure, self.rules)), fitted)
 
     def fit(self, estimator: Any) -> Any:
         return estimators.fit_copy(estimator, self.train, self.validation, self.measure.under(self.rules))
@@ -253,12 +215,12 @@ class _CrossValidation:
         n_queries = sum(test.n_queries for _, test in self.parts)
         self.in_words = f"{count_of(n_queries, 'query', 'queries')} in {count_of(len(self.parts), 'part')}"
 
-    def judge(self, estimator: Any) -> tuple[float, Any]:
+    def judge(self, estimator: Any) -> Judged:
         values = [
             _values(estimators.fit_copy(estimator, others), part, self.measure, self.rules)
             for others, part in self.parts
         ]
-        return mean_of_counted(np.concatenate(values)), None
+        return Judged(mean_of_counted(np.concatenate(values)))
 
     def fit(self, estimator: Any) -> Any:
         return estimators.fit_copy(estimator, self.data)

@@ -7,7 +7,7 @@ written atomically: any number of processes may use a folder. Damaged results, a
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,8 +113,8 @@ class ResultCache:
         Why results could not be stored.
     """
 
-    def __init__(self, store: ResultStore | None, **common: Any):
-        self._store, self._common = store, common
+    def __init__(self, store: ResultStore | None, common: Callable[[], Mapping[str, Any]] = dict):
+        self._store, self._common = store, {} if store is None else common()
         self._identities: dict[int, tuple[Any, Any, Any]] = {}  # by id; each entry keeps its estimator alive
         self.notes: list[str] = []
 
