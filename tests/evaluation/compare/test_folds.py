@@ -2,40 +2,12 @@
 
 from typing import ClassVar
 
-import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
 import plackett as pk
 from plackett.rankers.monitor import ValidationSet
-
-
-def coarse_lists(n_queries=18, seed=0):
-    rng = np.random.default_rng(seed)
-    qid = np.repeat(np.arange(n_queries), rng.integers(4, 16, n_queries))
-    X = rng.integers(0, 4, (qid.size, 3)).astype(float)
-    labels = np.clip(X[:, 0] - X[:, 1] + rng.integers(-1, 2, qid.size), 0, 3)
-    return X, labels, qid
-
-
-def sorted_lists(sign, **options):
-    """The same rows, the best of each query first (-1) or last (1)."""
-    X, labels, qid = coarse_lists(**options)
-    rows = np.lexsort((X[:, 2], sign * labels, qid))
-    return pk.Queries(X[rows], labels[rows], qid, docid=[f"d{row}" for row in rows])
-
-
-class Coarse(BaseEstimator):
-    """Scores that tie: a column, divided and rounded down."""
-
-    def __init__(self, step=1):
-        self.step = step
-
-    def fit(self, X, y):
-        return self
-
-    def predict(self, X):
-        return X[:, 0] // self.step
+from tests.test_row_order import Coarse, sorted_lists
 
 
 class Recorder(BaseEstimator):
