@@ -37,6 +37,10 @@ SLACK = np.float32(1e-6)  # what Solr adds to thresholds
 _SOLR_LINEAR = "org.apache.solr.ltr.model.LinearModel"
 _SOLR_TREES = "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"
 _SOLR_NORM = "org.apache.solr.ltr.norm."
+# kind of scaling -> name of the normaliser and of its numbers; a maximum that is read first must be above the smallest
+# positive number, so the minimum comes first
+_NORMS = {"minmax": ("min_max", "minimum", "maximum"), "standard": ("standard", "mean", "standard_deviation")}
+_SOLR_NORMS = {"minmax": ("MinMaxNormalizer", "min", "max"), "standard": ("StandardNormalizer", "avg", "std")}
 
 
 # ---- linear models -----------------------------------------------------------------------------------------------
@@ -51,12 +55,10 @@ def write_elasticsearch(form: LinearForm, *, name: str, target: str = "elasticse
     }
     norms = {}
     for feature, key in enumerate(names):
-        kind, first, second = _norm(form, feature)
-        if kind == "minmax":
-            # the minimum first: a maximum that is read first must be above the smallest positive number
-            norms[key] = {"min_max": {"minimum": first, "maximum": second}}
-        elif kind == "standard":
-            norms[key] = {"standard": {"mean": first, "standard_deviation": second}}
+        kind, *numbers = _norm(form, feature)
+        if kind in _NORMS:
+            norm, *parts = _NORMS[kind]
+            norms[key] = {norm: dict(zip(parts, numbers, strict=True))}
     if norms:
         model["feature_normalizers"] = norms
     return to_json({"model": {"name": name, "model": model}})
@@ -66,15 +68,7 @@ def score_elasticsearch(content: str, X: np.ndarray, names: list[str]) -> np.nda
     """Return the scores that the plugin gives rows whose columns have these names."""
     model = json.loads(content)["model"]["model"]
     found = model.get("feature_normalizers", {})
-    norms: list[Any] = []
-    for name in names:
-        if "min_max" in found.get(name, {}):
-            ends = found[name]["min_max"]
-            norms.append(_of_range(ends["minimum"], ends["maximum"]))
-        elif "standard" in found.get(name, {}):
-            norms.append((found[name]["standard"]["mean"], found[name]["standard"]["standard_deviation"]))
-        else:
-            norms.append(None)
+    norms = [_moved_and_scaled(_NORMS, *next(iter(found[name].items()))) if name in found else None for name in names]
     return scores_in_single(X, [model["definition"][name] for name in names], norms)
 
 
@@ -83,17 +77,13 @@ def write_solr(form: LinearForm, *, name: str, store: str | None) -> str:
     form, names = _prepared(form, "solr")
     features = []
     for feature, key in enumerate(names):
-        kind, first, second = _norm(form, feature)
+        kind, *numbers = _norm(form, feature)
         entry: dict[str, Any] = {"name": key}
-        if kind == "minmax":  # parameters of normalisers are strings
+        if kind in _SOLR_NORMS:  # parameters of normalisers are strings
+            norm, *parts = _SOLR_NORMS[kind]
             entry["norm"] = {
-                "class": f"{_SOLR_NORM}MinMaxNormalizer",
-                "params": {"min": f"{first}", "max": f"{second}"},
-            }
-        elif kind == "standard":
-            entry["norm"] = {
-                "class": f"{_SOLR_NORM}StandardNormalizer",
-                "params": {"avg": f"{first}", "std": f"{second}"},
+                "class": f"{_SOLR_NORM}{norm}",
+                "params": dict(zip(parts, map(str, numbers), strict=True)),
             }
         features.append(entry)
     weights = dict(zip(names, form.weights.tolist(), strict=True))
@@ -104,15 +94,10 @@ def score_solr(content: str, X: np.ndarray, names: list[str]) -> np.ndarray:
     """Return the scores that Solr gives rows whose columns have these names."""
     model = json.loads(content)
     found = {entry["name"]: entry.get("norm") for entry in model["features"]}
-    norms: list[Any] = []
-    for name in names:
-        norm = found[name]
-        if norm is None:
-            norms.append(None)
-        elif norm["class"].endswith("MinMaxNormalizer"):
-            norms.append(_of_range(norm["params"]["min"], norm["params"]["max"]))
-        else:
-            norms.append((norm["params"]["avg"], norm["params"]["std"]))
+    norms = [
+        None if norm is None else _moved_and_scaled(_SOLR_NORMS, norm["class"].removeprefix(_SOLR_NORM), norm["params"])
+        for norm in (found[name] for name in names)
+    ]
     return scores_in_single(X, [model["params"]["weights"][name] for name in names], norms)
 
 
@@ -132,9 +117,11 @@ def _norm(form: LinearForm, feature: int) -> tuple[str, float, float]:
     return ("standard", offset, scale) if ends is None else ("minmax", *ends)
 
 
-def _of_range(low: Any, high: Any) -> tuple[np.float32, np.float32]:
-    low32 = np.float32(low)
-    return low32, np.float32(high) - low32
+def _moved_and_scaled(norms: dict[str, tuple[str, str, str]], norm: str, params: dict[str, Any]) -> tuple[Any, Any]:
+    """Return what a normaliser subtracts from values, and what it divides them by."""
+    kind, (_, *parts) = next(item for item in norms.items() if item[1][0] == norm)
+    first, second = (np.float32(params[part]) for part in parts)
+    return first, second - first if kind == "minmax" else second
 
 
 # ---- trees -------------------------------------------------------------------------------------------------------

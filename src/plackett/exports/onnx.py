@@ -24,27 +24,35 @@ DTYPES = ("float32", "float64")
 
 def write_linear(form: LinearForm, *, name: str, dtype: str) -> bytes:
     """Return a model with input ``features`` (n, n_features) and output ``scores`` (n,), both of ``dtype``."""
-    import_optional("onnx", extra="onnx", needed_for="Exporting to ONNX")
-    from onnx import helper, numpy_helper
-
     if dtype == "float32":
         check_single(form, "onnx with dtype='float32'")
-    constants, nodes, last = [], [], "features"
-
-    def add(operation: str, constant: str, values: np.ndarray, result: str) -> None:
-        nonlocal last
-        constants.append(numpy_helper.from_array(values, constant))
-        nodes.append(helper.make_node(operation, [last, constant], [result], name=operation.lower()))
-        last = result
-
-    if form.scaling != "none":  # first, so that large offsets are subtracted before anything is added up
-        add("Sub", "offset", form.offset.astype(dtype), "moved")
-        add("Div", "scale", form.scale.astype(dtype), "scaled")
+    graph = _Graph(form, dtype)
     # a matrix of one column: onnxruntime does not multiply rows by a vector
-    add("MatMul", "weights", form.weights.astype(dtype)[:, np.newaxis], "column")
-    add("Squeeze", "axes", np.array([1]), "weighted")
-    add("Add", "intercept", np.array(form.intercept, dtype=dtype), "scores")
-    return _finished_model(form, nodes, constants, name, dtype)
+    graph.add("MatMul", "column", weights=form.weights.astype(dtype)[:, np.newaxis])
+    graph.add("Squeeze", "weighted", axes=np.array([1]))
+    graph.add("Add", "scores", intercept=np.array(form.intercept, dtype=dtype))
+    return _finished_model(form, graph.nodes, graph.constants, name, dtype)
+
+
+class _Graph:
+    """Nodes, each of which takes the result of the one before, and constants; the first nodes scale the features."""
+
+    def __init__(self, form: LinearForm | NetForm, dtype: str):
+        import_optional("onnx", extra="onnx", needed_for="Exporting to ONNX")
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.last = "features"
+        if form.scaling != "none":  # first, so that large offsets are subtracted before anything is added up
+            self.add("Sub", "moved", offset=form.offset.astype(dtype))
+            self.add("Div", "scaled", scale=form.scale.astype(dtype))
+
+    def add(self, operation: str, result: str, *inputs: str, **values: np.ndarray) -> None:
+        """Append a node; its inputs are the last result, then ``inputs``, then constants, named by their keywords."""
+        from onnx import helper, numpy_helper
+
+        self.constants.extend(numpy_helper.from_array(array, constant) for constant, array in values.items())
+        self.nodes.append(helper.make_node(operation, [self.last, *inputs, *values], [result], name=result))
+        self.last = result
 
 
 def write_trees(form: TreeForm, *, name: str, dtype: str) -> bytes:
@@ -121,23 +129,12 @@ def _ensemble(nodes: Nodes, as_tensor: Any) -> dict[str, Any]:
 
 def write_net(form: NetForm, *, name: str, dtype: str) -> bytes:
     """Return a model with input ``features`` (n, n_features) and output ``scores`` (n,), both of ``dtype``."""
-    import_optional("onnx", extra="onnx", needed_for="Exporting to ONNX")
-    from onnx import helper, numpy_helper
-
     _check_net(form, dtype)
-    constants: list[Any] = []
-    nodes: list[Any] = []
-    last = "features"
-
-    def add(operation: str, result: str, *inputs: str, **values: np.ndarray) -> None:
-        """Append a node; its inputs are the last result, then ``inputs``, then constants, named by their keywords."""
-        nonlocal last
-        constants.extend(numpy_helper.from_array(array, constant) for constant, array in values.items())
-        nodes.append(helper.make_node(operation, [last, *inputs, *values], [result], name=result))
-        last = result
+    graph = _Graph(form, dtype)
+    add = graph.add
 
     def activate(place: int) -> None:
-        sums, half, one = last, *(np.array(number, dtype=dtype) for number in (0.5, 1.0))
+        sums, half, one = graph.last, *(np.array(number, dtype=dtype) for number in (0.5, 1.0))
         if form.net.activation == "silu":
             add("Sigmoid", f"opened{place}")
         elif form.net.activation == "gelu":  # opset 13 has no Gelu
@@ -150,16 +147,13 @@ def write_net(form: NetForm, *, name: str, dtype: str) -> bytes:
             return
         add("Mul", f"active{place}", sums)
 
-    if form.scaling != "none":  # first, so that large offsets are subtracted before anything is added up
-        add("Sub", "moved", offset=form.offset.astype(dtype))
-        add("Div", "scaled", scale=form.scale.astype(dtype))
     for place, (weight, bias) in enumerate(zip(form.net.weights, form.net.biases, strict=True)):
         if place:
             activate(place)
         add("MatMul", f"weighted{place}", **{f"weight{place}": np.ascontiguousarray(weight.T, dtype=dtype)})
         add("Add", f"sums{place}", **{f"bias{place}": bias.astype(dtype)})
     add("Squeeze", "scores", axes=np.array([1]))
-    return _finished_model(form, nodes, constants, name, dtype)
+    return _finished_model(form, graph.nodes, graph.constants, name, dtype)
 
 
 def _check_net(form: NetForm, dtype: str) -> None:

@@ -42,18 +42,11 @@ def decompressor_of(head: bytes, name: str) -> Callable[[], Any] | None:
     return None
 
 
-class _Zlib:
-    """zlib's decompressor with the interface of those of ``bz2`` and ``lzma``."""
+class _Adapted:
+    """A decompressor with the interface of those of ``bz2`` and ``lzma``."""
 
     def __init__(self, inner: Any):
         self._inner = inner
-
-    def decompress(self, compressed: bytes, max_length: int) -> bytes:
-        return self._inner.decompress(self._inner.unconsumed_tail + compressed, max_length)
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._inner.unconsumed_tail
 
     @property
     def eof(self) -> bool:
@@ -64,11 +57,21 @@ class _Zlib:
         return self._inner.unused_data
 
 
-class _Zstd:
+class _Zlib(_Adapted):
+    """zlib's decompressor."""
+
+    def decompress(self, compressed: bytes, max_length: int) -> bytes:
+        return self._inner.decompress(self._inner.unconsumed_tail + compressed, max_length)
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inner.unconsumed_tail
+
+
+class _Zstd(_Adapted):
     """zstandard's decompressor, which cannot bound its output, fed with small pieces."""
 
-    def __init__(self, inner: Any):
-        self._inner, self._held = inner, memoryview(b"")
+    _held = memoryview(b"")
 
     def decompress(self, compressed: bytes, max_length: int) -> bytes:
         if compressed:
@@ -79,10 +82,6 @@ class _Zstd:
     @property
     def needs_input(self) -> bool:
         return not self._held
-
-    @property
-    def eof(self) -> bool:
-        return self._inner.eof
 
     @property
     def unused_data(self) -> bytes:

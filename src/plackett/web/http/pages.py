@@ -260,11 +260,6 @@ def method_name(name: str) -> str:
     return "Rocchio" if name == "rocchio" else name
 
 
-def metric_name(name: str) -> str:
-    """Return the displayed name of a measure."""
-    return name.upper()
-
-
 def step(level: float | str) -> int:
     """Return the colour of a label: 0 to 4."""
     return int(min(max(float(level), 0.0), 4.0))
@@ -294,7 +289,6 @@ def _environment() -> jinja2.Environment:
         counted,
         ranker_name,
         method_name,
-        metric_name,
         step,
     ):
         environment.filters[function.__name__] = function

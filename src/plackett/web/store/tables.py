@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    DateTime,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-)
+import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
 
 class UtcTime(TypeDecorator):
     """A timezone-aware time in UTC: SQLite has no time zones, and PostgreSQL returns that of the session."""
 
-    impl = DateTime(timezone=True)
+    impl = sa.DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect) -> datetime | None:
@@ -37,73 +25,73 @@ class UtcTime(TypeDecorator):
 
 SCHEMA_VERSION = 2  # to be raised with every change below; other versions are refused when a store is opened
 # SQLite generates ids only in a column that is exactly INTEGER
-Id = BigInteger().with_variant(Integer, "sqlite")
-metadata = MetaData()
+Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+metadata = sa.MetaData()
 
-versions = Table(
+versions = sa.Table(
     "plackett_versions",
     metadata,
-    Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("applied", UtcTime, nullable=False),
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("applied", UtcTime, nullable=False),
 )
 
-users = Table(
+users = sa.Table(
     "plackett_users",
     metadata,
-    Column("id", Id, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("created", UtcTime, nullable=False),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("created", UtcTime, nullable=False),
 )
 
-queries = Table(
+queries = sa.Table(
     "plackett_queries",
     metadata,
-    Column("id", Id, primary_key=True),
+    sa.Column("id", Id, primary_key=True),
     # a digest of collection and text, because PostgreSQL cannot index long texts
-    Column("key", Text, nullable=False, unique=True),
-    Column("collection", Text, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("base", Text, nullable=False),
-    Column("created", UtcTime, nullable=False),
+    sa.Column("key", sa.Text, nullable=False, unique=True),
+    sa.Column("collection", sa.Text, nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("base", sa.Text, nullable=False),
+    sa.Column("created", UtcTime, nullable=False),
 )
 
 # append-only: an undo is an event whose target is the event that it cancels, at most one undo per event
-events = Table(
+events = sa.Table(
     "plackett_events",
     metadata,
-    Column("id", Id, primary_key=True),
-    Column("time", UtcTime, nullable=False),
-    Column("user_id", Id, ForeignKey("plackett_users.id"), nullable=False),
-    Column("query_id", Id, ForeignKey("plackett_queries.id"), nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("docid", Text),
-    Column("other", Text),
-    Column("grade", Double),
-    Column("target", Id, ForeignKey("plackett_events.id"), unique=True),
-    Index("plackett_events_by_list", "query_id", "user_id", "id"),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("time", UtcTime, nullable=False),
+    sa.Column("user_id", Id, sa.ForeignKey("plackett_users.id"), nullable=False),
+    sa.Column("query_id", Id, sa.ForeignKey("plackett_queries.id"), nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("docid", sa.Text),
+    sa.Column("other", sa.Text),
+    sa.Column("grade", sa.Double),
+    sa.Column("target", Id, sa.ForeignKey("plackett_events.id"), unique=True),
+    sa.Index("plackett_events_by_list", "query_id", "user_id", "id"),
 )
 
-rankers = Table(
+rankers = sa.Table(
     "plackett_rankers",
     metadata,
-    Column("name", Text, primary_key=True),
-    Column("collection", Text, nullable=False),
-    Column("data", LargeBinary, nullable=False),
-    Column("summary", Text, nullable=False),
-    Column("created", UtcTime, nullable=False),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("collection", sa.Text, nullable=False),
+    sa.Column("data", sa.LargeBinary, nullable=False),
+    sa.Column("summary", sa.Text, nullable=False),
+    sa.Column("created", UtcTime, nullable=False),
 )
 
-jobs = Table(
+jobs = sa.Table(
     "plackett_jobs",
     metadata,
-    Column("id", Id, primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("collection", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("progress", Double, nullable=False),
-    Column("message", Text, nullable=False),
-    Column("settings", Text, nullable=False),
-    Column("result", Text),
-    Column("created", UtcTime, nullable=False),
-    Column("updated", UtcTime, nullable=False),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("collection", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("progress", sa.Double, nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("settings", sa.Text, nullable=False),
+    sa.Column("result", sa.Text),
+    sa.Column("created", UtcTime, nullable=False),
+    sa.Column("updated", UtcTime, nullable=False),
 )

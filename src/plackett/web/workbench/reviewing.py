@@ -19,6 +19,7 @@ from plackett.web.schemas.collection import (
     QueriesResponse,
 )
 from plackett.web.schemas.session import BaseRanker, CollectionName
+from plackett.web.workbench.searching import Searching
 
 if TYPE_CHECKING:
     from plackett.web.store import Store
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 class Reviewing:
     """A collection and its judgements. Threads may share one."""
 
-    def __init__(self, collection: Collection, store: Store):
-        self._collection, self._store = collection, store
+    def __init__(self, collection: Collection, store: Store, searching: Searching):
+        self._collection, self._store, self._searching = collection, store, searching
 
     def name(self) -> CollectionName:
         """Return the name and size of the collection."""
@@ -42,13 +43,10 @@ class Reviewing:
 
     def queries(self, user: str | None, limit: int, offset: int) -> QueriesResponse:
         """Return judged queries, of all users or of one, those with the latest judgements first."""
-        key, user_id = self._collection.key, None
+        key, user_id = self._collection.key, None if user is None else self._searching.user_id(user)
+        if user is not None and user_id is None:
+            return QueriesResponse(total=0, queries=[])
         with client_errors():
-            if user is not None:
-                found = self._store.find_user(user)
-                if found is None:
-                    return QueriesResponse(total=0, queries=[])
-                user_id = found.id
             rows = self._store.queries(key, user_id=user_id, limit=limit, offset=offset)
             total = self._store.n_queries(key, user_id=user_id)
         return QueriesResponse(total=total, queries=rows)
@@ -81,13 +79,9 @@ class Reviewing:
 
     def judgements(self, user: str | None) -> tuple[list[Judgement], list[Preference]]:
         """Return the judgements and preferences of all users, or of one."""
-        key, user_id = self._collection.key, None
-        if user is not None:
-            with client_errors():
-                found = self._store.find_user(user)
-            if found is None:
-                return [], []
-            user_id = found.id
+        key, user_id = self._collection.key, None if user is None else self._searching.user_id(user)
+        if user is not None and user_id is None:
+            return [], []
         return list(self._store.judgements(key, user_id)), list(self._store.preferences(key, user_id))
 
     def export_file(self, user: str, request: ExportRequest) -> ExportedFile:

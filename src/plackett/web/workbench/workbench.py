@@ -51,7 +51,7 @@ class Workbench:
         self.collection, self.store, self.settings = collection, store, settings
         self.searching = Searching(collection, store)
         self.judging = Judging(collection, store, self.searching)
-        self.reviewing = Reviewing(collection, store)
+        self.reviewing = Reviewing(collection, store, self.searching)
         self.rankers = TrainedRankers(collection, store)
         self.jobs = JobRunner(store, collection.key, settings.max_jobs)
         self.is_warm = False
