@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from plackett._tables import aligned
+from plackett._tables import Column, Table, aligned
 from plackett._threads import query_blocks
+from plackett.data.findings import Finding, findings, summarize_columns
 from plackett.validation import check_csr, feature_label, is_sparse
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Description:
     n_duplicate_docids: int | None
     feature_names: list[str] | None = None
     first_index: int | None = None
+    findings: list[Finding] = field(default_factory=list)
 
     def to_dict(self) -> dict:
         """Return plain values for JSON; labels become text, columns have their numbers in the file."""
@@ -60,6 +62,8 @@ class Description:
         for name in ("constant_columns", "query_level_columns"):
             answer[name] = [column + first for column in answer[name]]
         answer["duplicate_columns"] = [[one + first, other + first] for one, other in self.duplicate_columns]
+        for one in answer["findings"]:
+            one["columns"] = [column + first for column in one["columns"]]
         if self.label_histogram is not None:
             answer["label_histogram"] = {_as_text(label): count for label, count in self.label_histogram.items()}
         return answer
@@ -111,13 +115,17 @@ class Description:
             text = ""
         return text + (f", not judged: {self.n_unjudged:,}" if self.n_unjudged else "")
 
+    def look_at(self) -> str:
+        """Return the findings as a list of lines, or an empty text."""
+        return "\n".join(["look at", *(f"- {one}" for one in self.findings)]) if self.findings else ""
+
     def __str__(self) -> str:
-        return aligned(self.rows(), "ll")
+        return "\n".join(filter(None, [aligned(self.rows(), "ll"), self.look_at()]))
 
 
-def describe(queries: Queries, *, relevant_from: float) -> Description:
+def describe(queries: Queries, *, relevant_from: float, with_findings: bool = True) -> Description:
     """Describe ``queries``; ``relevant_from`` is the smallest label that counts as relevant."""
-    queries = queries.grouped
+    given, queries = queries, queries.grouped
     lengths = np.diff(queries.indptr)
     X = queries.X
     check_csr(X)
@@ -125,6 +133,7 @@ def describe(queries: Queries, *, relevant_from: float) -> Description:
     n_nan, n_infinite, n_nonzero = _count_values(stored)
     constant, query_level = _constant_columns(queries)
     fingerprints = _fingerprints(X, axis=0)
+    counts = _label_counts(queries, relevant_from)
     return Description(
         n_queries=queries.n_queries,
         n_docs=queries.n_docs,
@@ -146,8 +155,22 @@ def describe(queries: Queries, *, relevant_from: float) -> Description:
         first_index=queries.first_index,
         n_duplicate_rows=_sum_over_queries(queries, _repeated_rows) if queries.n_features else 0,
         n_duplicate_docids=_sum_over_queries(queries, _repeated_docids) if _has_docids(queries) else None,
-        **_label_counts(queries, relevant_from),
+        findings=findings(given, constant, counts["n_single_level"]) if with_findings else [],
+        **counts,
     )
+
+
+def columns_table(queries: Queries) -> Table:
+    """Return the table of ``Queries.describe_columns``."""
+    columns = [
+        Column("column", "text"),
+        Column("holds", "text"),
+        Column("missing", digits=3),
+        Column("least", digits=None),
+        Column("most", digits=None),
+        Column("ranks alone", digits=3),
+    ]
+    return Table(columns, [list(one) for one in summarize_columns(queries)])
 
 
 def _label_counts(queries: Queries, relevant_from: float) -> dict:

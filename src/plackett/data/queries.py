@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plackett._optional import import_optional
+from plackett._tables import Table
 from plackett.data.categories import (
     Categories,
     check_categories,
@@ -20,7 +21,7 @@ from plackett.data.categories import (
     same_categories,
 )
 from plackett.data.column_roles import warn_of_frame, warn_of_texts
-from plackett.data.describe import Description, describe
+from plackett.data.describe import Description, columns_table, describe
 from plackett.data.docids import docids_of_comments
 from plackett.data.grouping import as_objects, check_is_no_column, group_rows
 from plackett.data.query_lists import Levels as Levels
@@ -478,9 +479,35 @@ class Queries:
         answer[self.row_order] = values
         return answer
 
-    def describe(self, *, relevant_from: float = 1.0) -> Description:
-        """Describe the data: sizes, labels, list lengths, empty queries, constant columns, duplicates."""
-        return describe(self, relevant_from=relevant_from)
+    def describe(self, *, relevant_from: float = 1.0, with_findings: bool = True) -> Description:
+        """Describe the data, the first thing to look at: sizes, labels, list lengths, duplicates, and findings.
+
+        Findings are missing values, columns that look like ids, times or the label, columns that order documents almost
+        perfectly by themselves, rows sorted by label, and what to do in each case.
+
+        Parameters
+        ----------
+        relevant_from : float, default=1.0
+            Smallest label that counts as relevant.
+        with_findings : bool, default=True
+
+        Returns
+        -------
+        Description
+        """
+        return describe(self, relevant_from=relevant_from, with_findings=with_findings)
+
+    def describe_columns(self) -> Table:
+        """Return a table of the columns: what they hold, how much is missing, and how well each ranks alone.
+
+        The last column is the share of pairs of documents with different labels that the column orders right by itself,
+        ascending or descending, on at most 500 queries; 0.5 is chance.
+
+        Returns
+        -------
+        Table
+        """
+        return columns_table(self)
 
     def __repr__(self) -> str:
         parts = [count_of(self.n_queries, "query", "queries"), count_of(self.n_docs, "document")]

@@ -149,7 +149,7 @@ def compare(
         fits=fits,
         failures=failures,
         reference_scores=_reference_scores(setup),
-        description=setup.queries.describe().to_dict(),
+        description=setup.queries.describe(with_findings=False).to_dict(),
         settings=_settings(setup, cv, data),
         notes=notes,
     )
