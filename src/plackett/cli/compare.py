@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from plackett.cli.shared.columns import Categorical, Columns, Docid, Drop, Label, Qid, columns_of
+
 if TYPE_CHECKING:
     from plackett.evaluation.compare.contestants import Contestant
 
@@ -17,7 +19,7 @@ def compare(
     data: Annotated[
         list[str],
         typer.Argument(
-            metavar="DATA", help="A known set's name, a folder with S1..S5 or Fold1.., LETOR or Parquet files."
+            metavar="DATA", help="A known set's name, a folder with S1..S5 or Fold1.., LETOR files or tables."
         ),
     ],
     rankers: Annotated[
@@ -56,6 +58,11 @@ def compare(
     ] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Fits in parallel.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    qid: Qid = None,
+    label: Label = None,
+    docid: Docid = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of files start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed files, memory-mapped.")] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="With --json or --csv: every query.")] = False,
@@ -79,7 +86,9 @@ def compare(
     wanted = _parse(metrics or ["ndcg@10,map"], convention, select_by)
     contestants = _contestants(",".join(rankers), baseline, normalize)
     comparisons.check_report(report)  # fail before the fits
-    source, cv = _source(data, folds, zero_based=zero_based, cache=cache)
+    source, cv = _source(
+        data, folds, columns_of(qid, label, docid, drop, categorical), zero_based=zero_based, cache=cache
+    )
 
     from plackett.evaluation.compare.compare import compare as run
 
@@ -141,7 +150,7 @@ def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> l
     return contestants
 
 
-def _source(data: list[str], folds: str | None, *, zero_based: bool, cache: bool) -> tuple[Any, Any]:
+def _source(data: list[str], folds: str | None, columns: Columns, *, zero_based: bool, cache: bool) -> tuple[Any, Any]:
     """Return the data and the folds: the published ones unless a number is given."""
     from plackett.cli.shared import inputs
     from plackett.storage.file_names import has_parquet
@@ -153,13 +162,15 @@ def _source(data: list[str], folds: str | None, *, zero_based: bool, cache: bool
             raise typer.BadParameter("--zero-based requires files.")
         if cache:
             raise typer.BadParameter("--cache requires files.")
+        if columns.given():
+            raise typer.BadParameter(f"--{next(iter(columns.given()))} requires a table.")
         if folds is None:
             has_folds = is_folder or _has_folds(data[0])
             folds = LETOR if has_folds else "5"
         return data[0], LETOR if folds == LETOR else int(folds)
     if folds == LETOR:
         raise typer.BadParameter("--folds letor needs a known set's name, or a folder with S1..S5 or Fold1.., as DATA.")
-    return inputs.load_queries(data, zero_based=zero_based, cache=cache), int(folds or 5)
+    return inputs.load_queries(data, zero_based=zero_based, cache=cache, columns=columns), int(folds or 5)
 
 
 def _has_folds(name: str) -> bool:

@@ -6,19 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, columns_of
+
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 
 def explain(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that plackett train wrote.")],
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")],
     query: Annotated[str, typer.Option("--query", help="The id of the query.")],
     above: Annotated[
         str | None,
         typer.Option(help="A document: its name in DATA, or its row in the query, counted from 0."),
     ] = None,
     below: Annotated[str | None, typer.Option(help="A document to compare with.")] = None,
+    qid: Qid = None,
+    label: Label = None,
+    docid: Docid = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -33,7 +40,14 @@ def explain(
     inputs.check_exists(model)
     inputs.check_data(data)
     ranker = models.load_ranker(model)
-    queries = inputs.load_queries(data, zero_based=zero_based, cache=cache, needs_labels=False)
+    queries = inputs.load_queries(
+        data,
+        zero_based=zero_based,
+        cache=cache,
+        columns=columns_of(qid, label, docid, drop, categorical),
+        needs_labels=False,
+        features=ranker.feature_names_,
+    )
     chosen = _query(models.for_model(queries, ranker, models.name_of_data(data), model), query)
     found = _explanation(ranker, chosen, above, below)
     if as_json:

@@ -6,17 +6,25 @@ from typing import Annotated, Any
 
 import typer
 
+from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, columns_of
+
 
 def info(
     data: Annotated[
-        list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', a known set; or a model.")
+        list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', a known set; or a model.")
     ],
+    qid: Qid = None,
+    label: Label = None,
+    docid: Docid = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     relevant_from: Annotated[float, typer.Option(help="Smallest label that counts as relevant.")] = 1.0,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
+    columns: Annotated[bool, typer.Option("--columns", help="A table of the columns instead.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Describe judged lists (sizes, labels, list lengths, constant and duplicate columns) or a trained model."""
+    """Describe judged lists (sizes, labels, columns, and what to look at before a fit) or a trained model."""
     from plackett.cli.shared import inputs, models, output
     from plackett.storage.opening import rereadable
 
@@ -31,12 +39,21 @@ def info(
         else:
             output.write_pairs(_rows_of_model(found))
         return
-    queries = inputs.load_queries(sources, zero_based=zero_based, cache=cache)
+    queries = inputs.load_queries(
+        sources,
+        zero_based=zero_based,
+        cache=cache,
+        columns=columns_of(qid, label, docid, drop, categorical),
+        needs_labels=label is not None,
+    )
+    if columns:
+        output.write_table(queries.describe_columns())
+        return
     description = queries.describe(relevant_from=relevant_from)
     if as_json:
         output.write_json(description.to_dict())
     else:
-        output.write_pairs(description.rows())
+        output.write(str(description))
 
 
 def _rows_of_model(found: dict[str, Any]) -> list[tuple[str, str]]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, columns_of
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 def rank(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that plackett train wrote.")],
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")],
     target: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Output file; - is standard output.")
     ] = "-",
@@ -23,6 +25,11 @@ def rank(
         list[str] | None,
         typer.Option("--metrics", "-m", metavar="NAMES", help="Also evaluate by the labels of DATA."),
     ] = None,
+    qid: Qid = None,
+    label: Label = None,
+    docid: Docid = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
 ) -> None:
@@ -35,7 +42,14 @@ def rank(
     inputs.check_data(data)
     wanted = measures.parse_measures(metrics) if metrics else None
     ranker = models.load_ranker(model)
-    queries = inputs.load_queries(data, zero_based=zero_based, cache=cache, needs_labels=wanted is not None)
+    queries = inputs.load_queries(
+        data,
+        zero_based=zero_based,
+        cache=cache,
+        columns=columns_of(qid, label, docid, drop, categorical),
+        needs_labels=wanted is not None,
+        features=ranker.feature_names_,
+    )
     queries = models.for_model(queries, ranker, models.name_of_data(data), model)
     scores = ranker.predict(queries)
     scores_out.write(queries, scores, target, tag)

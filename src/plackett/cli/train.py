@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from plackett.cli.shared import own_parts, parameters
+from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, columns_of
 from plackett.rankers.registry import ENTRIES
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _option(metavar: str | None, text: str, *names: str, **others: Any) -> Any:
 
 
 def train(
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")],
     model: Annotated[str, _option("FILE", "Model file to write.", "--model", "-o")],
     ranker: Annotated[
         str | None, _option("NAME", f"Ranker, see below ({DEFAULT_RANKER}).", "--ranker", "-r")
@@ -77,6 +78,11 @@ def train(
     tune_l2: Annotated[bool, _option(None, "Choose l2 on the validation set.", "--tune-l2")] = False,
     l2_path: Annotated[str | None, _option("L2,L2,…", "Values of l2 to choose from.", "--l2-path")] = None,
     seed: Annotated[int | None, _option("N", "Random seed.", "--seed", min=0)] = None,
+    qid: Qid = None,
+    label: Label = None,
+    docid: Docid = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
     zero_based: Annotated[bool, _option(None, "Feature numbers start at 0.", "--zero-based")] = False,
     cache: Annotated[bool, _option(None, "Cache the parsed DATA.", "--cache")] = False,
     cluster: Annotated[
@@ -146,7 +152,10 @@ def train(
     queries: Any
     with clusters.connection(cluster, local_cluster) as client:
         if client is None:
-            queries, held_back, note = inputs.load_sets(data, validation, zero_based=zero_based, cache=cache)
+            columns = columns_of(qid, label, docid, drop, categorical)
+            queries, held_back, note = inputs.load_sets(
+                data, validation, zero_based=zero_based, cache=cache, columns=columns
+            )
         else:
             queries, held_back, note = clusters.load_sets(data, validation, client, zero_based=zero_based)
         if note is not None and not quiet:

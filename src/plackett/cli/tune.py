@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, columns_of
+
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
     from plackett.evaluation.compare.contestants import Contestant
@@ -16,7 +18,7 @@ DEFAULT_RANKER = "listmle"
 
 
 def tune(
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")],
     ranker: Annotated[
         str,
         typer.Option("--ranker", "-r", help="As for train -r; lightgbm, xgboost, catboost; your own: module:name."),
@@ -48,6 +50,11 @@ def tune(
         str | None, typer.Option("--folder", metavar="DIR", help="Store finished fits, to resume from.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    qid: Qid = None,
+    label: Label = None,
+    docid: Docid = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -77,7 +84,9 @@ def tune(
     if model is not None:
         _check_can_be_saved(contestant)
 
-    queries, held_back, note = inputs.load_sets(data, validation, zero_based=zero_based, cache=cache)
+    queries, held_back, note = inputs.load_sets(
+        data, validation, zero_based=zero_based, cache=cache, columns=columns_of(qid, label, docid, drop, categorical)
+    )
     if note is not None and not quiet:
         output.note(note)
 

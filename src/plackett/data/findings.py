@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 LEAK = 0.98  # share of pairs that a column orders right by itself
+FEWEST_PAIRS = 100  # fewer are not conclusive
 SORTED = 0.95  # share of queries whose rows are in order of their labels
 QUERIES_EXAMINED, DOCS_EXAMINED = 500, 40
 PAIRS_AT_ONCE = 1 << 12
@@ -95,7 +96,7 @@ def _named(queries: Queries, columns: list[int]) -> str:
 
 
 def _about_leaks(queries: Queries, constant: list[int]) -> Iterator[Finding]:
-    if queries.y is None or not queries.n_docs:
+    if queries.y is None or _pairs(queries.grouped)[0].size < FEWEST_PAIRS:
         return
     alone = concordance(queries)
     known = queries.categories or {}
@@ -148,7 +149,7 @@ def _about_values(queries: Queries) -> Iterator[Finding]:
 
 def _about_roles(queries: Queries) -> Iterator[Finding]:
     known, labels = queries.categories or {}, queries.feature_names or [""] * queries.n_features
-    for column in range(queries.n_features):
+    for column in range(0 if is_sparse(queries.X) else queries.n_features):  # sparse columns are mostly 0
         first = column_of(queries.X[:ROWS_EXAMINED], column)
         if column in known:
             why = resembles_text(first, known[column])
@@ -170,12 +171,13 @@ def _about_roles(queries: Queries) -> Iterator[Finding]:
 def _ranges(queries: Queries) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the least and the largest finite value of each column, and its numbers of NaN and infinite values."""
     n_features = queries.n_features
+    if is_sparse(queries.X):
+        return _sparse_ranges(queries.X)
     low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
     n_nan, n_infinite = np.zeros((2, n_features), dtype=np.int64)
     step = max(1, VALUES_PER_BLOCK // max(1, n_features))
     for start in range(0, queries.n_docs, step):
         rows = queries.X[start : start + step]
-        rows = rows.toarray() if is_sparse(rows) else rows
         is_nan, is_infinite = np.isnan(rows), np.isinf(rows)
         n_nan += is_nan.sum(axis=0)
         n_infinite += is_infinite.sum(axis=0)
@@ -183,6 +185,20 @@ def _ranges(queries: Queries) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
         low, high = np.fmin(low, np.fmin.reduce(finite, axis=0)), np.fmax(high, np.fmax.reduce(finite, axis=0))
     is_empty = low > high
     return np.where(is_empty, np.nan, low), np.where(is_empty, np.nan, high), n_nan, n_infinite
+
+
+def _sparse_ranges(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """As ``_ranges``, from the stored values alone."""
+    is_finite, n_columns = np.isfinite(X.data), X.shape[1]
+    n_nan, n_infinite, n_finite = (
+        np.bincount(X.indices[one], minlength=n_columns) for one in (np.isnan(X.data), np.isinf(X.data), is_finite)
+    )
+    low, high = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
+    np.minimum.at(low, X.indices[is_finite], X.data[is_finite])
+    np.maximum.at(high, X.indices[is_finite], X.data[is_finite])
+    has_zeros = n_nan + n_infinite + n_finite < X.shape[0]
+    low, high = np.where(has_zeros, np.minimum(low, 0.0), low), np.where(has_zeros, np.maximum(high, 0.0), high)
+    return np.where(low > high, np.nan, low), np.where(low > high, np.nan, high), n_nan, n_infinite
 
 
 # --- Pairs of documents -----------------------------------------------------------------------------------------------
@@ -201,9 +217,12 @@ def concordance(queries: Queries) -> np.ndarray:
     for start in range(0, better.size, PAIRS_AT_ONCE):
         some = slice(start, start + PAIRS_AT_ONCE)
         one, other = (X[rows[some]] for rows in (better, worse))
-        if is_sparse(one):
-            one, other = one.toarray(), other.toarray()
-        right += (one > other).sum(axis=0) - 0.5 * ((one > other) | (one < other)).sum(axis=0)
+        if is_sparse(X):
+            gap = (one - other).tocsr()  # NaN where either is
+            signs = np.sign(np.where(np.isnan(gap.data), 0.0, gap.data))
+            right += 0.5 * np.bincount(gap.indices, weights=signs, minlength=right.size)
+        else:
+            right += 0.5 * ((one > other).sum(axis=0) - (one < other).sum(axis=0))
     return 0.5 + right / better.size
 
 

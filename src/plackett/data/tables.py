@@ -10,17 +10,9 @@ from plackett._optional import import_optional
 from plackett.data.frames import from_frame, is_frame
 from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
-from plackett.storage.file_names import is_parquet
+from plackett.storage.file_names import ARROW, DELIMITED, is_parquet, is_table, table_ending
 
-DELIMITED = {".csv": ",", ".tsv": "\t"}
-ARROW = (".arrow", ".feather", ".ipc")
-COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")  # as pyarrow reads text
 NULLS = ("", "NULL", "null", "NaN", "nan", "NA", "N/A", "n/a", "None", "\\N")  # \N is that of databases
-
-
-def is_table(path: Any) -> bool:
-    """Return whether a path has the ending of a CSV, TSV or Arrow file."""
-    return isinstance(path, (str, os.PathLike)) and _ending(path) in (*DELIMITED, *ARROW)
 
 
 def read_table(
@@ -116,17 +108,10 @@ def as_queries(
     return data
 
 
-def _ending(path: str | os.PathLike) -> str:
-    name = os.fspath(path).lower()
-    for ending in COMPRESSED:
-        name = name.removesuffix(ending)
-    return os.path.splitext(name)[1]
-
-
 def _read(path: str, pa: Any) -> Any:
     if not os.path.exists(path):
         raise FileNotFoundError(f"there is no file {path!r} (looked in {os.getcwd()}).")
-    ending = _ending(path)
+    ending = table_ending(path)
     try:
         if ending in DELIMITED:
             return _read_delimited(path, DELIMITED[ending])

@@ -16,12 +16,13 @@ from plackett.data.frames import from_frame, is_frame
 from plackett.data.list_warnings import warn_of_one_list
 from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
-from plackett.data.tables import as_queries, is_table, read_columns
+from plackett.data.tables import as_queries, read_columns
 from plackett.data.trec import Qrels, Run, join
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, best_single_features, random_values
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists, judge, mean_of_counted
 from plackett.metrics.measure import Measure, split_measures
+from plackett.storage.file_names import is_table
 from plackett.validation import check_labels, check_scores, count_of
 
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr")

@@ -19,6 +19,10 @@ from plackett.storage.opening import Stream, first_bytes
 
 _MAGIC = b"PAR1"
 
+DELIMITED = {".csv": ",", ".tsv": "\t"}
+ARROW = (".arrow", ".feather", ".ipc")
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")  # as pyarrow reads text
+
 
 def files_of(paths: Any) -> list[str]:
     """Return the files that ``paths`` stands for, in order; those of a folder or a pattern by name.
@@ -125,3 +129,16 @@ def _entry(folder: Path, name: str, *, folders: bool) -> Path | None:
         return folder / name
     alike = sorted(path for path in folder.iterdir() if path.name.lower() == name.lower() and fits(path))
     return alike[0] if alike else None
+
+
+def is_table(path: object) -> bool:
+    """Return whether a path has the ending of a CSV, TSV or Arrow file."""
+    return isinstance(path, (str, os.PathLike)) and table_ending(path) in (*DELIMITED, *ARROW)
+
+
+def table_ending(path: str | os.PathLike) -> str:
+    """Return the ending of a path without that of a compression: ``.csv`` of ``log.csv.gz``."""
+    name = os.fspath(path).lower()
+    for ending in COMPRESSED:
+        name = name.removesuffix(ending)
+    return os.path.splitext(name)[1]

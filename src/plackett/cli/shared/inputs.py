@@ -10,18 +10,30 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from plackett.cli.shared.columns import Columns
 from plackett.exceptions import DataFormatError
-from plackett.storage.file_names import is_parquet, parquet_in_pipe
+from plackett.storage.file_names import is_parquet, is_table, parquet_in_pipe
 from plackett.storage.opening import Stream, name_of, open_to_examine, rereadable
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
+NO_COLUMNS = Columns()
 
-def load_queries(names: list, *, zero_based: bool, cache: bool, needs_labels: bool = True) -> Queries:
-    """Load LETOR or Parquet files, or a known data set from ``PLACKETT_DATA``, after ``check_data``.
 
-    Parquet files need a column "label" only if ``needs_labels``. LETOR rows always have labels.
+def load_queries(
+    names: list,
+    *,
+    zero_based: bool,
+    cache: bool,
+    columns: Columns = NO_COLUMNS,
+    needs_labels: bool = True,
+    features: list[str] | None = None,
+) -> Queries:
+    """Load LETOR files, tables, or a known data set from ``PLACKETT_DATA``, after ``check_data``.
+
+    Tables need a column of labels only if ``needs_labels``; ``features`` are their features. LETOR rows always have
+    labels.
     """
     from plackett.data.queries import Queries
 
@@ -33,8 +45,15 @@ def load_queries(names: list, *, zero_based: bool, cache: bool, needs_labels: bo
             raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
         return loaded
     names = [rereadable(name) for name in names]
+    if any(is_table(name) for name in names) or (columns.drop or columns.categorical):
+        return _load_table(names, columns, cache=cache, needs_labels=needs_labels, features=features)
     if any(is_parquet_name(name) for name in names):
-        return _load_parquet(names, cache=cache, needs_labels=needs_labels)
+        return _load_parquet(names, columns, cache=cache, needs_labels=needs_labels, features=features)
+    if columns.given():
+        raise typer.BadParameter(
+            f"--{next(iter(columns.given()))} names a column, but {name_of(names[0])} is not a table (CSV, TSV, Arrow "
+            "or Parquet)."
+        )
     from plackett.data.letor.read import read_letor
 
     source = names[0] if len(names) == 1 else names
@@ -43,7 +62,30 @@ def load_queries(names: list, *, zero_based: bool, cache: bool, needs_labels: bo
     return read_letor(source, first_index=0 if zero_based else 1, cache=cache)
 
 
-def _load_parquet(names: list, *, cache: bool, needs_labels: bool) -> Queries:
+def _load_table(
+    names: list, columns: Columns, *, cache: bool, needs_labels: bool, features: list[str] | None
+) -> Queries:
+    from plackett.data.frames import from_frame
+    from plackett.data.tables import read_columns
+
+    other = [name for name in names if not (is_table(name) or is_parquet_name(name))]
+    if other:
+        raise typer.BadParameter(
+            f"{name_of(other[0])} is not a table (CSV, TSV, Arrow or Parquet), but options ask for one."
+        )
+    if cache:
+        raise typer.BadParameter("--cache takes LETOR and Parquet files, without --drop and --categorical.")
+    table, given = read_columns(names), columns.given()
+    if not needs_labels and columns.label is None and "label" not in table.column_names:
+        given["label"] = None
+    if features is not None and not columns.drop:
+        given["features"] = features
+    return from_frame(table, **given)
+
+
+def _load_parquet(
+    names: list, columns: Columns, *, cache: bool, needs_labels: bool, features: list[str] | None
+) -> Queries:
     from plackett.data.parquet.read import has_column
     from plackett.data.sources import read_queries
     from plackett.storage.file_names import files_of
@@ -51,8 +93,10 @@ def _load_parquet(names: list, *, cache: bool, needs_labels: bool) -> Queries:
     other = [name for name in names if not is_parquet_name(name)]
     if other:
         raise ValueError(f"{name_of(other[0])} is not Parquet, but other files are; give files of one kind.")
-    has_labels = needs_labels or has_column(files_of(names)[0], "label")
-    return read_queries(names, cache=cache, label="label" if has_labels else None)
+    label = columns.label or "label"
+    has_labels = needs_labels or has_column(files_of(names)[0], label)
+    given = {**columns.given(), "label": label if has_labels else None}
+    return read_queries(names, cache=cache, **given, **({} if features is None else {"features": features}))
 
 
 def is_parquet_name(name: str | Stream) -> bool:
@@ -114,16 +158,16 @@ def check_exists(*names: str) -> None:
 
 
 def load_sets(
-    data: list[str], validation: str | None, *, zero_based: bool, cache: bool
+    data: list[str], validation: str | None, *, zero_based: bool, cache: bool, columns: Columns = NO_COLUMNS
 ) -> tuple[Queries, Queries | None, str | None]:
     """Load training and validation set with the same columns; a note says if columns were added."""
     from plackett.cli.shared.models import check_features, name_of_data
 
-    queries = load_queries(data, zero_based=zero_based, cache=cache)
+    queries = load_queries(data, zero_based=zero_based, cache=cache, columns=columns)
     check_features(queries, name_of_data(data))
     if validation is None:
         return queries, None, None
-    held_back = load_queries([validation], zero_based=zero_based, cache=cache)
+    held_back = load_queries([validation], zero_based=zero_based, cache=cache, columns=columns)
     check_features(held_back, name_of_data([validation]))
     return same_columns(queries, held_back, validation)
 

@@ -1,0 +1,77 @@
+"""Tables on the command line: columns by name, from a file to a report."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import plackett as pk
+
+COLUMNS = ["--qid", "query", "--label", "grade", "--docid", "product", "--drop", "timestamp"]
+
+
+@pytest.fixture
+def log(run, lists):
+    """A log as a database gives it: other names of columns, a time, rows in no order."""
+    frame = pk.to_frame(lists).rename(columns={"qid": "query", "label": "grade"})
+    frame.insert(1, "product", np.arange(len(frame)))
+    frame["timestamp"] = pd.Timestamp("2024-01-01")
+    frame = frame.sample(frac=1.0, random_state=0)
+    frame.to_csv("log.csv", index=False)
+    frame.to_parquet("log.parquet", index=False)
+    return frame
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+def test_every_verb_takes_a_table(run, log, name, lists):
+    done = run("info", name, *COLUMNS)
+    assert done.returncode == 0, done.stderr
+    assert "30" in done.stdout.splitlines()[0]
+    done = run("compare", name, *COLUMNS, "-r", "listmle", "--cv", "3", "--json", "-q")
+    assert done.returncode == 0, done.stderr
+    expected = pk.compare("listmle", lists, cv=3).tables["listmle"].mean()["ndcg@10"]
+    assert f"{expected:.9f}"[:9] in done.stdout
+    done = run("train", name, *COLUMNS, "-o", "log.plackett", "--json")
+    assert done.returncode == 0, done.stderr
+    assert pk.load("log.plackett").feature_names_ == list(log.columns[3:-1])
+    done = run("rank", "log.plackett", name, "--qid", "query", "--docid", "product")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == lists.n_docs
+    done = run("explain", "log.plackett", name, "--qid", "query", "--docid", "product", "--query", str(lists.ids[0]))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.DataWarning")
+def test_info_names_leaks_and_ids(run, log):
+    log["copy"], log["number"] = log["grade"], np.random.default_rng(0).permutation(len(log)) + 10_000
+    log.to_csv("leak.csv", index=False)
+    done = run("info", "leak.csv", *COLUMNS)
+    assert "- Column 'copy' is a copy of the label. Drop it." in done.stdout
+    assert "- Column 'number' holds a different whole number in every row, like an id." in done.stdout
+    found = json.loads(run("info", "leak.csv", *COLUMNS, "--json").stdout)["findings"]
+    assert [one["kind"] for one in found] == ["label", "id"]
+    table = run("info", "leak.csv", *COLUMNS, "--columns").stdout.splitlines()
+    assert table[0].split() == ["column", "holds", "missing", "least", "most", "ranks", "alone"]
+    assert next(line for line in table if line.startswith("copy")).endswith("1.000")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train.txt", "--qid", "query"], "--qid names a column, but train.txt is not a table"),
+        (["train.txt", "--drop", "a"], "train.txt is not a table"),
+        (["log.csv", "--qid", "query", "--cache"], "--cache takes LETOR and Parquet files"),
+        (["log.csv"], "no column 'qid'. Did you mean 'query'?"),
+    ],
+)
+def test_wrong_options_are_named(run, log, words, message):
+    done = run("info", *words)
+    assert done.returncode in (1, 2)
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_a_parquet_table_may_be_cached(run, log):
+    log.sort_values("query").drop(columns="timestamp").to_parquet("sorted.parquet", index=False)
+    done = run("info", "sorted.parquet", *COLUMNS[:-2], "--cache")
+    assert done.returncode == 0, done.stderr
