@@ -183,4 +183,4 @@ def test_help_is_one_screen_with_an_example(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     text = run("compare", "--help").stdout
     assert "Example: plackett compare" in text
-    assert len(text.splitlines()) <= 42
+    assert len(text.splitlines()) <= 50

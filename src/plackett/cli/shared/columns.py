@@ -6,16 +6,18 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-Qid = Annotated[str | None, typer.Option("--qid", metavar="COLUMN", help="Tables: the query ids (qid).")]
-Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="Tables: the labels (label).")]
-Docid = Annotated[str | None, typer.Option("--docid", metavar="COLUMN", help="Tables: names of documents (docid).")]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option("--drop", metavar="COLUMNS", help="Tables: not features; several with commas."),
-]
-Categorical = Annotated[
-    list[str] | None, typer.Option("--categorical", metavar="COLUMNS", help="Tables: numbers that are names.")
-]
+
+def _option(name: str, text: str) -> Any:
+    return typer.Option(
+        name, metavar="COLUMN", help=text, rich_help_panel="Columns of a table (CSV, TSV, Arrow, Parquet)"
+    )
+
+
+Qid = Annotated[str | None, _option("--qid", "Query ids. Default: qid.")]
+Label = Annotated[str | None, _option("--label", "Labels. Default: label.")]
+Docid = Annotated[str | None, _option("--docid", "Names of documents. Default: docid.")]
+Drop = Annotated[list[str] | None, _option("--drop", "Not features. Several with commas.")]
+Categorical = Annotated[list[str] | None, _option("--categorical", "Numbers that are names.")]
 
 
 class Columns(NamedTuple):
