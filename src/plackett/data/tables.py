@@ -11,6 +11,7 @@ from plackett.data.frames import from_frame, is_frame
 from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import ARROW, DELIMITED, is_parquet, is_table, table_ending
+from plackett.storage.opening import open_bytes
 
 NULLS = ("", "NULL", "null", "NaN", "nan", "NA", "N/A", "n/a", "None", "\\N")  # \N is that of databases
 
@@ -131,8 +132,9 @@ def _read(path: str, pa: Any) -> Any:
 def _read_delimited(path: str, delimiter: str) -> Any:
     from pyarrow import csv
 
-    return csv.read_csv(
-        path,
-        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True),
-    )
+    with open_bytes(path) as file:
+        return csv.read_csv(
+            file,
+            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True),
+        )

@@ -21,7 +21,6 @@ _MAGIC = b"PAR1"
 
 DELIMITED = {".csv": ",", ".tsv": "\t"}
 ARROW = (".arrow", ".feather", ".ipc")
-COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")  # as pyarrow reads text
 
 
 def files_of(paths: Any) -> list[str]:
