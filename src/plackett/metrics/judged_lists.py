@@ -310,7 +310,7 @@ class JudgedLists:
 
 
 def mark_unjudged(labels: np.ndarray) -> np.ndarray:
-    """Return labels with ``UNJUDGED`` in the place of NaN; the same array if there is none."""
+    """Return labels with ``UNJUDGED`` in the place of NaN; the same array if no label is NaN."""
     if labels.dtype.kind != "f" or not np.isnan(labels.sum()):
         return labels
     return np.where(np.isnan(labels), UNJUDGED, labels)
