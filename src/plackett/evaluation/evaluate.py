@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,13 @@ from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
 from plackett.data.tables import as_queries, read_columns
 from plackett.data.trec import Qrels, Run, join
-from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, best_single_features, random_values
+from plackett.evaluation.reference_scores import (
+    BEST_FEATURE,
+    RANDOM_ORDER,
+    best_single_features,
+    random_overall,
+    random_values,
+)
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists, judge, mean_of_counted
 from plackett.metrics.measure import Measure, split_measures
@@ -51,6 +58,8 @@ class Evaluation:
         For "random order" and "best feature" the value of each measure; empty unless requested.
     best_features : dict of str to str
         For each measure the feature behind its "best feature" score.
+    overall : dict of str to float
+        Values of measures of all queries together, such as ``coverage@10``. Their columns of ``values`` are NaN.
 
     Examples
     --------
@@ -73,6 +82,7 @@ class Evaluation:
     notes: list[str] = field(default_factory=list)
     reference_scores: dict[str, dict[str, float]] = field(default_factory=dict)
     best_features: dict[str, str] = field(default_factory=dict)
+    overall: dict[str, float] = field(default_factory=dict)
 
     def __getitem__(self, metric: str | Measure) -> np.ndarray:
         try:
@@ -84,8 +94,19 @@ class Evaluation:
         return self.queries.size
 
     def mean(self) -> dict[str, float]:
-        """Return the mean of each measure over the queries that count; NaN if no query counts."""
-        return {metric: mean_of_counted(self.values[:, column]) for column, metric in enumerate(self.metrics)}
+        """Return the mean of each measure over the queries that count, NaN if none does, and the overall values."""
+        means = {metric: mean_of_counted(self.values[:, column]) for column, metric in enumerate(self.metrics)}
+        return {**means, **self.overall}
+
+    @property
+    def per_query(self) -> list[str]:
+        """The measures with a value per query."""
+        return [metric for metric in self.metrics if metric not in self.overall]
+
+    def _rows(self) -> list[list[Any]]:
+        """Return the id and the values of every query, without measures of all queries together."""
+        columns = [self.metrics.index(metric) for metric in self.per_query]
+        return [[key, *row] for key, row in zip(self.queries.tolist(), self.values[:, columns].tolist(), strict=True)]
 
     def rows(self) -> list[tuple[str, dict[str, float]]]:
         """Return the rows of the summary: the mean and the reference scores."""
@@ -107,8 +128,8 @@ class Evaluation:
             answer["notes"] = self.notes
         if per_query:
             answer["queries"] = [
-                {"qid": plain_id(key), **json_value(dict(zip(self.metrics, row, strict=True)))}
-                for key, row in zip(self.queries.tolist(), self.values.tolist(), strict=True)
+                {"qid": plain_id(key), **json_value(dict(zip(self.per_query, row, strict=True)))}
+                for key, *row in self._rows()
             ]
         return answer
 
@@ -124,8 +145,8 @@ class Evaluation:
 
     def to_csv(self) -> str:
         """Return the per-query values as CSV, one line per query, with the convention in the last column."""
-        rows = zip(self.queries.tolist(), self.values.tolist(), strict=True)
-        return csv_text(["qid", *self.metrics, "convention"], [[key, *row, self.convention] for key, row in rows])
+        rows = [[*row, self.convention] for row in self._rows()]
+        return csv_text(["qid", *self.per_query, "convention"], rows)
 
     def to_table(self, *, per_query: bool = False, heading: str | None = None, digits: int = 4) -> Table:
         """Return the summary, with ``per_query`` below a row for each query, as a `Table`.
@@ -158,7 +179,7 @@ class Evaluation:
         """Return the per-query values as a pandas data frame indexed by query; ``frame.attrs`` has the convention."""
         pandas = import_optional("pandas", extra="frames", needed_for="Evaluation.to_frame")
         index = pandas.Index(self.queries, name="qid", tupleize_cols=False)
-        frame = pandas.DataFrame(self.values, index=index, columns=self.metrics)
+        frame = pandas.DataFrame(self.values, index=index, columns=self.metrics)[self.per_query]
         frame.attrs["convention"] = self.convention
         return frame
 
@@ -176,12 +197,15 @@ class Evaluation:
 
 def find_metric(metric: str | Measure, metrics: Sequence[str]) -> str:
     """Return the one of ``metrics`` that is the same measure: "NDCG@10" finds "ndcg@10"."""
-    if metric in metrics:
-        return str(metric)
+    if isinstance(metric, str) and metric in metrics:
+        return metric
     wanted = Measure.parse(metric)
+    if str(wanted) in metrics:
+        return str(wanted)
     for name in metrics:
-        if Measure.parse(name) == wanted:
-            return name
+        with contextlib.suppress(ValueError):  # the name of a measure of the user
+            if Measure.parse(name) == wanted:
+                return name
     raise ValueError(f"{str(metric)!r} was not evaluated; there are {', '.join(metrics)}.")
 
 
@@ -283,6 +307,7 @@ def evaluate(
     if reference_scores:
         random = random_values(measures, lists, rules)
         references[RANDOM_ORDER] = {name: mean_of_counted(random[:, column]) for column, name in enumerate(names)}
+        references[RANDOM_ORDER] |= random_overall(measures, names, lists, rules)
         if queries is not None:
             features = best_single_features(measures, lists, rules, queries.grouped)
             references[BEST_FEATURE] = {name: one.mean for name, one in zip(names, features, strict=False)}
@@ -296,18 +321,30 @@ def evaluate(
         notes=notes + _notes_on_empty(measures, n_empty, rules),
         reference_scores=references,
         best_features=best,
+        overall=rules.overall(measures, names, lists),
     )
 
 
-def parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[list[Measure], list[str]]:
-    """Return the measures and their names as given; raise an error for no measures or repeated ones."""
-    if isinstance(metrics, (str, Measure)):
-        metrics = split_measures(metrics) if isinstance(metrics, str) else [metrics]
-    metrics = list(metrics)
-    measures = [Measure.parse(metric) for metric in metrics]
+def parse_metrics(metrics: Any) -> tuple[list[Measure], list[str]]:
+    """Return the measures and their names as given; raise where there are none, or one of them twice.
+
+    ``metrics`` is a text with commas, a measure, a sequence of these, or a mapping of names to measures.
+    """
+    if isinstance(metrics, Mapping):
+        measures, names = [Measure.parse(metric) for metric in metrics.values()], [str(name) for name in metrics]
+    else:
+        if isinstance(metrics, str):
+            metrics = split_measures(metrics)
+        elif isinstance(metrics, Measure) or callable(metrics):
+            metrics = [metrics]
+        metrics = list(metrics)
+        measures = [Measure.parse(metric) for metric in metrics]
+        names = [
+            metric if isinstance(metric, str) else str(measure)
+            for metric, measure in zip(metrics, measures, strict=True)
+        ]
     if not measures:
         raise ValueError('metrics is empty; name at least one, such as "ndcg@10".')
-    names = [str(metric) for metric in metrics]
     for measure in measures:
         if not measure.has_known_rules:
             raise ValueError(
@@ -317,6 +354,20 @@ def parse_metrics(metrics: Sequence[str | Measure] | str | Measure) -> tuple[lis
     if len(set(names)) < len(names):
         raise ValueError(f"metrics names {next(n for n in names if names.count(n) > 1)!r} twice.")
     return measures, names
+
+
+def lower_is_better(measures: Mapping[str, Measure]) -> list[str]:
+    """Return the names of the measures of which lower values are better."""
+    return [name for name, measure in measures.items() if not measure.higher_is_better]
+
+
+def check_first(measures: Sequence[Measure]) -> None:
+    """Raise if the first measure, by which a comparison decides, has no value per query."""
+    if measures[0].kind.is_overall:
+        raise ValueError(
+            f"{measures[0]} has one value for all queries. Name a measure with a value per query first: it decides "
+            "which ranker is the best, and tests need values per query."
+        )
 
 
 def _of_frame(
@@ -394,6 +445,8 @@ def _notes_on_empty(measures: list[Measure], n_empty: dict[str, int], convention
     """Return one sentence if all measures treat empty queries alike; otherwise one for each measure that has some."""
     sentences = {}
     for measure, (name, n) in zip(measures, n_empty.items(), strict=True):
+        if measure.kind.is_overall:
+            continue
         empty = convention.rules_for(measure)["empty"]
         one, many = ("is", "are") if empty == "skip" else ("counts", "count")
         what = "left out" if empty == "skip" else str(empty)

@@ -26,6 +26,14 @@ def random_values(measures: list[Measure], lists: JudgedLists, convention: Conve
     return convention.table(measures, flat, ties="average")[0]
 
 
+def random_overall(
+    measures: list[Measure], names: list[str], lists: JudgedLists, convention: Convention
+) -> dict[str, float]:
+    """Return by name the values of measures of all queries together, each query in random order."""
+    flat = lists.with_scores(np.zeros_like(lists.scores))
+    return convention.overall(measures, names, flat, ties="average")
+
+
 class SingleFeature(NamedTuple):
     """A ranking by one feature: descending where ``sign`` is 1, ascending where it is -1."""
 
@@ -58,12 +66,15 @@ def best_single_features(
     last. Of equally good features the first wins, descending before ascending.
     """
     best: list[SingleFeature | None] = [None] * len(measures)
+    names = [str(place) for place in range(len(measures))]
     for column, feature in _every_column(queries.X):
         for sign in (1.0, -1.0):
             scores = SingleFeature(column, sign, np.nan).scores_of(feature)
-            values, _ = convention.table(measures, lists.with_scores(scores), ties="average")
+            ranked = lists.with_scores(scores)
+            values, _ = convention.table(measures, ranked, ties="average")
+            overall = convention.overall(measures, names, ranked, ties="average")
             for place, measure in enumerate(measures):
-                value, so_far = mean_of_counted(values[:, place]), best[place]
+                value, so_far = overall.get(names[place], mean_of_counted(values[:, place])), best[place]
                 if so_far is None or (value > so_far.mean if measure.higher_is_better else value < so_far.mean):
                     best[place] = SingleFeature(column, sign, value)
     return [one for one in best if one is not None]

@@ -3,6 +3,7 @@
 from plackett.metrics.binary import average_precision, precision, r_precision, rbp, recall, reciprocal_rank, success
 from plackett.metrics.conventions import CONVENTIONS, Convention
 from plackett.metrics.diversity import alpha_ndcg, err_ia
+from plackett.metrics.exposure import coverage, exposure_gini
 from plackett.metrics.graded import dcg, err, mean_ndcg, ndcg, sharp_ndcg, wpd
 from plackett.metrics.incomplete import bpref, infap
 from plackett.metrics.measure import Measure
@@ -17,10 +18,12 @@ __all__ = [
     "average_precision",
     "average_rank",
     "bpref",
+    "coverage",
     "dcg",
     "err",
     "err_ia",
     "exact",
+    "exposure_gini",
     "infap",
     "kendall",
     "mean_ndcg",

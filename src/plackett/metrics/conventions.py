@@ -63,7 +63,7 @@ class Convention:
     def rules_for(self, measure: Measure) -> dict[str, object]:
         """Return the parameters of ``measure``, "empty" included; its own take precedence."""
         own = measure.convention or self
-        known = (*measure.kind.defaults, "empty")
+        known = (*measure.kind.defaults, *(() if measure.kind.is_overall else ("empty",)))
         rules: dict[str, object] = {"empty": own.empty if measure.kind.empty is None else measure.kind.empty}
         if measure.name not in _ALWAYS_AVERAGED:
             rules["ties"] = own.ties
@@ -85,19 +85,36 @@ class Convention:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return values of several measures, query × measure, and a table of the same shape that marks empty queries.
 
+        Measures of all queries together have NaN: ``overall`` has their values.
+
         It is computed by blocks of queries, so that an order is still in the cache for the next measure.
         """
-        values = np.empty((lists.n_queries, len(measures)))
-        is_empty = np.empty(values.shape, dtype=bool)
+        values = np.full((lists.n_queries, len(measures)), np.nan)
+        is_empty = np.zeros(values.shape, dtype=bool)
+
+        by_block = [column for column, measure in enumerate(measures) if not measure.kind.is_overall]
 
         def fill(first: int, last: int) -> None:
             with thread_scratch() as scratch:
                 part = lists.block(first, last, scratch)
-                for column, measure in enumerate(measures):
-                    values[first:last, column], is_empty[first:last, column] = self.values(measure, part, **changes)
+                for at in by_block:
+                    values[first:last, at], is_empty[first:last, at] = self.values(measures[at], part, **changes)
 
         map_blocks(fill, lists.blocks())
         return values, is_empty
+
+    def overall(
+        self, measures: Sequence[Measure], names: Sequence[str], lists: JudgedLists, **changes: object
+    ) -> dict[str, float]:
+        """Return by name the values of those measures that have one for all queries."""
+        answer = {}
+        for name, measure in zip(names, measures, strict=True):
+            if measure.kind.is_overall:
+                own, rules = measure.convention or self, {**self.rules_for(measure), **changes}
+                rules["k"] = measure.k
+                ranked = lists.in_single_precision if own.is_single_precision else lists
+                answer[name] = float(measure.kind.compute(ranked, **rules))
+        return answer
 
     def values(self, measure: Measure, lists: JudgedLists, **changes: object) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of ``measure``, one per query, and which queries were empty for it.

@@ -156,6 +156,12 @@ class JudgedLists:
         self._run(lambda first, last: kernel(*arguments, first, last, values))
         return values
 
+    def run_rows(self, kernel: Callable[..., object], *arguments: object) -> np.ndarray:
+        """Return one value per document, written by ``kernel(*arguments, first, last, values)`` on all threads."""
+        values = np.zeros(self.scores.size)
+        self._run(lambda first, last: kernel(*arguments, first, last, values))
+        return values
+
     def _run(self, work: Callable[[int, int], object]) -> None:
         if self._is_block and self.n_queries:
             work(0, self.n_queries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from plackett.metrics.judged_lists import JudgedLists
 
 NOT_PARAMETERS = ("qid", "docid", "k", "empty")  # of every measure, or given in another way
-Measuring = TypeVar("Measuring", bound=Callable[..., np.ndarray])
+Measuring = TypeVar("Measuring", bound=Callable[..., Any])
 Cutoff = Literal["none", "optional", "required"]
 
 
@@ -25,14 +25,17 @@ class MeasureKind:
     aliases: tuple[str, ...]
     cutoff: Cutoff
     higher_is_better: bool
-    function: Callable[..., np.ndarray]
+    function: Callable[..., Any]
     defaults: dict[str, object]
     empty: object = None  # the value of empty queries under every convention; None follows the convention
     takes_unjudged: bool = False  # whether labels may be NaN
     needs_subtopics: bool = False
+    is_overall: bool = False  # whether it has one value for all queries instead of one per query
 
     def compute(self, lists: JudgedLists, **parameters: object) -> np.ndarray:
-        """Return a value per query, NaN if it is empty."""
+        """Return a value per query, NaN if it is empty; of an overall measure its one value."""
+        if self.is_overall:
+            return np.asarray(self.function(lists, None, **parameters))
         return self.function(lists, None, empty="skip", **parameters)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from plackett._tables import MISSING
 from plackett.evaluation.compare.comparison import Comparison
-from plackett.metrics.measure import Measure
 from plackett.report.svg import N_LEVELS
 from plackett.report.tables import by_rank, hardest_queries
 
@@ -77,7 +76,7 @@ def changed_lists(comparison: Comparison) -> tuple[list[ListPair], list[ListPair
     if len(comparison) < 2:
         return [], []
     who, metric = chosen(comparison), comparison.metrics[0]
-    sign = 1.0 if Measure.parse(metric).higher_is_better else -1.0
+    sign = 1.0 if comparison.is_higher_better(metric) else -1.0
     gain = sign * (comparison.tables[who.after][metric] - comparison.tables[who.before][metric])
     ids = comparison.queries.ids.tolist()
     order = [place for place in np.argsort(-gain, kind="stable").tolist() if not np.isnan(gain[place])]

@@ -49,13 +49,13 @@ class Plot:
 
 
 def metric_by_k(comparison: Comparison) -> list[Plot]:
-    """Plot the first measure, or NDCG if it has no cut-off, at k from 1 to 10; the best contestants in colour."""
+    """Plot the first measure at k from 1 to 10, the best contestants in colour; NDCG if it has no cut-off."""
     if comparison.convention not in CONVENTIONS or not comparison.tables:
         return []
-    first = Measure.parse(comparison.metrics[0])
+    first = _parsed(comparison.metrics[0])
     measures = [
-        Measure("ndcg", k, convention=first.convention)
-        if first.kind.cutoff == "none"
+        Measure("ndcg", k, convention=first and first.convention)
+        if first is None or first.kind.cutoff == "none"
         else Measure(first.name, k, convention=first.convention, **first.parameters)
         for k in CUTOFFS
     ]
@@ -143,7 +143,7 @@ def _number_points(axes: Any, points: dict[int, tuple[float, float]]) -> None:
 def query_differences(comparison: Comparison) -> list[Plot]:
     """Plot for each contestant its differences to the baseline on the queries that differ, the largest first."""
     metric, baseline = comparison.metrics[0], comparison.baseline
-    sign = 1.0 if Measure.parse(metric).higher_is_better else -1.0
+    sign = 1.0 if comparison.is_higher_better(metric) else -1.0
     gaps = {}
     for name in _some_panels([name for name in by_rank(comparison) if name != baseline]):
         gap = comparison.tables[name][metric] - comparison.tables[baseline][metric]
@@ -228,10 +228,15 @@ def _is_finite(value: Any) -> bool:
 
 def _is_measure(name: str) -> bool:
     """Whether this is the full name of a measure; the r of RankBoost is not recall, although it parses as such."""
+    return str(_parsed(name)) == name
+
+
+def _parsed(name: str) -> Measure | None:
+    """Return the measure of that name; None for one of the user, of which the comparison has only the name."""
     try:
-        return str(Measure.parse(name)) == name
+        return Measure.parse(name)
     except ValueError:
-        return False
+        return None
 
 
 def score_distributions(comparison: Comparison) -> list[Plot]:

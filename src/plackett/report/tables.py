@@ -13,7 +13,6 @@ from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.selection import in_words
 from plackett.evaluation.significance import Difference
 from plackett.metrics.conventions import CONVENTIONS
-from plackett.metrics.measure import Measure
 from plackett.validation import plain
 
 MOST_FOR_ALL_PAIRS = 12  # contestants; for more, only the pairs with the baseline are shown
@@ -62,7 +61,7 @@ def tables(comparison: Comparison) -> list[Table]:
 def by_rank(comparison: Comparison) -> list[str]:
     """Return the contestants sorted by the first measure, the best first, those without a value last."""
     metric = comparison.metrics[0]
-    sign = -1.0 if Measure.parse(metric).higher_is_better else 1.0
+    sign = -1.0 if comparison.is_higher_better(metric) else 1.0
     values = {name: sign * means[metric] for name, means in comparison.mean().items()}
     return sorted(values, key=lambda name: (math.isnan(values[name]), values[name]))
 
@@ -70,7 +69,7 @@ def by_rank(comparison: Comparison) -> list[str]:
 def summary_table(comparison: Comparison) -> Table:
     """Return one row per contestant, the best first, with marks, the difference to the baseline, and seconds."""
     first, by_name = comparison.metrics[0], {row.name: row for row in comparison.summary() if not row.is_reference}
-    gaps = {pair.a: _estimate(pair) for pair in _against_baseline(comparison, first)}
+    gaps = {pair.a: _estimate(comparison, pair) for pair in _against_baseline(comparison, first)}
     columns = [Column("#", digits=0), Column(comparison.kind, "text")]
     columns += [Column(metric, "marked") for metric in comparison.metrics]
     if gaps:
@@ -106,7 +105,7 @@ def baseline_table(comparison: Comparison) -> Table:
     return _difference_table(
         "baseline",
         f"Against {comparison.baseline}",
-        comparison.kind,
+        comparison,
         pairs,
         with_other=False,
         notes=[f"for each measure, p-values after {comparison.correction()}; {INTERVALS}"],
@@ -119,7 +118,7 @@ def pairs_table(comparison: Comparison) -> Table:
     return _difference_table(
         "pairs",
         f"All pairs by {comparison.metrics[0]}",
-        comparison.kind,
+        comparison,
         comparison.differences() if is_shown else [],
         with_other=True,
         notes=[f"p-values after Holm's correction for all the pairs of this table; {INTERVALS}"],
@@ -132,7 +131,7 @@ def folds_table(comparison: Comparison) -> Table:
     columns = [Column("measure", "text"), Column("ranker", "text")]
     columns += [*(Column(f"fold {fold}") for fold in range(1, n_folds + 1)), Column("mean of folds")]
     rows = []
-    for metric in comparison.metrics if n_folds > 1 else ():
+    for metric in comparison.per_query if n_folds > 1 else ():
         by_fold = comparison.by_fold(metric)
         for name in by_rank(comparison):
             rows.append([metric, name, *by_fold[name], math.fsum(by_fold[name]) / n_folds])
@@ -254,19 +253,19 @@ def _against_baseline(comparison: Comparison, metric: str) -> list[Difference]:
 
 
 def _difference_table(
-    name: str, title: str, kind: str, pairs: Sequence[Difference], *, with_other: bool, notes: list[str]
+    name: str, title: str, comparison: Comparison, pairs: Sequence[Difference], *, with_other: bool, notes: list[str]
 ) -> Table:
-    columns = [Column(kind, "text")] if with_other else [Column("measure", "text"), Column(kind, "text")]
-    columns += [Column("against", "text")] if with_other else []
+    who = Column(comparison.kind, "text")
+    columns = [who, Column("against", "text")] if with_other else [Column("measure", "text"), who]
     columns += [Column("difference", "estimate"), *(Column(word, digits=0) for word in ("wins", "ties", "losses"))]
     columns += [Column("p (t-test)", "p"), Column("p (randomisation)", "p")]
     rows = []
     for pair in pairs:
         start = [pair.a, pair.b] if with_other else [pair.metric, pair.a]
         counts = [pair.wins, pair.ties, pair.losses]
-        rows.append([*start, _estimate(pair), *counts, pair.p_t_holm, pair.p_random_holm])
+        rows.append([*start, _estimate(comparison, pair), *counts, pair.p_t_holm, pair.p_random_holm])
     return Table(columns, rows, name=name, title=title, notes=notes)
 
 
-def _estimate(pair: Difference) -> Estimate:
-    return Estimate(pair.mean, pair.low, pair.high, pair.p_random_holm, Measure.parse(pair.metric).higher_is_better)
+def _estimate(comparison: Comparison, pair: Difference) -> Estimate:
+    return Estimate(pair.mean, pair.low, pair.high, pair.p_random_holm, comparison.is_higher_better(pair.metric))

@@ -17,8 +17,8 @@ from plackett.data.tables import as_queries
 from plackett.evaluation.compare.comparison import BEST, Comparison
 from plackett.evaluation.compare.contestants import as_contestants, installed
 from plackett.evaluation.compare.folds import Progress, Setup, best_features_of, prepare, run
-from plackett.evaluation.evaluate import Evaluation, evaluate
-from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, random_values
+from plackett.evaluation.evaluate import Evaluation, evaluate, lower_is_better
+from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, random_overall, random_values
 from plackett.evaluation.store.versions import code_versions
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged_lists import JudgedLists
@@ -136,10 +136,11 @@ def compare(
             continue
         scores[name] = setup.scores_of(folds)
         tables[name] = evaluate(
-            setup.queries, scores[name], metrics=setup.metrics, convention=setup.criteria.convention
+            setup.queries, scores[name], metrics=setup.measures, convention=setup.criteria.convention
         )
     return Comparison(
         metrics=setup.metrics,
+        lower_is_better=lower_is_better(setup.measures),
         convention=setup.criteria.convention.name,
         baseline=baseline,
         tables=tables,
@@ -160,20 +161,23 @@ def _reference_scores(setup: Setup) -> dict[str, Evaluation]:
     criteria, queries = setup.criteria, setup.queries
     lists = JudgedLists.of_queries(queries)
     table = functools.partial(Evaluation, setup.metrics, queries.ids, convention=criteria.convention.name)
-    answer = {RANDOM_ORDER: table(random_values(criteria.measures, lists, criteria.convention))}
+    measures, rules = criteria.measures, criteria.convention
+    overall = random_overall(measures, setup.metrics, lists, rules)
+    answer = {RANDOM_ORDER: table(random_values(measures, lists, rules), overall=overall)}
     if queries.n_features == 0:
         return answer
     chosen = [best_features_of(fold, criteria, setup.store) for fold in setup.folds]
-    values = []
-    for place, measure in enumerate(criteria.measures):
+    values, overall = [], {}
+    for place, (name, measure) in enumerate(setup.measures.items()):
         parts = [features[place].scores(fold.test) for features, fold in zip(chosen, setup.folds, strict=True)]
         ranked = lists.with_scores(np.concatenate(parts))
-        values.append(criteria.convention.table([measure], ranked, ties="average")[0][:, 0])
+        values.append(rules.table([measure], ranked, ties="average")[0][:, 0])
+        overall |= rules.overall([measure], [name], ranked, ties="average")
     words = {
         metric: "; ".join(dict.fromkeys(features[place].in_words(queries) for features in chosen))
         for place, metric in enumerate(setup.metrics)
     }
-    answer[BEST_FEATURE] = table(np.stack(values, axis=1), best_features=words)
+    answer[BEST_FEATURE] = table(np.stack(values, axis=1), best_features=words, overall=overall)
     return answer
 
 

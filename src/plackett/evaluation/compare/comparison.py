@@ -88,6 +88,8 @@ class Comparison:
     Attributes
     ----------
     metrics : list of str
+    lower_is_better : list of str
+        Those of the measures of which lower values are better; None looks them up by their names.
     convention : str
     baseline : str
         The contestant that marks refer to; empty if all failed.
@@ -144,11 +146,14 @@ class Comparison:
     settings: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     kind: str = RANKER
+    lower_is_better: list[str] | None = None
     baseline: str = ""
     is_baseline_best: bool = field(init=False)
     _pairs: dict[tuple[str, str, str], Difference] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.lower_is_better is None:
+            self.lower_is_better = [one for one in self.metrics if not Measure.parse(one).higher_is_better]
         self.is_baseline_best = self.baseline == BEST
         if self.is_baseline_best:
             self.baseline = self.best()
@@ -177,6 +182,16 @@ class Comparison:
     def gains(self) -> np.ndarray:
         """The labels of the rows of ``queries``, with 0 for documents that are not judged."""
         return np.nan_to_num(self.queries.labels)
+
+    def is_higher_better(self, metric: str) -> bool:
+        """Return whether higher values of a measure are better."""
+        return metric not in (self.lower_is_better or ())
+
+    @property
+    def per_query(self) -> list[str]:
+        """The measures with a value per query; others have no tests and no means by fold."""
+        overall = next(iter(self.tables.values())).overall if self.tables else {}
+        return [metric for metric in self.metrics if metric not in overall]
 
     def mean(self) -> dict[str, dict[str, float]]:
         """Return by contestant the mean of each measure over all test queries that count."""
@@ -216,8 +231,8 @@ class Comparison:
     def best(self, metric: str | None = None) -> str:
         """Return the contestant with the best mean, the first of equals; empty without contestants."""
         metric = self._metric(metric)
-        sign = 1.0 if Measure.parse(metric).higher_is_better else -1.0
-        means = {name: sign * mean_of_counted(table[metric]) for name, table in self.tables.items()}
+        sign = 1.0 if self.is_higher_better(metric) else -1.0
+        means = {name: sign * table.mean()[metric] for name, table in self.tables.items()}
         return max(means, key=lambda name: -math.inf if math.isnan(means[name]) else means[name], default="")
 
     def differences(self, metric: str | None = None, *, against: str | None = None) -> list[Difference]:
@@ -234,6 +249,7 @@ class Comparison:
         Returns
         -------
         list of Difference
+            Empty for a measure of all queries together, which has no values per query to test.
 
         Notes
         -----
@@ -242,6 +258,8 @@ class Comparison:
         the level holds for each of them.
         """
         metric, names = self._metric(metric), list(self.tables)
+        if metric not in self.per_query:
+            return []
         every = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
         if against is None:
             return corrected(self._uncorrected(every, metric))
@@ -263,7 +281,7 @@ class Comparison:
             missing,
             metric,
             {name: table[metric] for name, table in tables.items()},
-            higher_is_better=Measure.parse(metric).higher_is_better,
+            higher_is_better=self.is_higher_better(metric),
             random_state=int(self.settings.get("random_state") or 0),
         )
         self._pairs.update({(pair.a, pair.b, metric): pair for pair in found})
@@ -278,7 +296,7 @@ class Comparison:
         """
         answer = dict.fromkeys(self.tables, "")
         for pair in self.differences(metric, against=self.baseline) if self.baseline else ():
-            is_better = (pair.mean > 0) == Measure.parse(pair.metric).higher_is_better
+            is_better = (pair.mean > 0) == self.is_higher_better(pair.metric)
             times = next((times for level, times in LEVELS if pair.p_random_holm <= level), 0)
             answer[pair.a] = (BETTER if is_better else WORSE) * times
         return answer
@@ -305,7 +323,7 @@ class Comparison:
         counted = ~np.isnan(values)
         with np.errstate(invalid="ignore"):
             means = np.nansum(values, axis=0) / counted.sum(axis=0)
-        sign = 1.0 if Measure.parse(metric).higher_is_better else -1.0
+        sign = 1.0 if self.is_higher_better(metric) else -1.0
         starts, ends = self.queries.indptr[:-1], self.queries.indptr[1:]
         labels = self.gains
         others = [0.0] if self.kind == RUN else []  # runs need not retrieve all documents
@@ -352,9 +370,8 @@ class Comparison:
         for metric in self.metrics[1:] if BEST_FEATURE in self.reference_scores else ():
             if below := not_above(self, metric):
                 lines.append(f"not significantly better than the best feature by {metric}: {listed(below)}")
-        lower_is_better = [metric for metric in self.metrics if not Measure.parse(metric).higher_is_better]
-        if lower_is_better:
-            lines.append(f"lower is better: {', '.join(lower_is_better)}")
+        if self.lower_is_better:
+            lines.append(f"lower is better: {', '.join(self.lower_is_better)}")
         lines += [f"failed: {name}, {reason}" for name, reasons in self.failures.items() for reason in reasons]
         notes = [table.notes for table in self.tables.values()]
         of_all = [note for note in notes[0] if all(note in others for others in notes)] if notes else []
@@ -403,12 +420,13 @@ class Comparison:
             "format": FORMAT,
             "kind": self.kind,
             "metrics": self.metrics,
+            "lower_is_better": self.lower_is_better,
             "convention": self.convention,
             "baseline": self.baseline,
             "is_baseline_best": self.is_baseline_best,
             "headline": self.headline(),
             "mean": self.mean(),
-            "by_fold": {metric: self.by_fold(metric) for metric in self.metrics},
+            "by_fold": {metric: self.by_fold(metric) for metric in self.per_query},
             "reference_scores": {name: table.mean() for name, table in self.reference_scores.items()},
             "differences": [
                 pair.to_dict()
@@ -435,6 +453,7 @@ class Comparison:
             answer["values"] = {name: table.values.tolist() for name, table in tables.items()}
             answer["n_empty"] = {name: table.n_empty for name, table in tables.items()}
             answer["table_notes"] = {name: table.notes for name, table in tables.items()}
+            answer["overall"] = {name: table.overall for name, table in tables.items()}
             answer["best_features"] = {name: table.best_features for name, table in self.reference_scores.items()}
             answer["scores"] = {name: scores.tolist() for name, scores in self.scores.items()}
         return json_value(answer)
@@ -469,6 +488,7 @@ class Comparison:
                 n_empty=values["n_empty"][name],
                 notes=values["table_notes"][name],
                 best_features=values.get("best_features", {}).get(name, {}),
+                overall=values.get("overall", {}).get(name, {}),
             )
 
         fits = {
@@ -477,6 +497,7 @@ class Comparison:
         }
         return cls(
             metrics=values["metrics"],
+            lower_is_better=values.get("lower_is_better"),
             convention=values["convention"],
             # older files do not say; the stricter correction is valid in both cases
             baseline=BEST if values.get("is_baseline_best", True) else values["baseline"],
@@ -527,7 +548,7 @@ def is_significant(pair: Difference) -> bool:
 
 def not_above(comparison: Comparison, metric: str) -> list[str]:
     """Return the contestants that are not significantly better than the best single feature."""
-    is_higher = Measure.parse(metric).higher_is_better
+    is_higher = comparison.is_higher_better(metric)
     pairs = comparison.differences(metric, against=BEST_FEATURE)
     return [pair.a for pair in pairs if not (is_significant(pair) and (pair.mean > 0) == is_higher)]
 

@@ -160,7 +160,7 @@ def cross_validate(
         outcomes.append(outcome)
     scores = setup.scores_of(outcomes)
     return CrossValidation(
-        evaluate(setup.queries, scores, metrics=setup.metrics, convention=setup.criteria.convention),
+        evaluate(setup.queries, scores, metrics=setup.measures, convention=setup.criteria.convention),
         setup.fold_of,
         [outcome.fit for outcome in outcomes if outcome.fit is not None],
         setup.queries,

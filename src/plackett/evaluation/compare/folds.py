@@ -24,7 +24,7 @@ from plackett.data.queries import Queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import Contestant
-from plackett.evaluation.evaluate import check_judged, evaluate, parse_metrics
+from plackett.evaluation.evaluate import check_first, check_judged, evaluate, parse_metrics
 from plackett.evaluation.reference_scores import SingleFeature, best_single_features
 from plackett.evaluation.select.attempts import Attempt, Judged, attempt
 from plackett.evaluation.select.grids import error_line, seeded, with_params
@@ -112,6 +112,11 @@ class Setup(NamedTuple):
     queries: Queries
     fold_of: np.ndarray
 
+    @property
+    def measures(self) -> dict[str, Measure]:
+        """The measures by their names."""
+        return dict(zip(self.metrics, self.criteria.measures, strict=True))
+
     def rows_of(self, fold: int) -> slice:
         """Return the rows in ``queries`` of the test documents of a fold, counted from 1."""
         sizes = np.cumsum([0, *(one.test.n_docs for one in self.folds)])
@@ -161,8 +166,9 @@ def prepare(
 ) -> Setup:
     """Check all arguments and make the folds, before anything is fitted."""
     measures, names = parse_metrics(metrics)
+    check_first(measures)
     criteria = Criteria(
-        select_by=measures[0] if select_by is None else parse_metrics([select_by])[0][0],
+        select_by=measures[0] if select_by is None else Measure.per_query(parse_metrics([select_by])[0][0]),
         convention=get_convention(convention),
         random_state=check_seed(random_state),
         measures=measures,

@@ -13,8 +13,15 @@ import plackett
 from plackett.data.queries import Queries
 from plackett.data.trec import Qrels, Run, pool, read_qrels, read_trec_run
 from plackett.evaluation.compare.comparison import BEST, RUN, Comparison, listed
-from plackett.evaluation.evaluate import DEFAULT_METRICS, Evaluation, evaluate, parse_metrics
-from plackett.evaluation.reference_scores import RANDOM_ORDER, random_values
+from plackett.evaluation.evaluate import (
+    DEFAULT_METRICS,
+    Evaluation,
+    check_first,
+    evaluate,
+    lower_is_better,
+    parse_metrics,
+)
+from plackett.evaluation.reference_scores import RANDOM_ORDER, random_overall, random_values
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
@@ -83,6 +90,7 @@ def compare_runs(
     unjudged documents in the top 10, which count as not relevant: bm25 33.3 %, dense 25.0 %
     """
     rules, (measures, names) = get_convention(convention), parse_metrics(metrics)
+    check_first(measures)
     given = {"qrels": qrels, "runs": runs}
     if isinstance(qrels, Queries):
         queries, tables, scores, notes = _of_rows(qrels, runs, metrics, rules)
@@ -92,6 +100,7 @@ def compare_runs(
         raise ValueError(f"baseline={baseline!r} is not among the runs {', '.join(tables)}.")
     return Comparison(
         metrics=names,
+        lower_is_better=lower_is_better(dict(zip(names, measures, strict=True))),
         convention=rules.name,
         baseline=next(iter(tables)) if baseline is None else baseline,
         tables=tables,
@@ -189,8 +198,10 @@ def _of_rows(
 
 
 def _random_order(queries: Queries, names: list[str], metrics: Any, rules: Convention) -> dict[str, Evaluation]:
-    values = random_values(parse_metrics(metrics)[0], JudgedLists.of_queries(queries), rules)
-    return {RANDOM_ORDER: Evaluation(names, queries.ids, values, convention=rules.name)}
+    measures, lists = parse_metrics(metrics)[0], JudgedLists.of_queries(queries)
+    overall = random_overall(measures, names, lists, rules)
+    values = random_values(measures, lists, rules)
+    return {RANDOM_ORDER: Evaluation(names, queries.ids, values, convention=rules.name, overall=overall)}
 
 
 def _as_qrels(qrels: Any, measures: Sequence[Measure]) -> Qrels:

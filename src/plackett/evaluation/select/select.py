@@ -104,7 +104,7 @@ def select(
     >>> found.best_
     LinearRanker(l2=0.01, loss='hinge', random_state=0)
     """
-    measure = Measure.parse(metric)
+    measure = Measure.per_query(metric)
     rules = measure.convention or get_convention(convention)
     contestant = _contestant(ranker, grid)
     random_state = check_seed(random_state)
