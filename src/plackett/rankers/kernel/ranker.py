@@ -284,8 +284,6 @@ class KernelRanker(LinearRanker):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
         return tags
 
 
