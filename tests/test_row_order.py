@@ -111,8 +111,8 @@ def test_base_scores_runs_and_feedback_name_the_rows_as_given(mixed):
 def test_relevance_feedback_on_mixed_rows_is_that_on_sorted_ones(sorted_set, mixed, order):
     refiner = pk.MultiplicativeRefiner(n_rounds=3)
     base = np.random.default_rng(6).normal(size=sorted_set.n_docs)
-    expected = relevance_feedback(sorted_set, base, refiner, n_judged=3, metrics="map", keep=True)
-    found = relevance_feedback(mixed, base[order], refiner, n_judged=3, metrics="map", keep=True)
+    expected = relevance_feedback(sorted_set, base, refiner, n_judged=3, metrics="map", pin_judged=True)
+    found = relevance_feedback(mixed, base[order], refiner, n_judged=3, metrics="map", pin_judged=True)
     np.testing.assert_array_equal(found.judged, expected.judged[order])
     for name, scores in expected.scores.items():
         np.testing.assert_allclose(found.scores[name], scores[order], rtol=1e-9)

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plackett.data import docids
-from plackett.data.docids import docids_of_comments
+from plackett.data.docids import docids_of_comments, titles_of_comments
 from plackett.data.text_column import TextColumn
 
 
@@ -20,8 +20,23 @@ def test_document_names_are_found_in_comments():
         "   ": "",
         "docid = häß x": "häß",
         "docid =\u00a0a": "a",
+        " 7555 \t Rambo \t III": "7555",
+        "häß\tRambo": "häß",
+        "docid = 7555\tRambo": "7555",
     }
     assert docids_of_comments(TextColumn.from_strings(comments)).tolist() == list(comments.values())
+
+
+def test_titles_are_found_behind_a_tab():
+    comments = {
+        " 7555 \t Rambo \t III": "Rambo \t III",
+        "docid = 7555\tRambo": "Rambo",
+        "docid = 7555 inc = 1\t": "",
+        "7555": "",
+        "häß\tÜ": "Ü",
+    }
+    assert titles_of_comments(TextColumn.from_strings(comments)) == list(comments.values())
+    assert titles_of_comments(TextColumn.from_strings(["docid = 7", "\t8"])) is None
 
 
 @settings(max_examples=300, deadline=None)

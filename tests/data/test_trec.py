@@ -243,11 +243,11 @@ def test_dictionaries_go_in_and_out():
     assert Run.from_dict({}).to_dict() == {}
 
 
-def test_scores_of_a_ranker_become_a_run_sorted_by_score_with_ties_in_row_order():
+def test_scores_of_a_ranker_become_a_run_sorted_by_score_with_ties_in_the_order_of_trec_eval():
     queries = Queries(np.zeros((5, 1)), qid=[8, 7, 8, 7, 8], docid=["a", "b", "c", "d", "e"])
     run = Run.from_scores(queries, [0.5, 0.1, 0.9, 0.2, 0.5], tag="mine")
     assert run.qid.tolist() == ["8", "8", "8", "7", "7"]
-    assert run.docid.tolist() == ["c", "a", "e", "d", "b"]
+    assert run.docid.tolist() == ["c", "e", "a", "d", "b"]
     assert run.scores.tolist() == [0.9, 0.5, 0.5, 0.2, 0.1]
     assert run.rank.tolist() == [1, 2, 3, 1, 2]
     assert run.tag == "mine"

@@ -49,27 +49,34 @@ def explain(
         features=ranker.feature_names_,
     )
     chosen = _query(models.for_model(queries, ranker, models.name_of_data(data), model), query)
-    found = _explanation(ranker, chosen, above, below)
+    found = _explanation(ranker, chosen, above, below, None if as_json or as_csv else _shown_names(chosen))
     if as_json:
         output.write_json(found.to_dict())
     else:
         output.write(found.to_csv() if as_csv else str(found))
 
 
-def _explanation(ranker: Any, chosen: Queries, above: str | None, below: str | None) -> Any:
+def _explanation(ranker: Any, chosen: Queries, above: str | None, below: str | None, docid: list[str] | None) -> Any:
     """Return the explanation of all documents, best first, or of the difference between two."""
     if not hasattr(ranker, "explain"):
         raise ValueError(f"{type(ranker).__name__} cannot explain its scores feature by feature.")
     try:
         if above is None or below is None:
             order = (-ranker.predict(chosen)).argsort(kind="stable")
-            return ranker.explain(chosen, rows=order)
+            return ranker.explain(chosen, rows=order, docid=docid)
         rows = [_row(chosen, above), _row(chosen, below)]
         if rows[0] == rows[1]:
             raise ValueError(f"--above and --below name the same document, {above!r}.")
-        return ranker.explain(chosen, rows=rows).why(*rows)
+        return ranker.explain(chosen, rows=rows, docid=docid).why(*rows)
     except NotImplementedError as error:  # its message gives the reason
         raise ValueError(str(error)) from error
+
+
+def _shown_names(queries: Queries) -> list[str] | None:
+    """Return document ids with their titles; None if there are no titles."""
+    if queries.titles is None or queries.docid is None:
+        return None
+    return [f"{docid} {title}".strip() for docid, title in zip(queries.docid.tolist(), queries.titles, strict=True)]
 
 
 def _query(queries: Queries, wanted: str) -> Queries:

@@ -1,4 +1,4 @@
-"""Document names in the comments of LETOR files: ``# docid = NAME``."""
+"""Document names and titles in the comments of LETOR files: ``# docid = NAME``, or ``# NAME<TAB>TITLE``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
 
 
 def docids_of_comments(comments: TextColumn) -> np.ndarray:
-    """Return the document name in each comment: the word after ``docid =``, else the whole comment, stripped.
+    """Return the document name in each comment: the word after ``docid =``, else the text before the first tab.
 
     An array of str; of Python strings if a long name would make the array too wide.
     """
@@ -33,4 +33,16 @@ def docids_of_comments(comments: TextColumn) -> np.ndarray:
 
 def _docid_of(comment: str) -> str:
     match = _DOCID.match(comment)
-    return match.group(1) if match else comment.strip()
+    return match.group(1) if match else comment.strip().partition("\t")[0].strip()
+
+
+def titles_of_comments(comments: TextColumn) -> list[str] | None:
+    """Return the title in each comment, the text behind the name and a tab; None if no comment has one."""
+    if not (comments.buffer == ord("\t")).any():
+        return None
+    titles = []
+    for comment in comments:
+        match = _DOCID.match(comment)
+        rest = comment[match.end() :].lstrip(" ") if match else comment.strip()
+        titles.append(rest.partition("\t")[2].strip() if not match or rest.startswith("\t") else "")
+    return titles if any(titles) else None

@@ -58,6 +58,29 @@ def group_runs(keys: np.ndarray, lengths: np.ndarray) -> Groups:
     return Groups(runs.ids, ends[runs.indptr], order)
 
 
+def ranked_rows(query_of_row: np.ndarray, scores: np.ndarray, docid: np.ndarray | None = None) -> np.ndarray:
+    """Return the rows by query and descending score.
+
+    Equal scores are ordered by document id as text, descending, as trec_eval orders them; without ids by row.
+
+    Examples
+    --------
+    >>> ranked_rows(np.array([0, 0, 0]), np.array([0.5, 0.9, 0.5]), np.array(["a", "b", "c"]))
+    array([1, 2, 0])
+    """
+    order = np.lexsort((-scores, query_of_row))
+    query, values = query_of_row[order], scores[order]
+    is_tied = (query[1:] == query[:-1]) & (values[1:] == values[:-1])
+    if docid is None or not is_tied.any():
+        return order
+    is_tied = np.append(is_tied, False) | np.insert(is_tied, 0, False)
+    tied = order[is_tied]  # only ids of tied documents are sorted
+    names = docid[tied] if docid.dtype.kind == "U" else np.array([str(name) for name in docid[tied].tolist()])
+    place = np.unique(names, return_inverse=True)[1].reshape(-1)
+    order[is_tied] = tied[np.lexsort((-place, -scores[tied], query_of_row[tied]))]
+    return order
+
+
 def is_one_id(qid: object) -> bool:
     """Return whether ``qid`` is one id for all rows: text, or anything that is not iterable. A tuple is many ids."""
     if hasattr(qid, "ndim"):  # arrays and numpy's scalars

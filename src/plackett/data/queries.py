@@ -22,7 +22,7 @@ from plackett.data.categories import (
 )
 from plackett.data.column_roles import warn_of_frame, warn_of_texts
 from plackett.data.describe import Description, columns_table, describe
-from plackett.data.docids import docids_of_comments
+from plackett.data.docids import docids_of_comments, titles_of_comments
 from plackett.data.grouping import as_objects, check_is_no_column, group_rows
 from plackett.data.query_lists import Levels as Levels
 from plackett.data.query_lists import QueryLists as QueryLists
@@ -308,13 +308,26 @@ class Queries:
     def docid(self) -> np.ndarray | None:
         """One document name per row, or None: as given, or from the comment.
 
-        The name in a comment ``docid = GX000 inc = 1`` is ``GX000``; any other comment is a name as a whole, stripped.
+        The name in a comment ``docid = GX000 inc = 1`` is ``GX000``. The name in any other comment is the text before
+        the first tab, stripped; ``titles`` has the text behind the tab.
         """
         if isinstance(self.document_ids, TextColumn):
             return as_str_array(list(self.document_ids))
         if self.document_ids is not None or self.comments is None:
             return self.document_ids
         return docids_of_comments(self.comments)
+
+    @cached_property
+    def titles(self) -> list[str] | None:
+        r"""One title per row, empty where there is none: the text behind a tab in the comment; None if no row has one.
+
+        Examples
+        --------
+        >>> data = Queries([[1.0], [2.0]], comments=["7555\tRambo", "8012"])
+        >>> data.docid.tolist(), data.titles
+        (['7555', '8012'], ['Rambo', ''])
+        """
+        return None if self.comments is None else titles_of_comments(self.comments)
 
     @cached_property
     def lists(self) -> QueryLists:

@@ -11,7 +11,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from plackett.data.grouping import Groups, group_rows, is_missing
+from plackett.data.grouping import Groups, group_rows, is_missing, ranked_rows
 from plackett.data.queries import Queries
 from plackett.data.subtopics import Subtopics, as_subtopics
 from plackett.data.text_table import MAX_WIDTH, UTF8_MARK, Words, as_numbers, as_text, collect, read_words
@@ -191,7 +191,9 @@ class Run:
 
     @classmethod
     def from_scores(cls, queries: Queries, scores: object, tag: str | None = None) -> Run:
-        """Return the run of ``scores`` on ``queries``: documents by query and descending score, ties in row order.
+        """Return the run of ``scores`` on ``queries``: documents by query and descending score.
+
+        Equal scores are ordered by document id as text, descending, as trec_eval orders them; without ids by row.
 
         Parameters
         ----------
@@ -210,7 +212,7 @@ class Run:
         if checked.size != queries.n_docs:
             raise ValueError(f"scores has {checked.size:,} values but the queries have {queries.n_docs:,} documents.")
         docid = np.arange(queries.n_docs) if queries.docid is None else queries.docid
-        order = np.lexsort((-checked, queries.query_of_row))
+        order = ranked_rows(queries.query_of_row, checked, queries.docid)
         query_of = queries.query_of_row[order]
         rank = np.arange(order.size) - np.searchsorted(query_of, query_of) + 1
         names = as_text_ids(queries.ids, "qid")

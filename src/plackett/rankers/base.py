@@ -36,6 +36,7 @@ from sklearn.utils.validation import check_is_fitted
 from plackett.data.preprocessing.blocks import fit_transform, transform
 from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
 from plackett.data.queries import Queries, QueryLists
+from plackett.data.ranking import Ranking
 from plackett.exceptions import DataWarning, warn
 from plackett.losses import AbsentLoss, get_loss
 from plackett.metrics.judged_lists import JudgedLists
@@ -271,6 +272,42 @@ class Ranker(QueryInputs, ABC):
         check_is_fitted(self)
         queries = self._check_queries(X, None, qid, needs_labels=False)
         return queries.in_row_order(self._predict_grouped(queries))
+
+    def rank(
+        self, X: Any, *, qid: Any = None, docid: Any = None, k: int | None = None, **predict_params: Any
+    ) -> Ranking:
+        """Return the documents of each query, the best first, with their scores.
+
+        Equal scores are ordered by document id as text, descending, as trec_eval orders them, so that the order does
+        not depend on the order of the rows. Without document ids they keep the order of the rows.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        docid : array-like of shape (n_docs,), default=None
+            Document ids; None takes those of a ``Queries``, or else the row numbers, from 0.
+        k : int, default=None
+            Documents per query; None returns all.
+        **predict_params
+            Further arguments of ``predict``.
+
+        Returns
+        -------
+        Ranking
+            ``for qid, documents in ranking`` gives (docid, score) pairs; ``.to_frame()``, ``.to_run()``.
+
+        Examples
+        --------
+        >>> import plackett as pk
+        >>> data = pk.Queries([[1.0], [3.0], [2.0], [5.0]], [0, 1, 0, 1], [7, 7, 8, 8], docid=["a", "b", "c", "d"])
+        >>> ranking = pk.ranker("regression").fit(data).rank(data, k=1)
+        >>> [(qid, documents[0][0]) for qid, documents in ranking]
+        [(7, 'b'), (8, 'd')]
+        """
+        scores = self.predict(X, qid=qid, **predict_params)
+        if isinstance(X, Queries):
+            qid, docid = X.qid, X.docid if docid is None else docid
+        return Ranking(qid, scores, docid, k)
 
     @abstractmethod
     def _predict_grouped(self, queries: Queries) -> np.ndarray:

@@ -31,7 +31,7 @@ from plackett.validation import (
 )
 
 NAMES_DIFFER = "X (does not have valid|has) feature names"  # as scikit-learn warns
-CHECKED = ("fit", "predict", "score", "explain")
+CHECKED = ("fit", "predict", "rank", "score", "explain")
 _READ = (
     "Read the files first, with read_parquet or read_letor (cache=True where they may be larger than memory), and give "
     "the Queries."

@@ -36,6 +36,13 @@ def test_judged_lists_are_browsed_by_query_and_column():
         collection.document("x")
 
 
+def test_a_title_in_the_comment_is_shown():
+    rows = io.StringIO("1 qid:7 1:0.5 # 7555\tRambo\n0 qid:7 1:0.2 # 8012\n")
+    collection = LetorCollection(pk.read_letor(rows))
+    assert collection.search("7").docid == ["7555", "8012"]
+    assert [collection.document(docid).title for docid in ("7555", "8012")] == ["Rambo", "8012"]
+
+
 def test_judged_lists_without_names_get_names_and_take_saved_rankers():
     data = pk.datasets.make_web_like(6, n_features=4, random_state=0)
     ranker = pk.LinearRanker().fit(data.X, data.y, qid=data.qid)

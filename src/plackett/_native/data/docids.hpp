@@ -14,17 +14,25 @@ struct Span {
     Index start, stop;
 };
 
-// The word after "docid =", or the whole text without surrounding blanks if it has no "docid =".
+// The text before the first tab, where a title may follow. The text has no surrounding blanks.
+inline Span before_tab(View<const std::uint8_t> buffer, Span text) {
+    Index end = text.start;
+    while (end < text.stop && buffer[end] != '\t') ++end;
+    while (end > text.start && is_blank(buffer[end - 1])) --end;
+    return {text.start, end};
+}
+
+// The word after "docid =", or the text before the first tab if it has no "docid =".
 inline Span after_docid(View<const std::uint8_t> buffer, Span text) {
     constexpr std::string_view DOCID = "docid";
     Index at = text.start;
     for (const char c : DOCID)
-        if (at == text.stop || buffer[at++] != static_cast<std::uint8_t>(c)) return text;
+        if (at == text.stop || buffer[at++] != static_cast<std::uint8_t>(c)) return before_tab(buffer, text);
     while (at < text.stop && is_blank(buffer[at])) ++at;
-    if (at == text.stop || buffer[at] != '=') return text;
+    if (at == text.stop || buffer[at] != '=') return before_tab(buffer, text);
     ++at;
     while (at < text.stop && is_blank(buffer[at])) ++at;
-    if (at == text.stop) return text;
+    if (at == text.stop) return before_tab(buffer, text);
     Index end = at;
     while (end < text.stop && !is_blank(buffer[end])) ++end;
     return {at, end};

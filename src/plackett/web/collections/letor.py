@@ -98,7 +98,9 @@ class LetorCollection(Collection):
             fields[f"query {self._qid[place]}"] = label + "\n".join(f"{name} {value:g}" for name, value in values)
         if not fields:
             raise KeyError(f"the collection has no document {docid!r}.")
-        return Document(docid, docid, fields)
+        titles = self.queries.titles
+        title = "" if titles is None else titles[self._rows[docid][0]]
+        return Document(docid, title or docid, fields)
 
     def snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
         label = self.labels(query).get(docid)
