@@ -20,7 +20,7 @@ from plackett.data.letor import text as letor_text
 from plackett.data.letor.read import read_letor
 from plackett.data.letor.write import write_letor
 from plackett.data.queries import Queries
-from plackett.exceptions import DataFormatError
+from plackett.exceptions import DataFormatError, DataWarning
 from tests.storage.containers import parts_of, signed
 
 ROWS = st.lists(st.sampled_from([b"1 qid:1 1:2", b"2 qid:7 2:0.5", b"", b"# note", b"0 qid:3 5:1"]), max_size=6)
@@ -208,7 +208,8 @@ def test_a_forged_cache_cannot_change_the_type_of_an_array(tmp_path):
     assert directory["arrays"]["y"]["dtype"] == "<f8"
     directory["arrays"]["y"]["dtype"] = "<i8"
     cache.write_bytes(signed(directory, body))
-    assert read_letor(path, cache=True).y.tolist() == [1.0, 2.0]
+    with pytest.warns(DataWarning, match="is damaged; it is rebuilt"):
+        assert read_letor(path, cache=True).y.tolist() == [1.0, 2.0]
 
 
 def test_rows_without_a_comment_repeat_no_document_id():
