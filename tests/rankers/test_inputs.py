@@ -214,13 +214,17 @@ def test_masked_cells_are_not_used_as_values(call):
 # --- Columns ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "values",
-    [["a"] * 30, pd.Categorical(["a", "b"] * 15), pd.to_datetime(["2020-01-01"] * 30)],
-    ids=["text", "category", "time"],
-)
-def test_a_column_that_holds_no_numbers_is_named(values):
+@pytest.mark.parametrize("values", [["a"] * 30, pd.Categorical(["a", "b"] * 15)], ids=["text", "category"])
+def test_a_column_of_categories_is_named(values):
     frame = pd.DataFrame(X, columns=list("abcd")).assign(brand=values)
+    with pytest.raises(ValueError, match=r'holds text or categories in brand \(.*Set categorical="one-hot"'):
+        pk.LinearRanker().fit(frame, Y, qid=QID)
+    with pytest.raises(ValueError, match=r'column 4 \("brand"\) of X has values that are not numbers but text'):
+        QueryZScore().fit(frame, Y, qid=QID)
+
+
+def test_a_column_that_holds_no_numbers_is_named():
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(brand=pd.to_datetime(["2020-01-01"] * 30))
     for call in (pk.LinearRanker().fit, QueryZScore().fit, pk.Queries):
         with pytest.raises((TypeError, ValueError), match=r'column 4 \("brand"\) of X has values that are not numbers'):
             call(frame, Y)

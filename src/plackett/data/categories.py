@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from plackett._optional import import_optional
+from plackett.data.column_roles import warn_of_texts
 from plackett.data.text_column import as_str_array
 from plackett.validation import count_of, feature_number, is_sparse
 
@@ -81,6 +82,35 @@ def has_categories(frame: Any) -> bool:
     kinds = getattr(frame, "dtypes", ())
     kinds = kinds.tolist() if hasattr(kinds, "tolist") else list(kinds)
     return any(getattr(kind, "kind", None) == "O" or is_category(kind) for kind in kinds)
+
+
+def encode_frame(X: Any) -> tuple[Any, Categories | None]:
+    """Return a data frame with codes in place of text and categories, and their names; anything else and None.
+
+    The frame is the same object if there is nothing to encode.
+    """
+    if not (hasattr(X, "columns") and (hasattr(X, "to_numpy") or hasattr(X, "schema"))):
+        return X, None
+    if not has_categories(X):
+        return X, {}
+    nw = import_optional("narwhals", extra="frames", needed_for="Encoding columns of text")
+    table = nw.from_native(X, eager_only=True)
+    schema = dict(table.schema)
+    coded = [name for name in table.columns if is_category(schema[name])]
+    if not coded:
+        return X, {}
+    numbers = [kind for name, kind in schema.items() if name not in coded]
+    dtype = np.float32 if numbers and all(kind == nw.Float32 for kind in numbers) else np.float64
+    categories, columns, seen = {}, [], {}
+    for place, name in enumerate(table.columns):
+        if name in coded:
+            codes, names = encode_column(table[name])
+            seen[str(name)] = (codes, names)
+            if names.size:
+                categories[place] = names
+            columns.append(nw.new_series(str(name), codes.astype(dtype), backend=table.implementation))
+    warn_of_texts(seen)
+    return table.with_columns(*columns).to_native(), categories
 
 
 def encode_column(column: Any) -> tuple[np.ndarray, np.ndarray]:

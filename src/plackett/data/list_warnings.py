@@ -10,7 +10,7 @@ import numpy as np
 
 from plackett.data.queries import Queries, QueryLists
 from plackett.exceptions import DataWarning, NothingToLearnWarning, warn
-from plackett.validation import count_of, is_sparse
+from plackett.validation import count_of, feature_number, is_sparse
 
 ONE_LIST = 0  # the id of all rows where qid is None
 LONGEST_UNNAMED_LIST = 200  # rows that are accepted as one list without a warning
@@ -78,7 +78,13 @@ def _refusal(X: Any) -> str | None:
     try:
         values = np.asarray(X)
         if values.ndim == 2 and values.dtype.kind in "OUSM":
-            Queries(X)
+            queries = Queries(X)
+            for column in queries.categories or ():
+                which = feature_number(column, None, queries.feature_names)
+                return (
+                    f"{which} of X has values that are not numbers but text or categories. Encode them first, as with "
+                    "plackett.preprocessing.OneHotCategories, or leave the column out."
+                )
     except (TypeError, ValueError) as error:
         return str(error)
     return None

@@ -8,19 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from plackett._optional import import_optional
 from plackett._tables import Table
 from plackett.data.categories import (
     Categories,
     check_categories,
-    encode_column,
-    has_categories,
-    is_category,
+    encode_frame,
     merge_categories,
     recode,
     same_categories,
 )
-from plackett.data.column_roles import warn_of_frame, warn_of_texts
+from plackett.data.column_roles import warn_of_frame
 from plackett.data.describe import Description, columns_table, describe
 from plackett.data.docids import docids_of_comments, titles_of_comments
 from plackett.data.grouping import as_objects, check_is_no_column, group_rows
@@ -118,7 +115,8 @@ class Queries:
         categories: Mapping[Any, Sequence[str]] | None = None,
     ):
         check_is_no_column(qid, X)
-        rows, names, found = encode_rows(X)
+        X, found = encode_frame(X)
+        rows, names = as_rows(X)
         feature_names = _check_names(feature_names if feature_names is not None else names, rows.shape[1])
         groups = group_rows(qid, rows.shape[0])
         labels = None if y is None else check_labels(y, rows.shape[0], allow_nan=True)
@@ -530,32 +528,6 @@ class Queries:
         elif np.isfinite(self.y).any():
             parts.append(f"labels {np.nanmin(self.y):g}..{np.nanmax(self.y):g}")
         return f"Queries({', '.join(parts)})"
-
-
-def encode_rows(X: Any) -> tuple[Any, list[str] | None, Categories | None]:
-    """Return X as in ``as_rows`` and its column names, after encoding text; and the categories, None for arrays."""
-    if not (hasattr(X, "columns") and (hasattr(X, "to_numpy") or hasattr(X, "schema"))):
-        return *as_rows(X), None
-    if not has_categories(X):
-        return *as_rows(X), {}
-    nw = import_optional("narwhals", extra="frames", needed_for="Encoding columns of text")
-    table = nw.from_native(X, eager_only=True)
-    coded = {place: table[name] for place, name in enumerate(table.columns) if is_category(table.schema[name])}
-    if not coded:
-        return *as_rows(X), {}
-    numbers = [name for place, name in enumerate(table.columns) if place not in coded]
-    rows = np.empty((len(table), len(table.columns)))
-    categories = {}
-    if numbers:
-        rest, _ = as_rows(table.select(numbers).to_native())
-        rows = rows.astype(rest.dtype)
-        rows[:, [place for place in range(rows.shape[1]) if place not in coded]] = rest
-    for place, column in coded.items():
-        rows[:, place], known = encode_column(column)
-        if known.size:
-            categories[place] = known
-    warn_of_texts({str(column.name): (rows[:, place], categories.get(place)) for place, column in coded.items()})
-    return rows, [str(name) for name in table.columns], categories
 
 
 def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:

@@ -146,6 +146,8 @@ def _of_queries(weights: np.ndarray, queries: Queries) -> np.ndarray:
 def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_widen: bool = False) -> LoadedPart:
     queries = queries.grouped
     try:
+        if queries.categories is not None:
+            raise ValueError("X holds text or categories, which over partitions are not supported. Leave them out.")
         check_csr(queries.X)
         check_finite(queries.X, queries.feature_names, first_index=queries.first_index, row_numbers=queries.row_order)
         labels = check_labels(queries.labels, queries.n_docs, row_numbers=queries.row_order)

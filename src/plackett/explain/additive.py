@@ -131,7 +131,7 @@ def explain_additive(
     parts : array-like of shape (n_docs, n_features)
         What each feature adds to the score of each document, not relative to a mean yet.
     X : array or scipy sparse matrix of shape (n_docs, n_features)
-        The values of the features, to show.
+        The values of the features, to show; NaN where one is missing.
     qid : iterable of hashable ids, one per row, in any order, default=None
         None means that all rows are one list.
     scores : array-like of shape (n_docs,), default=None

@@ -4,7 +4,8 @@ How a ranker fills in the template of ``fit``:
 
 1. ``__init__`` stores each parameter as given. Budgets are named ``max_iter`` (solvers), ``n_rounds`` (boosting, trees)
    or ``n_epochs`` (stochastic methods); ``patience``, ``verbose``, ``random_state`` and ``normalize`` mean the same in
-   all rankers. A ranker with the parameter ``normalize`` derives from ``Normalized``.
+   all rankers. A ranker with the parameter ``normalize`` derives from ``Normalized``, and one
+   whose missing values are filled and whose categories are encoded from ``Prepared``.
 2. ``_check_parameters()`` raises an error for parameters without a meaning. ``patience`` is checked here.
 3. ``_learn(training, monitor)`` finds the model and sets the learned attributes. ``training`` holds the checked and
    scaled queries and one weight per query. Iterations run inside ``monitor.run(budget, total, names)`` and call
@@ -13,9 +14,10 @@ How a ranker fills in the template of ``fit``:
    ``monitor.run`` it leaves the ranker as it was.
 4. ``_predict_grouped(queries)`` returns the scores of checked rows.
 
-The template does the rest: it parses ``eval_metric``, checks X, y, qid, ``sample_weight`` and ``eval_set``, fits the
-normalizer, restores the ranker if the fit fails, and sets ``n_queries_``, ``n_iter_``, ``stop_reason_``, ``history_``,
-``best_iteration_`` and ``best_score_``. A ranker whose ``fit`` has further arguments declares its own ``fit`` and
+The template does the rest: it parses ``eval_metric``, checks X, y, qid, ``sample_weight`` and ``eval_set``, encodes
+categories and fills missing values (``preparation.py``; ``n_prepared`` columns result), fits the normalizer, restores
+the ranker if the fit fails, and sets ``n_queries_``, ``n_iter_``, ``stop_reason_``, ``history_``, ``best_iteration_``
+and ``best_score_``. A ranker whose ``fit`` has further arguments declares its own ``fit`` and
 passes them to ``_fit`` by name; ``_scale`` and ``_learn`` receive them.
 """
 
@@ -28,6 +30,7 @@ import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -41,6 +44,7 @@ from plackett.exceptions import DataWarning, warn
 from plackett.losses import AbsentLoss, get_loss
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
+from plackett.rankers import preparation
 from plackett.rankers.inputs import QueryInputs, check_argument_names, check_query_weights
 from plackett.rankers.monitor import DEFAULT_METRIC, FitMonitor, ValidationSet
 from plackett.storage import models
@@ -151,6 +155,7 @@ class Ranker(QueryInputs, ABC):
         """Raise a ``ValueError`` for parameters without a meaning, as ``fit`` does before it looks at data."""
         if getattr(self, "patience", None) is not None:
             check_positive_int(self.patience, "patience")
+        preparation.check_parameters(self)
         self._check_parameters()
 
     def _check_parameters(self) -> None:
@@ -180,7 +185,7 @@ class Ranker(QueryInputs, ABC):
         return training, monitor
 
     def _training_set(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
-        """Check the training data; rules for missing values belong here too."""
+        """Check and prepare the training data."""
         queries = self._check_queries(X, y, qid, reset=True)
         self.n_queries_ = queries.n_queries
         return TrainingSet(queries, check_query_weights(sample_weight, queries))
@@ -360,6 +365,7 @@ class Ranker(QueryInputs, ABC):
                 raise ValueError(f"{name} must hold one name for each of the {n_features} features.")
             if not all(isinstance(one, str) for one in names):
                 raise ValueError(f"{name} must hold texts.")
+        preparation.check_loaded_preparation(self)
 
     def predicts_as(self, cls: type[Ranker]) -> bool:
         """Return whether scores are computed as in ``cls``, and not by a method that overrides one of its."""
@@ -370,11 +376,26 @@ class Ranker(QueryInputs, ABC):
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.takes_missing
+        tags.input_tags.allow_nan = self.takes_missing or preparation.fills_missing(self)
         return tags
 
 
 check_argument_names(Ranker)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Encoded(Ranker):
+    """A ranker with the parameter ``categorical``: the template encodes categories."""
+
+    categorical: str = "error"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Prepared(Encoded):
+    """A ranker with the parameters ``missing`` and ``missing_indicator`` as well: the template fills missing values."""
+
+    missing: Any = "error"
+    missing_indicator: bool = False
 
 
 class Normalized(Ranker):
@@ -402,7 +423,7 @@ class Normalized(Ranker):
     def depends_on_list(self) -> bool:
         """Whether the score of a document depends on the other documents of its list, so that ``predict`` needs qid."""
         check_is_fitted(self)
-        return isinstance(self.normalizer_, QueryNormalizer)
+        return isinstance(self.normalizer_, QueryNormalizer) or super().depends_on_list
 
     def _normalized(self, queries: Queries) -> Queries:
         """Return the queries with scaled columns, memory-mapped if X is."""
@@ -438,7 +459,7 @@ def check_loaded_normalizer(ranker: Normalized, n_given: int) -> int:
 
 def check_loaded_columns(ranker: Normalized, n_columns: int) -> None:
     """Raise an error if the features of a loaded ranker do not become ``n_columns`` columns."""
-    found = check_loaded_normalizer(ranker, ranker.n_features_in_)
+    found = check_loaded_normalizer(ranker, ranker.n_prepared)
     if found != n_columns:
         raise ValueError(f"features must become {n_columns} columns, as in fit, but there are {found}.")
 

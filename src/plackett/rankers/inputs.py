@@ -13,11 +13,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plackett._warnings import without
+from plackett.data.categories import encode_frame
 from plackett.data.column_roles import warn_of_frame
 from plackett.data.grouping import check_is_no_column
 from plackett.data.list_warnings import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
 from plackett.data.queries import Queries
 from plackett.losses import get_loss
+from plackett.rankers.preparation import (
+    align_categories,
+    apply_preparation,
+    fit_preparation,
+    n_prepared,
+    prepared_labels,
+)
 from plackett.validation import (
     as_csr,
     check_finite,
@@ -25,7 +33,6 @@ from plackett.validation import (
     check_not_masked,
     check_numbers,
     count_of,
-    feature_labels,
     feature_number,
     is_sparse,
 )
@@ -56,7 +63,8 @@ class QueryInputs(BaseEstimator):
     @property
     def depends_on_list(self) -> bool:
         """Whether the score of a document depends on the other documents of its list, so that ``predict`` needs qid."""
-        return False
+        imputer = getattr(self, "imputer_", None)
+        return imputer is not None and imputer.depends_on_list
 
     def check(self, X: Any, y: Any = None, *, qid: Any = None, needs_labels: bool = False) -> Queries:
         """Return rows as this ranker takes them: checked against those of ``fit`` and grouped by query.
@@ -70,23 +78,38 @@ class QueryInputs(BaseEstimator):
         Returns
         -------
         Queries
-            Its ``in_row_order`` puts values back into the order of the rows given.
+            Its ``in_row_order`` puts values back into the order of the rows given. Categories have the codes of
+            ``fit``; values that may be missing are NaN.
         """
         check_is_fitted(self)
-        return self._check_queries(X, y, qid, needs_labels=needs_labels)
+        return self._check_queries(X, y, qid, needs_labels=needs_labels, is_prepared=False)
 
     def _check_explained(self, X: Any, qid: Any, docid: Any) -> tuple[Queries, Any]:
         """Return the checked rows of ``explain``, and the names of the documents, by default those of a ``Queries``."""
-        queries = self.check(X, qid=qid)
+        check_is_fitted(self)
+        queries = self._check_queries(X, None, qid, needs_labels=False)
         return queries, X.docid if isinstance(X, Queries) and docid is None else docid
 
-    def _check_queries(self, X: Any, y: Any, qid: Any, *, needs_labels: bool = True, reset: bool = False) -> Queries:
-        """Check outside arrays and group them by query; ``reset`` in ``fit``, which learns the columns.
+    def _check_queries(
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        *,
+        needs_labels: bool = True,
+        reset: bool = False,
+        is_prepared: bool = True,
+    ) -> Queries:
+        """Check outside arrays, group them by query and prepare them; ``reset`` in ``fit``, which learns the columns.
 
-        ``row_order`` of the result restores to the order of the rows as they were given.
+        To prepare rows is to encode categories and to fill missing values. ``row_order`` of the result restores to the
+        order of the rows as they were given.
         """
         given = X if isinstance(X, Queries) else None
+        is_array = given is None and not hasattr(X, "columns")
+        categories = None
         if given is not None:
+            categories = given.categories
             if y is not None or qid is not None:
                 raise ValueError("X is a Queries, which has its labels and qid; give neither y nor qid.")
             X, y = given.grouped.X, given.grouped.y
@@ -100,6 +123,7 @@ class QueryInputs(BaseEstimator):
             check_is_no_column(qid, X)
             if qid is None and not reset:
                 self._refuse_missing_qid()
+            X, categories = encode_frame(X)
         if needs_labels and y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         new_names = given.feature_names if given is not None else _columns_of(X)
@@ -118,15 +142,16 @@ class QueryInputs(BaseEstimator):
                 ensure_all_finite=False,  # checked below, with the position in the message
             )
         names, first_index = self._names_of(given), None if given is None else given.first_index
-        if given is not None and given.categories is not None and not self.takes_categories:
-            listed = ", ".join(feature_number(column, first_index, names) for column in given.categories)
-            raise ValueError(f"X holds categories in {listed}, and {type(self).__name__} takes numbers only.")
         if reset:
             self.feature_names_, self.first_index_ = names, first_index
         elif new_names is not None:
             self._check_names(new_names)
         numbers = None if given is None or given.is_grouped else given.row_order
-        check_finite(rows, names, first_index=first_index, row_numbers=numbers, allow_missing=self.takes_missing)
+        has_missing = check_finite(rows, names, first_index=first_index, row_numbers=numbers, allow_missing=True)
+        if not reset:
+            rows = align_categories(self, rows, categories, is_array=is_array)
+            categories = getattr(self, "categories_", None)
+            has_missing = has_missing or categories is not None  # of categories that are not known
         labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
         if given is not None:
             rows_of = given.grouped
@@ -140,13 +165,18 @@ class QueryInputs(BaseEstimator):
                 row_order=numbers,
                 docid=rows_of.document_ids,  # measures may break ties by it
                 comments=rows_of.comments,
-                categories=given.categories,
+                categories=categories,
             )
         else:
             queries = Queries(rows, labels, qid, feature_names=names).grouped
+            if categories:
+                queries = queries.replace(categories=categories)
         if reset and needs_labels:
             warn_of_lists(queries.lists, has_qid=given is not None or qid is not None, is_pointwise=self._is_pointwise)
-        return queries
+        if not is_prepared:
+            return queries
+        prepare = fit_preparation if reset else apply_preparation
+        return prepare(self, queries, has_missing=has_missing)
 
     @property
     def _is_pointwise(self) -> bool:
@@ -177,11 +207,16 @@ class QueryInputs(BaseEstimator):
 
     @property
     def feature_labels(self) -> list[str] | None:
-        """Names of the columns of ``fit``, or their numbers in the file; None for arrays."""
-        first_index = getattr(self, "first_index_", None)  # models of earlier versions have none
-        if self.feature_names_ is None and first_index is None:
-            return None
-        return feature_labels(self.n_features_in_, self.feature_names_, first_index)
+        """Names of the columns that the model has: those of ``fit``, or their numbers in the file; None for arrays.
+
+        A column of a category is called "brand=acme", and that of an indicator "price is missing".
+        """
+        return prepared_labels(self)
+
+    @property
+    def n_prepared(self) -> int:
+        """Columns of X after categories were encoded and missing values filled, before ``normalize``."""
+        return n_prepared(self)
 
     def _names_of(self, given: Queries | None) -> list[str] | None:
         if given is not None and given.feature_names is not None:

@@ -11,7 +11,7 @@ from plackett import _native
 from plackett.data.preprocessing.blocks import scales_queries_separately
 from plackett.data.queries import Queries
 from plackett.data.query_blocks import values_from
-from plackett.rankers.base import Normalized, check_loaded_columns
+from plackett.rankers.base import Normalized, Prepared, check_loaded_columns
 from plackett.scorers.linear import LinearScorer
 from plackett.storage.models.array_checks import check_vector
 
@@ -19,7 +19,7 @@ MOST_VALUES = 1 << 17  # largest array that is scored at once, on one thread
 KERNEL_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
 
-class LinearScores(Normalized):
+class LinearScores(Normalized, Prepared):
     """A ranker whose scores are ``X @ coef_ + intercept_``, with X scaled by ``normalizer_`` if there is one."""
 
     coef_: np.ndarray
@@ -41,6 +41,8 @@ class LinearScores(Normalized):
             return None
         coef = getattr(self, "coef_", None)  # a kernel ranker has none
         if coef is None or not X.shape[1] == self.n_features_in_ == coef.size or hasattr(self, "feature_names_in_"):
+            return None
+        if getattr(self, "encoder_", None) is not None or self.n_prepared != X.shape[1]:
             return None
         if qid is not None and not (type(qid) is np.ndarray and qid.dtype.kind in "iu" and qid.shape == X.shape[:1]):
             return None
@@ -87,7 +89,7 @@ class LinearScores(Normalized):
 
     def _column_names(self) -> list[str] | None:
         """Return the names of the columns of ``coef_``; None if a normalizer has changed the columns."""
-        return self.feature_labels if self.coef_.size == self.n_features_in_ else None
+        return self.feature_labels if self.coef_.size == self.n_prepared else None
 
     def check_loaded(self) -> None:
         """Reject attributes of a file that no fit produces."""

@@ -42,6 +42,9 @@ _PARTS = {  # other classes in model files, besides losses, solvers and normaliz
     "Overlap": "plackett.rankers.query_dependent.kernels",
     "Kendall": "plackett.rankers.query_dependent.kernels",
     "Mallows": "plackett.rankers.query_dependent.kernels",
+    "MissingValues": "plackett.data.preprocessing.missing",
+    "OneHotCategories": "plackett.data.preprocessing.categories",
+    "TargetCategories": "plackett.data.preprocessing.categories",
     # scores users and items, not rows of features
     "PersonalityDiagnosis": "plackett.rankers.recommendation.personality",
 }

@@ -1,5 +1,7 @@
 """RankBoost against a slow literal loop over pairs and what its paper proves."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -95,7 +97,7 @@ def test_rankboost_scores_new_documents_by_thresholds():
     ranker = RankBoost(30).fit(X, y, qid=qid)
     new = np.random.default_rng(1).normal(size=(50, 5))
     new[:10, ranker.steps_["feature"][0]] = ranker.steps_["threshold"][0]  # not above it
-    expected = sum(a * (new[:, f] > t) for f, a, t in ranker.steps_.tolist())
+    expected = sum(a * (new[:, f] > t) for f, a, t, _ in ranker.steps_.tolist())
     np.testing.assert_allclose(ranker.predict(new), expected, atol=1e-12)
     parts = sum(ranker.contribution(feature, new[:, feature]) for feature in range(5))
     np.testing.assert_allclose(parts, expected, atol=1e-12)
@@ -107,7 +109,7 @@ def test_rankboost_gives_a_perfect_threshold_a_finite_weight(sign):
     y = (np.arange(qid.size) % 2).astype(float)
     X[:, 2] = sign * y
     ranker = RankBoost().fit(X, y, qid=qid)
-    assert ranker.steps_.tolist() == [(2, pytest.approx(sign * 7.25, abs=0.01), sign * 0.5)]
+    assert ranker.steps_.tolist() == [(2, pytest.approx(sign * 7.25, abs=0.01), sign * 0.5, 0)]
     assert ranker.stop_reason_ == "one threshold orders every pair"
 
 
@@ -229,7 +231,7 @@ def test_rankboost_explains_its_scores_threshold_by_threshold(normalize, is_spar
             low, high = X[rows].min(axis=0), X[rows].max(axis=0)
             values[rows] = (X[rows] - low) / np.where(high > low, high - low, 1.0)
     parts = np.zeros(X.shape)
-    for feature, alpha, threshold in ranker.steps_.tolist():
+    for feature, alpha, threshold, _ in ranker.steps_.tolist():
         parts[:, feature] += alpha * (values[:, feature] > threshold)
     expected = np.array([part - parts[qid == query].mean(axis=0) for part, query in zip(parts, qid, strict=True)])
     np.testing.assert_allclose(explained.contributions, expected, atol=1e-9)
@@ -256,3 +258,75 @@ def test_rankboost_that_learned_nothing_explains_that():
     X, y, qid = lists()
     explained = RankBoost().fit(X, np.ones_like(y), qid=qid).explain(X, qid=qid)
     assert not explained.contributions.any()
+
+
+# --- Missing values ---------------------------------------------------------------------------------------------------
+
+
+def missing_by_loop(X, labels, qid, n_rounds):
+    """Return feature, α, threshold and q_def of each round, over a list of all pairs."""
+    pairs = [
+        (i, j) for i in range(labels.size) for j in range(labels.size) if qid[i] == qid[j] and labels[i] > labels[j]
+    ]
+    better, worse = np.array(pairs).T
+    counts = {query: sum(qid[i] == query for i in better) for query in set(qid.tolist())}
+    weights = np.array([1 / counts[qid[i]] for i in better])
+    weights /= weights.sum()
+    steps = []
+    for _ in range(n_rounds):
+        best = (0.0,)
+        for feature in range(X.shape[1]):
+            is_missing = np.isnan(X[:, feature])
+            values = np.unique(X[~is_missing, feature]).tolist()
+            limits = [0.5 * (low + high) for low, high in itertools.pairwise(values)]
+            for default in (0, 1) if is_missing.any() else (0,):
+                for limit in [-np.inf] * bool(is_missing.any()) + limits:
+                    h = np.where(is_missing, default, X[:, feature] > limit).astype(float)
+                    r = float(weights @ (h[better] - h[worse]))
+                    if abs(r) > abs(best[0]) + 1e-12:
+                        best = (r, feature, limit, default, h)
+        r, feature, limit, default, h = best
+        alpha = 0.5 * np.log((1 + r) / (1 - r))
+        steps.append((feature, alpha, limit, default))
+        weights = weights * np.exp(-alpha * (h[better] - h[worse]))
+        weights /= weights.sum()
+    return steps
+
+
+def make_missing():
+    draws = np.random.default_rng(3)
+    X = np.round(draws.normal(size=(60, 4)), 1)
+    labels = draws.integers(0, 3, size=60).astype(float)
+    X[draws.random(X.shape) < 0.3] = np.nan
+    X[labels == 2, 1] = np.nan  # that a value is missing tells most
+    X[:, 3] = np.arange(60) % 7
+    return X, labels, np.arange(60) // 10
+
+
+def test_defaults_of_missing_values_agree_with_a_loop():
+    X, labels, qid = make_missing()
+    ranker = RankBoost(n_rounds=10).fit(X, labels, qid=qid)
+    expected = missing_by_loop(X, labels, qid, 10)
+    assert {default for _, _, _, default in expected} == {0, 1}
+    for (feature, alpha, limit, default), step in zip(expected, ranker.steps_, strict=True):
+        assert (step["feature"], step["default"]) == (feature, default)
+        assert step["weight"] == pytest.approx(alpha, rel=1e-9)
+        assert step["threshold"] == pytest.approx(limit) if np.isfinite(limit) else step["threshold"] < -1e300
+
+
+def test_scores_and_explanations_of_missing_values_are_sums_over_the_steps():
+    X, labels, qid = make_missing()
+    ranker = RankBoost(n_rounds=10).fit(X, labels, qid=qid)
+    expected = np.zeros(60)
+    for feature, alpha, limit, default in ranker.steps_.tolist():
+        expected += alpha * np.where(np.isnan(X[:, feature]), default, X[:, feature] > limit)
+    np.testing.assert_allclose(ranker.predict(X), expected, rtol=1e-12)
+    found = ranker.explain(X, qid=qid)
+    np.testing.assert_allclose(found.contributions.sum(axis=1), found.scores - found.baseline, atol=1e-12)
+
+
+def test_a_value_that_was_never_missing_in_training_adds_nothing():
+    X, labels, qid = make_missing()
+    ranker = RankBoost(n_rounds=20).fit(np.nan_to_num(X), labels, qid=qid)
+    assert not ranker.steps_["default"].any()
+    assert ranker.predict(np.full((1, 4), np.nan)).tolist() == [0.0]

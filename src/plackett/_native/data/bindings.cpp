@@ -2,6 +2,7 @@
 #include "core/bind.hpp"
 #include "data/letor.hpp"
 #include "data/letor_write.hpp"
+#include "data/missing.hpp"
 #include "data/scaling.hpp"
 #include "data/sparse_check.hpp"
 #include "data/docids.hpp"
@@ -43,6 +44,8 @@ static void bind_normalize(nb::module_& module) {
 void bind_data(nb::module_& module) {
     bind_letor(module);
     bind_normalize(module);
+    define<&missing::fill_query_medians<float>, &missing::fill_query_medians<double>>(
+        module, "fill_query_medians", "X indptr first last fallback");
     define<&text_column::docid_spans>(module, "docid_spans", "buffer bounds spans");
     define<&text_column::copy_spans>(module, "copy_spans", "buffer spans characters");
     define<&sparse_check::is_rising<int32_t>, &sparse_check::is_rising<Index>>(module, "is_rising", "indptr");

@@ -17,6 +17,11 @@ Form = LinearForm | TreeForm | NetForm
 
 def form_of(ranker: Any, feature_names: Sequence[str] | None = None) -> Form:
     """Return the form of a fitted ranker; raise a ValueError with the reason if it cannot be exported."""
+    if getattr(ranker, "encoder_", None) is not None or getattr(ranker, "imputer_", None) is not None:
+        raise ValueError(
+            f"{type(ranker).__name__} cannot be exported: it encodes categories or fills missing values first. "
+            "Prepare the features before training and before the engine (plackett.preprocessing)."
+        )
     if isinstance(ranker, NeuralRanker):
         return net_form(ranker, feature_names)
     if isinstance(ranker, FlatBoostedTrees | RankBoost):

@@ -281,6 +281,6 @@ def _stumps(ranker: RankBoost) -> FlatTrees:
             "counts": nothing,
             "gains": nothing,
         }
-        for feature, alpha, threshold in ranker.steps_.tolist()
+        for feature, alpha, threshold, _ in ranker.steps_.tolist()
     ]
     return FlatTrees.of(trees, ranker.n_features_in_)

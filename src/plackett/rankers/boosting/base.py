@@ -35,7 +35,7 @@ class Boosted(Ranker):
     @property
     def _n_columns(self) -> int:
         """The number of columns that steps take."""
-        return self.n_features_in_
+        return self.n_prepared
 
     def _keep_steps(self, steps: Sequence[tuple]) -> None:
         n_fields = len(self.STEP_FIELDS)

@@ -47,6 +47,7 @@ class DiffRank(FeatureSteps):
         The steps up to the best one are kept.
     verbose : bool, default=False
         Whether to show a progress bar on standard error.
+    missing, missing_indicator, categorical : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -85,9 +86,15 @@ class DiffRank(FeatureSteps):
         top_k: int | None = None,
         patience: int | None = 50,
         verbose: bool = False,
+        missing: Any = "error",
+        missing_indicator: bool = False,
+        categorical: str = "error",
     ):
         super().__init__(n_intervals, discovery, centre, cycles, patience, verbose)
         self.top_k = top_k
+        self.missing = missing
+        self.missing_indicator = missing_indicator
+        self.categorical = categorical
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Explanation:
         """Return what each feature adds to each document's score, ``α_m h_m``, relative to the mean of its list.

@@ -60,6 +60,7 @@ class FeatureRank(FeatureSteps):
         The steps up to the best one are kept.
     verbose : bool, default=False
         Whether to show a progress bar on standard error.
+    missing, missing_indicator, categorical : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -150,6 +151,7 @@ class BLFeatureRank(FeatureRank):
         ``"global"`` trains with the choice of most lists, as ``predict`` does. ``"query"`` chooses for every training
         list separately, as in the paper. It uses the labels of the list that it ranks, so that ``history_`` is
         optimistic and ``predict`` on the training lists does not reach it.
+    missing, missing_indicator, categorical : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -180,8 +182,14 @@ class BLFeatureRank(FeatureRank):
         balance: str = "global",
         patience: int | None = 50,
         verbose: bool = False,
+        missing: Any = "error",
+        missing_indicator: bool = False,
+        categorical: str = "error",
     ):
-        super().__init__(n_intervals, discovery, centre, cycles, patience, verbose)
+        super().__init__(
+            n_intervals, discovery, centre, cycles, patience, verbose,
+            missing=missing, missing_indicator=missing_indicator, categorical=categorical,
+        )  # fmt: skip
         self.balance = balance
 
     def _check_parameters(self) -> None:

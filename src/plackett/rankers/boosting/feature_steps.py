@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plackett._threads import query_blocks
 from plackett.data.queries import Queries, QueryLists
-from plackett.rankers.base import TrainingSet
+from plackett.rankers.base import Prepared, TrainingSet
 from plackett.rankers.boosting.base import Boosted
 from plackett.rankers.boosting.discovery import (
     CENTRES,
@@ -106,7 +106,7 @@ class ExplainedRows(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class FeatureSteps(Boosted):
+class FeatureSteps(Boosted, Prepared):
     """A ranker that passes over the features and takes one step for each, with ranks within the list."""
 
     n_intervals: int = 8
@@ -178,7 +178,7 @@ class FeatureSteps(Boosted):
     def _explained_rows(self, X: Any, qid: Any, docid: Any) -> ExplainedRows:
         queries, docid = self._check_explained(X, qid, docid)
         place = queries.in_row_order(np.arange(queries.n_docs))
-        names = feature_labels(self.n_features_in_, self.feature_labels)
+        names = feature_labels(self.n_prepared, self.feature_labels)
         return ExplainedRows(queries, place, queries.X[place], queries.qid[place], names, docid)
 
     def _check_parameters(self) -> None:
@@ -196,11 +196,11 @@ class FeatureSteps(Boosted):
             raise ValueError("either centres_ or signs_ must be None, and the other one not.")
         if self.signs_ is not None:
             check_vector(self, "signs_", np.int64)
-            if self.signs_.size != self.n_features_in_ or not np.isin(self.signs_, (-1, 1)).all():
-                raise ValueError(f"signs_ must have 1 or -1 for each of {self.n_features_in_} features.")
+            if self.signs_.size != self.n_prepared or not np.isin(self.signs_, (-1, 1)).all():
+                raise ValueError(f"signs_ must have 1 or -1 for each of {self.n_prepared} features.")
             return
         centres = self.centres_
         if not isinstance(centres, np.ndarray) or centres.dtype != np.float64 or centres.ndim != 2:
             raise ValueError("centres_ must be a table of numbers.")
-        if centres.shape[0] != self.n_features_in_ or np.isinf(centres).any() or np.isnan(centres).all(axis=1).any():
-            raise ValueError(f"centres_ must have finite centres for each of {self.n_features_in_} features.")
+        if centres.shape[0] != self.n_prepared or np.isinf(centres).any() or np.isnan(centres).all(axis=1).any():
+            raise ValueError(f"centres_ must have finite centres for each of {self.n_prepared} features.")

@@ -14,18 +14,19 @@ from plackett.data.queries import Queries
 from plackett.losses.pairwise import NORMALIZERS, pair_counts
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.rankers.base import Normalized, TrainingSet, check_loaded_columns
+from plackett.rankers.base import Encoded, Normalized, TrainingSet, check_loaded_columns
 from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_edge
 from plackett.rankers.linear_scores import in_row_order
 from plackett.rankers.monitor import FitMonitor
 from plackett.validation import check_choice, check_positive_int
 
 SMALLEST_BOUND = 1e-15  # of the share of pairs in the wrong order
+LOWEST = -np.finfo(np.float64).max  # below all values
 _WRONG_PAIRS = Measure("mre", ties="worst")
 
 
 @dataclass(eq=False, repr=False)
-class RankBoost(Boosted, Normalized):
+class RankBoost(Boosted, Normalized, Encoded):
     """Boosts thresholds of features over pairs of documents: scores are ``Σ α [x_feature > threshold]``.
 
     RankBoost of Freund et al. (2003).
@@ -35,6 +36,11 @@ class RankBoost(Boosted, Normalized):
     in the right order minus that of pairs in the wrong order, and adds it with the weight α. As in the paper, r and α
     may be negative: then documents below the threshold are better. Of equal candidates the first feature is taken, then
     the smaller threshold. No list of pairs is built: D factorises.
+
+    On a missing value (NaN) a threshold has a default, 0 or 1, ``q_def`` of the paper: of both, a round takes the one
+    with the larger ``|r|``, 0 if they are equal. A feature with missing values also has a threshold below all of its
+    values, by which documents that have the feature differ from those that do not. A feature without missing values in
+    training adds nothing where it is missing later.
 
     The weighted share of pairs in the wrong order (equal scores are wrong) is at most the product of all Z, and each Z
     is below 1.
@@ -59,11 +65,13 @@ class RankBoost(Boosted, Normalized):
         rows, changes nothing.
     verbose : bool, default=False
         Whether to show a progress bar on standard error.
+    categorical : as in ``LinearRanker``
 
     Attributes
     ----------
     steps_ : structured array of shape (n_steps,)
-        The rounds that were kept, in order: ``"feature"`` (its column), ``"weight"`` (α) and ``"threshold"``.
+        The rounds that were kept, in order: ``"feature"`` (its column), ``"weight"`` (α), ``"threshold"`` and
+        ``"default"`` (1 if a missing value counts as above the threshold, else 0).
     feature_weights_ : ndarray of shape (n_features,)
         The sum of ``|α|`` over the thresholds of each feature. If ``normalize`` makes other columns, one value for each
         of these.
@@ -97,7 +105,9 @@ class RankBoost(Boosted, Normalized):
 
     _scoring_methods: ClassVar[tuple[str, ...]] = (*Boosted._scoring_methods, "contribution")
 
-    STEP_FIELDS: ClassVar = [*Boosted.STEP_FIELDS, ("threshold", np.float64)]
+    STEP_FIELDS: ClassVar = [*Boosted.STEP_FIELDS, ("threshold", np.float64), ("default", np.int64)]
+
+    takes_missing = True
 
     @property
     def feature_weights_(self) -> np.ndarray:
@@ -120,7 +130,7 @@ class RankBoost(Boosted, Normalized):
         queries = training.queries
         weights = np.ones(queries.n_queries) if training.weights is None else training.weights
         self.n_columns_ = queries.n_features
-        steps: list[tuple[int, float, float]] = []
+        steps: list[tuple[int, float, float, int]] = []
         names = ("feature", "threshold", "alpha", "r", "z", "bound", "pair_error")
         with monitor.run("n_rounds", self.n_rounds, names, shown=("bound", "pair_error")):
             has_pairs = (pair_counts(queries.lists) > 0) & (weights > 0)
@@ -131,7 +141,7 @@ class RankBoost(Boosted, Normalized):
         self._keep_steps(steps[: monitor.n_kept])
 
     def _boost(
-        self, queries: Queries, weights: np.ndarray, monitor: FitMonitor, steps: list[tuple[int, float, float]]
+        self, queries: Queries, weights: np.ndarray, monitor: FitMonitor, steps: list[tuple[int, float, float, int]]
     ) -> None:
         """Append the rounds to ``steps``; every query has pairs of different labels."""
         pairs = _Pairs(queries, weights, str(self.pair_weights))
@@ -141,20 +151,20 @@ class RankBoost(Boosted, Normalized):
         scores, bound = np.zeros(queries.n_docs), 1.0
         reason = None if stumps.n_candidates else monitor.stop("all features are constant")
         while reason is None and monitor.n_iter < self.n_rounds:
-            feature, place, r = stumps.best(pairs.pulls(scores))
+            row, place, r = stumps.best(pairs.pulls(scores))
             if abs(r) <= SAME:
                 monitor.stop("no threshold orders the pairs better than chance")
                 break
-            code = stumps.codes[feature]
+            code, (feature, default) = stumps.codes[row], stumps.rows[row]
             right, wrong = pairs.split(code, place)
             alpha = weight_of_edge(r) if self.alpha == "r" else _exact_weight(right, wrong)
             z = float(max(1.0 - right - wrong, 0.0) + right * np.exp(-alpha) + wrong * np.exp(alpha))
             scores += alpha * (code > place)
             if held is not None:
-                np.add(held_scores, alpha * (held[feature] > place), out=held_scores)
+                np.add(held_scores, alpha * (held[row] > place), out=held_scores)
             bound *= z
             threshold = float(stumps.thresholds[feature][place])
-            steps.append((feature, alpha, threshold))
+            steps.append((feature, alpha, threshold, default))
             error = pairs.error(scores)
             reason = monitor.record(
                 None if held is None else lambda: held_scores,
@@ -180,7 +190,7 @@ class RankBoost(Boosted, Normalized):
         feature : int
             Its column.
         values : ndarray of shape (n_docs,)
-            Values of the feature, scaled as by ``normalize``.
+            Values of the feature, scaled as by ``normalize``; NaN where it is missing.
 
         Returns
         -------
@@ -190,7 +200,9 @@ class RankBoost(Boosted, Normalized):
         steps = self.steps_[self.steps_["feature"] == feature]
         steps = steps[np.argsort(steps["threshold"], kind="stable")]
         sums = np.concatenate([[0.0], np.cumsum(steps["weight"])])
-        return sums[np.searchsorted(steps["threshold"], values, side="left")]
+        parts = sums[np.searchsorted(steps["threshold"], values, side="left")]
+        parts[np.isnan(values)] = steps["weight"] @ steps["default"]
+        return parts
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
         """Return what the thresholds of each feature add to each document's score, relative to the mean of its list.
@@ -224,7 +236,7 @@ class RankBoost(Boosted, Normalized):
 
     def _column_names(self) -> list[str] | None:
         """Return the names of the columns that have thresholds; None if a normalizer made other columns."""
-        return self.feature_labels if self.n_columns_ == self.n_features_in_ else None
+        return self.feature_labels if self.n_columns_ == self.n_prepared else None
 
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets."""
@@ -269,25 +281,35 @@ class _Pairs:
 
 
 class _Stumps:
-    """All thresholds of all features, and the number of them below the value of every document."""
+    """All thresholds of all features, and the number of them below the value of every document.
+
+    A feature with missing values has two rows of candidates, in which a missing value is below or above all thresholds.
+    """
 
     def __init__(self, X: Any, n_thresholds: int | None):
-        columns = range(X.shape[1])
-        self.thresholds = [_middles(column_of(X, feature), n_thresholds) for feature in columns]
-        self._starts = np.concatenate([[0], np.cumsum([middles.size for middles in self.thresholds])]).astype(np.int64)
-        self.n_candidates = int(self._starts[-1])
+        columns = [column_of(X, feature) for feature in range(X.shape[1])]
+        has_missing = [bool(np.isnan(column).any()) for column in columns]
+        self.rows = [
+            (feature, default) for feature in range(len(columns)) for default in (0, 1)[: 1 + has_missing[feature]]
+        ]
+        self.thresholds = [_middles(column, n_thresholds) for column in columns]
+        self.n_candidates = sum(self.thresholds[feature].size for feature, _ in self.rows)
+        sizes = [self.thresholds[feature].size for feature, _ in self.rows]
+        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.codes = self.codes_of(X)
         self._edges = np.empty(self.n_candidates)
-        self._blocks = [(first, min(first + 16, X.shape[1])) for first in range(0, X.shape[1], 16)]
+        self._blocks = [(first, min(first + 16, len(self.rows))) for first in range(0, len(self.rows), 16)]
 
     def codes_of(self, X: Any) -> np.ndarray:
-        codes = np.empty((X.shape[1], X.shape[0]), dtype=np.int32)
-        for feature, middles in enumerate(self.thresholds):
-            codes[feature] = np.searchsorted(middles, column_of(X, feature), side="left")
+        codes = np.empty((len(self.rows), X.shape[0]), dtype=np.int32)
+        for row, (feature, default) in enumerate(self.rows):
+            values, middles = column_of(X, feature), self.thresholds[feature]
+            codes[row] = np.searchsorted(middles, values, side="left")
+            codes[row][np.isnan(values)] = default * middles.size
         return codes
 
     def best(self, pulls: np.ndarray) -> tuple[int, int, float]:
-        """Return feature, index of the threshold and r of the first candidate with the largest ``|r|``."""
+        """Return row, index of the threshold and r of the first candidate with the largest ``|r|``."""
 
         def work(first: int, last: int) -> None:
             _native.rankers.rankboost_sweep(self.codes, self._starts, pulls, first, last, self._edges)
@@ -295,12 +317,16 @@ class _Stumps:
         map_blocks(work, self._blocks)
         largest = max(self._edges.max(), -self._edges.min())
         candidate = _native.rankers.first_of_size(self._edges, largest - SAME)
-        feature = int(np.searchsorted(self._starts, candidate, side="right")) - 1
-        return feature, candidate - int(self._starts[feature]), float(self._edges[candidate])
+        row = int(np.searchsorted(self._starts, candidate, side="right")) - 1
+        return row, candidate - int(self._starts[row]), float(self._edges[candidate])
 
 
 def _middles(values: np.ndarray, n_thresholds: int | None) -> np.ndarray:
-    """Return middles between neighbouring values, all or at quantiles of the rows."""
+    """Return middles between neighbouring values, all or at quantiles; also LOWEST where values are missing."""
+    is_missing = np.isnan(values)
+    if is_missing.any():
+        known = values[~is_missing]
+        return np.append(LOWEST, _middles(known, n_thresholds)) if known.size else np.zeros(0)
     distinct, counts = np.unique(values, return_counts=True)
     low, high = distinct[:-1], distinct[1:]
     middles = 0.5 * low + 0.5 * high

@@ -12,6 +12,7 @@ from plackett.exceptions import DataWarning, warn
 from plackett.objective.objective import Objective
 from plackett.rankers.base import Ranker, as_seed, check_loaded_normalizer
 from plackett.rankers.linear.ranker import LinearRanker
+from plackett.rankers.preparation import fills_missing
 from plackett.rankers.tied_scores import tie_equal_rows
 from plackett.scorers.kernel import (
     Kernel,
@@ -93,6 +94,7 @@ class KernelRanker(LinearRanker):
         For landmarks, ``solver="sgd"`` and random losses.
     warm_start : bool, default=False
         Start from the scoring function of the last fit, projected to the new documents.
+    missing, missing_indicator, categorical : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -147,10 +149,14 @@ class KernelRanker(LinearRanker):
         random_state: Any = None,
         verbose: bool = False,
         warm_start: bool = False,
+        missing: Any = "error",
+        missing_indicator: bool = False,
+        categorical: str = "error",
     ):
         super().__init__(
             loss, l2=l2, solver=solver, max_iter=max_iter, tol=tol, normalize=normalize, patience=patience,
-            random_state=random_state, verbose=verbose, warm_start=warm_start,
+            random_state=random_state, verbose=verbose, warm_start=warm_start, missing=missing,
+            missing_indicator=missing_indicator, categorical=categorical,
         )  # fmt: skip
         self.kernel = kernel
         self.gamma = gamma
@@ -187,6 +193,11 @@ class KernelRanker(LinearRanker):
             raise ValueError(
                 f"normalize={plain(self.normalize)!r} scales features, but with kernel='precomputed' X holds kernel "
                 "values. Scale the features before computing the kernel."
+            )
+        if self._is_precomputed and fills_missing(self):
+            raise ValueError(
+                f"missing={plain(self.missing)!r} fills features, but with kernel='precomputed' X holds kernel values. "
+                "Fill the features before computing the kernel."
             )
         if self.scope == "position" and (self._is_precomputed or self.landmarks is not None):
             what = "kernel='precomputed'" if self._is_precomputed else f"landmarks={self.landmarks}"
@@ -266,7 +277,7 @@ class KernelRanker(LinearRanker):
         check_vector(self, "dual_coef_")
         check_number(self.intercept_, "intercept_")
         check_number(self.gamma_, "gamma_", above=0.0)
-        n_columns = check_loaded_normalizer(self, self.n_features_in_)
+        n_columns = check_loaded_normalizer(self, self.n_prepared)
         if self.X_fit_ is not None and _check_support(self.X_fit_, self.dual_coef_.size) != n_columns:
             raise ValueError(f"X_fit_ must have {n_columns} columns.")
         if (self.scope == "position") != (self.support_ is None):

@@ -19,6 +19,7 @@ from plackett.losses import get_loss
 from plackett.losses.base import Loss
 from plackett.objective.penalties import L2
 from plackett.rankers.linear.solve import choose_solver
+from plackett.rankers.preparation import fills_missing
 
 if TYPE_CHECKING:
     from plackett.rankers.linear.ranker import LinearRanker
@@ -28,6 +29,10 @@ def prepare_parts(ranker: LinearRanker, parts: PartitionedInput) -> PartitionedO
     """Return the objective over all parts; set the attributes that a local fit sets before its solver starts."""
     loss = get_loss(ranker.loss)
     _refuse_sgd(ranker, loss)
+    if fills_missing(ranker):
+        raise ValueError(
+            "missing= needs all rows in one process; over partitions missing values are an error. Fill them before."
+        )
     normalizer = check_normalizer(ranker.normalize)
     partitions = parts.load()
     metadata: list[PartMetadata] = partitions.map(metadata_of)

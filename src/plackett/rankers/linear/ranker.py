@@ -72,6 +72,18 @@ class LinearRanker(LinearScores):
         A progress bar on standard error.
     warm_start : bool, default=False
         Start from the coefficients of the last fit.
+    missing : {"error", "zero", "mean", "median", "min", "query-median"} or transformer, default="error"
+        What a missing value, NaN in X, becomes: 0, or the mean, median or minimum of the column over the training rows,
+        or its median within the query (that of training if the query has no value). A transformer, such as
+        scikit-learn's ``KNNImputer()``, is fitted to the training rows. By default missing values are an error: which
+        number to fill in depends on what the feature means.
+    missing_indicator : bool, default=False
+        Whether each feature with missing values in training gets a further column, 1 where it is missing.
+    categorical : {"error", "one-hot", "target"}, default="error"
+        What text and categories become: a column for each category, or the mean label of a category, cross-fitted by
+        query in training (:class:`~plackett.preprocessing.TargetCategories`). A category that was not in training is
+        0 in all columns, or the mean of all labels. Categories are encoded first, then missing values are filled, then
+        columns are scaled.
 
     Attributes
     ----------
@@ -100,6 +112,10 @@ class LinearRanker(LinearScores):
         Column names of the data frame or the ``Queries``.
     first_index_ : int or None
         The number of the first feature in the file that the ``Queries`` was read from; None for arrays.
+    categories_ : dict or None
+        Names of the categories of training, by column.
+    encoder_, imputer_ : fitted transformers or None
+        What encodes categories and fills missing values, of :mod:`plackett.preprocessing`.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples

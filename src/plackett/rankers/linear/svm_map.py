@@ -98,6 +98,7 @@ class SVMMap(LinearScores):
         unchanged, so that early stopping is uninformative here; use C against overfitting.
     verbose : bool, default=False
         A progress bar on standard error.
+    missing, missing_indicator, categorical : as in ``LinearRanker``
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from plackett.data.queries import Queries, QueryLists
 from plackett.explain.rows import needed_lists
 from plackett.losses import get_loss
 from plackett.losses.base import Loss
-from plackett.rankers.base import NO_LABELS, Normalized, TrainingSet, as_seed, check_loaded_columns
+from plackett.rankers.base import NO_LABELS, Normalized, Prepared, TrainingSet, as_seed, check_loaded_columns
 from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.tied_scores import tie_equal_rows
 from plackett.scorers.net_shape import LAYERS, NetShape
@@ -28,7 +28,7 @@ PRECISIONS = ("float32", "float64", "mixed")
 
 
 @dataclass(eq=False, repr=False)
-class NeuralRanker(Normalized):
+class NeuralRanker(Normalized, Prepared):
     """Ranks by a small net over the features, trained with any loss; needs PyTorch (the extra ``neural``).
 
     Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) ‖weights‖²`` over all queries, s being the weight of a query and
@@ -81,6 +81,7 @@ class NeuralRanker(Normalized):
         A progress bar on standard error.
     warm_start : bool, default=False
         Start from the weights of the last fit.
+    missing, missing_indicator, categorical : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -227,7 +228,7 @@ class NeuralRanker(Normalized):
         return explain_additive(
             parts, scaled, needed.queries.qid, scores=self._predict_grouped(needed.queries),
             rows=needed.rows, numbers=needed.numbers, docid=needed.docid,
-            feature_names=self.feature_labels if shape.n_inputs == self.n_features_in_ else None,
+            feature_names=self.feature_labels if shape.n_inputs == self.n_prepared else None,
         )  # fmt: skip
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning, warn
 from plackett.metrics.measure import Measure
-from plackett.rankers.base import Normalized, as_seed, check_loaded_normalizer
+from plackett.rankers.base import Normalized, Prepared, as_seed, check_loaded_normalizer
 from plackett.rankers.monitor import Progress, ValidationSet
 from plackett.rankers.query_dependent.features import QueryFeatureSource
 from plackett.rankers.query_dependent.function_space import FunctionSpace
@@ -38,7 +38,7 @@ MAX_BYTES = 2_000_000_000
 
 
 @dataclass(eq=False, repr=False)
-class QueryModels(Normalized):
+class QueryModels(Normalized, Prepared):
     """The steps of ``QueryDependentRanker`` from data to models and from models to scores."""
 
     weights: str = "gaussian"
@@ -388,7 +388,7 @@ class QueryModels(Normalized):
         if not isinstance(self.query_ids_, np.ndarray) or self.query_ids_.shape != (n_queries,):
             raise ValueError(f"there are {n_queries} models, but not as many queries.")
         self.query_weights_.check_loaded_for(n_queries)
-        n_columns = check_loaded_normalizer(self, self.source_.check_loaded_for(self.n_features_in_))
+        n_columns = check_loaded_normalizer(self, self.source_.check_loaded_for(self.n_prepared))
         width = self.space_.check_loaded_for(n_columns)
         if size != (width**2 if self._is_bilinear else width):
             raise ValueError(f"coef_ must have {width} columns, or their square.")

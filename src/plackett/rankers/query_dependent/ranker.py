@@ -108,6 +108,7 @@ class QueryDependentRanker(QueryModels):
         For landmarks and random orders.
     verbose : bool, default=False
         Whether to show a progress bar over the queries on standard error.
+    missing, missing_indicator, categorical : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -307,7 +308,7 @@ class QueryDependentRanker(QueryModels):
             queries = self._check_queries(query, None, None, needs_labels=False)
             return self._neighbor_table(query.ids[0], self._prepare(_only(queries), matrix))
         if query is None and matrix is not None:
-            placeholder = np.zeros((1, self.n_features_in_))  # the documents of the query are not used
+            placeholder = np.zeros((1, self.n_prepared))  # the documents of the query are not used
             return self._neighbor_table(None, self._prepare(Queries(placeholder), matrix, has_ids=not self.has_ids_))
         if matrix is not None:
             raise ValueError("give the id of a training query or the features of another one, not both.")

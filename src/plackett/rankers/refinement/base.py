@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plackett._threads import map_blocks, one_blas_thread, query_blocks
 from plackett.data.queries import Queries
-from plackett.rankers.base import Ranker
+from plackett.rankers.base import Prepared
 from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.refinement.base_score import column_number, column_values, grouped_base_score, is_column
 from plackett.rankers.refinement.judgements import Judgements, check_pairs
@@ -29,7 +29,7 @@ class RefinementSet(NamedTuple):
     feedback: Judgements
 
 
-class Refiner(Ranker):
+class Refiner(Prepared):
     """Base of the refiners: each query is refined on its own, from its base scores and the feedback on it."""
 
     __metadata_request__fit: ClassVar = {"qid": True, "base_score": True, "pairs": True}
@@ -69,6 +69,15 @@ class Refiner(Ranker):
         self
         """
         return self._fit(X, y, qid=qid, base_score=base_score, pairs=pairs)
+
+    def check_parameters(self) -> None:
+        """Raise a ``ValueError`` for parameters without a meaning."""
+        super().check_parameters()
+        if self.get_params(deep=False).get("categorical") == "target":
+            raise ValueError(
+                'categorical="target" learns from the labels of many queries, but a refiner learns each query from its '
+                'own judgements. Choose categorical="one-hot".'
+            )
 
     def _prepare_fit(
         self,
@@ -206,7 +215,7 @@ class Refiner(Ranker):
         return [known[key] for key in queries.ids.tolist()]
 
     def _names(self) -> list[str]:
-        return feature_labels(self.n_features_in_, self.feature_labels)
+        return feature_labels(self.n_prepared, self.feature_labels)
 
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets."""

@@ -68,7 +68,9 @@ def grouped_base_score(base: Any, X: Any, queries: Queries, *, has_ids: bool) ->
     -------
     ndarray of shape (n_docs,), in the order of ``queries``
     """
-    if hasattr(base, "predict") and not isinstance(X, Queries):  # keeps the column names of a data frame
+    if hasattr(base, "predict") and isinstance(X, Queries):  # as given: another ranker prepares rows in its own way
+        return as_base_score(base, X.grouped)
+    if hasattr(base, "predict"):  # keeps the column names of a data frame
         base = predictions(base, X, queries.in_row_order(queries.qid) if has_ids else None)
     if scores_any_rows(base):
         return as_base_score(base, queries.replace(docid=X.grouped.docid if isinstance(X, Queries) else None))

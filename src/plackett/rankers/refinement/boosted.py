@@ -255,15 +255,15 @@ class BoostedRefiner(Refiner):
             others = [one for one in self.estimators_ if not isinstance(one, SavedTree)]
             if not all(hasattr(one, "predict") for one in others):
                 raise ValueError("estimators_ must hold classifiers.")
-            if any(getattr(one, "n_features_in_", None) != self.n_features_in_ for one in others):
-                raise ValueError(f"estimators_ must be fitted to {self.n_features_in_} features.")
+            if any(getattr(one, "n_features_in_", None) != self.n_prepared for one in others):
+                raise ValueError(f"estimators_ must be fitted to {self.n_prepared} features.")
             trees = [one for one in self.estimators_ if isinstance(one, SavedTree)]
-            if any(tree.features_.max() >= self.n_features_in_ for tree in trees):
-                raise ValueError(f"the features of a tree must be columns 0 to {self.n_features_in_ - 1}.")
+            if any(tree.features_.max() >= self.n_prepared for tree in trees):
+                raise ValueError(f"the features of a tree must be columns 0 to {self.n_prepared - 1}.")
             return
         features = self.steps_["feature"]
-        if ((features < 0) | (features >= self.n_features_in_)).any():
-            raise ValueError(f"the features of steps_ must be columns 0 to {self.n_features_in_ - 1}.")
+        if ((features < 0) | (features >= self.n_prepared)).any():
+            raise ValueError(f"the features of steps_ must be columns 0 to {self.n_prepared - 1}.")
 
 
 class MultiplicativeRefiner(BoostedRefiner):
@@ -302,6 +302,7 @@ class MultiplicativeRefiner(BoostedRefiner):
         a fifth of them and at least 20. None fits to all documents.
     random_state : int, RandomState or None, default=None
         Seed of the samples and of estimators with a ``random_state``.
+    missing, missing_indicator, categorical : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -360,6 +361,7 @@ class LinearRefiner(BoostedRefiner):
         γ ≥ 0, the weight of the base ranker. The paper tries 0.1 to 10; with ten judgements of a list of 100 or more
         documents, 0.1 is the best of these.
     n_rounds, eta, confidence, estimator, sample_size, random_state : as in ``MultiplicativeRefiner``
+    missing, missing_indicator, categorical : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -389,9 +391,15 @@ class LinearRefiner(BoostedRefiner):
         estimator: Any = None,
         sample_size: int | str | None = None,
         random_state: Any = None,
+        missing: Any = "error",
+        missing_indicator: bool = False,
+        categorical: str = "error",
     ):
         super().__init__(n_rounds, eta, confidence, estimator, sample_size, random_state)
         self.gamma = gamma
+        self.missing = missing
+        self.missing_indicator = missing_indicator
+        self.categorical = categorical
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

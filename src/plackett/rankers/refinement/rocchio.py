@@ -32,6 +32,7 @@ class RocchioRefiner(Refiner):
         judged rank worse with ``alpha = beta``; more than ``alpha = 2 beta`` changes little.
     relevant_from : float, default=1.0
         Smallest relevant label.
+    missing, missing_indicator, categorical : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -153,7 +154,7 @@ class RocchioRefiner(Refiner):
         """Raise a ``ValueError`` for attributes that no fit sets."""
         super().check_loaded()
         coef = getattr(self, "coef_", None)
-        n_columns = self.n_features_in_ + (self.base_column_ is None)
+        n_columns = self.n_prepared + (self.base_column_ is None)
         shape = (self.indptr_.size - 1, n_columns)
         if not isinstance(coef, np.ndarray) or coef.shape != shape or coef.dtype != np.float64:
             raise ValueError(f"coef_ must be a matrix of shape {shape}.")

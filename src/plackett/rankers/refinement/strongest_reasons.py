@@ -52,8 +52,9 @@ def strongest_reasons(
         weights[feature, limit] = weights.get((feature, limit), 0.0) + (alpha if is_above else -alpha)
     columns = np.array([feature for feature, _ in weights], dtype=np.int64)
     limits = np.array([limit for _, limit in weights])
-    is_above = queries.X[:, columns].astype(np.float64) > limits
-    names = feature_labels(refiner.n_features_in_, refiner.feature_labels)
+    prepared, _ = refiner._check_explained(queries, None, None)
+    is_above = prepared.X[:, columns].astype(np.float64) > limits
+    names = feature_labels(refiner.n_prepared, refiner.feature_labels)
     above, below = (stump_texts([(*stump, side) for stump in weights], names) for side in (True, False))
     amounts = np.array([*weights.values()]) * (is_above - is_above.mean(axis=0))
     return _largest(amounts, n, lambda row, part: above[part] if is_above[row, part] else below[part])

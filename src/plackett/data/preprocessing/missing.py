@@ -1,0 +1,395 @@
+"""Filling missing values, which are NaN in X."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from plackett import _native
+from plackett._threads import map_blocks, query_blocks
+from plackett.data.preprocessing.medians import column_medians
+from plackett.data.queries import Queries
+from plackett.data.query_blocks import blocks_of, rows_from
+from plackett.storage.mapped import is_large
+from plackett.validation import (
+    as_csr,
+    check_choice,
+    check_finite,
+    count_of,
+    feature_labels,
+    feature_number,
+    is_sparse,
+    plain,
+)
+
+RULES = ("zero", "mean", "median", "min", "query-median")
+VALUES_PER_BLOCK = 1 << 18
+COLUMNS_NAMED = 5
+
+
+def check_rule(rule: Any, name: str = "rule", also: tuple[str, ...] = ()) -> None:
+    """Reject what is neither the name of a rule nor a transformer."""
+    if isinstance(rule, str) or not hasattr(rule, "transform"):
+        check_choice(rule, name, (*also, *RULES))
+
+
+class MissingValues(TransformerMixin, BaseEstimator):
+    """Fill missing values, NaN in X, with numbers that are learned in ``fit``.
+
+    Values that are there stay as they are. A column without any value in ``fit`` is filled with 0. Stored NaN of a
+    sparse X are missing; what it does not store is 0.
+
+    Parameters
+    ----------
+    rule : {"zero", "mean", "median", "min", "query-median"} or transformer, default="median"
+        The number in place of a missing value: 0, or the mean, median or minimum of the column over the rows of
+        ``fit``. ``"query-median"`` takes the median of the column within the query, and that of ``fit`` if the query
+        has no value of it; it is meant for features that are comparable only within a query. A transformer, such as
+        scikit-learn's ``KNNImputer()``, is cloned and fitted to X; it must return one row of finite numbers per
+        document.
+    indicator : bool, default=False
+        Whether to append a column for each feature with missing values in ``fit``: 1 where it is missing, else 0.
+
+    Attributes
+    ----------
+    fill_ : ndarray of shape (n_features,)
+        The numbers that are filled in; for ``"query-median"`` those of queries without a value.
+    indicated_ : ndarray
+        Columns with an indicator, in the order of the indicators.
+    transformer_ : the fitted transformer, or None
+    n_columns_out_ : int
+        Columns that ``transform`` returns.
+    n_queries_ : int
+        Queries of ``fit``.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = [[1.0, np.nan], [5.0, 7.0], [np.nan, 8.0]]
+    >>> MissingValues("median", indicator=True).fit_transform(X)
+    array([[1. , 7.5, 0. , 1. ],
+           [5. , 7. , 0. , 0. ],
+           [3. , 8. , 1. , 0. ]])
+    """
+
+    __metadata_request__fit: ClassVar = {"qid": True}
+    __metadata_request__transform: ClassVar = {"qid": True}
+
+    def __init__(self, rule: Any = "median", indicator: bool = False):
+        self.rule = rule
+        self.indicator = indicator
+
+    def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Self:
+        """Learn the numbers to fill in.
+
+        Parameters
+        ----------
+        X : array, data frame or scipy sparse matrix of shape (n_docs, n_features)
+        y : ignored
+        qid : iterable of hashable ids, one per row, default=None
+            Used by ``"query-median"``; None means that all rows are one query.
+
+        Returns
+        -------
+        self
+        """
+        self.fit_queries(self._check(X, qid, reset=True))
+        return self
+
+    def transform(self, X: Any, *, qid: Any = None) -> Any:
+        """Return X without missing values, followed by the indicators.
+
+        Parameters
+        ----------
+        X : array, data frame or scipy sparse matrix of shape (n_docs, n_features)
+        qid : iterable of hashable ids, one per row in any order, or one id for all rows; default=None
+            Needed by ``"query-median"`` if ``fit`` had several queries.
+
+        Returns
+        -------
+        ndarray, or CSR matrix where X is sparse, of shape (n_docs, n_columns_out_)
+        """
+        check_is_fitted(self)
+        queries = self._check(X, qid, reset=False)
+        if qid is None and self.depends_on_list and self.n_queries_ > 1:
+            raise ValueError(
+                f'qid is missing. rule="query-median" was fitted on {self.n_queries_:,} queries and fills each by its '
+                "own documents. Give one id per row: transform(X, qid=qid). Are all rows one query? "
+                "transform(X, qid=0)."
+            )
+        filled = self.transform_queries(queries)
+        return filled if queries.row_order is None else filled[queries.in_row_order(np.arange(queries.n_docs))]
+
+    def fit_transform(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
+        """Fit to X and return ``transform(X)``; arguments are as in ``fit``."""
+        return self.fit(X, y, qid=qid).transform(X, qid=qid)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns that ``transform`` returns.
+
+        Parameters
+        ----------
+        input_features : sequence of str, default=None
+            Names of the columns of X; None takes those of ``fit``, or "column 0", "column 1", ...
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        given = getattr(self, "feature_names_in_", None) if input_features is None else input_features
+        return np.array(self.labels(feature_labels(self.n_features_in_, given)), dtype=object)
+
+    @property
+    def depends_on_list(self) -> bool:
+        """Whether what is filled in depends on the other documents of the query."""
+        return isinstance(self.rule, str) and self.rule == "query-median"
+
+    def labels(self, given: list[str]) -> list[str]:
+        """Return the names of the columns after ``transform``, from those before."""
+        n_kept = self.n_columns_out_ - self.indicated_.size
+        kept = given if n_kept == len(given) else feature_labels(n_kept)  # of a transformer with other columns
+        return [*kept, *(f"{given[column]} is missing" for column in self.indicated_.tolist())]
+
+    # --- On queries, which may be mapped from a file ------------------------------------------------------------------
+
+    def fit_queries(self, queries: Queries) -> None:
+        """Learn from checked and grouped rows without infinite values."""
+        check_rule(self.rule)
+        X, self.transformer_ = queries.X, None
+        self.n_features_in_, self.n_queries_ = queries.n_features, queries.n_queries
+        counts = _missing_counts(queries) if self.indicator or isinstance(self.rule, str) else None
+        self.indicated_ = np.flatnonzero(counts) if self.indicator and counts is not None else np.zeros(0, np.int64)
+        self.fill_ = np.zeros(queries.n_features)
+        n_kept = queries.n_features
+        if not isinstance(self.rule, str):
+            self.transformer_ = clone(self.rule)
+            n_kept = self._returned(self.transformer_.fit_transform(X), queries.n_docs).shape[1]
+        elif self.rule in ("median", "query-median"):
+            self.fill_ = column_medians(queries)
+        elif self.rule == "min":
+            self.fill_ = _minima(queries)
+        elif self.rule == "mean":
+            self.fill_ = _means(queries, counts)
+        self.n_columns_out_ = n_kept + self.indicated_.size
+
+    def transform_queries(self, queries: Queries, has_missing: bool = True) -> Any:
+        """Return the filled rows of checked and grouped queries; mapped from a file if X is large and is."""
+        if not has_missing and self.transformer_ is None and not self.indicated_.size:
+            return queries.X
+        if self.transformer_ is not None:
+            return self._with_indicators(
+                self._returned(self.transformer_.transform(queries.X), queries.n_docs), queries.X
+            )
+        return rows_from(queries, lambda part: self._with_indicators(self._filled(part), part.X))
+
+    def _filled(self, queries: Queries) -> Any:
+        X = queries.X
+        if is_sparse(X):
+            return self._filled_sparse(queries)
+        if self.depends_on_list:
+            return fill_query_medians(np.array(X, order="C"), queries.indptr, self.fill_)
+        fill = self.fill_.astype(X.dtype)
+        filled = np.empty(X.shape, dtype=X.dtype)
+
+        def work(first: int, last: int) -> None:
+            block = X[first:last]
+            filled[first:last] = np.where(np.isnan(block), fill, block)
+
+        map_blocks(work, _row_blocks(X))
+        return filled
+
+    def _filled_sparse(self, queries: Queries) -> Any:
+        X = queries.X
+        data = X.data.copy()
+        places = np.flatnonzero(np.isnan(data))
+        columns = X.indices[places]
+        if self.depends_on_list:
+            used, position = np.unique(columns, return_inverse=True)
+            dense = fill_query_medians(X[:, used].toarray(), queries.indptr, self.fill_[used])
+            rows = np.searchsorted(X.indptr, places, side="right") - 1
+            data[places] = dense[rows, position]
+        else:
+            data[places] = self.fill_[columns]
+        return type(X)((data, X.indices, X.indptr), shape=X.shape, copy=False)
+
+    def _with_indicators(self, filled: Any, X: Any) -> Any:
+        if not self.indicated_.size:
+            return filled
+        if not is_sparse(X):
+            is_missing = np.isnan(X[:, self.indicated_]).astype(X.dtype)
+            if is_sparse(filled):
+                filled = filled.toarray()
+            return np.hstack([filled, is_missing.astype(filled.dtype, copy=False)])
+        from scipy import sparse
+
+        is_missing = X[:, self.indicated_].copy()
+        is_missing.data = np.isnan(is_missing.data).astype(X.dtype)
+        is_missing.eliminate_zeros()
+        return sparse.hstack([filled, is_missing], format="csr", dtype=X.dtype)
+
+    def _returned(self, rows: Any, n_docs: int) -> Any:
+        """Return the rows of a transformer, if they can be used."""
+        name = type(self.rule).__name__
+        rows = as_csr(rows) if is_sparse(rows) else np.ascontiguousarray(np.asarray(rows))
+        if rows.ndim != 2 or rows.shape[0] != n_docs or rows.dtype.kind not in "fiub":
+            raise ValueError(
+                f"missing={name} returned {rows.dtype} of shape {rows.shape}; expected {n_docs:,} rows of numbers."
+            )
+        if rows.dtype not in (np.float32, np.float64):
+            rows = rows.astype(np.float64)
+        try:
+            check_finite(rows)
+        except ValueError as error:
+            raise ValueError(f"missing={name} returned rows that cannot be used: {error}") from error
+        return rows
+
+    def _check(self, X: Any, qid: Any, *, reset: bool) -> Queries:
+        checked = validate_data(
+            self, as_csr(X) if is_sparse(X) else X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32),
+            order="C", ensure_all_finite=False,
+        )  # fmt: skip
+        check_finite(checked, allow_missing=True)
+        return Queries(checked, qid=qid).grouped
+
+    def check_loaded(self) -> None:
+        """Raise a ``ValueError`` for attributes of a file that no fit produces."""
+        check_rule(self.rule)
+        n = getattr(self, "n_features_in_", None)
+        if type(n) is not int or n < 0:
+            raise ValueError("n_features_in_ must be the number of features.")
+        fill, indicated = getattr(self, "fill_", None), getattr(self, "indicated_", None)
+        if (
+            not isinstance(fill, np.ndarray)
+            or fill.dtype != np.float64
+            or fill.shape != (n,)
+            or not np.isfinite(fill).all()
+        ):
+            raise ValueError(f"fill_ must hold {n} finite numbers.")
+        if not isinstance(indicated, np.ndarray) or indicated.dtype != np.int64 or indicated.ndim != 1:
+            raise ValueError("indicated_ must hold numbers of columns.")
+        if ((indicated < 0) | (indicated >= n)).any() or (np.diff(indicated) <= 0).any():
+            raise ValueError(f"indicated_ must be rising columns from 0 to {n - 1}.")
+        if (getattr(self, "transformer_", None) is None) != isinstance(self.rule, str):
+            raise ValueError("transformer_ must be the fitted transformer, or None where the rule is a name.")
+        if type(getattr(self, "n_columns_out_", None)) is not int or self.n_columns_out_ < indicated.size:
+            raise ValueError("n_columns_out_ must be the number of columns.")
+        if isinstance(self.rule, str) and self.n_columns_out_ != n + indicated.size:
+            raise ValueError(f"n_columns_out_ must be {n + indicated.size}.")
+        if self.transformer_ is not None and getattr(self.transformer_, "n_features_in_", None) != n:
+            raise ValueError(f"transformer_ must be fitted to {n} columns.")
+        if type(getattr(self, "n_queries_", None)) is not int:
+            raise ValueError("n_queries_ must be a number.")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def fill_query_medians(X: np.ndarray, indptr: np.ndarray, fallback: np.ndarray) -> np.ndarray:
+    """Fill NaN in grouped rows, in place, by the median of the column in the query; return X."""
+    blocks = query_blocks(indptr, max(1, VALUES_PER_BLOCK // max(1, X.shape[1])))
+    map_blocks(lambda first, last: _native.data.fill_query_medians(X, indptr, first, last, fallback), blocks)
+    return X
+
+
+def _row_blocks(X: np.ndarray) -> list[tuple[int, int]]:
+    step = max(1, VALUES_PER_BLOCK // max(1, X.shape[1]))
+    return [(first, min(first + step, X.shape[0])) for first in range(0, X.shape[0], step)]
+
+
+def _parts(queries: Queries) -> list[np.ndarray]:
+    """Return blocks of dense rows; they depend on the data alone."""
+    if is_large(queries.X):
+        return [queries.X[queries.indptr[first] : queries.indptr[last]] for first, last in blocks_of(queries)]
+    return [queries.X[first:last] for first, last in _row_blocks(queries.X)]
+
+
+def _missing_counts(queries: Queries) -> np.ndarray:
+    """Return the number of missing values in each column."""
+    X = queries.X
+    if is_sparse(X):
+        return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
+    parts = map_blocks(lambda part: np.isnan(part).sum(axis=0), [(part,) for part in _parts(queries)])
+    return np.sum([np.zeros(X.shape[1], np.int64), *parts], axis=0)
+
+
+def _means(queries: Queries, counts: Any) -> np.ndarray:
+    X = queries.X
+    n_known = X.shape[0] - counts
+    if is_sparse(X):
+        known = ~np.isnan(X.data)
+        sums = np.bincount(X.indices[known], X.data[known].astype(np.float64), minlength=X.shape[1])
+    else:
+        blocks = [(part,) for part in _parts(queries)]
+        parts = map_blocks(lambda part: np.nansum(part, axis=0, dtype=np.float64), blocks)
+        sums = np.sum([np.zeros(X.shape[1]), *parts], axis=0)
+    return sums / np.maximum(n_known, 1)
+
+
+def _minima(queries: Queries) -> np.ndarray:
+    X = queries.X
+    if is_sparse(X):
+        known = ~np.isnan(X.data)
+        minima = np.full(X.shape[1], np.inf)
+        np.minimum.at(minima, X.indices[known], X.data[known])
+        n_stored = np.bincount(X.indices, minlength=X.shape[1])
+        minima = np.where(n_stored < X.shape[0], np.minimum(minima, 0.0), minima)
+    else:
+        parts = map_blocks(lambda part: np.fmin.reduce(part, axis=0), [(part,) for part in _parts(queries)])
+        minima = np.fmin.reduce([np.full(X.shape[1], np.inf), *parts], axis=0)
+    return np.where(np.isfinite(minima), minima, 0.0).astype(np.float64)
+
+
+def missing_in_words(queries: Queries, besides: Any = ()) -> str | None:
+    """Return where values are missing: the first one, the share, and the columns with most; None if nothing is.
+
+    Parameters
+    ----------
+    queries : Queries
+        Grouped rows; ``row_order`` is that of the input.
+    besides : collection of int, default=()
+        Columns that do not count.
+
+    Returns
+    -------
+    str or None
+    """
+    counts = _missing_counts(queries)
+    counts[list(besides)] = 0
+    columns = np.flatnonzero(counts)
+    if not columns.size:
+        return None
+    X, n_values = queries.X, queries.n_docs * (queries.n_features - len(list(besides)))
+    column = int(columns[0])
+    first = [int(np.argmax(np.isnan(_column(X, int(one))))) for one in columns.tolist()]
+    row = min(first)
+    column = int(columns[first.index(row)])
+    row = row if queries.row_order is None else int(queries.row_order[row])
+
+    def named(column: int) -> str:
+        return feature_number(column, queries.first_index, queries.feature_names)
+
+    most = columns[np.argsort(-counts[columns], kind="stable")][:COLUMNS_NAMED]
+    shares = ", ".join(f"{named(int(one))} {counts[one] / queries.n_docs:.1%}" for one in most.tolist())
+    more = f" and {columns.size - COLUMNS_NAMED} more" if columns.size > COLUMNS_NAMED else ""
+    return (
+        f"X has a NaN in row {row}, {named(column)}; {counts.sum() / n_values:.1%} of its values are missing, in "
+        f"{columns.size} of {count_of(queries.n_features, 'column')}: {shares}{more}."
+    )
+
+
+def _column(X: Any, column: int) -> np.ndarray:
+    return X[:, [column]].toarray().ravel() if is_sparse(X) else X[:, column]
+
+
+def shown_rule(rule: Any) -> str:
+    """Return a rule as it is written in calls."""
+    return repr(plain(rule)) if isinstance(rule, str) else type(rule).__name__
