@@ -18,6 +18,8 @@ from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from plackett._optional import import_optional
+from plackett.data.categories import decode_column
 from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Ranker
@@ -163,7 +165,9 @@ def _eval_set(estimator: Any, validation: Queries | None) -> dict[str, Any]:
 
 
 def _rows(estimator: Any, queries: Queries) -> Any:
-    """Return X in a form that the estimator accepts: a data frame if it selects columns by name."""
+    """Return X in a form that the estimator accepts: a data frame for categories, or if it selects columns by name."""
+    if queries.categories is not None:
+        return _categorical_frame(queries)
     if queries.feature_names is not None and not is_sparse(queries.X):
         from sklearn.compose import ColumnTransformer
 
@@ -175,6 +179,16 @@ def _rows(estimator: Any, queries: Queries) -> Any:
     if is_sparse(queries.X) and _package_of(estimator) is _PACKAGES["lightgbm"]:
         return sparse.csr_matrix(queries.X)  # LightGBM warns about csr_array
     return queries.X
+
+
+def _categorical_frame(queries: Queries) -> Any:
+    """Return X as a data frame of pandas with categorical columns, as scikit-learn and packages of trees take them."""
+    pd = import_optional("pandas", extra="frames", needed_for="Passing categories to other estimators")
+    X, known = queries.X.toarray() if is_sparse(queries.X) else queries.X, queries.categories or {}
+    return pd.DataFrame({
+        name: decode_column(X[:, column], known[column], "pandas") if column in known else X[:, column]
+        for column, name in enumerate(queries.feature_labels)
+    })  # fmt: skip
 
 
 # --- Query groups -----------------------------------------------------------------------------------------------------

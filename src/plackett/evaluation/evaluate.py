@@ -310,7 +310,8 @@ def evaluate(
         references[RANDOM_ORDER] |= random_overall(measures, names, lists, rules)
         if queries is not None:
             features = best_single_features(measures, lists, rules, queries.grouped)
-            references[BEST_FEATURE] = {name: one.mean for name, one in zip(names, features, strict=False)}
+            if features:  # else all columns are categories
+                references[BEST_FEATURE] = {name: one.mean for name, one in zip(names, features, strict=True)}
             best = {name: one.in_words(queries.grouped) for name, one in zip(names, features, strict=False)}
     return Evaluation(
         names,

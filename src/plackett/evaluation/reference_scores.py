@@ -63,11 +63,14 @@ def best_single_features(
 
     Ties count with the expectation over their orders under every convention. Otherwise a constant feature would benefit
     from a file that lists the best documents first, and would have a perfect Kendall distance. Missing values rank
-    last. Of equally good features the first wins, descending before ascending.
+    last, and categories, whose codes have no order, do not count. Of equally good features the first wins, descending
+    before ascending.
     """
     best: list[SingleFeature | None] = [None] * len(measures)
     names = [str(place) for place in range(len(measures))]
     for column, feature in _every_column(queries.X):
+        if column in (queries.categories or ()):
+            continue
         for sign in (1.0, -1.0):
             scores = SingleFeature(column, sign, np.nan).scores_of(feature)
             ranked = lists.with_scores(scores)

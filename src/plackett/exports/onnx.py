@@ -12,6 +12,7 @@ from plackett import __version__
 from plackett._optional import import_optional
 from plackett.exports.float32 import check_single, nodes_in_single
 from plackett.exports.forms import Form
+from plackett.exports.forms.inputs import Inputs
 from plackett.exports.forms.linear import LinearForm
 from plackett.exports.forms.nets import NetForm
 from plackett.exports.forms.trees import LEAF, Nodes, TreeForm
@@ -188,10 +189,16 @@ def _finished_model(
     from onnx import TensorProto, helper
 
     kind = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
+    if form.inputs is not None:
+        for node in nodes:
+            node.input[:] = ["columns" if one == "features" else one for one in node.input]
+        more, numbers = _input_nodes(form.inputs, dtype)
+        nodes, constants = more + nodes, numbers + constants
+    n_features = form.n_features if form.inputs is None else form.inputs.n_features
     graph = helper.make_graph(
         nodes,
         name,
-        [helper.make_tensor_value_info("features", kind, ["n", form.n_features])],
+        [helper.make_tensor_value_info("features", kind, ["n", n_features])],
         [helper.make_tensor_value_info("scores", kind, ["n"])],
         constants,
     )
@@ -206,11 +213,64 @@ def _finished_model(
         producer_version=__version__,
     )
     about = {"ranker": form.ranker}
-    if form.names is not None:
-        about["feature_names"] = json.dumps(form.names)
+    names = form.names if form.inputs is None else form.inputs.names
+    if names is not None:
+        about["feature_names"] = json.dumps(names)
+    if form.inputs is not None and form.inputs.categories:
+        about["categories"] = json.dumps(form.inputs.categories)
     helper.set_model_props(model, about)
     onnx.checker.check_model(model)
     return model.SerializeToString()
+
+
+def _input_nodes(inputs: Inputs, dtype: str) -> tuple[list[Any], list[Any]]:
+    """Return the nodes from ``features`` to ``columns``, and their constants.
+
+    A column is ``features[:, j]`` where that is a number, else the number for missing values; a category is 1 where it
+    is the code. Means are looked up as sums over the codes, of which one at most applies.
+    """
+    from onnx import helper, numpy_helper
+
+    nodes: list[Any] = []
+    constants: list[Any] = []
+
+    def constant(name: str, values: Any) -> str:
+        constants.append(numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+    def add(operation: str, inputs: list[str], result: str, **attributes: Any) -> str:
+        nodes.append(helper.make_node(operation, inputs, [result], name=result, **attributes))
+        return result
+
+    kind = {"float32": 1, "float64": 11}[dtype]  # TensorProto.FLOAT and DOUBLE
+    columns = inputs.columns
+    feature = [column.feature for column in columns]
+    values = add("Gather", ["features", constant("taken", np.array(feature, dtype=np.int64))], "taken_values", axis=1)
+    is_missing = add("IsNaN", [values], "is_missing")
+    fill = np.array([[column.missing for column in columns]], dtype=dtype)
+    filled = add("Where", [is_missing, constant("fill", fill), values], "filled")
+    flags = add("Cast", [is_missing], "missing_flags", to=kind)
+    is_flag = np.array([[column.is_missing for column in columns]])
+    result = add("Where", [constant("is_flag", is_flag), flags, filled], "flagged")
+    code = np.array([[-1.0 if column.category is None else column.category for column in columns]], dtype=dtype)
+    is_code = add("Cast", [add("Equal", [values, constant("code", code)], "has_code")], "code_flags", to=kind)
+    is_category = np.array([[column.category is not None for column in columns]])
+    result = add("Where", [constant("is_category", is_category), is_code, result], "coded")
+    for place, column in enumerate(columns):
+        if column.means is None:
+            continue
+        means = np.append(column.means, column.missing)[:, np.newaxis].astype(dtype)
+        one = add("Gather", ["features", constant(f"one{place}", np.array([column.feature]))], f"codes{place}", axis=1)
+        codes = constant(f"numbers{place}", np.arange(column.means.size, dtype=dtype)[np.newaxis])
+        found = add("Cast", [add("Equal", [one, codes], f"equal{place}")], f"found{place}", to=kind)
+        known = add("ReduceMax", [found], f"known{place}", axes=[1], keepdims=1)
+        unknown = add("Sub", [constant(f"one_of{place}", np.array([[1.0]], dtype=dtype)), known], f"unknown{place}")
+        shares = add("Concat", [found, unknown], f"shares{place}", axis=1)
+        mean = add("MatMul", [shares, constant(f"means{place}", means)], f"mean{place}")
+        is_here = constant(f"is_here{place}", np.arange(len(columns))[np.newaxis] == place)
+        result = add("Where", [is_here, mean, result], f"encoded{place}")
+    add("Identity", [result], "columns")
+    return nodes, constants
 
 
 def score(content: bytes, X: np.ndarray, names: list[str] | None = None) -> np.ndarray:

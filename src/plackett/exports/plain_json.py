@@ -10,6 +10,7 @@ import numpy as np
 
 from plackett import __version__
 from plackett.exports.forms import Form
+from plackett.exports.forms.inputs import FORMULA, apply_inputs
 from plackett.exports.forms.linear import LinearForm
 from plackett.exports.forms.nets import NetForm
 from plackett.exports.forms.trees import TreeForm
@@ -39,7 +40,7 @@ def write_linear(form: LinearForm, *, name: str) -> str:
 
 def score_linear(content: str, X: np.ndarray, names: list[str] | None = None) -> np.ndarray:
     """Return the scores of rows by the formula."""
-    document = json.loads(content)
+    document, X = _read(content, X)
     scores = np.full(X.shape[0], document["intercept"])
     for column, feature in zip(X.T, document["features"], strict=True):
         scores += feature["weight"] * (column - feature["offset"]) / feature["scale"]
@@ -81,7 +82,7 @@ def _nodes(trees: FlatTrees, start: int, stop: int) -> list[dict[str, Any]]:
 
 def score_trees(content: str, X: np.ndarray, names: list[str] | None = None) -> np.ndarray:
     """Return the scores of rows by the formula."""
-    document = json.loads(content)
+    document, X = _read(content, X)
     trees = [_read_tree(nodes, "zero_width" in document) for nodes in document["trees"]]
     read = FlatTrees.of(trees, document["n_features"], zero_width=document.get("zero_width", 0.0))
     return document["intercept"] + read.predict(X)
@@ -128,11 +129,17 @@ def write_net(form: NetForm, *, name: str) -> str:
 
 def score_net(content: str, X: np.ndarray, names: list[str] | None = None) -> np.ndarray:
     """Return the scores of rows by the formula."""
-    document = json.loads(content)
+    document, X = _read(content, X)
     offset, scale = ([feature[key] for feature in document["features"]] for key in ("offset", "scale"))
     weights, biases = ([np.array(layer[key]) for layer in document["layers"]] for key in ("weight", "bias"))
     net = PlainNet(weights, biases, document["activation"])
     return net.scores((X - offset) / scale)
+
+
+def _read(content: str, X: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
+    """Return the document, and the columns of its model from rows of features."""
+    document = json.loads(content)
+    return document, X if "inputs" not in document else apply_inputs(document["inputs"], X)
 
 
 def _head(form: Form, kind: str, name: str, formula: str) -> dict[str, Any]:
@@ -142,7 +149,8 @@ def _head(form: Form, kind: str, name: str, formula: str) -> dict[str, Any]:
         "plackett": __version__,
         "name": name,
         "ranker": form.ranker,
-        "formula": formula,
+        **({"formula": formula} if form.inputs is None else {"formula": f"{FORMULA}; then {formula}"}),
+        **({} if form.inputs is None else {"inputs": form.inputs.described()}),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from plackett.exports import engines, onnx, plain_json, ranklib
 from plackett.exports.forms import form_of
+from plackett.exports.forms.inputs import check_target
 from plackett.exports.forms.linear import LinearForm
 from plackett.exports.forms.nets import NetForm
 from plackett.exports.forms.trees import TreeForm
@@ -54,6 +55,8 @@ TARGETS: dict[type, dict[str, Target]] = {
         "json": Target(plain_json.write_net, plain_json.score_net),
     },
 }
+
+PREPARING = ("onnx", "json")  # targets that fill missing values and encode categories
 
 OPTIONS: dict[str, tuple[str, ...]] = {
     "elasticsearch": ("name",),
@@ -153,12 +156,23 @@ def build(
             f"{form.ranker} cannot be exported to {target}, which has no format for nets. Export it to onnx or json "
             "and score the documents outside of the engine, or train a linear ranker or trees."
         )
+    if form.inputs is not None and target not in PREPARING:
+        check_target(ranker, form.inputs, target)
+        form = replace(form, inputs=None)
     written = TARGETS[type(form)][target]
     content = written.write(form, **options)
     if check is None:
         return Exported(content, None)
-    parity = check_parity(lambda rows: written.score(content, rows, form.names), ranker, form, check, target)
+    parity = check_parity(
+        lambda rows: written.score(content, _as_target(rows, ranker, target), form.names), ranker, form, check, target
+    )
     return Exported(content, parity)
+
+
+def _as_target(rows: np.ndarray, ranker: Any, target: str) -> np.ndarray:
+    """Return rows as a target has them: a missing feature of a linear model or a net is 0."""
+    is_filled = target not in PREPARING and getattr(ranker, "imputer_", None) is not None
+    return np.nan_to_num(rows) if is_filled else rows
 
 
 def checked_options(target: str, options: dict[str, Any]) -> dict[str, Any]:

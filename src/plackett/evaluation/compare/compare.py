@@ -15,7 +15,7 @@ from plackett.data.frames import is_frame
 from plackett.data.queries import Queries
 from plackett.data.tables import as_queries
 from plackett.evaluation.compare.comparison import BEST, Comparison
-from plackett.evaluation.compare.contestants import as_contestants, installed
+from plackett.evaluation.compare.contestants import as_contestants, installed, with_preparation
 from plackett.evaluation.compare.folds import Progress, Setup, best_features_of, prepare, run
 from plackett.evaluation.evaluate import Evaluation, evaluate, lower_is_better
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, random_overall, random_values
@@ -36,6 +36,9 @@ def compare(
     docid: str | None = None,
     drop: Sequence[str] | str | None = None,
     categorical: Sequence[str] | str | None = None,
+    missing: Any = None,
+    missing_indicator: bool | None = None,
+    encoding: str | None = None,
     cv: Any = 5,
     metrics: Sequence[str | Measure] | str = ("ndcg@10", "map"),
     convention: str | Convention = "standard",
@@ -67,6 +70,13 @@ def compare(
         Columns of a data frame or table: query ids, labels, document names. None takes "qid", "label" and "docid".
     drop, categorical : str or sequence of str, default=None
         Columns of a data frame or table that are not used, and columns of numbers that are categories.
+    missing : str or transformer, default=None
+        Rule for missing values of rankers with the parameter ``missing``, as in ``LinearRanker``; trees and RankBoost
+        take missing values as they are. None leaves the rankers as they are.
+    missing_indicator : bool, default=None
+        ``missing_indicator`` of the same rankers.
+    encoding : {"one-hot", "target"}, default=None
+        Encoding of text and categories, for rankers with the parameter ``categorical``; trees take them as they are.
     cv : int, "letor", splitter or list of folds, default=5
         As for ``as_folds``. If folds have no validation queries and a ranker has several candidates, a quarter of the
         training queries is used for validation.
@@ -109,6 +119,7 @@ def compare(
         rankers, data = DEFAULT_RANKERS if data is None else data, rankers
     data = as_queries(data, qid=qid, y=y, docid=docid, drop=drop, categorical=categorical)
     contestants, notes = installed(as_contestants(rankers))
+    contestants = [with_preparation(one, missing, missing_indicator, encoding) for one in contestants]
     names = [contestant.name for contestant in contestants]
     if baseline is None:
         baseline = names[0]
@@ -164,7 +175,7 @@ def _reference_scores(setup: Setup) -> dict[str, Evaluation]:
     measures, rules = criteria.measures, criteria.convention
     overall = random_overall(measures, setup.metrics, lists, rules)
     answer = {RANDOM_ORDER: table(random_values(measures, lists, rules), overall=overall)}
-    if queries.n_features == 0:
+    if queries.n_features == len(queries.categories or ()):
         return answer
     chosen = [best_features_of(fold, criteria, setup.store) for fold in setup.folds]
     values, overall = [], {}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from sklearn.base import clone
 
 from plackett.evaluation.compare.comparison import BEST
 from plackett.evaluation.estimators import check_estimator
@@ -90,6 +92,32 @@ def installed(contestants: list[Contestant]) -> tuple[list[Contestant], list[str
     if not present:
         _import_package(contestants[0].estimator)  # raises
     return present, [f"{name} is skipped: {why}" for name, why in missing.items() if why is not None]
+
+
+def with_preparation(
+    contestant: Contestant, missing: Any = None, missing_indicator: bool | None = None, encoding: str | None = None
+) -> Contestant:
+    """Return the contestant with rules for missing values and categories, where it has the parameters.
+
+    Parameters
+    ----------
+    contestant : Contestant
+    missing, missing_indicator, encoding
+        ``missing``, ``missing_indicator`` and ``categorical`` of rankers; None changes nothing.
+
+    Returns
+    -------
+    Contestant
+        A parameter that the grid of the contestant names stays as it is.
+    """
+    wanted = {"missing": missing, "missing_indicator": missing_indicator, "categorical": encoding}
+    wanted = {name: value for name, value in wanted.items() if value is not None}
+    known = contestant.estimator.get_params(deep=False) if wanted else {}
+    in_grid = {name for candidate in contestant.candidates() for name in candidate} if wanted else set()
+    params = {name: value for name, value in wanted.items() if name in known and name not in in_grid}
+    if not params:
+        return contestant
+    return replace(contestant, estimator=clone(contestant.estimator).set_params(**params))
 
 
 def contestant_of(entry: Any, name: str | None = None) -> Contestant:

@@ -13,7 +13,7 @@ from plackett._tables import Column, Table
 from plackett.data.queries import Queries
 from plackett.data.tables import as_queries
 from plackett.evaluation.compare.comparison import FoldFit
-from plackett.evaluation.compare.contestants import contestant_of
+from plackett.evaluation.compare.contestants import contestant_of, with_preparation
 from plackett.evaluation.compare.folds import Progress, prepare, run
 from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.evaluation.select.grids import Grid
@@ -105,6 +105,9 @@ def cross_validate(
     docid: str | None = None,
     drop: Sequence[str] | str | None = None,
     categorical: Sequence[str] | str | None = None,
+    missing: Any = None,
+    missing_indicator: bool | None = None,
+    encoding: str | None = None,
     cv: Any = 5,
     grid: Grid | None = None,
     metrics: Sequence[str | Measure] | str = ("ndcg@10", "map"),
@@ -124,7 +127,9 @@ def cross_validate(
         any estimator with the interface of scikit-learn.
     grid : dict of lists, or list of such dicts, default=None
         Hyperparameters to choose from.
-    data, qid, y, docid, drop, categorical, cv, metrics, convention, select_by, folder, random_state, n_jobs, progress
+    data, qid, y, docid, drop, categorical, missing, missing_indicator, encoding, cv, metrics, convention, select_by
+        As for ``compare``.
+    folder, random_state, n_jobs, progress
         As for ``compare``.
 
     Returns
@@ -141,6 +146,7 @@ def cross_validate(
     """
     data = as_queries(data, qid=qid, y=y, docid=docid, drop=drop, categorical=categorical)
     contestant = contestant_of(ranker if grid is None else (ranker, grid))
+    contestant = with_preparation(contestant, missing, missing_indicator, encoding)
     setup = prepare(
         [contestant],
         data,

@@ -12,7 +12,7 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.data.tables import as_queries
 from plackett.evaluation import estimators
-from plackett.evaluation.compare.contestants import Contestant, contestant_of
+from plackett.evaluation.compare.contestants import Contestant, contestant_of, with_preparation
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.attempts import Attempt, Judged, attempt
 from plackett.evaluation.select.grids import Grid, seeded, with_params
@@ -42,6 +42,9 @@ def select(
     docid: str | None = None,
     drop: Sequence[str] | str | None = None,
     categorical: Sequence[str] | str | None = None,
+    missing: Any = None,
+    missing_indicator: bool | None = None,
+    encoding: str | None = None,
     cv: Any = None,
     metric: str | Measure = "ndcg@10",
     convention: str | Convention = "standard",
@@ -69,6 +72,8 @@ def select(
         Queries to choose on. Rankers also use them for early stopping (``patience``).
     qid, y, docid, drop, categorical
         Columns of a data frame or table, as for ``compare``.
+    missing, missing_indicator, encoding
+        Rules for missing values and categories, as for ``compare``.
     cv : int, splitter or list of folds, default=None
         Instead of ``validation``: ``data`` is divided, each part is ranked by a fit to the others, and the mean over
         all queries decides, without early stopping. The best candidate is then fitted to all of ``data``. With neither
@@ -106,7 +111,7 @@ def select(
     """
     measure = Measure.per_query(metric)
     rules = measure.convention or get_convention(convention)
-    contestant = _contestant(ranker, grid)
+    contestant = with_preparation(_contestant(ranker, grid), missing, missing_indicator, encoding)
     random_state = check_seed(random_state)
     candidates = search_candidates(contestant.estimator, contestant.grid, method, n_trials, measure, random_state)
     columns = {"qid": qid, "y": y, "docid": docid, "drop": drop, "categorical": categorical}

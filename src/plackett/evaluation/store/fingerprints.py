@@ -38,6 +38,8 @@ def data_fingerprint(queries: Queries | None) -> str:
             _add_array(digest, part)
     _add_names(digest, queries)
     _add_text(digest, json.dumps(queries.feature_names))
+    if queries.categories is not None:
+        _add_text(digest, json.dumps([[column, names.tolist()] for column, names in queries.categories.items()]))
     return digest.hexdigest()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett.data.preprocessing.scaling import QueryNormalizer
+from plackett.exports.forms.inputs import Inputs, model_names
 from plackett.rankers.base import Normalized, Ranker
 from plackett.rankers.linear_scores import LinearScores
 from plackett.validation import count_of, feature_number, is_sparse
@@ -34,6 +35,8 @@ class LinearForm:
         Name of the ranker's class.
     first_index : int or None
         Number of the first feature in the training file; None for arrays.
+    inputs : Inputs or None
+        How the columns are computed from the features; None if they are the features.
     """
 
     weights: np.ndarray
@@ -44,6 +47,7 @@ class LinearForm:
     scaling: str
     ranker: str
     first_index: int | None = None
+    inputs: Inputs | None = None
 
     @property
     def n_features(self) -> int:
@@ -125,7 +129,7 @@ def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> Line
         raise ValueError(_refusal(ranker))
     check_is_fitted(ranker)
     offset, scale, scaling = column_scaling(ranker, ranker.coef_.size)
-    names = ranker.feature_names_ if feature_names is None else feature_names
+    names = model_names(ranker, feature_names)
     form = LinearForm(
         np.array(ranker.coef_, dtype=np.float64), float(ranker.intercept_), offset, scale,
         None if names is None else checked_names(names, ranker.coef_.size), scaling, type(ranker).__name__,

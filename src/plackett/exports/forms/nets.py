@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett.exports.forms.inputs import Inputs, model_names
 from plackett.exports.forms.linear import LinearForm, checked_names, column_scaling
 from plackett.rankers.neural.ranker import NeuralRanker
 from plackett.scorers.plain_net import PlainNet
@@ -30,7 +31,7 @@ class NetForm:
         As in ``LinearForm``.
     ranker : str
         Name of the ranker's class.
-    first_index : int or None
+    first_index, inputs
         As in ``LinearForm``.
     """
 
@@ -41,6 +42,7 @@ class NetForm:
     scaling: str
     ranker: str
     first_index: int | None = None
+    inputs: Inputs | None = None
 
     @property
     def n_features(self) -> int:
@@ -97,7 +99,7 @@ def net_form(ranker: Any, feature_names: Sequence[str] | None = None) -> NetForm
             "other documents of its list. Fit it with attention=0."
         )
     offset, scale, scaling = column_scaling(ranker, shape.n_inputs)
-    names = ranker.feature_names_ if feature_names is None else feature_names
+    names = model_names(ranker, feature_names)
     return NetForm(
         PlainNet.of(shape, ranker.weights_), offset, scale,
         None if names is None else checked_names(names, shape.n_inputs), scaling, name,

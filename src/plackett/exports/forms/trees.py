@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
+from plackett.exports.forms.inputs import Inputs, model_names
 from plackett.exports.forms.linear import checked_names
 from plackett.rankers.boosting.rankboost import RankBoost
 from plackett.rankers.trees.lightgbm import LightGBMTrees
@@ -134,6 +135,8 @@ class TreeForm:
         Whether splits have learned where missing values go.
     categories : dict of int to ndarray of str, or None
         Names of the codes of columns that hold categories.
+    inputs : Inputs or None
+        As in ``LinearForm``.
     """
 
     trees: FlatTrees
@@ -143,6 +146,7 @@ class TreeForm:
     first_index: int | None = None
     has_missing: bool = False
     categories: dict[int, np.ndarray] | None = None
+    inputs: Inputs | None = None
 
     @property
     def n_features(self) -> int:
@@ -250,7 +254,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
             f"this {name} cannot be exported: it was fitted with a base_score, to which its trees only add. Fit it "
             "without one."
         )
-    names = ranker.feature_names_ if feature_names is None else feature_names
+    names = model_names(ranker, feature_names)
     return TreeForm(
         trees,
         float(getattr(ranker, "intercept_", 0.0)),
@@ -258,7 +262,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
         name,
         getattr(ranker, "first_index_", None),
         getattr(ranker, "has_missing_", False),
-        getattr(ranker, "categories_", None),
+        getattr(ranker, "categories_", None) if ranker.takes_categories else None,
     )
 
 
@@ -277,10 +281,10 @@ def _stumps(ranker: RankBoost) -> FlatTrees:
             "left": np.array([1, 0, 0]),
             "right": np.array([2, 0, 0]),
             "values": np.array([0.0, 0.0, alpha]),
-            "missing_left": np.ones(3, dtype=bool),
+            "missing_left": np.full(3, default == 0),
             "counts": nothing,
             "gains": nothing,
         }
-        for feature, alpha, threshold, _ in ranker.steps_.tolist()
+        for feature, alpha, threshold, default in ranker.steps_.tolist()
     ]
-    return FlatTrees.of(trees, ranker.n_features_in_)
+    return FlatTrees.of(trees, ranker.n_columns_)

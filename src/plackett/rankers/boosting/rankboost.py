@@ -18,7 +18,7 @@ from plackett.rankers.base import Encoded, Normalized, TrainingSet, check_loaded
 from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_edge
 from plackett.rankers.linear_scores import in_row_order
 from plackett.rankers.monitor import FitMonitor
-from plackett.validation import check_choice, check_positive_int
+from plackett.validation import check_choice, check_finite, check_positive_int
 
 SMALLEST_BOUND = 1e-15  # of the share of pairs in the wrong order
 LOWEST = -np.finfo(np.float64).max  # below all values
@@ -82,6 +82,8 @@ class RankBoost(Boosted, Normalized, Encoded):
         For every round ``"feature"``, ``"threshold"``, ``"alpha"``, ``"r"``, ``"z"``, ``"bound"`` (the product of all Z
         so far), ``"pair_error"`` and the validation measure.
     best_iteration_, best_score_ : int and float, or None without a validation set
+    has_missing_ : bool
+        Whether values were missing in training.
     n_columns_ : int
         Columns after ``normalize``.
     n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
@@ -129,7 +131,7 @@ class RankBoost(Boosted, Normalized, Encoded):
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
         queries = training.queries
         weights = np.ones(queries.n_queries) if training.weights is None else training.weights
-        self.n_columns_ = queries.n_features
+        self.n_columns_, self.has_missing_ = queries.n_features, check_finite(queries.X, allow_missing=True)
         steps: list[tuple[int, float, float, int]] = []
         names = ("feature", "threshold", "alpha", "r", "z", "bound", "pair_error")
         with monitor.run("n_rounds", self.n_rounds, names, shown=("bound", "pair_error")):

@@ -1,0 +1,189 @@
+"""Columns of a model computed from the features: missing values filled, categories encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plackett.data.preprocessing.categories import OneHotCategories
+from plackett.validation import count_of
+
+FORMULA = (
+    "first compute the columns of inputs, which take the place of the features: with category, 1 if the code of the "
+    "feature is that number, else 0; with is_missing, 1 if the feature is missing, else 0; with means, the number at "
+    "the code of the feature; else the value of the feature; in place of a missing or unknown value the number missing"
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the model, from one feature.
+
+    Attributes
+    ----------
+    feature : int
+        Column of X.
+    missing : float
+        In place of a missing value.
+    category : int or None
+        The column is 1 where the feature has this code, and 0 elsewhere.
+    means : ndarray or None
+        Numbers in place of codes.
+    is_missing : bool
+        The column is 1 where the feature is missing, and 0 elsewhere.
+    """
+
+    feature: int
+    missing: float = 0.0
+    category: int | None = None
+    means: np.ndarray | None = None
+    is_missing: bool = False
+
+    def values(self, X: np.ndarray) -> np.ndarray:
+        """Return the column from rows of features."""
+        x = X[:, self.feature]
+        if self.is_missing:
+            return np.isnan(x).astype(np.float64)
+        if self.category is not None:
+            return (x == self.category).astype(np.float64)
+        if self.means is not None:
+            is_known = (x >= 0) & (x < self.means.size)
+            return np.where(is_known, np.append(self.means, 0.0)[np.where(is_known, x, 0).astype(int)], self.missing)
+        return np.where(np.isnan(x), self.missing, x)
+
+    def described(self) -> dict[str, Any]:
+        """Return the column for JSON."""
+        if self.is_missing:
+            return {"feature": self.feature, "is_missing": True}
+        if self.category is not None:
+            return {"feature": self.feature, "category": self.category}
+        rest = {} if self.means is None else {"means": self.means.tolist()}
+        return {"feature": self.feature, "missing": self.missing, **rest}
+
+    @classmethod
+    def of(cls, described: dict[str, Any]) -> Column:
+        """Return the column of JSON."""
+        means = described.get("means")
+        return cls(**{**described, "means": None if means is None else np.array(means)})
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """How the columns of a model are computed.
+
+    Attributes
+    ----------
+    columns : list of Column
+    n_features : int
+        Columns of X.
+    names : list of str or None
+        Of the features.
+    categories : dict of int to list of str
+        Names of codes, by feature.
+    """
+
+    columns: list[Column]
+    n_features: int
+    names: list[str] | None
+    categories: dict[int, list[str]]
+
+    def described(self) -> dict[str, Any]:
+        """Return the inputs for JSON."""
+        names = {} if self.names is None else {"features": self.names}
+        known = {str(feature): own for feature, own in self.categories.items()}
+        return {
+            "n_features": self.n_features,
+            **names,
+            **({"categories": known} if known else {}),
+            "columns": [column.described() for column in self.columns],
+        }
+
+
+def apply_inputs(described: dict[str, Any], X: np.ndarray) -> np.ndarray:
+    """Return the columns of a model from rows of features, by what ``Inputs.described`` returns."""
+    return np.column_stack([Column.of(column).values(X) for column in described["columns"]])
+
+
+def inputs_of(ranker: Any, feature_names: Sequence[str] | None) -> Inputs | None:
+    """Return how a fitted ranker prepares its columns; None if it takes the features as they are.
+
+    Raises
+    ------
+    ValueError
+        If the preparation depends on other documents, or is that of another package.
+    """
+    encoder, imputer = getattr(ranker, "encoder_", None), getattr(ranker, "imputer_", None)
+    if encoder is None and imputer is None:
+        return None
+    n = ranker.n_features_in_
+    columns = [Column(feature) for feature in range(n)]
+    if encoder is not None:
+        for place, feature in enumerate(encoder.columns_.tolist()):
+            if isinstance(encoder, OneHotCategories):
+                columns[feature] = Column(feature, category=0)
+                columns += [Column(feature, category=code) for code in range(1, encoder.names_[place].size)]
+            else:
+                columns[feature] = Column(feature, encoder.prior_, means=encoder.means_[place])
+    if imputer is not None:
+        _refuse(ranker, imputer)
+        is_number = [column.category is None and column.means is None for column in columns]
+        columns = [
+            Column(column.feature, float(fill)) if number else column
+            for column, fill, number in zip(columns, imputer.fill_, is_number, strict=True)
+        ]
+        columns += [Column(columns[place].feature, is_missing=True) for place in imputer.indicated_.tolist()]
+    names = ranker.feature_names_ if feature_names is None else list(feature_names)
+    known = {feature: names.tolist() for feature, names in (ranker.categories_ or {}).items()}
+    return Inputs(columns, n, names, known)
+
+
+def _refuse(ranker: Any, imputer: Any) -> None:
+    name = type(ranker).__name__
+    if imputer.depends_on_list:
+        raise ValueError(
+            f"{name} with missing='query-median' cannot be exported: what is filled in depends on the other documents "
+            "of the list. Fit it with missing='median', or fill the features before they reach the model."
+        )
+    if imputer.transformer_ is not None:
+        raise ValueError(
+            f"{name} with missing={type(imputer.transformer_).__name__} cannot be exported: only the rules of plackett "
+            "can ('zero', 'mean', 'median', 'min')."
+        )
+
+
+def check_target(ranker: Any, inputs: Inputs, target: str) -> None:
+    """Raise unless a target that knows only numbers, a missing one being 0, can express the preparation."""
+    name = type(ranker).__name__
+    if getattr(ranker, "encoder_", None) is not None:
+        raise ValueError(
+            f"{name} with categorical={ranker.categorical!r} cannot be exported to {target}, whose features are "
+            f"numbers and not text ({count_of(len(inputs.categories), 'column')} of categories). Export it to onnx or "
+            "json, or encode the categories as features of their own before training."
+        )
+    if len(inputs.columns) > inputs.n_features or ranker.imputer_.fill_.any():
+        rule = "missing_indicator=True" if len(inputs.columns) > inputs.n_features else f"missing={ranker.missing!r}"
+        raise ValueError(
+            f"{name} with {rule} cannot be exported to {target}, in which a missing feature is 0. Fit it with "
+            "missing='zero', or export it to onnx or json."
+        )
+
+
+def model_names(ranker: Any, feature_names: Sequence[str] | None) -> list[str] | None:
+    """Return the names of the columns of the model, from those of the features."""
+    steps = [step for step in (getattr(ranker, name, None) for name in ("encoder_", "imputer_")) if step is not None]
+    if not steps:
+        return ranker.feature_names_ if feature_names is None else feature_names  # type: ignore[return-value]
+    if feature_names is None:
+        has_names = ranker.feature_names_ is not None or ranker.n_prepared != ranker.n_features_in_
+        return ranker.feature_labels if has_names else None
+    names = list(feature_names)
+    if len(names) != ranker.n_features_in_:
+        raise ValueError(
+            f"there are {count_of(len(names), 'feature name')} but the model has {ranker.n_features_in_:,} features."
+        )
+    for step in steps:
+        names = step.labels(names)
+    return names
