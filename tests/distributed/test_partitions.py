@@ -395,3 +395,34 @@ def test_what_does_not_go_with_files_is_refused(files):
         pk.LinearRanker().fit(str(files / "*.txt"), DATA.y)
     with pytest.raises(ValueError, match="Queries have their labels and qid"):
         pk.LinearRanker().fit(cut(DATA, [3]), DATA.y)
+
+
+# --- Missing values ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", ["zero", "mean", "min"])
+@pytest.mark.parametrize("normalize", [None, "zscore"])
+def test_missing_values_are_filled_as_in_one_process(missing, normalize):
+    draws = np.random.default_rng(0)
+    X, labels, qid = draws.normal(size=(120, 3)), draws.integers(0, 3, size=120), np.repeat(np.arange(12), 10)
+    X[draws.random(X.shape) < 0.2] = np.nan
+    X[:, 2] = np.arange(120)
+    data = pk.Queries(X, labels, qid)
+    params = {"missing": missing, "missing_indicator": True, "normalize": normalize, "tol": 1e-9, "l2": 0.1}
+    whole = pk.LinearRanker(**params).fit(data)
+    parts = pk.LinearRanker(**params).fit([data[:5], data[5:9], data[9:]])
+    np.testing.assert_allclose(parts.imputer_.fill_, whole.imputer_.fill_, rtol=1e-12)
+    np.testing.assert_array_equal(parts.imputer_.indicated_, [0, 1])
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(parts.predict(data), whole.predict(data), rtol=1e-5, atol=1e-8)
+
+
+def test_rules_and_categories_that_need_one_process_are_refused():
+    data = pk.Queries([[0.0], [np.nan], [1.0]], [0, 1, 2], qid=[1, 1, 2])
+    with pytest.raises(ValueError, match=r"partition 0: X has a NaN in row 1, column 0.*missing=\"zero\", \"mean\" or"):
+        pk.LinearRanker().fit([data[:1], data[1:]])
+    with pytest.raises(ValueError, match=r"missing='median' needs all rows in one process.*'zero', 'mean' or 'min'"):
+        pk.LinearRanker(missing="median").fit([data[:1], data[1:]])
+    coded = data.replace(categories={0: np.array(["a", "b"])})
+    with pytest.raises(ValueError, match="text or categories, which over partitions are not supported"):
+        pk.LinearRanker(missing="zero").fit([coded[:1], coded[1:]])

@@ -27,10 +27,21 @@ class LoadedPart:
         Its name in error messages.
     may_widen : bool
         Whether missing last columns count as 0, as in LETOR files, which leave out zeros.
+    has_missing : bool
+        Whether X holds NaN.
     """
 
-    def __init__(self, queries: Queries, weights: np.ndarray | None, name: str, *, may_widen: bool = False):
+    def __init__(
+        self,
+        queries: Queries,
+        weights: np.ndarray | None,
+        name: str,
+        *,
+        may_widen: bool = False,
+        has_missing: bool = False,
+    ):
         self.queries, self.weights, self.name, self.may_widen = queries, weights, name, may_widen
+        self.has_missing = has_missing
 
     @property
     def weight(self) -> float:
@@ -149,7 +160,10 @@ def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_wid
         if queries.categories is not None:
             raise ValueError("X holds text or categories, which over partitions are not supported. Leave them out.")
         check_csr(queries.X)
-        check_finite(queries.X, queries.feature_names, first_index=queries.first_index, row_numbers=queries.row_order)
+        has_missing = check_finite(
+            queries.X, queries.feature_names,
+            first_index=queries.first_index, row_numbers=queries.row_order, allow_missing=True,
+        )  # fmt: skip
         labels = check_labels(queries.labels, queries.n_docs, row_numbers=queries.row_order)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
@@ -157,9 +171,9 @@ def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_wid
     X = queries.X if is_sparse(queries.X) else np.require(queries.X, requirements=["C", "A"])
     kept = Queries.from_groups(
         X, labels, queries.ids, queries.indptr, feature_names=queries.feature_names,
-        first_index=queries.first_index,
+        first_index=queries.first_index, row_order=queries.row_order if has_missing else None,
     )  # fmt: skip
-    return LoadedPart(kept, weights, name, may_widen=may_widen)
+    return LoadedPart(kept, weights, name, may_widen=may_widen, has_missing=has_missing)
 
 
 def _no_queries() -> Queries:

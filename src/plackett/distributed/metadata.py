@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.data.list_warnings import has_differences
+from plackett.data.preprocessing.missing import missing_in_words
 from plackett.distributed.loading import LoadedPart
 from plackett.validation import count_of, feature_number, plain
 
@@ -28,6 +29,8 @@ class PartMetadata(NamedTuple):
         Whether a query has two documents with different labels.
     labels : tuple of two floats, or None
         The lowest and the highest label; None if there are no rows.
+    missing : str or None
+        Where values are missing, in words.
     """
 
     name: str
@@ -41,6 +44,7 @@ class PartMetadata(NamedTuple):
     keys: np.ndarray
     has_pairs: bool
     labels: tuple[float, float] | None
+    missing: str | None
 
 
 def metadata_of(part: LoadedPart) -> PartMetadata:
@@ -50,6 +54,7 @@ def metadata_of(part: LoadedPart) -> PartMetadata:
     return PartMetadata(
         part.name, queries.n_docs, queries.n_queries, queries.n_features, queries.feature_names, queries.first_index,
         part.may_widen, part.weight, _keys(queries.ids), has_differences(queries.lists, is_pointwise=False), labels,
+        missing_in_words(queries) if part.has_missing else None,
     )  # fmt: skip
 
 

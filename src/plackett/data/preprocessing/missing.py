@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -26,6 +27,7 @@ from plackett.validation import (
 )
 
 RULES = ("zero", "mean", "median", "min", "query-median")
+MERGEABLE = ("zero", "mean", "min")  # learned from statistics that parts of the data can be asked for
 VALUES_PER_BLOCK = 1 << 18
 COLUMNS_NAMED = 5
 
@@ -160,22 +162,23 @@ class MissingValues(TransformerMixin, BaseEstimator):
     def fit_queries(self, queries: Queries) -> None:
         """Learn from checked and grouped rows without infinite values."""
         check_rule(self.rule)
-        X, self.transformer_ = queries.X, None
-        self.n_features_in_, self.n_queries_ = queries.n_features, queries.n_queries
-        counts = _missing_counts(queries) if self.indicator or isinstance(self.rule, str) else None
-        self.indicated_ = np.flatnonzero(counts) if self.indicator and counts is not None else np.zeros(0, np.int64)
-        self.fill_ = np.zeros(queries.n_features)
-        n_kept = queries.n_features
+        is_counted = self.indicator or (isinstance(self.rule, str) and self.rule in MERGEABLE[1:])
+        self.fit_statistics(ColumnStatistics.of(queries) if is_counted else None, queries.n_features, queries.n_queries)
         if not isinstance(self.rule, str):
             self.transformer_ = clone(self.rule)
-            n_kept = self._returned(self.transformer_.fit_transform(X), queries.n_docs).shape[1]
+            rows = self._returned(self.transformer_.fit_transform(queries.X), queries.n_docs)
+            self.n_columns_out_ = rows.shape[1] + self.indicated_.size
         elif self.rule in ("median", "query-median"):
             self.fill_ = column_medians(queries)
-        elif self.rule == "min":
-            self.fill_ = _minima(queries)
-        elif self.rule == "mean":
-            self.fill_ = _means(queries, counts)
-        self.n_columns_out_ = n_kept + self.indicated_.size
+
+    def fit_statistics(self, statistics: ColumnStatistics | None, n_features: int, n_queries: int) -> None:
+        """Learn from statistics of the columns, as for ``"zero"``, ``"mean"`` and ``"min"``; None for zeros alone."""
+        self.n_features_in_, self.n_queries_, self.transformer_ = n_features, n_queries, None
+        is_named = isinstance(self.rule, str) and self.rule in MERGEABLE
+        self.fill_ = np.zeros(n_features) if statistics is None or not is_named else statistics.fill(self.rule)
+        is_indicated = np.zeros(n_features, bool) if statistics is None else statistics.n_missing > 0
+        self.indicated_ = np.flatnonzero(is_indicated & self.indicator)
+        self.n_columns_out_ = n_features + self.indicated_.size
 
     def transform_queries(self, queries: Queries, has_missing: bool = True) -> Any:
         """Return the filled rows of checked and grouped queries; mapped from a file if X is large and is."""
@@ -312,40 +315,67 @@ def _parts(queries: Queries) -> list[np.ndarray]:
     return [queries.X[first:last] for first, last in _row_blocks(queries.X)]
 
 
-def _missing_counts(queries: Queries) -> np.ndarray:
-    """Return the number of missing values in each column."""
-    X = queries.X
-    if is_sparse(X):
-        return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
-    parts = map_blocks(lambda part: np.isnan(part).sum(axis=0), [(part,) for part in _parts(queries)])
-    return np.sum([np.zeros(X.shape[1], np.int64), *parts], axis=0)
+class ColumnStatistics(NamedTuple):
+    """What is known of the columns of some rows; statistics of parts can be merged.
 
+    Attributes
+    ----------
+    n_docs : int
+    n_missing : ndarray of shape (n_features,)
+    sums, minima : ndarrays of shape (n_features,)
+        Of the values that are not missing; the minimum of none is infinite.
+    """
 
-def _means(queries: Queries, counts: Any) -> np.ndarray:
-    X = queries.X
-    n_known = X.shape[0] - counts
-    if is_sparse(X):
-        known = ~np.isnan(X.data)
-        sums = np.bincount(X.indices[known], X.data[known].astype(np.float64), minlength=X.shape[1])
-    else:
-        blocks = [(part,) for part in _parts(queries)]
-        parts = map_blocks(lambda part: np.nansum(part, axis=0, dtype=np.float64), blocks)
-        sums = np.sum([np.zeros(X.shape[1]), *parts], axis=0)
-    return sums / np.maximum(n_known, 1)
+    n_docs: int
+    n_missing: np.ndarray
+    sums: np.ndarray
+    minima: np.ndarray
 
+    @classmethod
+    def of(cls, queries: Queries) -> ColumnStatistics:
+        """Return the statistics of checked rows, in one pass."""
+        X = queries.X
+        if is_sparse(X):
+            return cls._of_sparse(X)
+        none = cls._of_block(np.empty((0, X.shape[1])))
+        return cls.merged([none, *map_blocks(cls._of_block, [(part,) for part in _parts(queries)])])
 
-def _minima(queries: Queries) -> np.ndarray:
-    X = queries.X
-    if is_sparse(X):
-        known = ~np.isnan(X.data)
-        minima = np.full(X.shape[1], np.inf)
-        np.minimum.at(minima, X.indices[known], X.data[known])
-        n_stored = np.bincount(X.indices, minlength=X.shape[1])
-        minima = np.where(n_stored < X.shape[0], np.minimum(minima, 0.0), minima)
-    else:
-        parts = map_blocks(lambda part: np.fmin.reduce(part, axis=0), [(part,) for part in _parts(queries)])
-        minima = np.fmin.reduce([np.full(X.shape[1], np.inf), *parts], axis=0)
-    return np.where(np.isfinite(minima), minima, 0.0).astype(np.float64)
+    @classmethod
+    def _of_block(cls, block: np.ndarray) -> ColumnStatistics:
+        is_missing = np.isnan(block)
+        sums = np.where(is_missing, 0.0, block).sum(axis=0, dtype=np.float64)
+        minima = np.where(is_missing, np.inf, block).min(axis=0, initial=np.inf).astype(np.float64)
+        return cls(block.shape[0], is_missing.sum(axis=0), sums, minima)
+
+    @classmethod
+    def _of_sparse(cls, X: Any) -> ColumnStatistics:
+        n, is_missing = X.shape[1], np.isnan(X.data)
+        columns, values = X.indices[~is_missing], X.data[~is_missing].astype(np.float64)
+        minima = np.full(n, np.inf)
+        np.minimum.at(minima, columns, values)
+        has_zeros = np.bincount(X.indices, minlength=n) < X.shape[0]
+        return cls(
+            X.shape[0],
+            np.bincount(X.indices[is_missing], minlength=n),
+            np.bincount(columns, values, minlength=n),
+            np.where(has_zeros, np.minimum(minima, 0.0), minima),
+        )
+
+    @classmethod
+    def merged(cls, parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
+        """Return the statistics of all rows, from those of parts."""
+        return cls(
+            sum(part.n_docs for part in parts),
+            np.sum([part.n_missing for part in parts], axis=0),
+            np.sum([part.sums for part in parts], axis=0),
+            np.min([part.minima for part in parts], axis=0),
+        )
+
+    def fill(self, rule: str) -> np.ndarray:
+        """Return the numbers of ``"zero"``, ``"mean"`` or ``"min"``."""
+        if rule == "mean":
+            return self.sums / np.maximum(self.n_docs - self.n_missing, 1)
+        return np.where(np.isfinite(self.minima) & (rule == "min"), self.minima, 0.0)
 
 
 def missing_in_words(queries: Queries, besides: Any = ()) -> str | None:
@@ -362,7 +392,7 @@ def missing_in_words(queries: Queries, besides: Any = ()) -> str | None:
     -------
     str or None
     """
-    counts = _missing_counts(queries)
+    counts = ColumnStatistics.of(queries).n_missing
     counts[list(besides)] = 0
     columns = np.flatnonzero(counts)
     if not columns.size:

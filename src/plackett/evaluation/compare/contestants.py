@@ -8,11 +8,14 @@ from typing import Any
 
 from sklearn.base import clone
 
+from plackett.data.preprocessing.categories import ENCODINGS
+from plackett.data.preprocessing.missing import check_rule
 from plackett.evaluation.compare.comparison import BEST
 from plackett.evaluation.estimators import check_estimator
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.select.grids import Grid, candidates_of, default_grid
 from plackett.rankers.registry import known_name, ranker
+from plackett.validation import check_choice
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,10 @@ def with_preparation(
     Contestant
         A parameter that the grid of the contestant names stays as it is.
     """
+    if missing is not None:
+        check_rule(missing, "missing", also=("error",))
+    if encoding is not None:
+        check_choice(encoding, "encoding", ENCODINGS)
     wanted = {"missing": missing, "missing_indicator": missing_indicator, "categorical": encoding}
     wanted = {name: value for name, value in wanted.items() if value is not None}
     known = contestant.estimator.get_params(deep=False) if wanted else {}

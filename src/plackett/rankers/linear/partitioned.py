@@ -9,6 +9,8 @@ import numpy as np
 from plackett.data.list_warnings import nothing_to_learn
 from plackett.data.preprocessing.scaling import QueryNormalizer
 from plackett.data.queries import Queries
+from plackett.distributed.imputers import check_imputer, filled, statistics_of
+from plackett.distributed.imputers import fitted as fitted_imputer
 from plackett.distributed.inputs import PartitionedInput
 from plackett.distributed.metadata import PartMetadata, check_columns, ids_of_keys, metadata_of, shared_keys
 from plackett.distributed.normalizers import check_normalizer, fitted_to, learns, merged
@@ -29,10 +31,7 @@ def prepare_parts(ranker: LinearRanker, parts: PartitionedInput) -> PartitionedO
     """Return the objective over all parts; set the attributes that a local fit sets before its solver starts."""
     loss = get_loss(ranker.loss)
     _refuse_sgd(ranker, loss)
-    if fills_missing(ranker):
-        raise ValueError(
-            "missing= needs all rows in one process; over partitions missing values are an error. Fill them before."
-        )
+    imputer = check_imputer(ranker.missing, bool(ranker.missing_indicator)) if fills_missing(ranker) else None
     normalizer = check_normalizer(ranker.normalize)
     partitions = parts.load()
     metadata: list[PartMetadata] = partitions.map(metadata_of)
@@ -46,9 +45,16 @@ def prepare_parts(ranker: LinearRanker, parts: PartitionedInput) -> PartitionedO
     if not 0.0 < total_weight < np.inf:
         raise ValueError(f"sample_weight adds up to {total_weight:g} over all queries; a number above 0 is needed.")
 
+    _check_missing([metadata[place] for place in places], imputer)
     _remember_columns(ranker, n_features, names, first_index, is_frame=parts.has_frames)
     ranker.n_queries_ = sum(one.n_queries for one in metadata)
     _warn_of_labels([metadata[place] for place in places], loss)
+    if imputer is not None:
+        statistics = partitions.map(statistics_of, n_features)
+        known = [statistics[place] for place in places]
+        ranker.imputer_ = fitted_imputer(imputer, known, n_features, ranker.n_queries_)
+        partitions.replace(places, filled, imputer)
+        places, n_features = list(range(len(places))), imputer.n_columns_out_
     fitted = partitions.map(fitted_to, normalizer, n_features) if learns(normalizer) else []
     ranker.normalizer_ = merged(normalizer, [one for one in fitted if one is not None], n_features)
     if isinstance(ranker.normalizer_, QueryNormalizer):
@@ -60,6 +66,16 @@ def prepare_parts(ranker: LinearRanker, parts: PartitionedInput) -> PartitionedO
     return PartitionedObjective(
         loss, partitions, penalty, n_features=n_features, n_queries=ranker.n_queries_, has_intercept=has_intercept
     )
+
+
+def _check_missing(metadata: list[PartMetadata], imputer: Any) -> None:
+    """Raise for missing values without a rule."""
+    for one in metadata if imputer is None else ():
+        if one.missing is not None:
+            raise ValueError(
+                f'{one.name}: {one.missing} Set missing="zero", "mean" or "min". Other rules need all rows in one '
+                "process."
+            )
 
 
 def _warn_of_labels(metadata: list[PartMetadata], loss: Loss) -> None:
