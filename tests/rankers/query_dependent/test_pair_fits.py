@@ -227,6 +227,13 @@ def test_psi_ends_no_higher_than_the_hinge(is_admm, seed):
         assert not np.allclose(psi.coef, hinge.coef, rtol=0.05, atol=1e-3)  # it is another minimum
 
 
+def test_as_many_coefficients_as_pairs_take_few_steps():
+    it = Space(lengths=(8,) * 8)
+    found = it.fits().solve_uniform("hinge", np.array([1e-4]), **SETTINGS)
+    assert found.is_converged.all()
+    assert found.n_steps.max() <= 40  # a width that shrinks took 97
+
+
 def test_uniform_weights_are_one_model_of_all_queries():
     it = Space()
     fits = it.fits()
