@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plackett.cli.shared.columns import Categorical, Columns, Docid, Drop, Label, Qid, columns_of
+from plackett.cli.shared.columns import (
+    Categorical,
+    Columns,
+    Docid,
+    Drop,
+    Encoding,
+    Label,
+    Missing,
+    MissingIndicator,
+    Qid,
+    columns_of,
+)
 
 if TYPE_CHECKING:
     from plackett.evaluation.compare.contestants import Contestant
@@ -63,6 +74,9 @@ def compare(
     docid: Docid = None,
     drop: Drop = None,
     categorical: Categorical = None,
+    missing: Missing = None,
+    missing_indicator: MissingIndicator = False,
+    encoding: Encoding = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of files start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed files, memory-mapped.")] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="With --json or --csv: every query.")] = False,
@@ -84,7 +98,8 @@ def compare(
     parameters.check_seed(seed)
     inputs.check_data(data)
     wanted = _parse(metrics or ["ndcg@10,map"], convention, select_by)
-    contestants = _contestants(",".join(rankers), baseline, normalize)
+    preparation = (missing, missing_indicator or None, encoding)
+    contestants = _contestants(",".join(rankers), baseline, normalize, preparation)
     comparisons.check_report(report)  # fail before the fits
     source, cv = _source(
         data, folds, columns_of(qid, label, docid, drop, categorical), zero_based=zero_based, cache=cache
@@ -128,16 +143,19 @@ def _parse(metrics: list[str], convention: str, select_by: str | None) -> list[s
     return parse_measures(metrics)
 
 
-def _contestants(rankers: str, baseline: str | None, normalize: str | None) -> list[Contestant]:
+def _contestants(
+    rankers: str, baseline: str | None, normalize: str | None, preparation: tuple[str | None, bool | None, str | None]
+) -> list[Contestant]:
     from plackett.cli.shared import own_parts
     from plackett.cli.shared.parameters import usage_errors
     from plackett.data.preprocessing.scaling import get_normalizer
     from plackett.evaluation.compare.comparison import BEST
-    from plackett.evaluation.compare.contestants import as_contestants
+    from plackett.evaluation.compare.contestants import as_contestants, with_preparation
 
     names = [name for name in (part.strip() for part in rankers.split(",")) if name]
     with usage_errors():
         contestants = as_contestants([own_parts.ranker(name, "--rankers") for name in names])
+        contestants = [with_preparation(one, *preparation) for one in contestants]
         if normalize is not None:
             get_normalizer(normalize)
     names = [contestant.name for contestant in contestants]

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from plackett.cli.shared import own_parts, parameters
-from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, columns_of
+from plackett.cli.shared.columns import (
+    Categorical,
+    Docid,
+    Drop,
+    Encoding,
+    Label,
+    Missing,
+    MissingIndicator,
+    Qid,
+    columns_of,
+)
 from plackett.rankers.registry import ENTRIES
 
 if TYPE_CHECKING:
@@ -24,6 +34,9 @@ FLAGS = {  # parameters of rankers with their own options
     "max_iter": "--max-iter",
     "tol": "--tol",
     "normalize": "--normalize",
+    "missing": "--missing",
+    "missing_indicator": "--missing-indicator",
+    "categorical": "--encoding",
     "patience": "--patience",
     "random_state": "--seed",
     "verbose": "--quiet",
@@ -83,6 +96,9 @@ def train(
     docid: Docid = None,
     drop: Drop = None,
     categorical: Categorical = None,
+    missing: Missing = None,
+    missing_indicator: MissingIndicator = False,
+    encoding: Encoding = None,
     zero_based: Annotated[bool, _option(None, "Feature numbers start at 0.", "--zero-based")] = False,
     cache: Annotated[bool, _option(None, "Cache the parsed DATA.", "--cache")] = False,
     cluster: Annotated[
@@ -105,6 +121,9 @@ def train(
         "max_iter": max_iter,
         "tol": tol,
         "normalize": normalize,
+        "missing": missing,
+        "missing_indicator": missing_indicator or None,
+        "categorical": encoding,
         "patience": patience,
         "random_state": seed,
     }

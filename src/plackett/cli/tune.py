@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, columns_of
+from plackett.cli.shared.columns import (
+    Categorical,
+    Docid,
+    Drop,
+    Encoding,
+    Label,
+    Missing,
+    MissingIndicator,
+    Qid,
+    columns_of,
+)
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -55,6 +65,9 @@ def tune(
     docid: Docid = None,
     drop: Drop = None,
     categorical: Categorical = None,
+    missing: Missing = None,
+    missing_indicator: MissingIndicator = False,
+    encoding: Encoding = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -78,7 +91,7 @@ def tune(
     inputs.check_data(data)
     if validation is not None:
         inputs.check_data([validation])
-    contestant = _contestant(ranker, grid, settings or [])
+    contestant = _contestant(ranker, grid, settings or [], (missing, missing_indicator or None, encoding))
     metric = ",".join(metrics or ["ndcg@10"])
     n_candidates = _check_search(contestant, metric, convention, method, trials, seed)
     if model is not None:
@@ -108,10 +121,15 @@ def tune(
 # --- Options ----------------------------------------------------------------------------------------------------------
 
 
-def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Contestant:
+def _contestant(
+    name: str,
+    grid: list[str] | None,
+    settings: list[str],
+    preparation: tuple[str | None, bool | None, str | None],
+) -> Contestant:
     """Return the ranker with its fixed parameters and its grid, or its default grid."""
     from plackett.cli.shared import own_parts, parameters
-    from plackett.evaluation.compare.contestants import Contestant, contestant_of
+    from plackett.evaluation.compare.contestants import Contestant, contestant_of, with_preparation
     from plackett.evaluation.select.grids import check_names, with_params
 
     fixed = parameters.settings_of(settings)
@@ -120,7 +138,7 @@ def _contestant(name: str, grid: list[str] | None, settings: list[str]) -> Conte
         if chosen is not None and param in chosen:
             raise typer.BadParameter(f"--set {param} and --grid {param}: give a parameter in one of them only.")
     with parameters.usage_errors():
-        named = contestant_of(own_parts.ranker(name, "--ranker"))
+        named = with_preparation(contestant_of(own_parts.ranker(name, "--ranker")), *preparation)
         check_names(named.estimator, fixed)
         estimator = with_params(named.estimator, fixed)
         if hasattr(estimator, "check_parameters"):

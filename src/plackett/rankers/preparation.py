@@ -68,7 +68,8 @@ def _new_encoder(ranker: Any, queries: Queries) -> CategoryEncoder:
     if rule in (None, "error"):
         advice = (
             'Set categorical="one-hot" (a column for each category) or "target" (the mean label of a category, '
-            "cross-fitted by query), use a tree ranker, which takes categories as they are, or leave these columns out."
+            "cross-fitted by query), on the command line --encoding. Or use a tree ranker, which takes categories as "
+            "they are, or leave these columns out."
             if rule == "error"
             else "Leave these columns out, or encode them first (plackett.preprocessing)."
         )
@@ -81,7 +82,10 @@ def _refuse_missing(ranker: Any, queries: Queries) -> None:
     if words is None:  # only categories are missing, which encoders define
         return
     if hasattr(ranker, "missing"):
-        advice = f"Set missing= to a rule ({RULES}), or use a tree ranker, which takes NaN as it is."
+        advice = (
+            f"Set missing= to a rule ({RULES}; on the command line: --missing), or use a tree ranker, which takes NaN "
+            "as it is."
+        )
     else:
         advice = "Fill or drop them first."
     raise ValueError(f"{words} {advice}")

@@ -20,6 +20,25 @@ Drop = Annotated[list[str] | None, _option("--drop", "Not features. Several with
 Categorical = Annotated[list[str] | None, _option("--categorical", "Numbers that are names.")]
 
 
+_PREPARATION = "Missing values and categories (trees take them as they are)"
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        "--missing",
+        metavar="RULE",
+        help="Fill missing values: zero, mean, median, min, query-median.",
+        rich_help_panel=_PREPARATION,
+    ),
+]
+MissingIndicator = Annotated[
+    bool, typer.Option("--missing-indicator", help="A further column for each.", rich_help_panel=_PREPARATION)
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", metavar="HOW", help="Encode text: one-hot, target.", rich_help_panel=_PREPARATION),
+]
+
+
 class Columns(NamedTuple):
     """The columns that a user named; None and () are the defaults of ``from_frame``."""
 

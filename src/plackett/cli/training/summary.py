@@ -223,7 +223,7 @@ def feature_weights(ranker: Any) -> list[tuple[str, float]]:
     weights = getattr(ranker, "feature_importances_", getattr(ranker, "feature_weights_", None))
     if weights is None:
         return []
-    is_same = weights.size == ranker.n_features_in_  # a normalizer may make other columns
+    is_same = weights.size == ranker.n_prepared  # a normalizer may make other columns
     names = feature_labels(weights.size, ranker.feature_labels if is_same else None)
     order = np.argsort(-np.abs(weights), kind="stable")
     return [(names[column], float(weights[column])) for column in order.tolist() if weights[column] != 0.0]
