@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from plackett.data.queries import Queries
     from plackett.evaluation.evaluate import Evaluation
 
 
@@ -20,7 +23,7 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar="SCORES_OR_RUN",
-            help="One score per row of DATA, or a TREC run; several are compared.",
+            help="One score per row of DATA, a model that scores them, or a TREC run; several are compared.",
         ),
     ],
     metrics: Annotated[
@@ -138,10 +141,8 @@ def _load(
 
     source = rereadable(data)
     if is_name or inputs.is_letor(source):
-        from plackett.data.text_table import read_scores
-
         queries = inputs.load_queries([source], zero_based=zero_based, cache=cache)
-        columns = [read_scores(name) for name in scores]
+        columns = [_scores(name, queries, data) for name in scores]
         for name, values in zip(scores, columns, strict=True):
             if values.size != queries.n_docs:
                 raise ValueError(f"{name} has {values.size:,} scores but {data} has {queries.n_docs:,} rows.")
@@ -149,6 +150,19 @@ def _load(
     from plackett.data.trec import read_qrels, read_trec_run
 
     return read_qrels(source, subtopics=subtopics), [read_trec_run(name) for name in scores]
+
+
+def _scores(name: str, queries: Queries, data: str) -> np.ndarray:
+    """Return the scores in a file, or those of a model."""
+    from plackett.cli.shared import models
+    from plackett.data.text_table import read_scores
+    from plackett.storage.opening import rereadable
+
+    source = rereadable(name)
+    if not models.is_model(source):
+        return read_scores(source)
+    ranker = models.load_ranker(source)
+    return ranker.predict(models.for_model(queries, ranker, data, name))
 
 
 def _names(paths: list[str], rankings: list[Any]) -> list[str]:

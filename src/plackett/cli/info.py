@@ -31,9 +31,7 @@ def info(
     inputs.check_data(data)
     sources = data if inputs.is_known_name(data[0]) else [rereadable(name) for name in data]
     if len(data) == 1 and models.is_model(sources[0]):
-        from plackett.storage.models import describe
-
-        found = describe(sources[0])
+        found = _describe(sources[0])
         if as_json:
             output.write_json(found)
         else:
@@ -56,11 +54,27 @@ def info(
         output.write(str(description))
 
 
+def _describe(source: Any) -> dict[str, Any]:
+    """Return what a model file says of itself; a model of another tool is loaded."""
+    from plackett.storage.container import MAGIC
+    from plackett.storage.opening import first_bytes
+
+    if first_bytes(source, len(MAGIC)) == MAGIC:
+        from plackett.storage.models import describe
+
+        return describe(source)
+    from plackett.cli.shared.models import load_ranker
+
+    return load_ranker(source).describe()
+
+
 def _rows_of_model(found: dict[str, Any]) -> list[tuple[str, str]]:
     from plackett.validation import count_of
 
-    state = found["state"]
     rows = [("model", found["class"].rpartition(".")[2])]
+    if "tool" in found:
+        return rows + [(name, _shown(value)) for name, value in found.items() if name != "class" and value is not None]
+    state = found["state"]
     rows += [(f"  {name}", _shown(value)) for name, value in found["params"].items()]
     if "n_features_in_" in state:
         rows.append(("features", f"{state['n_features_in_']:,}"))

@@ -113,8 +113,10 @@ def fit_copy(
     Validation queries are passed to a ``fit`` with ``Queries`` and ``eval_set``, which uses ``metric``, and to
     estimators of LightGBM and XGBoost with early stopping, which use their own measures. A ranker with ``max_iter``
     and ``patience=None`` is fitted to its minimum and gets no ``eval_set``: choosing the best iteration would be a
-    second choice on the same queries.
+    second choice on the same queries. A ranker that was trained elsewhere (``is_frozen``) is returned as it is.
     """
+    if getattr(estimator, "is_frozen", False):
+        return estimator
     estimator = clone(estimator)
     if takes_queries(estimator):
         is_shown = validation is not None and "eval_set" in parameters_of(estimator.fit)

@@ -112,7 +112,8 @@ def check_depth(form: TreeForm, target: str) -> None:
 def at_or_below(numbers: np.ndarray) -> np.ndarray:
     """Return the largest float32 that is not above each number."""
     nearest = numbers.astype(np.float32)
-    return np.where(nearest > numbers, np.nextafter(nearest, np.float32(-np.inf)), nearest)
+    with np.errstate(over="ignore"):  # of the smallest float32
+        return np.where(nearest > numbers, np.nextafter(nearest, np.float32(-np.inf)), nearest)
 
 
 def just_above(numbers: np.ndarray) -> np.ndarray:

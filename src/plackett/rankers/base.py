@@ -76,6 +76,9 @@ class Ranker(QueryInputs, ABC):
     (``sklearn.set_config(enable_metadata_routing=True)``).
     """
 
+    is_frozen: ClassVar[bool] = False  # whether the ranker was trained elsewhere and is never fitted
+    ignores_further_columns_: bool = False  # whether X may have more columns than the model
+
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}

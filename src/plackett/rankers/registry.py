@@ -6,15 +6,19 @@ nothing heavy until a ranker is built.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import inspect
+import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 from plackett._plugins import load_plugin, plugins
+
+HEAD = 32  # first bytes of a file, by which formats are distinguished
 
 _HOMES = {
     "LinearRanker": "plackett.rankers.linear.ranker",
@@ -33,6 +37,8 @@ _HOMES = {
     "XGBoostRanker": "plackett.rankers.trees.xgboost",
 }
 _PARTS = {  # other classes in model files, besides losses, solvers and normalizers
+    "ImportedTrees": "plackett.rankers.imported.rankers",
+    "ImportedLinear": "plackett.rankers.imported.rankers",
     "MultiplicativeRefiner": "plackett.rankers.refinement.boosted",
     "LinearRefiner": "plackett.rankers.refinement.boosted",
     "RocchioRefiner": "plackett.rankers.refinement.rocchio",
@@ -175,7 +181,11 @@ def parameters(name: str) -> dict[str, Any]:
 
 
 def load(path: str | os.PathLike | IO[bytes]) -> Any:
-    """Return the ranker that ``ranker.save(path)`` wrote. Loading never runs code from the file.
+    """Return the ranker that ``ranker.save(path)`` wrote, or a model of another tool as a ranker.
+
+    Loading never runs code from the file. Models of other tools need nothing but their file: text files of LightGBM,
+    JSON and UBJSON of XGBoost, JSON of CatBoost (numeric features), and RankLib's ensembles of trees, linear models and
+    RankBoost. They predict the raw scores of the tool, are explained, exported, saved and compared, but not fitted.
 
     Parameters
     ----------
@@ -184,6 +194,7 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
     Returns
     -------
     Ranker
+        For a model of another tool an ``ImportedTrees`` or ``ImportedLinear``.
 
     Raises
     ------
@@ -199,9 +210,41 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
     LinearRanker(l2=0.01)
     """
     from plackett.storage import models
+    from plackett.storage.opening import name_of
 
     fill()
-    return models.load(path)
+    source: Any = path
+    if not isinstance(path, (str, os.PathLike)):
+        source = io.BytesIO(path.read())
+    if isinstance(source, io.BytesIO) or os.path.isfile(source):
+        imported = _imported(source, name_of(path))
+        if imported is not None:
+            return imported
+    return models.load(source)
+
+
+def is_model_head(head: bytes) -> bool:
+    """Return whether a file whose first bytes these are is a model, ours or that of another tool."""
+    from plackett.storage.container import MAGIC
+
+    if head.startswith(MAGIC):
+        return True
+    from plackett.rankers.imported.formats import format_of
+
+    return format_of(head) is not None
+
+
+def _imported(source: Any, name: str) -> Any:
+    """Return the model of another tool in a file or its content; None for other files."""
+    from plackett.rankers.imported.formats import format_of
+    from plackett.storage.container import MAGIC
+
+    with contextlib.nullcontext(source) if isinstance(source, io.BytesIO) else open(source, "rb") as file:
+        head = file.read(HEAD)
+        file.seek(0)
+        if head.startswith(MAGIC) or format_of(head) is None:
+            return None
+        return importlib.import_module("plackett.rankers.imported.read").read_model(file, name)
 
 
 def fill() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -134,6 +135,45 @@ class FlatTrees(BaseEstimator):
         for name in (*self._of_nodes, "kinds_"):
             setattr(kept, name, getattr(self, name)[:n_nodes])
         return kept
+
+    def times(self, factor: float) -> FlatTrees:
+        """Return the trees with scaled leaves."""
+        scaled = copy.copy(self)
+        scaled.values_ = self.values_ * factor
+        return scaled
+
+    def with_counts(self, counts: np.ndarray) -> FlatTrees:
+        """Return the trees with other counts of rows."""
+        counted = copy.copy(self)
+        counted.counts_ = counts
+        return counted
+
+    def counts_of(self, leaves: np.ndarray) -> np.ndarray:
+        """Return how often each node is passed on the way to these leaves, plus 1 for each leaf.
+
+        Parameters
+        ----------
+        leaves : ndarray of shape (n_rows, n_trees)
+            Numbers of the leaves of a tree, from 0 on, in the order of its nodes.
+        """
+        counts = (self.features_ == LEAF).astype(np.int64)
+        for tree, (start, stop) in enumerate(pairwise(self.starts_.tolist())):
+            places = start + np.flatnonzero(self.features_[start:stop] == LEAF)
+            counts[places] += np.bincount(leaves[:, tree].astype(np.int64), minlength=places.size)
+        for node in np.flatnonzero(self.features_ != LEAF)[::-1].tolist():
+            counts[node] = counts[self.left_[node]] + counts[self.right_[node]]
+        return counts
+
+    def with_known_counts(self) -> FlatTrees:
+        """Return the trees without counts if those of a split are not those of its two sides, or 0."""
+        inner, counts, n_nodes = np.flatnonzero(self.features_ != LEAF), self.counts_, self.features_.size
+        sides = self.left_[inner], self.right_[inner]
+        if any(side.size and not 0 <= side.min() <= side.max() < n_nodes for side in sides):
+            return self  # which is no tree
+        is_sum = counts[inner] == counts[sides[0]] + counts[sides[1]]
+        if not is_sum.all() or (counts[inner] < 1).any() or counts.min(initial=0) < 0:
+            return self.with_counts(np.zeros_like(counts))
+        return self
 
     def predict(self, X: Any, start: np.ndarray | float = 0.0) -> np.ndarray:
         """Return ``start`` plus the sum over all trees for each row of a checked X."""

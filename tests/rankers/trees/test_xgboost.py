@@ -105,7 +105,7 @@ def test_what_is_no_sum_of_trees_over_numbers_is_refused():
     with pytest.raises(ValueError, match="does not take 'enable_categorical'"):
         pk.XGBoostRanker(enable_categorical=True).fit(TRAIN)
     linear = booster_of(TRAIN.X, {"booster": "dart"})
-    with pytest.raises(ValueError, match="a model other than trees over numeric features"):
+    with pytest.raises(ValueError, match="the booster is 'dart'"):
         read_trees(linear.save_raw("json"), 1, 6, zero_is_missing=False)
 
 

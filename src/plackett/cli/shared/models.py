@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 def is_model(source: str | Stream) -> bool:
     """Whether a file or a pipe has a model rather than data."""
-    from plackett.storage.container import MAGIC
+    from plackett.rankers.registry import HEAD, is_model_head
     from plackett.storage.opening import first_bytes
 
-    return first_bytes(source, len(MAGIC)) == MAGIC
+    return is_model_head(first_bytes(source, HEAD))
 
 
 def check_target(path: str) -> None:
@@ -76,6 +76,8 @@ def for_model(queries: Queries, ranker: Any, name: str, model: str) -> Queries:
     """Return queries with as many columns as a model; print a note if some were added."""
     from plackett.cli.shared import output
 
+    if ranker.ignores_further_columns_ and queries.n_features > ranker.n_features_in_:
+        return queries
     queries, note = fit_columns(queries, ranker.n_features_in_, name, f"the model {model}")
     if note is not None:
         output.note(note)

@@ -12,7 +12,7 @@ from plackett.exports.forms.nets import NetForm, net_form
 from plackett.exports.forms.trees import TreeForm, tree_form
 from plackett.rankers.boosting.rankboost import RankBoost
 from plackett.rankers.neural.ranker import NeuralRanker
-from plackett.rankers.trees.base import FlatBoostedTrees
+from plackett.rankers.trees.scores import TreeScores
 
 Form = LinearForm | TreeForm | NetForm
 
@@ -22,7 +22,7 @@ def form_of(ranker: Any, feature_names: Sequence[str] | None = None) -> Form:
     form: Form
     if isinstance(ranker, NeuralRanker):
         form = net_form(ranker, feature_names)
-    elif isinstance(ranker, FlatBoostedTrees | RankBoost):
+    elif isinstance(ranker, TreeScores | RankBoost):
         form = tree_form(ranker, feature_names)
     else:
         form = linear_form(ranker, feature_names)

@@ -13,6 +13,7 @@ from plackett import _native
 from plackett.exports.forms.inputs import Inputs, model_names
 from plackett.exports.forms.linear import checked_names
 from plackett.rankers.boosting.rankboost import RankBoost
+from plackett.rankers.imported.rankers import ImportedTrees
 from plackett.rankers.trees.lightgbm import LightGBMTrees
 from plackett.rankers.trees.xgboost import XGBoostRanker
 from plackett.scorers.trees import CATEGORY, ZERO_IS_MISSING, FlatTrees
@@ -245,10 +246,11 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
     """
     check_is_fitted(ranker)
     name = type(ranker).__name__
-    parent: type = next((kind for kind in (LightGBMTrees, XGBoostRanker) if isinstance(ranker, kind)), RankBoost)
+    kinds = (LightGBMTrees, XGBoostRanker, ImportedTrees)
+    parent: type = next((kind for kind in kinds if isinstance(ranker, kind)), RankBoost)
     if not ranker.predicts_as(parent):
         raise ValueError(f"{name} cannot be exported: its scores are not known to be sums of trees.")
-    trees = _stumps(ranker) if parent is RankBoost else ranker.trees_
+    trees = _stumps(ranker) if parent is RankBoost else ranker.scaled_trees()
     if getattr(ranker, "has_base_", False):
         raise ValueError(
             f"this {name} cannot be exported: it was fitted with a base_score, to which its trees only add. Fit it "

@@ -16,50 +16,67 @@ _NONE, _ZERO, _NAN = range(3)  # what is missing; without a missing value in the
 _ZERO_WIDTH = float(np.float32(1e-35))  # the largest number that LightGBM takes as 0
 
 
-def read_trees(text: str, n_features: int) -> FlatTrees:
+def read_trees(text: str, n_features: int, *, with_constants: bool = False) -> FlatTrees:
     """Return the trees of ``Booster.model_to_string()``; leaves must be constant.
 
-    A tree without a split, which LightGBM writes if the first round finds none, is left out.
+    A tree without a split, which LightGBM writes if the first round finds none, is left out unless ``with_constants``.
+    Arrays of the wrong length are an error; ``FlatTrees.check_loaded`` checks what they hold.
     """
-    blocks = re.split(r"^Tree=\d+$", text.split("end of trees")[0], flags=re.MULTILINE)[1:]
+    blocks = re.split(r"^Tree=\d+$", text.split("\nend of trees")[0], flags=re.MULTILINE)[1:]
     trees = [_tree(block) for block in blocks]
-    return FlatTrees.of([tree for tree in trees if tree["features"].size > 1], n_features, zero_width=_ZERO_WIDTH)
+    kept = [tree for tree in trees if with_constants or tree["features"].size > 1]
+    return FlatTrees.of(kept, n_features, zero_width=_ZERO_WIDTH)
 
 
 def _tree(block: str) -> dict[str, Any]:
     lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+    if lines.get("is_linear", "0") != "0":
+        raise ValueError("a tree has linear leaves, and only constant ones are read.")
 
-    def numbers(name: str) -> np.ndarray:
-        return np.array(lines.get(name, "").split(), dtype=np.float64)
+    def numbers(name: str, size: int | None = None) -> np.ndarray:
+        found = np.array(lines.get(name, "").split(), dtype=np.float64)
+        if size is not None and found.size != size:
+            raise ValueError(f"{name} of a tree has {found.size:,} numbers and not {size:,}.")
+        return found
 
-    if int(lines.get("is_linear", "0")):
-        raise ValueError("LightGBM has grown a tree with linear leaves.")
-    n_leaves = int(lines["num_leaves"])
+    n_leaves = int(lines.get("num_leaves", "0"))
+    values = numbers("leaf_value", n_leaves)
+    if not n_leaves:
+        raise ValueError("a tree has no leaves.")
     n_inner = n_leaves - 1
-    thresholds, decisions = numbers("threshold"), numbers("decision_type").astype(np.int64)
+    thresholds, decisions = numbers("threshold", n_inner), _whole(numbers("decision_type", n_inner))
     missing, by_category = (decisions >> _MISSING) & 3, (decisions & _BY_CATEGORY) == 1
     goes_left = np.where(missing == _NONE, thresholds >= 0.0, (decisions & _MISSING_GOES_LEFT) != 0)
     kinds = np.where(by_category, CATEGORY, np.where(missing == _ZERO, ZERO_IS_MISSING, NUMBER))
-    bounds, words = numbers("cat_boundaries").astype(np.int64), numbers("cat_threshold").astype(np.uint32)
+    bounds, words = _whole(numbers("cat_boundaries")), _whole(numbers("cat_threshold"))
+    if bounds.size and (bounds[0] != 0 or bounds[-1] != words.size or (np.diff(bounds) < 0).any()):
+        raise ValueError("cat_boundaries of a tree must rise from 0 to the number of words.")
     nothing = np.zeros(n_leaves)
+    leaf_counts = numbers("leaf_count", n_leaves) if n_inner else nothing
 
     def children(name: str) -> np.ndarray:
         """Return children by number: inner nodes first, then leaves, which LightGBM counts downwards from -1."""
-        child = numbers(name).astype(np.int64)
+        child = _whole(numbers(name, n_inner))
         return np.append(np.where(child < 0, n_inner - 1 - child, child), nothing)
 
     return {
-        "features": np.append(numbers("split_feature"), np.full(n_leaves, LEAF)),
+        "features": np.append(numbers("split_feature", n_inner), np.full(n_leaves, LEAF)),
         "thresholds": np.append(thresholds, nothing),
         "missing_left": np.append(goes_left & ~by_category, nothing),  # a missing category goes right
         "kinds": np.append(kinds, nothing),
-        "sets": [words[first:last] for first, last in pairwise(bounds.tolist())],
+        "sets": [words[first:last].astype(np.uint32) for first, last in pairwise(bounds.tolist())],
         "left": children("left_child"),
         "right": children("right_child"),
-        "values": np.append(numbers("internal_value"), numbers("leaf_value")),
-        "counts": np.append(numbers("internal_count"), numbers("leaf_count") if n_inner else nothing),
-        "gains": np.append(numbers("split_gain"), nothing),
+        "values": np.append(numbers("internal_value", n_inner), values),
+        "counts": np.append(numbers("internal_count", n_inner), leaf_counts),
+        "gains": np.append(numbers("split_gain", n_inner), nothing),
     }
+
+
+def _whole(numbers: np.ndarray) -> np.ndarray:
+    if (numbers != np.floor(numbers)).any() or np.abs(numbers).max(initial=0.0) > 2.0**32:
+        raise ValueError("a tree has fractions or overflows where whole numbers are needed.")
+    return numbers.astype(np.int64)
 
 
 def write_trees(trees: FlatTrees) -> str:

@@ -73,6 +73,8 @@ class TreeRanker(LightGBMTrees):
         After every tree ``"objective"``, the mean loss of the training queries, and the validation measure.
     best_iteration_, best_score_ : int and float, or None without a validation set
     feature_importances_ : ndarray of shape (n_features,)
+    has_missing_ : bool
+        Whether values were missing in the rows of ``fit``.
     has_base_, base_column_ : bool, and int or None
         Whether there were base scores, and the column of X that they are.
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``

@@ -41,6 +41,10 @@ class TreeScores(Ranker):
     intercept_: float
     has_missing_: bool
 
+    def scaled_trees(self) -> FlatTrees:
+        """Return the trees whose sum, and ``intercept_``, are the score up to rounding."""
+        return self.trees_
+
     def _scores(self, queries: Queries, base: np.ndarray | None) -> np.ndarray:
         return self.trees_.predict(queries.X, self.intercept_ if base is None else base)
 
@@ -63,8 +67,11 @@ class TreeScores(Ranker):
     def to_lightgbm(self) -> Any:
         """Return a ``lightgbm.Booster`` with the same trees, without ``intercept_`` and base scores."""
         check_is_fitted(self)
+        return self._booster_of(self.scaled_trees())
+
+    def _booster_of(self, trees: FlatTrees) -> Any:
         lightgbm = import_optional("lightgbm", extra="trees", needed_for=f"Explaining {type(self).__name__}")
-        return lightgbm.Booster(model_str=write_trees(self.trees_))
+        return lightgbm.Booster(model_str=write_trees(trees))
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Any:
         """Return what each feature adds to each document's score, relative to the mean of its list.
@@ -109,22 +116,32 @@ class TreeScores(Ranker):
         return parts, features, names
 
     def _contributions(self, X: Any) -> np.ndarray:
-        """Return LightGBM's contributions to the score of each row."""
+        """Return LightGBM's contributions to the score of each row.
+
+        They depend on how many rows take each side of a split. Where the training rows were not counted, these rows
+        are.
+        """
         parts = np.zeros(X.shape)
         if self.trees_.depth() > DEEPEST:
             raise ValueError(f"the trees are more than {DEEPEST:,} splits deep, which is too deep to explain.")
         if self.trees_.depth() == 0:
             return parts
-        booster, at_once = self.to_lightgbm(), max(1, CELLS_AT_ONCE // X.shape[1])
-        for first in range(0, X.shape[0], at_once):
-            some = slice(first, first + at_once)
-            rows = self._rows_for_lightgbm(X[some].toarray() if is_sparse(X) else X[some])
+        trees, at_once = self.scaled_trees(), max(1, CELLS_AT_ONCE // X.shape[1])
+        blocks = [slice(first, first + at_once) for first in range(0, X.shape[0], at_once)]
+        if not trees.counts_.any():
+            booster = self._booster_of(trees.with_counts(np.ones(trees.features_.size, dtype=np.int64)))
+            leaves = [booster.predict(self._rows_for_lightgbm(X[some]), pred_leaf=True) for some in blocks]
+            trees = trees.with_counts(trees.counts_of(np.concatenate(leaves).reshape(X.shape[0], -1)))
+        booster = self._booster_of(trees)
+        for some in blocks:
+            rows = self._rows_for_lightgbm(X[some])
             parts[some] = booster.predict(rows, pred_contrib=True, num_threads=n_threads())[:, :-1]
         return parts
 
-    def _rows_for_lightgbm(self, X: np.ndarray) -> np.ndarray:
+    def _rows_for_lightgbm(self, X: Any) -> np.ndarray:
         """Return rows for ``to_lightgbm()``, with a code for missing categories, which some splits send to the left."""
         trees = self.trees_
+        X = X.toarray() if is_sparse(X) else X
         if not trees.has_categories:
             return X
         rows, code = np.array(X), missing_code(trees)

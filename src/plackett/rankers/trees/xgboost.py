@@ -57,6 +57,8 @@ class XGBoostRanker(FlatBoostedTrees):
         Trees that are used.
     intercept_ : float
         Added to the sum of the trees.
+    has_missing_ : bool
+        Whether values were missing in the rows of ``fit``.
     zero_is_missing_ : bool
         Whether the rows of ``fit`` were sparse.
     n_rounds_, n_iter_, stop_reason_, history_, best_iteration_, best_score_ : as in ``TreeRanker``

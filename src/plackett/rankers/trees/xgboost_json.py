@@ -12,28 +12,40 @@ from typing import Any
 
 import numpy as np
 
-from plackett.scorers.trees import LEAF, ZERO_IS_MISSING, FlatTrees
+from plackett.scorers.trees import CATEGORY, LEAF, ZERO_IS_MISSING, FlatTrees, code_words
 
 ZERO_WIDTH = 2.0**-150  # the largest number that single precision rounds to 0
+LARGEST_CODE = 2**24  # of a category
 COVER_OF_A_TREE = 2**30  # counts of a tree, divided among nodes by the curvature of their rows
 
 
 def read_trees(text: bytes, n_rounds: int, n_features: int, *, zero_is_missing: bool) -> tuple[FlatTrees, float]:
     """Return the trees of the first rounds of ``Booster.save_raw("json")``, and the base score.
 
-    Splits must be numeric. XGBoost has no row counts but sums of curvature (the cover), of which its contributions are
-    made: ``counts_`` are proportional to these. With ``zero_is_missing`` a 0 goes where splits send missing values.
+    XGBoost has no row counts but sums of curvature (the cover), of which its contributions are made: ``counts_`` are
+    proportional to these. With ``zero_is_missing`` a 0 goes where splits send missing values.
     """
     learner = json.loads(text)["learner"]
+    trees = trees_of(learner, n_rounds, n_features, zero_is_missing=zero_is_missing)
+    return trees, base_score(learner)
+
+
+def trees_of(learner: dict[str, Any], n_rounds: int | None, n_features: int, *, zero_is_missing: bool) -> FlatTrees:
+    """Return the trees of the first rounds of a model, or of all."""
     booster = learner["gradient_booster"]
-    if booster["name"] != "gbtree" or any(tree["categories_nodes"] for tree in booster["model"]["trees"]):
-        raise ValueError("XGBoost has made a model other than trees over numeric features.")
-    n_trees = booster["model"]["iteration_indptr"][n_rounds]
-    trees = [_tree(tree) for tree in booster["model"]["trees"][:n_trees]]
+    if booster["name"] != "gbtree":
+        raise ValueError(f"the booster is {booster['name']!r}, and only trees that do not change (gbtree) are read.")
+    model = booster["model"]
+    n_trees = len(model["trees"]) if n_rounds is None else model["iteration_indptr"][n_rounds]
+    trees = [_tree(tree) for tree in model["trees"][:n_trees]]
     if zero_is_missing and any(_separates_zero(tree) for tree in trees):
         trees = [{**tree, "kinds": np.where(tree["features"] == LEAF, 0, ZERO_IS_MISSING)} for tree in trees]
-    start = float(np.float32(learner["learner_model_param"]["base_score"].strip("[]")))
-    return FlatTrees.of(trees, n_features, zero_width=ZERO_WIDTH), start
+    return FlatTrees.of(trees, n_features, zero_width=ZERO_WIDTH)
+
+
+def base_score(learner: dict[str, Any]) -> float:
+    """Return the number that the trees add to, before the transformation by the objective."""
+    return float(np.float32(learner["learner_model_param"]["base_score"].strip("[]")))
 
 
 def last_below(thresholds: np.ndarray) -> np.ndarray:
@@ -46,44 +58,88 @@ def last_below(thresholds: np.ndarray) -> np.ndarray:
     return np.where(is_less, middle, np.nextafter(middle, -np.inf))
 
 
-def _tree(tree: dict[str, Any]) -> dict[str, np.ndarray]:
+def last_at_most(thresholds: np.ndarray) -> np.ndarray:
+    """Return the largest doubles that single precision rounds to at most these numbers."""
+    with np.errstate(over="ignore"):
+        return last_below(np.nextafter(thresholds.astype(np.float32), np.float32(np.inf)))
+
+
+def _tree(tree: dict[str, Any]) -> dict[str, Any]:
     left, right = (np.array(tree[f"{side}_children"], dtype=np.int64) for side in ("left", "right"))
     order = _reachable(left, right)
     place = np.zeros(left.size, dtype=np.int64)
     place[order] = np.arange(order.size)
     is_leaf = left[order] < 0
 
-    def numbers(name: str) -> np.ndarray:
-        return np.array(tree[name], dtype=np.float32)[order]
+    def numbers(name: str, dtype: Any = np.float32) -> np.ndarray:
+        found = np.array(tree[name], dtype=dtype)
+        if found.shape != left.shape:
+            raise ValueError(f"{name} of a tree has {found.size:,} numbers for {left.size:,} nodes.")
+        return found[order]
 
     conditions, cover = numbers("split_conditions"), numbers("sum_hessian").astype(np.float64)
     if not (np.isfinite(conditions[is_leaf]).all() and np.isfinite(cover).all()):
         raise ValueError("leaves of XGBoost's trees overflowed. Lower learning_rate.")
     found = {
-        "features": np.where(is_leaf, LEAF, np.array(tree["split_indices"], dtype=np.int64)[order]),
+        "features": np.where(is_leaf, LEAF, numbers("split_indices", np.int64)),
         "thresholds": np.where(is_leaf, 0.0, last_below(conditions)),
         "left": np.where(is_leaf, 0, place[left[order]]),
         "right": np.where(is_leaf, 0, place[right[order]]),
         "values": np.where(is_leaf, conditions, 0.0).astype(np.float64),
         "counts": np.maximum(np.rint(cover * (COVER_OF_A_TREE / (cover[0] or 1.0))), 1.0),  # no count is 0
         "gains": np.where(is_leaf, 0.0, numbers("loss_changes")),
-        "missing_left": np.array(tree["default_left"], dtype=bool)[order],
+        "missing_left": numbers("default_left", bool),
     }
-    _sum_up(found, np.flatnonzero(~is_leaf))
-    return found
+    sum_up(found, np.flatnonzero(~is_leaf))
+    return _with_categories(found, tree, place) if len(tree.get("categories_nodes", ())) else found
+
+
+def _with_categories(found: dict[str, Any], tree: dict[str, Any], place: np.ndarray) -> dict[str, Any]:
+    """Return the tree with splits by category.
+
+    XGBoost sends the categories of a split to the right, flat trees to the left: the children change places.
+    """
+    names = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
+    codes, nodes, starts, sizes = (np.array(tree[name], dtype=np.int64) for name in names)
+    if not nodes.size == starts.size == sizes.size or nodes.min() < 0 or nodes.max() >= place.size:
+        raise ValueError("a tree names categories of nodes that it does not have.")
+    if codes.size and not 0 <= codes.min() <= codes.max() < LARGEST_CODE:
+        raise ValueError(f"categories must be codes from 0 to {LARGEST_CODE:,}.")
+    if ((starts < 0) | (sizes < 0) | (starts + sizes > codes.size)).any():
+        raise ValueError("a tree names more categories than it has.")
+    by_category = place[nodes]
+    swapped = {"left": found["left"].copy(), "right": found["right"].copy()}
+    swapped["left"][by_category] = found["right"][by_category]
+    swapped["right"][by_category] = found["left"][by_category]
+    kinds = np.zeros(found["features"].size, dtype=np.uint8)
+    kinds[by_category] = CATEGORY
+    if (found["features"][by_category] == LEAF).any():
+        raise ValueError("a leaf of a tree has categories.")
+    thresholds, missing_left = found["thresholds"].copy(), found["missing_left"].copy()
+    thresholds[by_category] = np.arange(by_category.size)
+    missing_left[by_category] = ~missing_left[by_category]
+    sets = [code_words(codes[start : start + size]) for start, size in zip(starts, sizes, strict=True)]
+    return {**found, **swapped, "thresholds": thresholds, "missing_left": missing_left, "kinds": kinds, "sets": sets}
 
 
 def _reachable(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the nodes that can be reached, level by level, without those that XGBoost has pruned."""
-    level, levels = np.zeros(1, dtype=np.int64), []
+    if left.ndim != 1 or left.shape != right.shape or not left.size:
+        raise ValueError("a tree has no nodes, or not as many left children as right ones.")
+    if max(left.max(), right.max()) >= left.size or ((left < 0) != (right < 0)).any():
+        raise ValueError("a node of a tree has a child that does not exist.")
+    level, levels, n_reached = np.zeros(1, dtype=np.int64), [], 0
     while level.size:
+        n_reached += level.size
+        if n_reached > left.size:
+            raise ValueError("the nodes of a tree form a cycle, or have several parents.")
         levels.append(level)
         inner = level[left[level] >= 0]
         level = np.column_stack([left[inner], right[inner]]).ravel()
     return np.concatenate(levels)
 
 
-def _sum_up(tree: dict[str, np.ndarray], inner: np.ndarray) -> None:
+def sum_up(tree: dict[str, np.ndarray], inner: np.ndarray) -> None:
     """Set the counts of splits to sums over their leaves, and values to means."""
     left, right, values, counts = (tree[name].tolist() for name in ("left", "right", "values", "counts"))
     for node in inner[::-1].tolist():

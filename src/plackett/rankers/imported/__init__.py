@@ -1,0 +1,1 @@
+"""Models of LightGBM, XGBoost, CatBoost and RankLib, read from their files."""

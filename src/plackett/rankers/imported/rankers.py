@@ -1,0 +1,189 @@
+"""Rankers that were trained by another tool: they predict and are explained, exported and compared, but not fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.rankers.base import Ranker
+from plackett.rankers.linear_scores import LinearScores
+from plackett.rankers.trees.scores import TreeScores
+from plackett.scorers.trees import FlatTrees
+
+
+class ImportedRanker(Ranker):
+    """A ranker that was trained by another tool.
+
+    Attributes
+    ----------
+    tool_ : str
+        ``"LightGBM"``, ``"XGBoost"``, ``"CatBoost"`` or ``"RankLib"``.
+    objective_ : str
+        What was minimised, in the tool's words.
+    ignores_further_columns_ : bool
+        Whether the file does not say how many features there are, so that X may have more than are used.
+    """
+
+    is_frozen = True
+
+    tool_: str
+    objective_: str
+
+    def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
+        """Raise an error: the model was trained by another tool."""
+        raise ValueError(
+            f"this model was trained by {self.tool_} and is used as it is. compare takes it without fitting it; to "
+            "train a model, use a ranker of this library."
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the model is, as plain values.
+
+        Returns
+        -------
+        dict
+            ``class``, ``tool``, ``objective``, ``features`` (their number), ``feature names`` (or None), and ``trees``
+            for an ``ImportedTrees``.
+        """
+        names = None if self.feature_names_ is None else ", ".join(self.feature_names_)
+        about = {"tool": self.tool_, "objective": self.objective_, "features": self.n_features_in_}
+        return {"class": type(self).__name__, **about, "feature names": names}
+
+    def __sklearn_clone__(self) -> Any:
+        return self  # there is nothing to fit again
+
+    def _keep_columns(self, n_features: int, names: list[str] | None, first_index: int | None) -> None:
+        """Set the attributes that describe the columns of X."""
+        self.n_features_in_, self.feature_names_, self.first_index_ = n_features, names, first_index
+
+    def _check_queries(self, X: Any, y: Any, qid: Any, **options: Any) -> Queries:
+        if self.ignores_further_columns_:
+            X = _first_columns(X, self.n_features_in_)
+        return super()._check_queries(X, y, qid, **options)
+
+    def check_loaded(self) -> None:
+        """Reject attributes of a file that no import produces."""
+        super().check_loaded()
+        if not isinstance(getattr(self, "tool_", None), str) or not isinstance(getattr(self, "objective_", None), str):
+            raise ValueError("tool_ and objective_ must be texts.")
+        if type(self.ignores_further_columns_) is not bool:
+            raise ValueError("ignores_further_columns_ must be True or False.")
+
+
+class ImportedTrees(ImportedRanker, TreeScores):
+    """Trees that were grown by another tool.
+
+    The score is ``(start + Σ_t tree_t(x)) * scale + bias``, the sum in the tool's precision: scores are
+    bit-identical to its raw scores, before a transformation to probabilities or the like.
+
+    Attributes
+    ----------
+    trees_ : FlatTrees
+    start_, scale_, bias_ : float
+    is_single_ : bool
+        Whether the tool adds up in single precision.
+    has_missing_ : bool
+        Whether splits have learned where missing values go.
+    tool_, objective_, ignores_further_columns_ : as in ``ImportedRanker``
+    n_features_in_, feature_names_, first_index_ : as in ``LinearRanker``
+    """
+
+    start_: float
+    scale_: float
+    bias_: float
+    is_single_: bool
+
+    @classmethod
+    def of(
+        cls,
+        trees: FlatTrees,
+        tool: str,
+        objective: str,
+        *,
+        names: list[str] | None = None,
+        first_index: int | None = None,
+        start: float = 0.0,
+        scale: float = 1.0,
+        bias: float = 0.0,
+        is_single: bool = False,
+        has_missing: bool = False,
+        ignores_further_columns: bool = False,
+    ) -> ImportedTrees:
+        """Return a checked ranker by these trees."""
+        ranker = cls()
+        ranker.trees_, ranker.tool_, ranker.objective_ = trees, tool, objective
+        ranker.start_, ranker.scale_, ranker.bias_ = float(start), float(scale), float(bias)
+        ranker.is_single_, ranker.has_missing_ = is_single, has_missing
+        ranker.ignores_further_columns_ = ignores_further_columns
+        ranker._keep_columns(trees.n_features_, names, first_index)
+        trees.check_loaded()
+        ranker.check_loaded()
+        return ranker
+
+    @property
+    def intercept_(self) -> float:  # type: ignore[override]
+        """What is added to the sum of the scaled trees."""
+        return self.start_ * self.scale_ + self.bias_
+
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        return self._scores(queries, None)
+
+    def _scores(self, queries: Queries, base: np.ndarray | None) -> np.ndarray:
+        start = np.full(queries.n_docs, self.start_, dtype=np.float32 if self.is_single_ else np.float64)
+        sums = self.trees_.predict(queries.X, start).astype(np.float64)
+        return self._check_scores(sums * self.scale_ + self.bias_, queries)
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "trees": self.trees_.n_trees}
+
+    def scaled_trees(self) -> FlatTrees:
+        return self.trees_ if self.scale_ == 1.0 else self.trees_.times(self.scale_)
+
+    def check_loaded(self) -> None:
+        """Reject attributes of a file that no import produces."""
+        numbers = [getattr(self, f"{name}_", None) for name in ("start", "scale", "bias")]
+        if not all(type(number) is float and np.isfinite(number) for number in numbers):
+            raise ValueError("start_, scale_ and bias_ must be finite numbers.")
+        super().check_loaded()
+        if type(getattr(self, "is_single_", None)) is not bool:
+            raise ValueError("is_single_ must be True or False.")
+        largest = max(abs(self.start_), np.abs(self.trees_.values_).max(initial=0.0))
+        if self.is_single_ and largest > np.finfo(np.float32).max:
+            raise ValueError("start_ and the leaves must be numbers that single precision can hold.")
+
+
+class ImportedLinear(ImportedRanker, LinearScores):
+    """A linear model of another tool.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    tool_, objective_, ignores_further_columns_ : as in ``ImportedRanker``
+    n_features_in_, feature_names_, first_index_ : as in ``LinearRanker``
+    """
+
+    @classmethod
+    def of(cls, coef: np.ndarray, intercept: float, tool: str, objective: str) -> ImportedLinear:
+        """Return a checked ranker; features are counted from 1."""
+        ranker = cls()
+        ranker.coef_, ranker.intercept_, ranker.normalizer_ = coef, float(intercept), None
+        ranker.tool_, ranker.objective_, ranker.ignores_further_columns_ = tool, objective, True
+        ranker._keep_columns(coef.size, None, 1)
+        ranker.check_loaded()
+        return ranker
+
+
+def _first_columns(X: Any, n_features: int) -> Any:
+    """Return rows without the columns after the first ones."""
+    if isinstance(X, Queries):
+        if X.n_features <= n_features:
+            return X
+        names = None if X.feature_names is None else X.feature_names[:n_features]
+        return X.replace(X=X.X[:, :n_features], feature_names=names)
+    if hasattr(X, "iloc"):
+        return X.iloc[:, :n_features]
+    rows = X if hasattr(X, "shape") else np.asarray(X)
+    return rows[:, :n_features] if len(rows.shape) == 2 and rows.shape[1] > n_features else X
